@@ -1,0 +1,55 @@
+# Every target sets itself up: a .venv from requirements.lock, by uv where it is installed, by pip otherwise.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format bench demo docs lock clean
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hypot needs Python 3.11 or newer; set PYTHON=...")'
+	@if command -v uv >/dev/null 2>&1; then \
+	  { [ -x $(BIN)/python ] || uv venv --quiet --python $(PYTHON) .venv; } && \
+	  uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock && \
+	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	else \
+	  { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	fi
+	@touch $(READY)
+
+setup: $(READY) ## Make the virtual environment
+
+test: $(READY) ## Run the unit, property and conformance tests
+	$(BIN)/pytest -n auto
+
+lint: $(READY) ## Check style, types and the directions between layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Rewrite the code in the house's style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(READY) ## Print speed and memory figures
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/core.py
+
+demo: $(READY) ## Decide on the bundled example
+	$(BIN)/hypot decide -f examples/shop.yaml
+
+docs: $(READY) ## Write the generated pages anew
+	$(BIN)/python -m hypot.lint.docs > docs/rules.md
+
+lock: ## Resolve the dependencies anew (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
+
+clean: ## Remove what the targets made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
