@@ -1,0 +1,63 @@
+"""How far one move may go: replica bounds and speed limits, with the one that decided."""
+
+from enum import IntEnum
+
+
+class Limit(IntEnum):
+    """Which bound changed a count, if any."""
+
+    WITHIN_RANGE = 0
+    TOO_FEW = 1
+    TOO_MANY = 2
+    SCALE_UP = 3
+    SCALE_DOWN = 4
+
+
+def doubling_ceiling(current: int, factor: float, floor: float) -> int:
+    """The most replicas one sync may reach where no behavior is written."""
+    return int(max(factor * current, floor))
+
+
+def limit_without_behavior(desired: int, low: int, high: int, ceiling: int) -> tuple[int, Limit]:
+    if desired < low:
+        return low, Limit.TOO_FEW
+    top, reason = (ceiling, Limit.SCALE_UP) if high > ceiling else (high, Limit.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)
+
+
+def limit_growth(current: int, desired: int, high: int, allowed: int) -> tuple[int, Limit]:
+    """A move up, under what the policies allow and the maximum."""
+    allowed = max(allowed, current)
+    top, reason = (allowed, Limit.SCALE_UP) if high > allowed else (high, Limit.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)
+
+
+def limit_shrinking(current: int, desired: int, low: int, allowed: int) -> tuple[int, Limit]:
+    """A move down, above what the policies allow and the minimum."""
+    allowed = min(allowed, current)
+    bottom, reason = (allowed, Limit.SCALE_DOWN) if low < allowed else (low, Limit.TOO_FEW)
+    return (bottom, reason) if desired < bottom else (desired, Limit.WITHIN_RANGE)
+
+
+def factor_step(current: int, factor_milli_percent: int) -> int:
+    """Replicas one move may add or remove: a floored percentage, at least one; a factor of 0 is off."""
+    if factor_milli_percent == 0:
+        return 0
+    return max(1, factor_milli_percent * current // 100_000)
+
+
+def limit_by_factors(
+    current: int, desired: int, ready: int, low: int, high: int, up_limit: int, down_limit: int
+) -> tuple[int, Limit]:
+    """A move under limit factors and bounds; nothing is removed while fewer are ready than would remain."""
+    bottom, reason = low, Limit.TOO_FEW
+    if low == 0:
+        bottom = 1
+    elif desired < down_limit:
+        bottom, reason = max(down_limit, low), Limit.SCALE_DOWN
+        if 0 < ready < bottom:
+            bottom = current
+    if desired < bottom:
+        return bottom, reason
+    top, reason = (min(up_limit, high), Limit.SCALE_UP) if desired > up_limit else (high, Limit.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)

@@ -1,0 +1,226 @@
+"""Kubernetes resource quantities (`500m`, `1.5Gi`, `1e3`), exact.
+
+A quantity is a whole number of nano-units, the finest grain Kubernetes keeps. Everything here is integer arithmetic
+that agrees with k8s.io/apimachinery in what is accepted, how it is rounded and what the canonical form is. Four things
+of that library are not imitated: it wraps around at int64, it drops the suffix of amounts beyond E and Ei, it rounds
+some negative amounts wrongly, and it prints some texts as they came (`+1`, `1.500`) instead of canonically.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+Style: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+
+_NANOS_PER_UNIT = 10**9
+_NANOS_PER_MILLI = 10**6
+
+_DECIMAL_SUFFIXES = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BINARY_CAP = (2**63 - 1) * _NANOS_PER_UNIT
+
+_SUFFIX_MEANING: dict[str, tuple[int, Style]] = {
+    **{suffix: (1000**step, "DecimalSI") for step, suffix in enumerate(_DECIMAL_SUFFIXES)},
+    **{suffix: (1024**step * _NANOS_PER_UNIT, "BinarySI") for step, suffix in enumerate(_BINARY_SUFFIXES) if step},
+}
+
+# Bounds on hostile input. Every accepted quantity has a canonical text that is accepted again: below 1e200 it has at
+# most 209 digits. The exponent bound leaves room for the smallest JSON numbers (5e-324 is rounded up to 1n).
+_LONGEST_TEXT = 256
+_LARGEST_EXPONENT = 999
+_TOO_LARGE = 10**200 * _NANOS_PER_UNIT
+
+_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
+
+_ACCEPTED = (
+    "use a decimal number with at most one suffix (n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent), "
+    "for example 500m, 2, 1.5Gi, 1e3"
+)
+
+
+class QuantityError(ValueError):
+    """The input is not a Kubernetes quantity; the message shows it and says what would be one."""
+
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
+class Quantity:
+    """An exact amount. The style only decides how it prints; amounts that are equal are equal in any style."""
+
+    nanos: int
+    style: Style = field(default="DecimalSI", compare=False)
+
+    @classmethod
+    def parse(cls, text: str | float) -> Quantity:
+        """Read what stands in a manifest: a text, or a JSON number by its text. Booleans are no numbers here."""
+        return cls(*_read(text if type(text) is str else _json_text(text)))
+
+    @classmethod
+    def from_milli(cls, milli: int, style: Style = "DecimalSI") -> Quantity:
+        return cls(milli * _NANOS_PER_MILLI, style)
+
+    @property
+    def milli(self) -> int:
+        return _divide_away_from_zero(self.nanos, _NANOS_PER_MILLI)
+
+    @property
+    def value(self) -> int:
+        return _divide_away_from_zero(self.nanos, _NANOS_PER_UNIT)
+
+    @property
+    def sign(self) -> int:
+        return (self.nanos > 0) - (self.nanos < 0)
+
+    def __str__(self) -> str:
+        if self.nanos == 0:
+            return "0"
+        if self.style == "DecimalExponent":
+            return _exponent_text(self.nanos)
+        if self.style == "BinarySI" and _reads_well_in_binary(self.nanos):
+            return _suffixed_text(self.nanos // _NANOS_PER_UNIT, 1024, _BINARY_SUFFIXES)
+        return _suffixed_text(self.nanos, 1000, _DECIMAL_SUFFIXES)
+
+    def __repr__(self) -> str:
+        return f"Quantity.parse({str(self)!r})"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return Quantity(self.nanos + other.nanos, self._style_beside(other))
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return Quantity(self.nanos - other.nanos, self._style_beside(other))
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.nanos, self.style)
+
+    def _style_beside(self, other: Quantity) -> Style:
+        """Zero has no style worth keeping, so a running total takes that of its first summand."""
+        return self.style if self.nanos else other.style
+
+
+def milli(text: str | float) -> int:
+    """Whole milli-units, rounded away from zero. Texts are remembered; 1, 1.0 and True would be one cache key."""
+    if type(text) is str:
+        return _milli_of_text(text)
+    return Quantity.parse(text).milli
+
+
+def format_milli(milli: int, binary: bool = False) -> str:  # noqa: FBT002 - CPU or memory, the caller's own test
+    return str(Quantity.from_milli(milli, "BinarySI" if binary else "DecimalSI"))
+
+
+def is_quantity(text: object) -> bool:
+    try:
+        _read(_json_text(text))
+    except QuantityError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=16_384)
+def _milli_of_text(text: str) -> int:
+    nanos, _ = _read(text)
+    return _divide_away_from_zero(nanos, _NANOS_PER_MILLI)
+
+
+def _json_text(value: object) -> str:
+    """The text a JSON encoder would write for the value."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _refusal(value)
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if value.bit_length() > 4 * _LONGEST_TEXT:
+        raise _refusal(value, "is beyond 1e200")
+    return int.__repr__(value)
+
+
+def _read(text: str) -> tuple[int, Style]:
+    match = _FORM.fullmatch(text) if 0 < len(text) <= _LONGEST_TEXT else None
+    if match is None:
+        raise _refusal(text)
+    sign, whole, fraction, suffix = match.groups("")
+    if suffix in _SUFFIX_MEANING:
+        factor, style = _SUFFIX_MEANING[suffix]
+        divisor = 1
+    else:
+        factor, divisor = _power_of_ten(int(suffix[1:]), text)
+        style = "DecimalExponent"
+    if fraction:
+        divisor *= 10 ** len(fraction)
+    elif not whole:
+        return _without_digits(suffix, divisor, style, text)
+
+    nanos = int(whole + fraction) * factor
+    if divisor != 1:
+        nanos = _divide_away_from_zero(nanos, divisor)
+    if style == "BinarySI":
+        nanos = min(nanos, _BINARY_CAP)
+        if 0 < nanos < _NANOS_PER_UNIT:
+            style = "DecimalSI"
+    elif nanos >= _TOO_LARGE:
+        raise _refusal(text, "is beyond 1e200")
+    return (-nanos if sign == "-" else nanos), style
+
+
+def _power_of_ten(exponent: int, text: str) -> tuple[int, int]:
+    """Nano-units in 10**exponent, as factor and divisor."""
+    if abs(exponent) > _LARGEST_EXPONENT:
+        raise _refusal(text, f"has an exponent beyond {_LARGEST_EXPONENT}")
+    if exponent < -9:
+        return 1, 10 ** (-9 - exponent)
+    return 10 ** (exponent + 9), 1
+
+
+def _without_digits(suffix: str, divisor: int, style: Style, text: str) -> tuple[int, Style]:
+    """An API server takes `m`, `-` or `.` for zero, unless its reader for large or very small amounts gets them."""
+    if divisor != 1 or suffix in {"Pi", "Ei"}:
+        raise _refusal(text)
+    return 0, style
+
+
+def _divide_away_from_zero(amount: int, divisor: int) -> int:
+    return -(-amount // divisor) if amount > 0 else amount // divisor
+
+
+def _reads_well_in_binary(nanos: int) -> bool:
+    """Below 1Ki there is no binary suffix, and a fraction of a unit would be lost in one."""
+    return abs(nanos) >= 1024 * _NANOS_PER_UNIT and nanos % _NANOS_PER_UNIT == 0
+
+
+def _suffixed_text(amount: int, base: int, suffixes: tuple[str, ...]) -> str:
+    step = 0
+    while amount % base == 0 and step < len(suffixes) - 1:
+        amount //= base
+        step += 1
+    return f"{amount}{suffixes[step]}"
+
+
+def _exponent_text(nanos: int) -> str:
+    exponent = -9
+    while nanos % 1000 == 0:
+        nanos //= 1000
+        exponent += 3
+    return f"{nanos}e{exponent}" if exponent else str(nanos)
+
+
+def _refusal(value: object, why: str = "is not a Kubernetes quantity") -> QuantityError:
+    return QuantityError(f"{_shown(value)} {why}: {_ACCEPTED}")
+
+
+def _shown(value: object) -> str:
+    """Bounded, whatever came in; Python itself refuses to write out a giant integer."""
+    if isinstance(value, str):
+        shown = repr(value[:60])
+        return shown if len(value) <= 60 and len(shown) <= 60 else f"{shown[:57]}..."
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, int):
+        return f"an integer of {value.bit_length()} bits"
+    return f"a value of type {type(value).__name__[:30]}"

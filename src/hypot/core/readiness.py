@@ -1,0 +1,17 @@
+"""When a pod's cpu sample may be believed. Times are seconds; comparisons at exact equality are strict."""
+
+
+def cpu_unready(
+    ready_false: bool,
+    transition: float,
+    start: float,
+    sample_at: float,
+    sample_window: float,
+    now: float,
+    cpu_period: float,
+    readiness_delay: float,
+) -> bool:
+    """Whether a pod with a Ready condition and a start time is still too fresh for its cpu usage to count."""
+    if start + cpu_period > now:
+        return ready_false or sample_at < transition + sample_window
+    return ready_false and start + readiness_delay > transition

@@ -1,0 +1,80 @@
+"""Rules that look back in time: stabilisation windows, rate limits, forbidden windows and delays.
+
+History is two parallel sequences, values and the times (seconds) they were recorded at.
+"""
+
+from collections.abc import Sequence
+from math import ceil
+
+NO_SLOT = -1
+
+
+def highest_recent(recommendation: int, values: Sequence[int], times: Sequence[float], cutoff: float) -> int:
+    """The largest recommendation not older than the cut-off; one exactly as old still counts."""
+    highest = recommendation
+    for i in range(len(values)):
+        if times[i] >= cutoff and values[i] > highest:
+            highest = values[i]
+    return highest
+
+
+def last_older(times: Sequence[float], cutoff: float) -> int:
+    """The last entry strictly older than the cut-off, whose place a new one may take."""
+    for i in range(len(times) - 1, -1, -1):
+        if times[i] < cutoff:
+            return i
+    return NO_SLOT
+
+
+def envelope(
+    recommendation: int,
+    values: Sequence[int],
+    times: Sequence[float],
+    now: float,
+    up_window: float,
+    down_window: float,
+) -> tuple[int, int]:
+    """The lowest and the highest recommendation that the two windows hold; an entry as old as a window is out."""
+    low = high = recommendation
+    for i in range(len(values)):
+        if times[i] > now - up_window and values[i] < low:
+            low = values[i]
+        if times[i] > now - down_window and values[i] > high:
+            high = values[i]
+    return low, high
+
+
+def forced_into(current: int, low: int, high: int) -> int:
+    """Move only as far as the envelope forces."""
+    return min(max(current, low), high)
+
+
+def changed_within(changes: Sequence[int], times: Sequence[float], cutoff: float) -> int:
+    """Replicas moved by events strictly younger than the cut-off."""
+    total = 0
+    for i in range(len(changes)):
+        if times[i] > cutoff:
+            total += changes[i]
+    return total
+
+
+def most_after_policy(start: int, percent: bool, value: int) -> int:
+    """How far up one policy lets a workload go that began its period with `start` replicas.
+
+    Doubles on purpose: 100 pods and 10 % allow 111, because 100 x 1.1 is a hair above 110.
+    """
+    return ceil(start * (1.0 + value / 100.0)) if percent else start + value
+
+
+def least_after_policy(start: int, percent: bool, value: int) -> int:
+    """How far down one policy lets a workload go; may be negative."""
+    return int(start * (1.0 - value / 100.0)) if percent else start - value
+
+
+def seconds_left(since: float, window: float, now: float) -> float:
+    return max(0.0, since + window - now)
+
+
+def delay_over(since: float, delay: int, now: float) -> bool:
+    """Whether a state has lasted its delay, counted in whole seconds."""
+    return int(now - since) >= delay
