@@ -1,0 +1,1 @@
+"""What users write: one file per kind, with its fields, defaults on request, rules and wire form."""

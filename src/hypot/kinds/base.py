@@ -1,0 +1,263 @@
+"""What every kind has in common: metadata, target, reading, writing, checking."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
+
+from hypot.core.quantity import Quantity
+from hypot.kinds.decode import decode_problems, python_path
+from hypot.kinds.names import metadata_problems, path_segment
+from hypot.kinds.node import QUANTITY, STRING, Node, Scalar, Wire, node, replaced
+from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.version import NEWEST, Version
+
+DEFAULT_NAMESPACE = "default"
+
+# What people write before the slash, and what it stands for.
+_SHORT_KINDS = {
+    "deployment": ("apps/v1", "Deployment"),
+    "deploy": ("apps/v1", "Deployment"),
+    "statefulset": ("apps/v1", "StatefulSet"),
+    "sts": ("apps/v1", "StatefulSet"),
+    "replicaset": ("apps/v1", "ReplicaSet"),
+    "rs": ("apps/v1", "ReplicaSet"),
+    "replicationcontroller": ("v1", "ReplicationController"),
+    "rc": ("v1", "ReplicationController"),
+    "rollout": ("argoproj.io/v1alpha1", "Rollout"),
+    "ingress": ("networking.k8s.io/v1", "Ingress"),
+    "service": ("v1", "Service"),
+    "svc": ("v1", "Service"),
+    "namespace": ("v1", "Namespace"),
+}
+
+
+@runtime_checkable
+class HasKindAndName(Protocol):
+    """Anything that can be pointed at: a workload of another library, say."""
+
+    kind: str
+    name: str
+
+
+@node
+class Ref(Node):
+    """A reference to an object of the same namespace."""
+
+    GO: ClassVar[str] = "CrossVersionObjectReference"
+
+    api_version: Annotated[str | None, Wire("apiVersion", STRING, doc="API group and version of the referent")] = None
+    kind: Annotated[str | None, Wire("kind", STRING, doc="Kind of the referent")] = None
+    name: Annotated[str | None, Wire("name", STRING, doc="Name of the referent")] = None
+
+    def __str__(self) -> str:
+        return f"{self.kind or '?'}/{self.name or '?'}"
+
+    @property
+    def group(self) -> str:
+        return (self.api_version or "").rpartition("/")[0]
+
+
+def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
+    """A reference from `deployment/web`, a manifest, a `Ref`, or anything with a kind and a name."""
+    if isinstance(target, Ref):
+        return target
+    if isinstance(target, str):
+        word, _, named = target.partition("/")
+        api_version, kind = _SHORT_KINDS.get(word.lower(), ("", word))
+        return Ref(api_version or None, kind, named or None)
+    if isinstance(target, Mapping):
+        metadata = target.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else target.get("name")
+        return Ref(target.get("apiVersion"), target.get("kind"), name)
+    return Ref(getattr(target, "api_version", None), target.kind, target.name)
+
+
+class InvalidAutoscaler(ValueError):  # noqa: N818  it names what was written, not what went wrong
+    """An authored object that the cluster would refuse, with everything that is wrong with it."""
+
+    def __init__(self, what: str, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join([f"{what}: {count_of(len(self.problems), 'problem')}", *self._lines()]))
+
+    def _lines(self) -> Iterator[str]:
+        for i, problem in enumerate(self.problems, 1):
+            value = "" if problem.value is None else f"{shown(problem.value)} "
+            yield f"  {i}. {problem.path}: {value}{problem.message or 'is required'} [{problem.rule}]"
+            if problem.hint:
+                yield f"      try: {problem.hint}"
+
+
+def count_of(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Node):
+    """An object of the cluster. Its fields are those of `spec`; everything else is kept as it was read."""
+
+    API_VERSION: ClassVar[str] = ""
+    KIND: ClassVar[str] = ""
+
+    metadata: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False)
+    status: Any = dataclass_field(default=None, kw_only=True, hash=False, repr=False)
+    around: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Hold any manifest, however wrong; `problems()` says what is."""
+        data = cls.in_current_version(data)
+        spec = data.get("spec")
+        made = cls.read(spec if isinstance(spec, dict) else {})
+        put = object.__setattr__
+        metadata = data.get("metadata")
+        put(made, "metadata", {} if metadata is None else metadata)
+        put(made, "status", data.get("status"))
+        known = {"apiVersion", "kind", "metadata", "status"}
+        if isinstance(spec, dict):
+            known.add("spec")
+        put(made, "around", {} if data.keys() <= known else {k: v for k, v in data.items() if k not in known})
+        return made
+
+    @classmethod
+    def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """For kinds whose API had other versions before."""
+        return data
+
+    def to_dict(self) -> dict[str, Any]:
+        """The manifest, in the newest version of its API."""
+        out: dict[str, Any] = {"apiVersion": self.API_VERSION, "kind": self.KIND, "metadata": self.metadata}
+        out["spec"] = self.write()
+        out.update(self.around)
+        if self.status is not None:
+            out["status"] = self.status
+        return out
+
+    @property
+    def name(self) -> str:
+        return str(self._meta("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        return str(self._meta("namespace") or DEFAULT_NAMESPACE)
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        found = self._meta("annotations")
+        return found if isinstance(found, dict) else {}
+
+    def _meta(self, key: str) -> Any:
+        return self.metadata.get(key) if isinstance(self.metadata, dict) else None
+
+    def __str__(self) -> str:
+        return f"{self.KIND} {self.namespace}/{self.name}"
+
+    def problems(self, kubernetes: Version = NEWEST) -> tuple[Problem, ...]:
+        """Everything that is wrong with this object on its own."""
+        outer = self._outer_problems()
+        if self.sound():
+            return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes))])
+        decode = [*outer, *decode_problems(self, ("spec",))]
+        unreadable = tuple(p.where for p in decode)
+        rules = self.readable().rule_problems(kubernetes)
+        rules = (p for p in rules if not any(_follows_from(p, place) for place in unreadable))
+        return tuple([self._placed(p) for p in (*decode, *rules)])
+
+    def rule_problems(self, kubernetes: Version) -> Iterator[Problem]:
+        """The kind's own rules; every value has its proper type here."""
+        raise NotImplementedError(kubernetes)
+
+    def _outer_problems(self) -> Iterator[Problem]:
+        if isinstance(self.metadata, dict):
+            yield from metadata_problems(self.metadata)
+        else:
+            yield Problem("type", "Decode", ("metadata",), "metadata is not a mapping", self.metadata)
+        for key, value in self.around.items():
+            if key == "spec":
+                yield Problem("type", "Decode", ("spec",), "spec is not a mapping", value)
+            else:
+                yield Problem("unknown-field", "Decode", (key,), f'strict decoding error: unknown field "{key}"', value)
+
+    def _placed(self, problem: Problem) -> Problem:
+        return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
+
+    def raise_if_refused(self) -> None:
+        """For constructors: one exception with all that the cluster would refuse."""
+        found = [p for p in self.problems() if p.severity == "error"]
+        if found:
+            raise InvalidAutoscaler(str(self), found)
+
+
+def _follows_from(problem: Problem, unreadable: Where) -> bool:
+    """Whether a rule only fails because a value at or beside its place could not be read."""
+    if problem.where[: len(unreadable)] == unreadable:
+        return True
+    return problem.kind == "Required" and problem.where[:-1] == unreadable[:-1]
+
+
+def metadata_of(
+    name: str | None,
+    namespace: str | None,
+    labels: Mapping[str, str] | None,
+    annotations: Mapping[str, str] | None,
+) -> dict[str, Any]:
+    """The metadata an author gave, and nothing else."""
+    given = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+    return {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items() if value}
+
+
+def seconds(duration: Any) -> Any:
+    """Whole seconds from 90, "90s", "1m30s", "2h" or a timedelta; what is none of these is kept for the rules."""
+    total = getattr(duration, "total_seconds", None)
+    if callable(total):
+        amount = total()
+        return int(amount) if amount == int(amount) else amount
+    if not isinstance(duration, str):
+        return duration
+    units = {"h": 3600, "m": 60, "s": 1}
+    result, digits = 0, ""
+    for character in duration:
+        if character.isdigit():
+            digits += character
+        elif character in units and digits:
+            result, digits = result + int(digits) * units[character], ""
+        else:
+            return duration
+    return duration if digits or not duration else result
+
+
+def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: bool) -> Iterator[Problem]:
+    """The API server's rules for a reference to another object."""
+    for key, value in (("kind", ref.kind), ("name", ref.name)):
+        if not value:
+            yield Problem(f"reference-{key}", "Required", (*where, key), "")
+        for words in path_segment(value or ""):
+            yield Problem(f"reference-{key}", "Invalid", (*where, key), words, value)
+    words = version_problem(ref, any_version=any_version, any_group=any_group)
+    if words:
+        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version or "")
+
+
+def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:
+    if any_version:
+        return ""
+    written = ref.api_version or ""
+    if written.count("/") > 1:
+        return f"unexpected GroupVersion string: {written}"
+    return "" if any_group or ref.group else "apiVersion must specify API group"
+
+
+def canonical(value: Any) -> Any:
+    """A node with every quantity as the API server would store it."""
+    if not isinstance(value, Node):
+        return tuple([canonical(item) for item in value]) if isinstance(value, tuple) else value
+    changes = {}
+    for name, w in value.TABLE:
+        held = getattr(value, name)
+        if held is None:
+            continue
+        if not isinstance(w.type, Scalar):
+            changes[name] = canonical(held)
+        elif w.type.go == QUANTITY.go:
+            changes[name] = str(Quantity.parse(held))
+    return replaced(value, **changes) if changes else value

@@ -1,0 +1,177 @@
+"""CustomResourceDefinitions, built from the tables of a kind and the few facts that a table cannot say.
+
+Fields, types, ranges and words come from the `Wire` of each field. What a kind adds stands in the module named like its
+own with `_crd` behind it, as FACTS: names, columns, status, required fields and the rules that need CEL.
+
+There is no `default:` anywhere: an object comes back as it was written, and what is absent is the controller's to decide.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from hypot.kinds.base import Kind
+from hypot.kinds.node import INT32, STRINGS, Node, Scalar, Wire
+from hypot.kinds.wpa import WPA
+
+ALL_CRDS: tuple[type[Kind], ...] = (WPA,)
+
+Schema = dict[str, Any]
+Place = tuple[type[Node], str]
+
+_REASONS = {"Required": "FieldValueRequired", "Forbidden": "FieldValueForbidden", "Invalid": "FieldValueInvalid"}
+_INT_OR_STRING = "x-kubernetes-int-or-string"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule in CEL: its id among the kind's own rules, the expression, the words, and the field they are said of."""
+
+    rule: str
+    cel: str
+    message: str
+    at: str = ""
+    kind: str = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What `kubectl get` shows; `wide` ones only with `-o wide`."""
+
+    name: str
+    type: str
+    path: str
+    doc: str
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a kind's tables do not say. `hints` add to a field's schema; `shapes` give a free mapping its fields."""
+
+    doc: str
+    plural: str
+    short_names: tuple[str, ...]
+    status: Mapping[str, Any]
+    columns: tuple[Column, ...] = ()
+    required: Mapping[type[Node], tuple[str, ...]] = field(default_factory=dict)
+    checks: Mapping[type[Node], tuple[Check, ...]] = field(default_factory=dict)
+    hints: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
+    shapes: Mapping[Place, type[Node]] = field(default_factory=dict)
+
+
+def facts_of(kind: type[Kind]) -> Facts:
+    """The facts are found by name and read only when asked for, since they know the kind and not the other way round."""
+    facts: Facts = import_module(f"{kind.__module__}_crd").FACTS
+    return facts
+
+
+def crd_of(kind: type[Kind]) -> dict[str, Any]:
+    """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
+    facts = facts_of(kind)
+    group, _, version = kind.API_VERSION.partition("/")
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{facts.plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {
+                "kind": kind.KIND,
+                "listKind": f"{kind.KIND}List",
+                "plural": facts.plural,
+                "singular": kind.KIND.lower(),
+                "shortNames": list(facts.short_names),
+            },
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "additionalPrinterColumns": [_column(column) for column in facts.columns],
+                    "schema": {"openAPIV3Schema": _root(kind, facts)},
+                }
+            ],
+        },
+    }
+
+
+def _column(column: Column) -> Schema:
+    shown: Schema = {"name": column.name, "type": column.type, "jsonPath": column.path, "description": column.doc}
+    return {**shown, "priority": 1} if column.wide else shown
+
+
+def _root(kind: type[Kind], facts: Facts) -> Schema:
+    return {
+        "type": "object",
+        "description": facts.doc,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string", "description": f"always {kind.API_VERSION}"},
+            "kind": {"type": "string", "description": f"always {kind.KIND}"},
+            "metadata": {"type": "object"},
+            "spec": {"description": "what is wanted", **_object(kind, facts)},
+            "status": {"description": "what was found and done; the controller's to write", **facts.status},
+        },
+    }
+
+
+def _object(node: type[Node], facts: Facts) -> Schema:
+    schema: Schema = {"type": "object"}
+    required = facts.required.get(node)
+    if required:
+        schema["required"] = list(required)
+    schema["properties"] = {w.key: _field(node, w, facts) for _, w in node.TABLE}
+    return _checked(schema, *facts.checks.get(node, ()))
+
+
+def _field(owner: type[Node], w: Wire, facts: Facts) -> Schema:
+    place = (owner, w.key)
+    described: Schema = {"description": w.doc} if w.doc else {}
+    return {
+        **described,
+        **_value(facts.shapes.get(place, w.type), w, facts),
+        **(w.schema or {}),
+        **facts.hints.get(place, {}),
+    }
+
+
+def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:
+    if isinstance(kind, Scalar):
+        return _scalar(kind)
+    if w.many:
+        return {"type": "array", "items": _object(kind, facts), "x-kubernetes-list-type": "atomic"}
+    return _object(kind, facts)
+
+
+def _scalar(kind: Scalar) -> Schema:
+    """A leaf, closed where API servers are more lenient than the types behind it."""
+    schema: Schema = dict(kind.schema)
+    if kind is INT32:
+        # Before 1.36 an API server does not look at `format`, and one number too large stops every typed reader.
+        return _checked({**schema, "minimum": -(2**31), "maximum": 2**31 - 1}, _whole("type(self) == int"))
+    if schema.get(_INT_OR_STRING):
+        return _checked(schema, _whole("type(self) in [int] || type(self) in [string]"))
+    if kind is STRINGS:
+        # Null is dropped without a word where it is not allowed, and a selector that lost a label selects more.
+        texts = {"type": "string", "nullable": True}
+        no_null = Check("type", "self.all(key, dyn(self[key]) != null)", "every value must be text, not null")
+        return _checked({**schema, "additionalProperties": texts}, no_null)
+    return schema
+
+
+def _whole(cel: str) -> Check:
+    """Schemas take 1.0 for an integer; CEL does not, and neither do the types behind it."""
+    return Check("type", cel, "a number must be written without a fraction")
+
+
+def _checked(schema: Schema, *checks: Check) -> Schema:
+    return {**schema, "x-kubernetes-validations": [_validation(check) for check in checks]} if checks else schema
+
+
+def _validation(check: Check) -> Schema:
+    said = {"rule": check.cel, "message": f"{check.message} [{check.rule}]", "reason": _REASONS[check.kind]}
+    return {**said, "fieldPath": check.at} if check.at else said

@@ -1,0 +1,83 @@
+"""What the API server's decoder would refuse, and where a field stands in Python."""
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+from hypot.kinds.node import QUANTITY, Node, Scalar, Wire
+from hypot.kinds.problem import Problem, Where, dotted, shown
+
+
+def python_path(cls: type[Node], where: Where) -> str:
+    """The Python path of a wire path, as an author would write it."""
+    path = ""
+    here: type[Node] | None = cls
+    for part in where:
+        if isinstance(part, int):
+            path += f"[{part}]"
+            continue
+        name, w = here.BY_KEY.get(part, (part, None)) if here is not None else (part, None)
+        here = None if w is None or isinstance(w.type, Scalar) else w.type
+        word = name if w is None or w.path is None else w.path
+        if word:
+            path += f".{word}" if path else word
+    return path
+
+
+def decode_problems(root: Node, where: Where) -> Iterator[Problem]:
+    """Wrong types first, then unknown fields."""
+    for place, owner, w, value in root.misfits(where):
+        yield _misfit(place, owner, w, value)
+    for place, owner in root.strangers(where):
+        yield _stranger(place, owner)
+
+
+def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
+    if w.type is QUANTITY:
+        hint = "write a quantity such as 500m, 2, 512Mi or 1.5Gi"
+        return Problem("quantity", "Invalid", where, _quantity_words(value), value, hint)
+    want, go = _expected(where, w)
+    place = ".".join(part for part in where if isinstance(part, str))
+    found = f"number {shown(value)}" if go == "int32" and json_type(value) == "number" else json_type(value)
+    message = f"json: cannot unmarshal {found} into Go struct field {owner.GO}.{place} of type {go}"
+    return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
+
+
+def _quantity_words(value: Any) -> str:
+    """Right in form but with a suffix that is none, or not even that."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*", value):
+        return "unable to parse quantity's suffix"
+    return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+def _expected(where: Where, w: Wire) -> tuple[str, str]:
+    if isinstance(w.type, Scalar):
+        return w.type.want, w.type.go
+    if w.many and not isinstance(where[-1], int):
+        return "a list", f"[]v2.{w.type.GO}"
+    return "a mapping", f"v2.{w.type.GO}"
+
+
+def _bounded(value: Any) -> str:
+    text = shown(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def json_type(value: Any) -> str:
+    """The word Go's decoder has for a value."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list | tuple) else "object"
+
+
+def _stranger(where: Where, owner: type[Node]) -> Problem:
+    near = get_close_matches(str(where[-1]), owner.BY_KEY, 1, 0.7)
+    hint = f"did you mean {near[0]}?" if near else "known here: " + ", ".join(owner.BY_KEY)
+    return Problem(
+        "unknown-field", "Decode", where, f'strict decoding error: unknown field "{dotted(where)}"', None, hint
+    )

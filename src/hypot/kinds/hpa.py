@@ -1,0 +1,77 @@
+"""HorizontalPodAutoscaler, autoscaling/v2."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from hypot.kinds.base import HasKindAndName, Kind, Ref, metadata_of, refer
+from hypot.kinds.hpa_defaults import with_defaults
+from hypot.kinds.hpa_parts import Behavior, Metric, Pace
+from hypot.kinds.hpa_rules import spec_problems, strictness
+from hypot.kinds.hpa_versions import CURRENT, upgraded
+from hypot.kinds.node import INT32, Wire, node
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version
+
+
+@node
+class HPA(Kind):
+    """A HorizontalPodAutoscaler."""
+
+    API_VERSION: ClassVar[str] = "autoscaling/v2"
+    KIND: ClassVar[str] = "HorizontalPodAutoscaler"
+    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
+
+    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
+    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
+    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
+    metrics: Annotated[tuple[Metric, ...] | None, Wire("metrics", Metric, many=True)] = None
+    behavior: Annotated[Behavior | None, Wire("behavior", Behavior, path="")] = None
+
+    def __init__(
+        self,
+        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        *,
+        max_replicas: int,
+        min_replicas: int | None = None,
+        metrics: Iterable[Metric] | None = None,
+        scale_up: Pace | None = None,
+        scale_down: Pace | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        ref = refer(target)
+        paced = scale_up is not None or scale_down is not None
+        values = {
+            "target": ref,
+            "min_replicas": min_replicas,
+            "max_replicas": max_replicas,
+            "metrics": None if metrics is None else tuple(metrics),
+            "behavior": Behavior(scale_up, scale_down) if paced else None,
+            "metadata": metadata_of(name or ref.name, namespace, labels, annotations),
+            "status": None,
+            "around": {},
+            "extra": {},
+        }
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+        self.raise_if_refused()
+
+    @property
+    def scale_up(self) -> Pace | None:
+        return self.behavior.scale_up if self.behavior else None
+
+    @property
+    def scale_down(self) -> Pace | None:
+        return self.behavior.scale_down if self.behavior else None
+
+    @classmethod
+    def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Manifests of any version that Kubernetes ever served."""
+        return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
+
+    def rule_problems(self, kubernetes: Version) -> Iterator[Problem]:
+        """What the API server of that version would refuse on creation, once it has completed the object."""
+        return spec_problems(with_defaults(self, kubernetes), strictness(self, None, kubernetes))

@@ -1,0 +1,207 @@
+"""The parts of a HorizontalPodAutoscaler, and short ways to write them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, overload
+
+from hypot.kinds.base import Ref, refer, seconds
+from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Wire, node
+
+Amount = str | int | float
+
+
+@node
+class MetricName(Node):
+    """Which series: a name and, where one name has many, a selector."""
+
+    GO: ClassVar[str] = "MetricIdentifier"
+
+    name: Annotated[str | None, Wire("name", STRING)] = None
+    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING)] = None
+
+
+@node
+class Target(Node):
+    """What a metric is held at. Which field is set decides; the controller reads `type` for Object metrics only."""
+
+    GO: ClassVar[str] = "MetricTarget"
+
+    type: Annotated[str | None, Wire("type", STRING)] = None
+    value: Annotated[Amount | None, Wire("value", QUANTITY)] = None
+    average: Annotated[Amount | None, Wire("averageValue", QUANTITY)] = None
+    utilization: Annotated[int | None, Wire("averageUtilization", INT32)] = None
+
+
+@node
+class ResourceSource(Node):
+    GO: ClassVar[str] = "ResourceMetricSource"
+
+    name: Annotated[str | None, Wire("name", STRING)] = None
+    target: Annotated[Target | None, Wire("target", Target)] = None
+
+
+@node
+class ContainerResourceSource(Node):
+    GO: ClassVar[str] = "ContainerResourceMetricSource"
+
+    name: Annotated[str | None, Wire("name", STRING)] = None
+    container: Annotated[str | None, Wire("container", STRING)] = None
+    target: Annotated[Target | None, Wire("target", Target)] = None
+
+
+@node
+class PodsSource(Node):
+    GO: ClassVar[str] = "PodsMetricSource"
+
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
+    target: Annotated[Target | None, Wire("target", Target)] = None
+
+
+@node
+class ObjectSource(Node):
+    GO: ClassVar[str] = "ObjectMetricSource"
+
+    described: Annotated[Ref | None, Wire("describedObject", Ref)] = None
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
+    target: Annotated[Target | None, Wire("target", Target)] = None
+
+
+@node
+class ExternalSource(Node):
+    GO: ClassVar[str] = "ExternalMetricSource"
+
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
+    target: Annotated[Target | None, Wire("target", Target)] = None
+
+
+@node
+class Metric(Node):
+    """One metric: a type, and the source of that type. Write it with `cpu`, `memory`, `pods`, `on` or `external`."""
+
+    GO: ClassVar[str] = "MetricSpec"
+
+    type: Annotated[str | None, Wire("type", STRING)] = None
+    object: Annotated[ObjectSource | None, Wire("object", ObjectSource)] = None
+    external: Annotated[ExternalSource | None, Wire("external", ExternalSource)] = None
+    pods: Annotated[PodsSource | None, Wire("pods", PodsSource)] = None
+    resource: Annotated[ResourceSource | None, Wire("resource", ResourceSource)] = None
+    container_resource: Annotated[
+        ContainerResourceSource | None, Wire("containerResource", ContainerResourceSource)
+    ] = None
+
+
+@node
+class Limit(Node):
+    """How much may change in a period. Write it with `limit`."""
+
+    GO: ClassVar[str] = "HPAScalingPolicy"
+
+    type: Annotated[str | None, Wire("type", STRING)] = None
+    value: Annotated[int | None, Wire("value", INT32)] = None
+    period: Annotated[int | None, Wire("periodSeconds", INT32)] = None
+
+
+@node
+class Pace(Node):
+    """How fast one direction goes: limits, which of them counts, a stabilisation window, a tolerance."""
+
+    GO: ClassVar[str] = "HPAScalingRules"
+
+    limits: Annotated[tuple[Limit, ...] | None, Wire("policies", Limit, many=True)] = None
+    window: Annotated[int | None, Wire("stabilizationWindowSeconds", INT32)] = None
+    select: Annotated[str | None, Wire("selectPolicy", STRING)] = None
+    tolerance: Annotated[Amount | None, Wire("tolerance", QUANTITY)] = None
+
+    def __post_init__(self) -> None:
+        """Take lists and durations as people write them."""
+        object.__setattr__(self, "window", seconds(self.window))
+        if isinstance(self.limits, Iterable):
+            object.__setattr__(self, "limits", tuple(self.limits))
+
+
+FROZEN = Pace(select="Disabled")
+
+
+@node
+class Behavior(Node):
+    GO: ClassVar[str] = "HorizontalPodAutoscalerBehavior"
+
+    scale_up: Annotated[Pace | None, Wire("scaleUp", Pace)] = None
+    scale_down: Annotated[Pace | None, Wire("scaleDown", Pace)] = None
+
+
+@overload
+def cpu(*, utilization: int, container: str | None = None) -> Metric: ...
+@overload
+def cpu(*, average: Amount, container: str | None = None) -> Metric: ...
+def cpu(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
+    """Hold cpu at a percentage of its request, or at an amount per pod."""
+    return _resource("cpu", utilization, average, container)
+
+
+@overload
+def memory(*, utilization: int, container: str | None = None) -> Metric: ...
+@overload
+def memory(*, average: Amount, container: str | None = None) -> Metric: ...
+def memory(*, utilization: int | None = None, average: Amount | None = None, container: str | None = None) -> Metric:
+    """Hold memory at a percentage of its request, or at an amount per pod."""
+    return _resource("memory", utilization, average, container)
+
+
+def pods(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric:
+    """Hold a custom metric of the pods at an average."""
+    return Metric("Pods", pods=PodsSource(_metric_name(name, labels), _target(average=average)))
+
+
+@overload
+def on(of: str | Ref, name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@overload
+def on(of: str | Ref, name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def on(
+    of: str | Ref,
+    name: str,
+    *,
+    value: Amount | None = None,
+    average: Amount | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Metric:
+    """Hold a metric of another object, in total or per pod."""
+    source = ObjectSource(refer(of), _metric_name(name, labels), _target(value=value, average=average))
+    return Metric("Object", object=source)
+
+
+@overload
+def external(name: str, *, value: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+@overload
+def external(name: str, *, average: Amount, labels: Mapping[str, str] | None = None) -> Metric: ...
+def external(
+    name: str,
+    *,
+    value: Amount | None = None,
+    average: Amount | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Metric:
+    """Hold a metric from outside the cluster, in total or per pod."""
+    source = ExternalSource(_metric_name(name, labels), _target(value=value, average=average))
+    return Metric("External", external=source)
+
+
+def limit(*, pods: int | None = None, percent: int | None = None, per: Any = 15) -> Limit:
+    """At most so many pods, or such a percentage, per period."""
+    kind = "Pods" if percent is None else "Percent"
+    return Limit(kind, pods if percent is None else percent, seconds(per))
+
+
+def _resource(name: str, utilization: int | None, average: Amount | None, container: str | None) -> Metric:
+    target = _target(utilization=utilization, average=average)
+    if container is None:
+        return Metric("Resource", resource=ResourceSource(name, target))
+    return Metric("ContainerResource", container_resource=ContainerResourceSource(name, container, target))
+
+
+def _target(*, value: Amount | None = None, average: Amount | None = None, utilization: int | None = None) -> Target:
+    kind = "Utilization" if utilization is not None else "AverageValue" if average is not None else "Value"
+    return Target(kind, value, average, utilization)
+
+
+def _metric_name(name: str, labels: Mapping[str, str] | None) -> MetricName:
+    return MetricName(name, {"matchLabels": dict(labels)} if labels else None)

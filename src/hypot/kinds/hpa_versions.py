@@ -1,0 +1,106 @@
+"""HorizontalPodAutoscalers of former API versions, read as autoscaling/v2."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+CURRENT = "autoscaling/v2"
+FORMER = ("autoscaling/v1", "autoscaling/v2beta1", "autoscaling/v2beta2")
+_ANNOTATION = "autoscaling.alpha.kubernetes.io/"
+
+
+def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest as autoscaling/v2; a version that is none of ours is left as it is."""
+    version, spec = data.get("apiVersion"), data.get("spec")
+    out = {**data, "apiVersion": CURRENT}
+    if not isinstance(spec, dict):
+        return out
+    if version == "autoscaling/v1":
+        return _from_v1(out, dict(spec))
+    if version == "autoscaling/v2beta1":
+        metrics = spec.get("metrics")
+        if isinstance(metrics, list):
+            out["spec"] = {**spec, "metrics": [_metric(m) for m in metrics]}
+    return out
+
+
+def _from_v1(out: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
+    """One cpu percentage in the spec; everything newer was carried in annotations as JSON."""
+    metrics: list[Any] = []
+    percent = spec.pop("targetCPUUtilizationPercentage", None)
+    if percent is not None:
+        target = {"type": "Utilization", "averageUtilization": percent}
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    metadata = out.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if isinstance(annotations, dict) and isinstance(metadata, dict):
+        carried = {key: _json(annotations.get(_ANNOTATION + key)) for key in ("metrics", "behavior")}
+        if isinstance(carried["metrics"], list):
+            metrics = [*(_metric(m) for m in carried["metrics"]), *metrics]
+        if isinstance(carried["behavior"], dict):
+            spec["behavior"] = _uncapitalised(carried["behavior"])
+        kept = {k: v for k, v in annotations.items() if not str(k).startswith(_ANNOTATION)}
+        out["metadata"] = {**metadata, "annotations": kept} if kept else _without(metadata, "annotations")
+    if metrics:
+        spec["metrics"] = metrics
+    out["spec"] = spec
+    out.pop("status", None)
+    return out
+
+
+def _json(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _without(mapping: dict[str, Any], key: str) -> dict[str, Any]:
+    return {k: v for k, v in mapping.items() if k != key}
+
+
+def _uncapitalised(value: Any) -> Any:
+    """The behavior annotation spells its keys as Go does, ScaleUp for scaleUp; its nulls mean absent."""
+    if isinstance(value, dict):
+        return {k[:1].lower() + k[1:]: _uncapitalised(v) for k, v in value.items() if v is not None}
+    return [_uncapitalised(item) for item in value] if isinstance(value, list) else value
+
+
+def _metric(metric: Any) -> Any:
+    """A metric of v2beta1, whose targets stood beside the name."""
+    if not isinstance(metric, dict):
+        return metric
+    return {key: _source(key, value) if isinstance(value, dict) else value for key, value in metric.items()}
+
+
+def _source(kind: str, source: dict[str, Any]) -> dict[str, Any]:
+    rest = dict(source)
+    out: dict[str, Any] = {}
+    if kind == "object" and "target" in rest:
+        out["describedObject"] = rest.pop("target")
+    if kind in {"object", "pods", "external"}:
+        name, selector = rest.pop("metricName", None), rest.pop("metricSelector", rest.pop("selector", None))
+        out["metric"] = {k: v for k, v in (("name", name), ("selector", selector)) if v is not None}
+    target = _target(rest)
+    out.update(rest)
+    if target:
+        out["target"] = target
+    return out
+
+
+def _target(rest: dict[str, Any]) -> dict[str, Any]:
+    """Take the old target fields out of a source; an average wins over a total, as the conversion had it."""
+    renamed = {
+        "targetAverageUtilization": ("Utilization", "averageUtilization"),
+        "targetAverageValue": ("AverageValue", "averageValue"),
+        "averageValue": ("AverageValue", "averageValue"),
+        "targetValue": ("Value", "value"),
+    }
+    out: dict[str, Any] = {}
+    for old, (kind, new) in renamed.items():
+        if old in rest:
+            amount = rest.pop(old)
+            if not (old == "targetValue" and "averageValue" in out):
+                out.setdefault("type", kind)
+                out[new] = amount
+    return out

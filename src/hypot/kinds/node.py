@@ -1,0 +1,251 @@
+"""The machinery of kinds: frozen values that know their wire form and hold whatever a manifest says.
+
+A `Node` is a frozen dataclass whose annotations carry a `Wire`: the key in the manifest and the type that belongs
+there. Reading never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field claims are
+kept in `extra`, so that writing gives back what was read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from dataclasses import field as dataclass_field
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+
+from hypot.core.quantity import is_quantity
+from hypot.kinds.problem import Where
+
+T = TypeVar("T")
+N = TypeVar("N", bound="Node")
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A leaf type: its name in Go's decoder, its OpenAPI schema, and whether a value is one."""
+
+    go: str
+    schema: Mapping[str, Any]
+    fits: Callable[[Any], bool]
+    want: str
+
+
+def _is_int32(value: Any) -> bool:
+    return type(value) is int and -(2**31) <= value < 2**31
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_string_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, str) for v in value.values())
+
+
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+
+INT32 = Scalar("int32", {"type": "integer", "format": "int32"}, _is_int32, "a whole number")
+STRING = Scalar("string", {"type": "string"}, _is_text, "text")
+BOOL = Scalar("bool", {"type": "boolean"}, lambda v: isinstance(v, bool), "true or false")
+STRINGS = Scalar(
+    "map[string]string",
+    {"type": "object", "additionalProperties": {"type": "string"}},
+    _is_string_map,
+    "a mapping of text to text",
+)
+MAPPING = Scalar(
+    "object",
+    {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    lambda v: isinstance(v, dict),
+    "a mapping",
+)
+QUANTITY = Scalar(
+    "resource.Quantity",
+    {
+        "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": QUANTITY_PATTERN,
+        "x-kubernetes-int-or-string": True,
+    },
+    is_quantity,
+    "a quantity such as 500m, 2 or 512Mi",
+)
+
+# A custom resource's schema can take a whole number or text for a quantity, not a fraction.
+WHOLE_OR_QUANTITY = Scalar(
+    QUANTITY.go, QUANTITY.schema, lambda v: not isinstance(v, float) and is_quantity(v), QUANTITY.want
+)
+# Text for a share between 0 and 1 that a schema can check: a decimal fraction, or milli, micro or nano.
+FRACTION_PATTERN = (
+    r"^\+?(0+(\.[0-9]*)?|\.[0-9]+|0*1(\.0*)?|0*(1000(\.0*)?|[0-9]{1,3}(\.[0-9]*)?)m"
+    r"|0*(1000000(\.0*)?|[0-9]{1,6}(\.[0-9]*)?)u|0*(1000000000(\.0*)?|[0-9]{1,9}(\.[0-9]*)?)n)$"
+)
+FRACTION = Scalar(
+    QUANTITY.go,
+    {"x-kubernetes-preserve-unknown-fields": True, "pattern": FRACTION_PATTERN, "minimum": 0, "maximum": 1},
+    is_quantity,
+    "a share between 0 and 1 such as 0.01 or 10m",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How one field stands in a manifest; `path` is its Python path where that is not the attribute's own name."""
+
+    key: str
+    type: "Scalar | type[Node]"
+    many: bool = False
+    path: str | None = None
+    schema: Mapping[str, Any] | None = None
+    doc: str = ""
+
+
+@dataclass_transform(frozen_default=True)
+def node(cls: type[T]) -> type[T]:
+    """Make a class a frozen value and compile its wire table."""
+    made = dataclass(frozen=True, slots=True)(cls)
+    made.compile_table()  # type: ignore[attr-defined]
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a manifest."""
+
+    GO: ClassVar[str] = ""
+    TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
+    BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
+    NAMES: ClassVar[tuple[str, ...]] = ()
+    READERS: ClassVar[tuple[tuple[str, str, "Callable[[Any], bool] | None", "type[Node] | None", bool], ...]] = ()
+
+    extra: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
+
+    @classmethod
+    def compile_table(cls) -> None:
+        annotated = {name: getattr(note, "__metadata__", ()) for name, note in cls.__annotations__.items()}
+        cls.TABLE = tuple((name, w) for name, marks in annotated.items() for w in marks if isinstance(w, Wire))
+        cls.BY_KEY = {w.key: (name, w) for name, w in cls.TABLE}
+        cls.NAMES = tuple(f.name for f in fields(cls))
+        cls.READERS = tuple(
+            (name, w.key, w.type.fits, None, False)
+            if isinstance(w.type, Scalar)
+            else (name, w.key, None, w.type, w.many)
+            for name, w in cls.TABLE
+        )
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Self:
+        """Take a mapping as it is; null is the same as absent."""
+        made = object.__new__(cls)
+        put = object.__setattr__
+        get = data.get
+        for name, key, _, kind, many in cls.READERS:
+            value = get(key)
+            if value is not None and kind is not None:
+                value = _read_many(kind, value) if many else _read_one(kind, value)
+            put(made, name, value)
+        known = cls.BY_KEY
+        put(made, "extra", {} if data.keys() <= known.keys() else {k: v for k, v in data.items() if k not in known})
+        return made
+
+    def write(self) -> dict[str, Any]:
+        """The wire form: what was set, then what was not understood."""
+        out = {w.key: _written(value) for name, w in self.TABLE if (value := getattr(self, name)) is not None}
+        out.update(self.extra)
+        return out
+
+    def sound(self) -> bool:
+        """Whether every value has its type and every key its field: the quick answer, before anyone asks which."""
+        if self.extra:
+            return False
+        for name, _, fits, _, many in self.READERS:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not (fits(value) if fits is not None else _sound(value, many)):
+                return False
+        return True
+
+    def misfits(self, where: Where = ()) -> "Iterator[tuple[Where, type[Node], Wire, Any]]":
+        """Every value whose type the API server could not decode."""
+        for name, w in self.TABLE:
+            value = getattr(self, name)
+            if value is None:
+                continue
+            kind = w.type
+            if isinstance(kind, Scalar):
+                if not kind.fits(value):
+                    yield (*where, w.key), type(self), w, value
+            elif isinstance(value, Node) and not w.many:
+                yield from value.misfits((*where, w.key))
+            elif isinstance(value, tuple) and w.many:
+                for i, item in enumerate(value):
+                    if isinstance(item, Node):
+                        yield from item.misfits((*where, w.key, i))
+                    else:
+                        yield (*where, w.key, i), type(self), w, item
+            else:
+                yield (*where, w.key), type(self), w, value
+
+    def strangers(self, where: Where = ()) -> "Iterator[tuple[Where, type[Node]]]":
+        """Every key that no field claims, with the class it stands in."""
+        for key in self.extra:
+            yield (*where, key), type(self)
+        for name, key, _, kind, _ in self.READERS:
+            value = getattr(self, name) if kind is not None else None
+            if isinstance(value, Node):
+                yield from value.strangers((*where, key))
+            elif isinstance(value, tuple):
+                for i, item in enumerate(value):
+                    if isinstance(item, Node):
+                        yield from item.strangers((*where, key, i))
+
+    def readable(self) -> Self:
+        """The same value without what could not be decoded, so that rules meet only the types they expect."""
+        changes: dict[str, Any] = {}
+        for name, w in self.TABLE:
+            value = getattr(self, name)
+            kept = None if value is None else _readable(w, value)
+            if kept is not value:
+                changes[name] = kept
+        return replaced(self, **changes) if changes else self
+
+
+def replaced(value: N, /, **changes: Any) -> N:
+    """A copy with other values, past any constructor that checks."""
+    made = object.__new__(type(value))
+    for name in value.NAMES:
+        object.__setattr__(made, name, changes[name] if name in changes else getattr(value, name))
+    return made
+
+
+def _read_one(kind: type[Node], value: Any) -> Any:
+    return kind.read(value) if isinstance(value, dict) else value
+
+
+def _read_many(kind: type[Node], value: Any) -> Any:
+    return tuple([_read_one(kind, item) for item in value]) if isinstance(value, list) else value
+
+
+def _sound(value: Any, many: bool) -> bool:
+    if not many:
+        return isinstance(value, Node) and value.sound()
+    return isinstance(value, tuple) and all([isinstance(item, Node) and item.sound() for item in value])
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Node):
+        return value.write()
+    if isinstance(value, tuple):
+        return [_written(item) for item in value]
+    return value
+
+
+def _readable(w: Wire, value: Any) -> Any:
+    kind = w.type
+    if isinstance(kind, Scalar):
+        return value if kind.fits(value) else None
+    if not w.many:
+        return value.readable() if isinstance(value, Node) else None
+    if not isinstance(value, tuple):
+        return None
+    kept = tuple([item.readable() if isinstance(item, Node) else kind() for item in value])
+    return value if all(a is b for a, b in zip(kept, value, strict=True)) else kept

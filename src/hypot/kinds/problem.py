@@ -1,0 +1,73 @@
+"""What is wrong with an object, in a form for people, for machines and for the line it stands on."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Severity = Literal["error", "warning", "advice"]
+Where = tuple[str | int, ...]
+
+# How the API server words each kind of error, and whether it shows the value.
+_WORDS = {
+    "Required": ("Required value", False),
+    "Invalid": ("Invalid value", True),
+    "NotSupported": ("Unsupported value", True),
+    "Forbidden": ("Forbidden", False),
+    "TooLong": ("Too long", False),
+    "Duplicate": ("Duplicate value", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `field` is the Kubernetes path, `path` the Python one."""
+
+    rule: str
+    kind: str
+    where: Where
+    message: str
+    value: Any = None
+    hint: str = ""
+    severity: Severity = "error"
+    path: str = ""
+
+    @property
+    def field(self) -> str:
+        return dotted(self.where)
+
+    def __str__(self) -> str:
+        """The API server's own rendering: path, kind, value, message."""
+        words, shows_value = _WORDS.get(self.kind, ("", False))
+        parts = [self.field, words, shown(self.value) if shows_value else "", self.message]
+        return ": ".join(part for part in parts if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "kind": self.kind,
+            "field": self.field,
+            "path": self.path,
+            "value": self.value if isinstance(self.value, str | int | float | bool | None) else shown(self.value),
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+
+def dotted(where: Sequence[str | int]) -> str:
+    text = ""
+    for part in where:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def shown(value: Any) -> str:
+    """A value as the API server prints it: JSON."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def unsupported(value: object, allowed: Iterable[str]) -> str:
+    """The API server's list of what it would have taken."""
+    del value
+    return "supported values: " + ", ".join(f'"{word}"' for word in sorted(allowed))

@@ -1,0 +1,133 @@
+"""Label selectors, in the text form of a Scale and the structured form of everything else."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from hypot.kinds.names import qualified_name
+
+_OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
+_TERM = re.compile(
+    r"\s*(?:(?P<absent>!\s*[^\s,=!()<>]+)"
+    r"|(?P<key>[^\s,=!()<>]+)\s*(?:(?P<op>==|=|!=|<|>)\s*(?P<value>[^\s,=!()<>]*)"
+    r"|(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?:,|$)"
+)
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        value = labels.get(self.key)
+        if self.operator == "in":
+            return value in self.values
+        if self.operator == "notin":
+            return value is None or value not in self.values
+        if self.operator in {"<", ">"}:
+            return _compares(value, self.operator, self.values[0])
+        return (value is not None) == (self.operator == "exists")
+
+
+def _compares(value: str | None, operator: str, bound: str) -> bool:
+    if value is None or not re.fullmatch(r"-?\d{1,18}", value):
+        return False
+    return int(value) < int(bound) if operator == "<" else int(value) > int(bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All requirements must hold; none at all matches everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(requirement.matches(labels) for requirement in self.requirements)
+
+
+@lru_cache(4096)
+def parse_selector(text: str) -> Selector:
+    """Read `app=web,tier in (a,b),!canary`."""
+    return Selector(tuple(_terms(text)))
+
+
+def _terms(text: str) -> Iterator[Requirement]:
+    position = 0
+    while position < len(text.rstrip()):
+        match = _TERM.match(text, position)
+        if match is None:
+            raise SelectorError(f"unable to parse requirement: {text[position:].strip()!r} in {text!r}")
+        position = match.end()
+        yield _requirement(match)
+
+
+def _requirement(match: "re.Match[str]") -> Requirement:
+    if match["absent"]:
+        return _checked(Requirement(match["absent"][1:].strip(), "!"))
+    key, operator = match["key"], match["op"]
+    if operator is None and match["set"] is None:
+        return _checked(Requirement(key, "exists"))
+    if operator is None:
+        return _checked(Requirement(key, match["set"], tuple(v.strip() for v in match["values"].split(","))))
+    if operator in {"<", ">"} and not re.fullmatch(r"-?\d{1,18}", match["value"]):
+        raise SelectorError(f"for 'Gt', 'Lt' operators, the value must be an integer: {match['value']!r}")
+    word = operator if operator in {"<", ">"} else "notin" if operator == "!=" else "in"
+    return _checked(Requirement(key, word, (match["value"],)))
+
+
+def _checked(requirement: Requirement) -> Requirement:
+    for words in qualified_name(requirement.key):
+        raise SelectorError(f"invalid label key {requirement.key!r}: {words}")
+    return requirement
+
+
+def read_selector(data: Mapping[str, Any] | None) -> Selector:
+    """Read matchLabels and matchExpressions; an absent selector, unlike an empty one, matches nothing elsewhere."""
+    if not data:
+        return Selector()
+    labels = data.get("matchLabels") or {}
+    expressions = data.get("matchExpressions") or ()
+    if not isinstance(labels, Mapping) or not isinstance(expressions, list | tuple):
+        raise SelectorError("matchLabels must be a mapping and matchExpressions a list")
+    equal = [_checked(Requirement(str(k), "in", (str(v),))) for k, v in labels.items()]
+    return Selector((*equal, *(_expression(e) for e in expressions)))
+
+
+def _expression(data: Any) -> Requirement:
+    operator = _OPERATORS.get(data.get("operator", "")) if isinstance(data, Mapping) else None
+    if operator is None:
+        raise SelectorError(f"{data!r} is not a valid label selector operator")
+    values = tuple(str(v) for v in data.get("values") or ())
+    if (operator in {"in", "notin"}) != bool(values):
+        raise SelectorError(f"values must {'' if not values else 'not '}be given for operator {data['operator']}")
+    return _checked(Requirement(str(data.get("key", "")), operator, values))
+
+
+def show_selector(data: Mapping[str, Any] | None) -> str:
+    """The text form of a structured selector, as a Scale carries it."""
+    parts = [f"{r.key}={r.values[0]}" if _is_equality(r) else _set_text(r) for r in read_selector(data).requirements]
+    return ",".join(parts)
+
+
+def _is_equality(requirement: Requirement) -> bool:
+    return requirement.operator == "in" and len(requirement.values) == 1
+
+
+def _set_text(requirement: Requirement) -> str:
+    if requirement.operator == "exists":
+        return requirement.key
+    if requirement.operator == "!":
+        return f"!{requirement.key}"
+    return f"{requirement.key} {requirement.operator} ({_joined(requirement.values)})"
+
+
+def _joined(values: Iterable[str]) -> str:
+    return ",".join(sorted(values))

@@ -1,0 +1,55 @@
+"""Kubernetes versions and what each opens: the one table of feature gates."""
+
+import re
+from collections.abc import Mapping
+
+Version = tuple[int, int]
+
+NEWEST: Version = (1, 37)
+OLDEST: Version = (1, 23)
+
+# Gate -> the first minor that has it on by default.
+_ON_SINCE: dict[str, Version] = {
+    "HPAConfigurableTolerance": (1, 35),
+    "HPAScaleToZero": (1, 37),
+    "HPAGeneration": (1, 37),
+    "PodLevelResources": (1, 34),
+    "HPAContainerMetrics": (1, 27),
+}
+# Gate -> the first minor in which an administrator can switch it on at all.
+_THERE_SINCE: dict[str, Version] = {"HPAConfigurableTolerance": (1, 33), "HPAScaleToZero": (1, 16)}
+# Gates that have graduated and cannot be closed any more.
+_LOCKED_SINCE: dict[str, Version] = {"HPAConfigurableTolerance": (1, 37), "HPAContainerMetrics": (1, 30)}
+
+SCALE_TARGET_NEEDS_GROUP: Version = (1, 34)
+SATURATES_TOTALS: Version = (1, 35)
+REMEMBERS_SCALED_TO_ZERO: Version = (1, 36)
+
+GATES = frozenset(_ON_SINCE)
+
+
+def parse_version(text: str) -> Version:
+    """Read `1.36`, `v1.36.4` or `1.36+`; refuse what is no Kubernetes version hypot knows."""
+    match = re.fullmatch(r"v?1\.(\d{1,3})(?:[.+-].*)?", text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a Kubernetes version; write it as 1.36")
+    version = (1, int(match[1]))
+    if version < OLDEST:
+        raise ValueError(f"Kubernetes {text} has no autoscaling/v2; the oldest version hypot knows is 1.{OLDEST[1]}")
+    return version
+
+
+def show_version(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def gate_open(gate: str, version: Version, overrides: Mapping[str, bool] | None = None) -> bool:
+    """Whether a feature gate is on: as an administrator set it where that is possible, else the version's default."""
+    default = version >= _ON_SINCE[gate]
+    if not overrides or gate not in overrides or version >= _LOCKED_SINCE.get(gate, (99, 0)):
+        return default
+    return overrides[gate] and version >= _THERE_SINCE.get(gate, OLDEST)
+
+
+def opened_in(gate: str) -> str:
+    return show_version(_ON_SINCE[gate])
