@@ -1,0 +1,12 @@
+"""hypot crds: the definitions to install."""
+
+import click
+
+from hypot.cli.output import to_yaml
+from hypot.kinds.crd import ALL_CRDS, crd_of
+
+
+@click.command("crds")
+def command() -> None:
+    """Print the CustomResourceDefinitions as YAML, for `kubectl apply --server-side -f -`."""
+    click.echo("---\n".join(to_yaml(crd_of(kind)) for kind in ALL_CRDS), nl=False)

@@ -1,0 +1,273 @@
+"""hypot decide: what would each autoscaler of a dump do now, and why?"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from hypot.cli.files import BadInput, read_objects
+from hypot.cli.memoryfile import read_memory, write_memory
+from hypot.cli.output import to_json, to_yaml
+from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
+from hypot.kinds.hpa import HPA
+from hypot.kinds.load import Loaded, Source
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version, parse_version, show_version
+from hypot.policy.continuity import Remembered, resumed
+from hypot.policy.decide import decide
+from hypot.policy.decision import Decision, Name, show_time
+from hypot.policy.memory import read_time
+from hypot.policy.seen import Scale
+from hypot.policy.settings import Settings, SettingsError
+from hypot.policy.snapshot import Autoscaler, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
+
+# The end of the year 9999, the last moment that can be shown.
+_LATEST = 253402300799.0
+_ORIGINS = {
+    "given": "as given",
+    "input": "the newest time in the input",
+    "clock": "the clock's time, as the input has none",
+}
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call of the command: what is decided with, and what is remembered on the way."""
+
+    settings: Settings
+    snapshot: Snapshot
+    now: float
+    origin: str
+    memories: dict[str, Remembered] = field(default_factory=dict)
+
+    def outcome(self, autoscaler: Autoscaler, source: Source) -> Outcome:
+        problems = autoscaler.problems(self.settings.kubernetes)
+        in_the_way = [p for p in problems if _forbids(autoscaler, p)]
+        if in_the_way:
+            return Outcome(_refusal(autoscaler, in_the_way, self.now), source, problems)
+        return Outcome(self._decision(autoscaler), source, problems)
+
+    def _decision(self, autoscaler: Autoscaler) -> Decision:
+        seen = self.snapshot.seen(autoscaler, self.now, self.settings)
+        key = f"{autoscaler.KIND}/{autoscaler.namespace}/{autoscaler.name}"
+        earlier = self.memories.get(key)
+        current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
+        memory = resumed(autoscaler, earlier, current, self.now, self.settings)
+        decision, after = decide(autoscaler, seen, memory, self.settings)
+        # Nothing was written to a cluster, so nothing is remembered as done.
+        known = current if current is not None or earlier is None else earlier.replicas
+        self.memories[key] = Remembered(after, known, self.now)
+        return decision
+
+
+def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
+    """Whether an object with this problem could not be decided on: no cluster would hold it."""
+    return problem.severity == "error" and (problem.kind == "Decode" or isinstance(autoscaler, HPA))
+
+
+def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
+    ref, namespace = target_of(autoscaler), autoscaler.namespace
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return Decision(
+        autoscaler=Name(autoscaler.API_VERSION, autoscaler.KIND, namespace, autoscaler.name),
+        target=Name(ref.api_version or "", ref.kind or "", namespace, ref.name or ""),
+        at=now,
+        current=None,
+        desired=None,
+        reason="",
+        steps=(),
+        conditions=(),
+        unwritten=(),
+        error=f"the object is not valid: {problems[0]}{more}",
+        error_kind="spec",
+        decided=False,
+    )
+
+
+def _time(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        at: float | None = float(text)
+    except ValueError:
+        at = read_time(text)
+    if at is None or not isfinite(at) or not 0 <= at <= _LATEST:
+        raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
+    return at
+
+
+def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:
+    try:
+        return None if text is None else parse_version(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("decide")
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Kubernetes YAML or JSON as kubectl prints it; may be repeated.",
+)
+@click.option(
+    "--now",
+    metavar="TIME",
+    callback=_time,
+    help="Decide at this time, RFC 3339 or seconds since 1970; by default the newest time in the input.",
+)
+@click.option("--kubernetes", metavar="1.36", callback=_version, help="Decide as this version of Kubernetes does.")
+@click.option("--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON.")
+@click.option("--memory", "memory_file", metavar="FILE", help="Read what earlier runs remember, and write it back.")
+@click.option("-n", "--namespace", help="Only the autoscalers of this namespace.")
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+def command(
+    paths: tuple[str, ...],
+    now: float | None,
+    kubernetes: Version | None,
+    settings_file: str | None,
+    memory_file: str | None,
+    namespace: str | None,
+    output: str,
+) -> int:
+    """What would each autoscaler in a dump do now, and why?
+
+    Exit status: 0 all decided, 1 some could not be decided, 2 bad usage or input.
+    """
+    settings = _read_settings(settings_file)
+    settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
+    memories = read_memory(memory_file) if memory_file else {}
+    loaded, passed_over = read_objects(paths, may_matter)
+    sources = _sources(loaded, passed_over, namespace)
+    snapshot = Snapshot(one.data for one in loaded)
+    run = _Run(settings, snapshot, *_moment(now, snapshot), memories)
+    if memory_file:
+        _check_order(memory_file, memories.values(), run.now)
+    outcomes = [run.outcome(one, sources[key]) for one in snapshot.autoscalers() if (key := _key(one)) in sources]
+    if memory_file:
+        write_memory(memory_file, memories)
+    if output == "text":
+        _print_text(run, outcomes, with_memory=memory_file is not None)
+        _tell_passed_over(loaded, passed_over, snapshot)
+    else:
+        document = _plain(_document(run, outcomes))
+        click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
+    return 0 if all(outcome.decision.decided for outcome in outcomes) else 1
+
+
+def _key(autoscaler: Autoscaler) -> Key:
+    return autoscaler.KIND, autoscaler.namespace, autoscaler.name
+
+
+def _read_settings(file: str | None) -> Settings:
+    if file is None:
+        return Settings()
+    try:
+        data = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BadInput(f"{file}: cannot read the settings: {why}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
+    if data is not None and not isinstance(data, dict):
+        raise BadInput(f"{file}: settings must be a mapping, such as 'tolerance: 0.05'")
+    try:
+        return Settings.from_dict(data or {})
+    except SettingsError as error:
+        hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance((data or {}).get("kubernetes"), float) else ""
+        raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error
+
+
+def _sources(loaded: list[Loaded], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:
+    """Where each autoscaler stands; the last of several with one name, as for kubectl apply."""
+    found: dict[Key, Source] = {}
+    for one in loaded:
+        if not is_autoscaler(one.data):
+            continue
+        key = key_of(one.data)
+        if key in found:
+            places = " and ".join(f"{source.file}:{source.line}" for source in (found[key], one.source))
+            click.echo(f"{key[1]}/{key[2]} is in the input twice, {places}: the last one counts", err=True)
+        found[key] = one.source
+    if not found:
+        kinds = Counter(str(one.data["kind"]) for one in loaded) + passed_over
+        there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
+        raise BadInput(f"no HorizontalPodAutoscaler or WatermarkPodAutoscaler in the input: {there}")
+    chosen = {key: source for key, source in found.items() if namespace in {None, key[1]}}
+    if not chosen:
+        others = ", ".join(sorted({key[1] for key in found}))
+        raise BadInput(f"no autoscaler in namespace {namespace}; there are some in {others}")
+    return chosen
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+
+
+def _moment(now: float | None, snapshot: Snapshot) -> tuple[float, str]:
+    if now is not None:
+        return now, "given"
+    newest = snapshot.newest_time()
+    return (newest, "input") if newest is not None else (time.time(), "clock")
+
+
+def _check_order(file: str, memories: Iterable[Remembered], now: float) -> None:
+    latest = max((entry.at for entry in memories if entry.at is not None), default=now)
+    if latest > now:
+        raise BadInput(
+            f"{file}: remembers {show_time(latest)}, which is after {show_time(now)}: replay dumps in the order of "
+            "their times, or name another memory file"
+        )
+
+
+def _print_text(run: _Run, outcomes: list[Outcome], *, with_memory: bool) -> None:
+    glyphs, version = glyphs_for(sys.stdout), show_version(run.settings.kubernetes)
+    lines = [f"{show_time(run.now)}, {_ORIGINS[run.origin]}; Kubernetes {version}", ""]
+    lines += tell(outcomes, glyphs, width_of(sys.stdout))
+    lines.append(summary(outcomes))
+    if not with_memory and any(outcome.decision.unknown for outcome in outcomes):
+        lines.append("What came before this dump is unknown; --memory FILE keeps it from one run to the next.")
+    click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
+
+
+def _tell_passed_over(loaded: list[Loaded], passed_over: Counter[str], snapshot: Snapshot) -> None:
+    """Kinds that no decision depends on, custom ones too if they are nobody's target."""
+    targets = {target_of(one).kind for one in snapshot.autoscalers()}
+    unused = [one.data for one in loaded if not is_known(one.data["apiVersion"], one.data["kind"])]
+    kinds = passed_over + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
+    if kinds:
+        click.echo(f"passed over: {_counted(kinds)}", err=True)
+
+
+def _document(run: _Run, outcomes: list[Outcome]) -> dict[str, Any]:
+    """What -o json and -o yaml print; decide.schema.json describes it."""
+    return {
+        "now": show_time(run.now),
+        "nowFrom": run.origin,
+        "settings": run.settings.to_dict(),
+        "decisions": [{**one.decision.to_dict(), "problems": _problems(one)} for one in outcomes],
+    }
+
+
+def _problems(outcome: Outcome) -> list[dict[str, Any]]:
+    source = outcome.source
+    return [{**p.to_dict(), "file": source.file, "line": source.line_of(p.where)} for p in outcome.problems]
+
+
+def _plain(value: Any) -> Any:
+    """The same in JSON's own types; a number that is none, such as a ratio to zero pods, becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

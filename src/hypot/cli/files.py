@@ -1,0 +1,54 @@
+"""Reading what the user named, with progress where it takes a while."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from hypot.kinds.load import Loaded, LoadError, Reader
+
+# Smaller inputs are read before a bar could be seen.
+_WORTH_A_BAR = 4 * 2**20
+
+
+class BadInput(click.ClickException):
+    """Input that cannot be read: exit status 2."""
+
+    exit_code = 2
+
+
+def read_objects(
+    paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None
+) -> tuple[list[Loaded], Counter[str]]:
+    """All objects of the named files, and what was passed over."""
+    with _progress() as progress:
+        reader = Reader(progress=progress, keep=keep)
+        try:
+            return list(reader.read(paths)), reader.passed_over
+        except LoadError as error:
+            raise BadInput(str(error)) from error
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415  drawn only on a terminal
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (TextColumn("reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = None
+
+        def show(done: int, total: int) -> None:
+            nonlocal task
+            if total < _WORTH_A_BAR:
+                return
+            if task is None:
+                task = bar.add_task("reading", total=total)
+            bar.update(task, completed=done)
+
+        yield show

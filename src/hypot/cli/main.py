@@ -1,0 +1,58 @@
+"""The entry point: commands are found by name and imported only when called."""
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+# Command -> the module that holds it, and its line in the help.
+COMMANDS = {
+    "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
+    "decide": ("hypot.cli.decide", "What would each autoscaler in a dump do now, and why?"),
+    "lint": ("hypot.cli.lint", "What is wrong with these manifests, alone and together?"),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and loads one when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="hypot")
+def cli() -> None:
+    """Explained autoscaling decisions for Kubernetes, on both axes."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; exit status 0 fine, 1 found something, 2 bad usage or input."""
+    try:
+        status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader went away, as `| head` does: nothing more to say.
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(status if isinstance(status, int) else 0)

@@ -1,0 +1,114 @@
+"""What autoscalers remember, in a JSON file between two runs."""
+
+import contextlib
+import json
+import math
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hypot.cli.files import BadInput
+from hypot.cli.output import to_json
+from hypot.policy.continuity import Remembered
+
+_VERSION = 1
+
+
+def read_memory(file: str) -> dict[str, Remembered]:
+    """The entries of the file by "Kind/namespace/name"; none where there is no such file yet."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: cannot read the memory: {_why(error)}") from error
+    try:
+        data = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise _bad(file, f"not valid JSON: {error}") from error
+    if not isinstance(data, dict) or data.get("version") != _VERSION:
+        raise _bad(file, f'"version" must be {_VERSION}')
+    entries = data.get("autoscalers")
+    if not isinstance(entries, dict):
+        raise _bad(file, '"autoscalers" must be an object')
+    return {key: _entry(file, key, entry) for key, entry in entries.items()}
+
+
+def _entry(file: str, key: str, data: Any) -> Remembered:
+    try:
+        entry = Remembered.from_dict(data)
+    except KeyError as error:
+        raise _bad(file, f"{key}: an entry of its history has no {error}") from error
+    except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+        raise _bad(file, f"{key}: {error}") from error
+    memory = entry.memory
+    histories = (memory.recommendations, memory.ups, memory.downs)
+    times = [("lastScale", memory.last_scale), ("seen.at", entry.at)]
+    times += [("at", at) for history in histories if history for at in history.times]
+    for name, at in times:
+        if at is not None and not _is_time(at):
+            raise _bad(file, f"{key}: {name} is {at!r}, which is no time in seconds")
+    if entry.replicas is not None and type(entry.replicas) is not int:
+        raise _bad(file, f"{key}: seen.replicas is {entry.replicas!r}, which is no whole number")
+    return entry
+
+
+def _is_time(at: Any) -> bool:
+    return isinstance(at, int | float) and not isinstance(at, bool) and math.isfinite(at)
+
+
+def _bad(file: str, what: str) -> BadInput:
+    return BadInput(f"{file}: not a memory file of hypot: {what}; name another file to start afresh")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no JSON number")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def write_memory(file: str, entries: Mapping[str, Remembered]) -> None:
+    """Replace the file as a whole: whoever reads it, and whatever interrupts us, finds the old or the new."""
+    autoscalers = {key: entry.to_dict() for key, entry in entries.items()}
+    text = to_json({"version": _VERSION, "autoscalers": autoscalers})
+    place = Path(os.path.realpath(file))
+    try:
+        _replace(place, text)
+    except OSError as error:
+        raise BadInput(f"{file}: cannot write the memory: {_why(error)}") from error
+
+
+def _replace(place: Path, text: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        mode = place.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(None, "it is no regular file")
+    made = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    # Exclusive, and with the permissions that any new file would get.
+    handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            with contextlib.suppress(FileNotFoundError):
+                made.chmod(stat.S_IMODE(place.stat().st_mode))
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        made.replace(place)
+    except BaseException:
+        made.unlink(missing_ok=True)
+        raise
+    _sync_folder(place.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system can open folders."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,224 @@
+"""Decisions for people: one line says what happens, the indented ones why, and what would change it."""
+
+import os
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple, TextIO
+
+import click
+
+from hypot.kinds.load import Source
+from hypot.kinds.problem import Problem
+from hypot.policy.decision import Decision, Step
+
+_WIDEST = 110
+_INDENT = 4
+_LABEL = 10
+_WIDEST_NAME = 36
+_SHORT_KINDS = {"HorizontalPodAutoscaler": "HPA", "WatermarkPodAutoscaler": "WPA"}
+_COLOURS = {"up": "green", "down": "yellow", "undecided": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision, where its autoscaler stands in the input, and what is wrong with it."""
+
+    decision: Decision
+    source: Source
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """One of up, down, hold and undecided."""
+        if not self.decision.decided:
+            return "undecided"
+        return {"scale_up": "up", "scale_down": "down", "none": "hold"}[self.decision.action]
+
+
+class Glyphs(NamedTuple):
+    """The signs used, and whether the terminal takes colours."""
+
+    arrow: str = "→"
+    up: str = "▲"
+    down: str = "▼"
+    undecided: str = "✗"
+    hold: str = " "
+    colour: bool = False
+
+    def style(self, text: str, verdict: str = "", *, bold: bool = False, dim: bool = False) -> str:
+        if not self.colour:
+            return text
+        return click.style(text, fg=_COLOURS.get(verdict), bold=bold or None, dim=dim or None)
+
+
+def glyphs_for(stream: TextIO) -> Glyphs:
+    """Signs that this stream can show; plain ASCII where it cannot."""
+    colour = stream.isatty() and "NO_COLOR" not in os.environ
+    try:
+        "".join(Glyphs()[:5]).encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return Glyphs("->", "^", "v", "x", " ", colour)
+    return Glyphs(colour=colour)
+
+
+def width_of(stream: TextIO) -> int:
+    return min(_WIDEST, max(60, shutil.get_terminal_size().columns)) if stream.isatty() else _WIDEST
+
+
+def safe_for(stream: TextIO, text: str) -> str:
+    """Text that the stream can encode, whatever the input brought in."""
+    encoding = getattr(stream, "encoding", None) or "ascii"
+    return text.encode(encoding, "replace").decode(encoding, "replace")
+
+
+def tell(outcomes: Sequence[Outcome], glyphs: Glyphs, width: int) -> Iterator[str]:
+    """All lines of the answer, a blank one after each autoscaler."""
+    columns = _Columns.of(outcomes, glyphs)
+    for outcome in outcomes:
+        yield from _headline(outcome, columns, glyphs, width)
+        yield from _details(outcome, glyphs, width)
+        yield ""
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many of which verdict."""
+    counts = Counter(outcome.verdict for outcome in outcomes)
+    told = [f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "hold", "undecided") if counts[verdict]]
+    total = len(outcomes)
+    return f"{total} autoscaler{'' if total == 1 else 's'}: {', '.join(told)}."
+
+
+def _named(decision: Decision, glyphs: Glyphs) -> tuple[str, str]:
+    kind = _SHORT_KINDS.get(decision.autoscaler.kind, decision.autoscaler.kind)
+    name = f"{decision.autoscaler.namespace}/{decision.autoscaler.name or '?'}"
+    target = f"{kind} {glyphs.arrow} {decision.target.kind or '?'}/{decision.target.name or '?'}"
+    return _clean(name), _clean(target)
+
+
+class _Columns(NamedTuple):
+    """How wide the names are, and the figures before and after; a name of unusual length does not widen the rest."""
+
+    name: int
+    target: int
+    before: int
+    after: int
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], glyphs: Glyphs) -> "_Columns":
+        names = [_named(outcome.decision, glyphs) for outcome in outcomes]
+        return cls(
+            _widest(name for name, _ in names),
+            _widest(target for _, target in names),
+            _widest(_figure(outcome.decision.current) for outcome in outcomes),
+            _widest(_figure(outcome.decision.desired) for outcome in outcomes),
+        )
+
+
+def _widest(texts: Iterable[str]) -> int:
+    return max((len(text) for text in texts if len(text) <= _WIDEST_NAME), default=0)
+
+
+def _figure(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _headline(outcome: Outcome, columns: _Columns, glyphs: Glyphs, width: int) -> Iterator[str]:
+    decision, verdict = outcome.decision, outcome.verdict
+    name, target = _named(decision, glyphs)
+    before, after = _figure(decision.current).rjust(columns.before), _figure(decision.desired).rjust(columns.after)
+    size = "undecided:" if verdict == "undecided" else f"{before} {glyphs.arrow} {after} "
+    size = f"{getattr(glyphs, verdict)} {size}"
+    left = f"{name.ljust(columns.name)}  {target.ljust(columns.target)}  {size} "
+    lines = _wrapped(left + _words(outcome), width, indent=" " * 2 * _INDENT)
+    if not glyphs.colour:
+        yield from lines
+        return
+    first = lines[0].replace(name, glyphs.style(name, bold=True), 1)
+    yield first.replace(size, glyphs.style(size, verdict, bold=verdict != "hold"), 1)
+    yield from lines[1:]
+
+
+def _words(outcome: Outcome) -> str:
+    """The reason in a few words."""
+    decision = outcome.decision
+    if outcome.verdict == "undecided":
+        return _clean(_error(decision))
+    if outcome.verdict != "hold":
+        return _clean(f"dry run: {decision.reason}" if decision.dry_run else decision.reason)
+    held = [step for step in decision.steps if step.stage == "restrain" and step.before != step.after]
+    if not held and not decision.readings:
+        held = list(decision.steps)
+    return f"hold: {_gist(held[-1])}" if held else f"hold: the metrics ask for {decision.current}"
+
+
+def _error(decision: Decision) -> str:
+    broken = [reading for reading in decision.readings if reading.proposal is None]
+    if not broken:
+        return decision.error
+    count = f" ({len(broken)} of {len(decision.readings)} metrics fail)" if len(decision.readings) > 1 else ""
+    return broken[0].error + count
+
+
+def _gist(step: Step) -> str:
+    """A step's sentence without its conditions, and without the count it ends in: the details have them."""
+    words = step.sentence.rstrip(".").partition(", ")[0]
+    for ending in (f": {step.after}", f": stay at {step.after}"):
+        words = words.removesuffix(ending)
+    return _clean(words)
+
+
+def _details(outcome: Outcome, glyphs: Glyphs, width: int) -> Iterator[str]:
+    decision = outcome.decision
+    steps = _worth_telling(decision)
+    before = _widest(_figure(step.before) for step in steps)
+    after = _widest(_figure(step.after) for step in steps)
+    for step in steps:
+        yield from _entry(step.stage, step.sentence, glyphs, width, _move(step, before, after, glyphs))
+    for metric, limits in groupby(decision.thresholds, key=lambda threshold: threshold.metric):
+        edges = [f"{t.direction} {'above' if t.direction == 'up' else 'below'} {t.beyond}" for t in limits]
+        yield from _entry("moves", f"{metric}: {', '.join(edges)}", glyphs, width)
+    for sentence in decision.unknown:
+        yield from _entry("unknown", sentence, glyphs, width)
+    for problem in outcome.problems:
+        where = f"{outcome.source.file}:{outcome.source.line_of(problem.where)}"
+        hint = f" ({problem.hint})" if problem.hint else ""
+        yield from _entry(problem.severity, f"{where}: {problem}{hint}", glyphs, width)
+
+
+def _worth_telling(decision: Decision) -> list[Step]:
+    """Not that a single proposal is the largest, nor once more that nothing could be read."""
+    proposals = [reading for reading in decision.readings if reading.proposal is not None]
+    said = {"largest"} if len(decision.readings) == 1 else set()
+    said |= set() if proposals else {"hold-on-failure"}
+    return [step for step in decision.steps if step.rule not in said]
+
+
+def _move(step: Step, before: int, after: int, glyphs: Glyphs) -> str:
+    blank = " " * (before + after + len(glyphs.arrow) + 2)
+    if step.before is None and step.after is None:
+        return blank
+    result = glyphs.undecided if step.after is None else str(step.after)
+    return f"{_figure(step.before).rjust(before)} {glyphs.arrow} {result.rjust(after)}"
+
+
+def _entry(label: str, sentence: str, glyphs: Glyphs, width: int, move: str = "") -> Iterator[str]:
+    """A labelled sentence, its further lines under its first."""
+    margin = " " * _INDENT + label.ljust(_LABEL) + " "
+    start = f"{margin}{move}  " if move else margin
+    lines = _wrapped(_clean(sentence), max(30, width - len(start))) or [""]
+    yield glyphs.style(start, dim=True) + lines[0]
+    yield from (" " * len(start) + line for line in lines[1:])
+
+
+def _clean(text: str) -> str:
+    """One line without control characters: names and messages come from the input."""
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Lines of at most this width; commands and times stay whole."""
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

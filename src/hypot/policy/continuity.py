@@ -1,0 +1,119 @@
+"""From one dump to the next: what memory is worth once the cluster has lived on without us.
+
+Nobody tells us what was written in between. The autoscaler's own status tells when it last scaled, and the size tells
+by how much; what neither tells is unknown, never guessed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa_defaults import with_defaults
+from hypot.kinds.hpa_parts import Behavior, Pace
+from hypot.kinds.wpa import WPA
+from hypot.policy.memory import EMPTY, Memory
+from hypot.policy.restrain import longest_period
+from hypot.policy.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """Memory, and the size of the target when it was last looked at."""
+
+    memory: Memory
+    replicas: int | None = None
+    at: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.memory.to_dict(), "seen": {"replicas": self.replicas, "at": self.at}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Remembered":
+        seen = data.get("seen") or {}
+        return cls(Memory.from_dict(data), seen.get("replicas"), seen.get("at"))
+
+
+def resumed(
+    autoscaler: HPA | WPA, earlier: Remembered | None, current: int | None, now: float, settings: Settings
+) -> Memory:
+    """The memory to decide with: the status alone, or what is remembered, brought up to date by the status."""
+    told = Memory.from_status(autoscaler.status)
+    if earlier is None:
+        return told
+    if isinstance(autoscaler, WPA):
+        return _updated(earlier.memory, told, autoscaler.status)
+    hpa = with_defaults(autoscaler, settings.kubernetes, dict(settings.gates) or None)
+    memory = earlier.memory
+    if hpa.behavior is not None:
+        memory = _with_moves(memory, told, earlier.replicas, current, now, hpa.behavior)
+    memory = _without_outdated(memory, now, _longest_window(hpa, settings))
+    return _updated(memory, told, autoscaler.status)
+
+
+def _updated(memory: Memory, told: Memory, status: Any) -> Memory:
+    """Where the status speaks, it is the truth; where it is silent, memory is."""
+    if not isinstance(status, Mapping):
+        return memory
+    times = [at for at in (memory.last_scale, told.last_scale) if at is not None]
+    return replace(
+        memory,
+        last_scale=max(times, default=None),
+        desired=told.desired if "desiredReplicas" in status else memory.desired,
+        conditions=told.conditions or memory.conditions,
+        scalings=max(memory.scalings, told.scalings),
+    )
+
+
+def _with_moves(
+    memory: Memory, told: Memory, before: int | None, after: int | None, now: float, behavior: Behavior
+) -> Memory:
+    """Scale events since the last look. Rate limits of a behavior count them; nothing else does."""
+    memory = _settled(memory, now, behavior)
+    at = _moved_at(memory, told, before, after, now)
+    if at is None:
+        return memory
+    if before is None or after is None or before == after or memory.ups is None or memory.downs is None:
+        # It moved, but by how much is not known: perhaps there and back again.
+        return replace(memory, ups=None, downs=None)
+    pace = behavior.scale_up if after > before else behavior.scale_down
+    return memory.with_event(before, after, at, _period(pace))
+
+
+def _settled(memory: Memory, now: float, behavior: Behavior) -> Memory:
+    """A move of unknown size stops mattering when every policy's period is over."""
+    if memory.ups is not None and memory.downs is not None:
+        return memory
+    longest = max(_period(behavior.scale_up), _period(behavior.scale_down))
+    if memory.last_scale is not None and memory.last_scale + longest > now:
+        return memory
+    return replace(memory, ups=memory.ups or EMPTY, downs=memory.downs or EMPTY)
+
+
+def _moved_at(memory: Memory, told: Memory, before: int | None, after: int | None, now: float) -> float | None:
+    """When the autoscaler scaled since the last look; None where it did not."""
+    if told.last_scale is not None:
+        return told.last_scale if memory.last_scale is None or told.last_scale > memory.last_scale else None
+    if told.conditions or before is None or after is None or before == after:
+        # A controller that writes conditions would also have written when it scaled: somebody else did.
+        return None
+    return now
+
+
+def _period(pace: Pace | None) -> float:
+    return float(longest_period(pace.limits or ())) if pace else 0.0
+
+
+def _longest_window(hpa: HPA, settings: Settings) -> float:
+    if hpa.behavior is None:
+        return settings.downscale_window
+    up, down = hpa.scale_up or Pace(), hpa.scale_down or Pace()
+    return max(float(up.window or 0), settings.downscale_window if down.window is None else float(down.window))
+
+
+def _without_outdated(memory: Memory, now: float, window: float) -> Memory:
+    """Recommendations that all lie before the window tell nothing about it, which is not the same as none."""
+    known = memory.recommendations
+    if known is None or max(known.times, default=now) >= now - window:
+        return memory
+    return replace(memory, recommendations=None)

@@ -1,0 +1,248 @@
+"""What was decided, and the telling of it: steps, conditions, events, thresholds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+Stage = Literal["observe", "recommend", "resolve", "restrain"]
+Action = Literal["scale_up", "scale_down", "none"]
+# Whose fault: nobody's, the cluster's, or the author's.
+ErrorKind = Literal["none", "internal", "spec"]
+
+
+class Step(NamedTuple):
+    """One rule at work: the count before and after it, the numbers that decided, one sentence."""
+
+    stage: Stage
+    rule: str
+    before: int | None
+    after: int | None
+    sentence: str
+    numbers: Mapping[str, Any] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "rule": self.rule,
+            "before": self.before,
+            "after": self.after,
+            "numbers": dict(self.numbers),
+            "sentence": self.sentence,
+        }
+
+
+class Condition(NamedTuple):
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "lastTransitionTime": show_time(self.since),
+            "message": self.message,
+            "reason": self.reason,
+            "status": self.status,
+            "type": self.type,
+        }
+
+
+Conditions = tuple[Condition, ...]
+
+
+class Event(NamedTuple):
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Where a metric would start to move the count: above or below which amount, and the first one that does."""
+
+    metric: str
+    direction: Literal["up", "down"]
+    beyond: str
+    first: str
+
+    def __str__(self) -> str:
+        word = "above" if self.direction == "up" else "below"
+        return f"{self.metric}: scales {self.direction} {word} {self.beyond}, first at {self.first}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"metric": self.metric, "direction": self.direction, "beyond": self.beyond, "first": self.first}
+
+
+class Name(NamedTuple):
+    """Which object."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one metric says: a proposal, or why there is none."""
+
+    metric: str
+    description: str
+    proposal: int | None
+    step: Step
+    # What was compared with the target, in milli; None where the metric failed.
+    value: int | None = None
+    status: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    failed_reason: str = ""
+    thresholds: tuple[Threshold, ...] = ()
+    # For kinds with a band: how many pods counted, which side was left, and whether this is a step inside it.
+    ready: int = 0
+    side: int = 0
+    converging: bool = False
+
+    def action(self, replicas_before: int) -> Action:
+        """Which way this metric pulls, compared with the size the status showed before."""
+        if self.proposal is None or self.proposal == replicas_before:
+            return "none"
+        return "scale_up" if self.proposal > replicas_before else "scale_down"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision, whole. `conditions` are those after a successful write, `unwritten` those before it."""
+
+    autoscaler: Name
+    target: Name
+    at: float
+    current: int | None
+    desired: int | None
+    reason: str
+    steps: tuple[Step, ...]
+    conditions: Conditions
+    unwritten: Conditions
+    events: tuple[Event, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: tuple[Threshold, ...] = ()
+    # What could not be known, and from when on it no longer matters.
+    unknown: tuple[str, ...] = ()
+    # Why nothing could be decided, or what went wrong on the way to a decision; "none" where nothing did.
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    decided: bool = True
+    dry_run: bool = False
+    # How long a scale event of this direction matters to rate limits; None where none are kept.
+    event_period: float | None = None
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def moves(self) -> bool:
+        """Whether the size changes, or would in a dry run: what windows and counters go by."""
+        return self.decided and self.desired is not None and self.desired != self.current
+
+    @property
+    def rescales(self) -> bool:
+        """Whether a new size is to be written."""
+        return self.moves and not self.dry_run
+
+    @property
+    def action(self) -> Action:
+        if not self.rescales or self.desired is None or self.current is None:
+            return "none"
+        return "scale_up" if self.desired > self.current else "scale_down"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable form that `-o json` prints."""
+        return {
+            "autoscaler": self.autoscaler.to_dict(),
+            "target": self.target.to_dict(),
+            "at": show_time(self.at),
+            "decided": self.decided,
+            "dryRun": self.dry_run,
+            "current": {"replicas": self.current},
+            "desired": {"replicas": self.desired},
+            "reason": self.reason,
+            "steps": [step.to_dict() for step in self.steps],
+            "conditions": [condition.to_dict() for condition in self.conditions],
+            "events": [event.to_dict() for event in self.events],
+            "thresholds": [threshold.to_dict() for threshold in self.thresholds],
+            "unknown": list(self.unknown),
+            "error": self.error,
+            "status": dict(self.status),
+        }
+
+
+def with_condition(
+    conditions: Conditions,
+    kind: str,
+    status: bool | str,
+    reason: str,
+    message: str,
+    now: float,
+) -> Conditions:
+    """Set one condition in its place; its time moves only when its status does."""
+    word = status if isinstance(status, str) else "True" if status else "False"
+    for i, old in enumerate(conditions):
+        if old.type == kind:
+            since = old.since if old.status == word else now
+            return (*conditions[:i], Condition(kind, word, reason, message, since), *conditions[i + 1 :])
+    return (*conditions, Condition(kind, word, reason, message, now))
+
+
+def without_condition(conditions: Conditions, kind: str) -> Conditions:
+    return tuple([c for c in conditions if c.type != kind])
+
+
+def condition_of(conditions: Conditions, kind: str) -> Condition | None:
+    for condition in conditions:
+        if condition.type == kind:
+            return condition
+    return None
+
+
+def refused(decision: Decision, able: str, event: str, message: str, kept: Mapping[str, Any]) -> Decision:
+    """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
+    conditions = with_condition(decision.unwritten, "AbleToScale", "False", able, message, decision.at)
+    warnings = [e for e in decision.events if e.type == "Warning"]
+    return replace(
+        decision,
+        decided=False,
+        conditions=conditions,
+        unwritten=conditions,
+        events=(*warnings, Event("Warning", event, message)),
+        status={**decision.status, **kept, "conditions": [c.to_dict() for c in conditions]},
+        error=message,
+        error_kind="internal",
+    )
+
+
+def show_time(at: float) -> str:
+    """RFC 3339 in UTC, whole seconds, as Kubernetes prints times."""
+    return _show_second(int(at))
+
+
+@lru_cache(1024)
+def _show_second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def show_seconds(amount: float) -> str:
+    """A duration for people."""
+    whole = round(amount)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min" if not rest else f"{minutes} min {rest} s"

@@ -1,0 +1,155 @@
+"""What must survive until the next decision: explicit, frozen, serialisable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Self
+
+from hypot.core.window import NO_SLOT, last_older
+from hypot.policy.decision import Condition, Conditions, Decision, show_time
+
+
+class History(NamedTuple):
+    """Values and the times they were recorded at, oldest slots reused."""
+
+    values: tuple[int, ...] = ()
+    times: tuple[float, ...] = ()
+
+    def with_entry(self, value: int, at: float, reusable_before: float) -> "History":
+        """Record a value, in the last slot older than the cut-off if there is one; recording twice changes nothing."""
+        if at in self.times and (value, at) in zip(self.values, self.times, strict=True):
+            return self
+        slot = last_older(self.times, reusable_before)
+        if slot == NO_SLOT:
+            return History((*self.values, value), (*self.times, at))
+        values, times = list(self.values), list(self.times)
+        values[slot], times[slot] = value, at
+        return History(tuple(values), tuple(times))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        return [{"value": v, "at": t} for v, t in zip(self.values, self.times, strict=True)]
+
+
+EMPTY = History()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One autoscaler's past. `None` for a history means unknown, which is not the same as empty."""
+
+    recommendations: History | None = None
+    ups: History | None = EMPTY
+    downs: History | None = EMPTY
+    last_scale: float | None = None
+    desired: int = 0
+    conditions: Conditions = ()
+    scalings: int = 0
+
+    def after_deciding(self, recommendations: History | None, conditions: Conditions, desired: int) -> "Memory":
+        """What a decision alone leaves behind: no deed, only what was recommended and told."""
+        ups, downs = self.ups, self.downs
+        return Memory(recommendations, ups, downs, self.last_scale, desired, conditions, self.scalings)
+
+    def acted(self, decision: Decision, at: float) -> "Memory":
+        """What is remembered once the decision was written: the only way a deed enters memory."""
+        if not decision.moves or decision.desired is None or decision.current is None:
+            return self
+        moved = replace(
+            self,
+            last_scale=at,
+            desired=decision.desired,
+            conditions=decision.conditions,
+            scalings=self.scalings + 1,
+        )
+        if decision.event_period is None:
+            return moved
+        return moved.with_event(decision.current, decision.desired, at, decision.event_period)
+
+    def failed(self, decision: Decision) -> "Memory":
+        """What is remembered once a write was refused: that it was told, and nothing else."""
+        return replace(self, conditions=decision.conditions)
+
+    def old_status(self) -> dict[str, Any]:
+        """The part of a status that only a successful write changes."""
+        last = None if self.last_scale is None else show_time(self.last_scale)
+        return {"desiredReplicas": self.desired, "lastScaleTime": last}
+
+    def with_event(self, before: int, after: int, at: float, period: float) -> "Memory":
+        """Remember a scale event in its direction, in the place of one older than every policy's period."""
+        cutoff = at - period
+        if after > before:
+            return replace(self, ups=(self.ups or EMPTY).with_entry(after - before, at, cutoff))
+        return replace(self, downs=(self.downs or EMPTY).with_entry(before - after, at, cutoff))
+
+    @classmethod
+    def from_status(cls, status: Any) -> Self:
+        """What an object's own status remembers: times and conditions, but no sizes of past moves."""
+        if not isinstance(status, Mapping):
+            return cls()
+        last = read_time(status.get("lastScaleTime"))
+        desired = status.get("desiredReplicas")
+        unknown = None if last is not None else EMPTY
+        count = status.get("scalingEventsCount")
+        return cls(
+            ups=unknown,
+            downs=unknown,
+            last_scale=last,
+            desired=desired if isinstance(desired, int) else 0,
+            conditions=read_conditions(status.get("conditions")),
+            scalings=count if isinstance(count, int) else 0,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recommendations": None if self.recommendations is None else self.recommendations.to_list(),
+            "ups": None if self.ups is None else self.ups.to_list(),
+            "downs": None if self.downs is None else self.downs.to_list(),
+            "lastScale": self.last_scale,
+            "desired": self.desired,
+            "conditions": [{**c.to_dict(), "since": c.since} for c in self.conditions],
+            "scalings": self.scalings,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            recommendations=_history(data.get("recommendations")),
+            ups=_history(data.get("ups")),
+            downs=_history(data.get("downs")),
+            last_scale=data.get("lastScale"),
+            desired=int(data.get("desired", 0)),
+            conditions=read_conditions(data.get("conditions")),
+            scalings=int(data.get("scalings", 0)),
+        )
+
+
+def _history(data: Any) -> History | None:
+    if data is None:
+        return None
+    return History(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
+
+
+def read_conditions(data: Any) -> Conditions:
+    return tuple(_condition(c) for c in data if isinstance(c, Mapping)) if isinstance(data, list) else ()
+
+
+def _condition(data: Mapping[str, Any]) -> Condition:
+    since = data.get("since")
+    if not isinstance(since, int | float):
+        since = read_time(data.get("lastTransitionTime")) or 0.0
+    words = [str(data.get(key) or "") for key in ("type", "status", "reason", "message")]
+    return Condition(words[0], words[1], words[2], words[3], float(since))
+
+
+def read_time(text: Any) -> float | None:
+    """Seconds since the epoch from an RFC 3339 time; None where there is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+
+
+__all__ = ["EMPTY", "History", "Memory", "read_conditions", "read_time", "show_time"]

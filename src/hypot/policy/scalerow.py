@@ -1,0 +1,99 @@
+"""The scale of a target: its scale subresource where the input has it, else what the workload itself says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.kinds.base import Ref
+from hypot.kinds.selector import SelectorError, show_selector
+from hypot.policy.podrow import inner, name_of
+from hypot.policy.seen import Failure, Scale
+
+# What the API calls the kinds that most targets are, and kubectl's short word for them.
+_RESOURCES = {
+    ("apps", "Deployment"): ("deployments.apps", "deploy"),
+    ("apps", "StatefulSet"): ("statefulsets.apps", "sts"),
+    ("apps", "ReplicaSet"): ("replicasets.apps", "rs"),
+    ("", "ReplicationController"): ("replicationcontrollers", "rc"),
+}
+_BUILT_IN_GROUPS = {"apps", ""}
+
+
+def group_of(api_version: Any) -> str:
+    """The group of an apiVersion; the core group is empty."""
+    return api_version.rpartition("/")[0] if isinstance(api_version, str) else ""
+
+
+def plural(kind: str) -> str:
+    """The resource of a kind, by the rule that nearly all of them follow."""
+    word = kind.lower()
+    if word.endswith(("s", "x", "ch", "sh")):
+        return f"{word}es"
+    return f"{word[:-1]}ies" if word.endswith("y") and word[-2:-1] not in set("aeiou") else f"{word}s"
+
+
+def read_scale(data: Mapping[str, Any]) -> Scale | Failure:
+    """A Scale object; the API leaves out a zero."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    selector = status.get("selector")
+    return _scale(f'Scale "{name_of(data)}"', spec.get("replicas"), 0, status.get("replicas"), 0, selector or "")
+
+
+def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
+    """The scale as the API server would show it for this workload."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    what = f'{resource_of(ref)[0]} "{ref.name}"'
+    try:
+        selector = _selector(data, ref)
+    except SelectorError as error:
+        return Failure(f"the selector of {what} cannot be read: {error}")
+    asked = spec.get("replicas")
+    # A manifest without status was never on a cluster: it is taken to be at rest.
+    at_rest = 0 if isinstance(data.get("status"), dict) else 1 if asked is None else asked
+    return _scale(what, asked, 1, status.get("replicas"), at_rest, selector)
+
+
+def _scale(
+    what: str, asked: Any, asked_if_absent: int, there: Any, there_if_absent: Any, selector: Any
+) -> Scale | Failure:
+    asked = asked_if_absent if asked is None else asked
+    there = there_if_absent if there is None else there
+    for path, value in (("spec.replicas", asked), ("status.replicas", there)):
+        if type(value) is not int or value < 0:
+            return Failure(f"{what} has {path} {value!r}, which is no number of replicas")
+    return Scale(asked, there, selector if isinstance(selector, str) else "")
+
+
+def _selector(data: Mapping[str, Any], ref: Ref) -> str:
+    """Built-in kinds carry a structured selector or plain labels; custom ones often its text in status."""
+    text, chosen = inner(data, "status").get("selector"), inner(data, "spec", "selector")
+    if ref.group not in _BUILT_IN_GROUPS and isinstance(text, str) and text:
+        return text
+    if "matchLabels" in chosen or "matchExpressions" in chosen:
+        return show_selector(chosen)
+    if not chosen and ref.kind == "ReplicationController":
+        chosen = inner(data, "spec", "template", "metadata", "labels")
+    if any(isinstance(value, dict | list) for value in chosen.values()):
+        return ""
+    return show_selector({"matchLabels": chosen})
+
+
+def resource_of(ref: Ref) -> tuple[str, str]:
+    """How the API names the target's kind in full, and how kubectl takes it."""
+    kind, group = ref.kind or "", ref.group
+    if (group, kind) in _RESOURCES:
+        return _RESOURCES[group, kind]
+    full = f"{plural(kind)}.{group}" if group else plural(kind)
+    return full, full
+
+
+def not_there(ref: Ref, namespace: str, elsewhere: str) -> Failure:
+    """A target that the input does not have; `elsewhere` is the apiVersion under which its kind and name are there."""
+    full, short = resource_of(ref)
+    if elsewhere:
+        written = ref.api_version or "no apiVersion"
+        return Failure(
+            f"the target has {written}, but {ref} is of {elsewhere}: write apiVersion: {elsewhere} in scaleTargetRef"
+        )
+    return Failure(
+        f'{full} "{ref.name}" is not in the input; add it: kubectl get {short} {ref.name} -n {namespace} -o yaml'
+    )

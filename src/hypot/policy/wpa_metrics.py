@@ -1,0 +1,292 @@
+"""From one metric of a WatermarkPodAutoscaler, or a recommender's reply, to a proposal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypot.core.quantity import format_milli, milli
+from hypot.core.watermark import (
+    Side,
+    above_or_below,
+    count_down,
+    count_up,
+    direction_kept,
+    lower_edge,
+    next_multiple,
+    step_to_high,
+    step_to_low,
+    upper_edge,
+)
+from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa_parts import BandMetric, ExternalBand, ResourceBand, marks_of
+from hypot.policy.decision import ErrorKind, Reading, Step, Threshold
+from hypot.policy.hpa_metrics import CannotRead
+from hypot.policy.recommender import metric_name
+from hypot.policy.seen import Failure, Reply, Scale, Seen, metric_key
+from hypot.policy.wpa_pods import group_by_sample, ready_pods
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What every metric of one autoscaler looks at."""
+
+    wpa: WPA
+    seen: Seen
+    scale: Scale
+
+    @property
+    def delay(self) -> float:
+        return float(self.wpa.readiness_delay or 0)
+
+    @property
+    def target(self) -> str:
+        return (self.wpa.target.name if self.wpa.target else None) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Both marks in milli; `single` where only one was written, which acts as a plain target."""
+
+    high: int
+    low: int
+    single: bool = False
+
+
+def read_band(metric: BandMetric, look: Look) -> Reading:
+    """Evaluate one metric; what fails becomes a reading too."""
+    kind = metric.type or ""
+    source = metric.source
+    if source is None:
+        return _failed(kind, f"FailedGet{kind}Metric", CannotRead(f"there is no {kind.lower()} block", "spec"), look)
+    try:
+        return _external(source, look) if isinstance(source, ExternalBand) else _resource(source, look)
+    except (CannotRead, SelectorError) as error:
+        return _failed(kind, f"FailedGet{kind}Metric", error, look)
+
+
+def read_reply(look: Look) -> Reading:
+    """Take up what a recommender answered."""
+    try:
+        return _reply(look)
+    except CannotRead as error:
+        return _failed("Recommender", "FailedGetResourceMetric", error, look)
+
+
+def _failed(kind: str, reason: str, error: Exception, look: Look) -> Reading:
+    current = look.scale.replicas
+    step = Step("recommend", "metric-failed", current, None, f"{kind} metric: {error}.", {})
+    return Reading(kind, kind, None, step, error=str(error), error_kind=_blame(error), failed_reason=reason)
+
+
+def _blame(error: Exception) -> ErrorKind:
+    return error.kind if isinstance(error, CannotRead) else "internal"
+
+
+def _marks(source: ExternalBand | ResourceBand) -> Marks:
+    high, low = marks_of(source.high, source.low)
+    if high is None or low is None:
+        raise CannotRead("no watermark is set", "spec")
+    if milli(high) <= 0:
+        raise CannotRead("the high watermark is zero, nothing can be measured against it", "spec")
+    return Marks(milli(high), milli(low), source.high is None or source.low is None)
+
+
+def ready_count(look: Look) -> int:
+    """Ready pods of the target, never more than its scale knows of; too few available is a failure."""
+    if not look.seen.pods:
+        raise CannotRead("no pods returned by selector while calculating replica count")
+    skip = look.wpa.skips_owner_check
+    ready, foreign = ready_pods(look.seen.pods, look.target, look.seen.now, look.delay, skip_owner_check=skip)
+    total = len(look.seen.pods)
+    if ready == 0:
+        raise CannotRead(f"among the {total} pods, none is ready")
+    _check_available(ready, total - foreign, look)
+    return min(ready, look.scale.status_replicas)
+
+
+def _check_available(ready: int, total: int, look: Look) -> None:
+    least = look.wpa.min_available or 0
+    if total <= 0:
+        raise CannotRead("none of the pods counts, so their share cannot be told")
+    share = 100 * ready // total
+    if share < least:
+        raise CannotRead(f"only {share} % of the pods are available, at least {least} % must be")
+
+
+def _external(source: ExternalBand, look: Look) -> Reading:
+    ready = ready_count(look)
+    marks, name = _marks(source), source.name or ""
+    values = look.seen.external_metrics.get(metric_key(name, source.selector))
+    if isinstance(values, Failure):
+        raise CannotRead(f"unable to get external metric {name}: {values.message}", values.kind)
+    if not values:
+        raise CannotRead(f"unable to get external metric {name}: no metrics returned from external metrics API")
+    usage = sum(values)
+    if ready == 0:
+        raise CannotRead("the scale reports no replicas, so no pod counts")
+    if usage == 0 and not look.wpa.tolerate_zero:
+        return _untolerated_zero(name, source, ready, look)
+    return _compare(source, "External", usage, ready, marks, look, look.scale.replicas)
+
+
+def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: Look) -> Reading:
+    current = look.scale.replicas
+    sentence = f"{name} is zero, which is not believed without tolerateZero: stay at {current}."
+    step = Step("recommend", "zero-not-tolerated", current, current, sentence, {"value": "0", "ready": ready})
+    return Reading("External", described(source), current, step, 0, _status(source, "External", 0, look), ready=ready)
+
+
+def _resource(source: ResourceBand, look: Look) -> Reading:
+    name = source.name or ""
+    samples = look.seen.pod_metrics
+    if isinstance(samples, Failure):
+        raise CannotRead(f"unable to get metrics for resource {name}: {samples.message}", samples.kind)
+    selector = read_selector(source.selector)
+    labels = {pod.name: pod.labels for pod in look.seen.pods}
+    usages: dict[str, int] = {}
+    found = False
+    for pod, sample in samples.items():
+        if selector.matches(sample.labels or labels.get(pod, {})):
+            found = True
+            usage = sample.usage(name, "")
+            if usage is not None:
+                usages[pod] = usage
+    if not found:
+        raise CannotRead(f"unable to get metrics for resource {name}: no metrics returned from resource metrics API")
+    if not look.seen.pods:
+        raise CannotRead("no pods returned by selector while calculating replica count")
+    skip = look.wpa.skips_owner_check
+    ready, ignored = group_by_sample(look.seen.pods, look.target, usages, name, look.delay, skip_owner_check=skip)
+    _check_available(ready, len(look.seen.pods) - len(ignored), look)
+    for pod in ignored:
+        usages.pop(pod, None)
+    if not usages or ready == 0:
+        raise CannotRead("did not receive metrics for any ready pods")
+    return _compare(source, "Resource", sum(usages.values()), ready, _marks(source), look, look.scale.replicas)
+
+
+def _compare(
+    source: ExternalBand | ResourceBand, kind: str, usage: int, ready: int, marks: Marks, look: Look, current: int
+) -> Reading:
+    """Compare with the widened marks; count against the bare ones."""
+    wpa = look.wpa
+    averaged = wpa.algorithm == "average"
+    pods, weight = (ready, 1) if averaged else (1, ready)
+    tolerance, modulo = milli(wpa.tolerance or 0), wpa.modulo or 1
+    upper, lower = upper_edge(marks.high, tolerance), lower_edge(marks.low, tolerance)
+    side = above_or_below(usage, pods, upper, lower)
+    if side is Side.ABOVE:
+        count = direction_kept(side, next_multiple(count_up(usage, weight, marks.high), modulo), current)
+    elif side is Side.BELOW:
+        fewer = count_down(usage, weight, marks.low, marks.single)
+        count = direction_kept(side, next_multiple(fewer, modulo), current)
+    else:
+        count = _converged(usage, weight, marks, look, current)
+    value = usage // pods
+    converging = side is Side.WITHIN and count != current
+    binary = kind == "Resource" and source.name == "memory"
+    edges = [format_milli(edge, binary=binary) for edge in (lower, upper)]
+    shown = format_milli(value, binary=binary)
+    per = " per pod" if averaged else ""
+    sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_told(side, converging, edges)}: {count}."
+    numbers = {"value": shown, "high": edges[1], "low": edges[0], "ready": ready, "side": side.name.lower()}
+    thresholds = (
+        Threshold(f"{source.name}{per}", "up", edges[1], format_milli(upper + 1, binary=binary)),
+        Threshold(f"{source.name}{per}", "down", edges[0], format_milli(lower - 1, binary=binary)),
+    )
+    return Reading(
+        kind,
+        described(source),
+        count,
+        Step("recommend", "watermarks", current, count, sentence, numbers),
+        value,
+        _status(source, kind, value, look),
+        thresholds=thresholds,
+        ready=ready,
+        side=side,
+        converging=converging,
+    )
+
+
+def _told(side: Side, converging: bool, edges: list[str]) -> str:
+    if side is Side.ABOVE:
+        return f"above the high mark's edge {edges[1]}"
+    if side is Side.BELOW:
+        return f"below the low mark's edge {edges[0]}"
+    within = f"within {edges[0]} to {edges[1]}"
+    return f"{within}, converging" if converging else within
+
+
+def _converged(usage: int, weight: int, marks: Marks, look: Look, current: int) -> int:
+    """Within the band: one step towards the wanted mark, if the other side allows it."""
+    wpa = look.wpa
+    if wpa.converge not in {"highwatermark", "lowwatermark"}:
+        return current
+    fewest = count_up(usage, weight, marks.high) if marks.high else current
+    most = count_down(usage, weight, marks.low, round_up=False) if marks.low > 0 else current
+    return converge_between(wpa, current, _bounded(wpa, fewest), _bounded(wpa, most))
+
+
+def converge_between(wpa: WPA, current: int, fewest: int, most: int) -> int:
+    """A step of the modulo towards the wanted mark, while the count stays between what both marks allow."""
+    modulo = wpa.modulo or 1
+    if wpa.converge == "highwatermark":
+        return step_to_high(current, modulo, fewest)
+    return step_to_low(current, modulo, most) if wpa.converge == "lowwatermark" else current
+
+
+def _bounded(wpa: WPA, count: int) -> int:
+    low, high = wpa.min_replicas or 1, wpa.max_replicas
+    return max(low, min(count, high)) if high else max(low, count)
+
+
+def _reply(look: Look) -> Reading:
+    wpa, reply, current = look.wpa, look.seen.reply, look.scale.replicas
+    url = wpa.recommender.url if wpa.recommender else ""
+    ready = ready_count(look)
+    if reply is None or isinstance(reply, Failure):
+        why = reply.message if reply else "it was not asked"
+        raise CannotRead(f"failed to get the recommendation from {url}: {why}")
+    side = Side.ABOVE if current < reply.low else Side.BELOW if current > reply.high else Side.WITHIN
+    name = metric_name(wpa.recommender) if wpa.recommender else "recommender"
+    if reply.replicas == 0 and not wpa.tolerate_zero:
+        side, count = Side.WITHIN, current
+        sentence = f"The recommender says zero, which is not believed without tolerateZero: stay at {current}."
+    elif reply.replicas == current:
+        side, count = Side.WITHIN, converge_between(wpa, current, reply.low, reply.high)
+        sentence = f"The recommender agrees with {current}: {count}."
+    else:
+        towards = Side.ABOVE if reply.replicas > current else Side.BELOW
+        count = direction_kept(towards, next_multiple(reply.replicas, wpa.modulo or 1), current)
+        sentence = f"The recommender asks for {reply.replicas} ({_bounds(reply)}): {count}."
+    status = {"type": "Recommender", "recommender": {"name": name, "observed": reply.observed}}
+    numbers = {"asked": reply.replicas, "low": reply.low, "high": reply.high, "ready": ready, "reason": reply.reason}
+    step = Step("recommend", "recommender", current, count, sentence, numbers)
+    converging = side is Side.WITHIN and reply.replicas == current and count != current
+    observed = round(reply.observed * 1000)
+    return Reading("Recommender", name, count, step, observed, status, ready=ready, side=side, converging=converging)
+
+
+def _bounds(reply: Reply) -> str:
+    told = f"between {reply.low} and {reply.high}"
+    return f"{told}, because {reply.reason}" if reply.reason else told
+
+
+def described(source: ExternalBand | ResourceBand) -> str:
+    """A metric's name in events and gauges."""
+    labels = (source.selector or {}).get("matchLabels") or {}
+    pairs = " ".join(f"{key}:{value}" for key, value in sorted(labels.items()))
+    return f"{source.name}{{map[{pairs}]}}"
+
+
+def _status(source: ExternalBand | ResourceBand, kind: str, value: int, look: Look) -> Mapping[str, Any]:
+    """The metric's entry in status, in the shape this kind has always had."""
+    averaged = look.wpa.algorithm == "average"
+    if kind == "Resource":
+        amount = format_milli(value, binary=source.name == "memory")
+        return {"type": kind, "resource": {"name": source.name, "currentAverageValue": amount}}
+    out = {"metricName": source.name, "metricSelector": source.selector, "currentValue": format_milli(value)}
+    if averaged:
+        out["currentAverageValue"] = format_milli(value)
+    return {"type": kind, "external": out}

@@ -1,0 +1,89 @@
+"""The list of deliberate differences: every entry is well-formed and still needed."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from conformance.harness import VARIABLE, deviation, entries, faults, holds, vector_file
+
+GIVEN = {"spec": {"metrics": [{"type": "External"}], "name": "web", "none": None}, "scale": {"replicas": 3}}
+
+
+def entry_name(entry):
+    return f"{entry.get('file')}: {entry.get('case') or ' and '.join(entry.get('when', ()))}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _every_check_is_known():
+    """Import the modules beside this one, so that each has declared its checks."""
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        try:
+            importlib.import_module(f"conformance.{path.stem}")
+        except pytest.skip.Exception:
+            continue
+
+
+@pytest.mark.parametrize("entry", entries(), ids=entry_name)
+def test_every_entry_is_well_formed(entry):
+    """An entry says which cases it excuses and why."""
+    assert faults(entry) == []
+
+
+@pytest.mark.parametrize("entry", entries(), ids=entry_name)
+def test_no_entry_is_stale(entry):
+    """Some case that the entry covers still comes out differently."""
+    if not vector_file(entry["file"]).is_file():
+        pytest.skip(f"{entry['file']} is not there; set {VARIABLE} to the folder that holds it")
+    assert list(deviation(entry).differing()), "no present case differs any more: remove the entry"
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("spec.metrics is present", True),
+        ("spec.metrics is absent", False),
+        ("spec.recommender is absent", True),
+        ("spec.none is absent", True),
+        ("spec.metrics[0].type is present", True),
+        ("spec.metrics[1].type is absent", True),
+        ("spec.name.length is absent", True),
+        ('spec.metrics[0].type == "External"', True),
+        ('spec.metrics[0].type != "Resource"', True),
+        ("spec.metrics[0].type < 3", False),
+        ("scale.replicas == 3", True),
+        ("scale.replicas > 3", False),
+        ("scale.replicas >= 3", True),
+        ("scale.replicas < 4", True),
+        ("scale.replicas <= 2", False),
+        ("scale.other != 3", False),
+        ('spec.name contains "eb"', True),
+        ('spec contains "name"', True),
+        ('spec.metrics contains {"type": "External"}', True),
+        ("scale.replicas contains 3", False),
+    ],
+)
+def test_conditions_read_as_they_are_written(condition, expected):
+    """Paths, operators and JSON values mean what they say, and absence never raises."""
+    assert holds(condition, GIVEN) is expected
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {},
+        {"file": "a.json", "reason": "Because."},
+        {"file": "a.json", "reason": "Because.", "case": "x", "when": ["a is absent"]},
+        {"file": "a.json", "reason": "no sentence", "case": "x"},
+        {"file": "a.json", "reason": "Because.", "case": "x", "note": "y"},
+        {"file": "a.json", "reason": "Because.", "case": 3},
+        {"file": "a.json", "reason": "Because.", "when": []},
+        {"file": "a.json", "reason": "Because.", "when": "a is absent"},
+        {"file": "a.json", "reason": "Because.", "when": ["a = 3"]},
+        {"file": "a.json", "reason": "Because.", "when": ["a == three"]},
+        {"reason": "Because.", "case": "x"},
+    ],
+)
+def test_a_malformed_entry_is_told(entry):
+    """An entry that could excuse the wrong cases is not well-formed."""
+    assert faults(entry)
