@@ -45,7 +45,7 @@ demo: $(READY) ## Decide on the bundled example
 	$(BIN)/hypot decide -f examples/shop.yaml
 
 docs: $(READY) ## Write the generated pages anew
-	$(BIN)/python -m hypot.lint.docs > docs/rules.md
+	$(BIN)/python docs/generate.py
 
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \

@@ -110,7 +110,7 @@ def _fails(check: Check, case: Case) -> bool:
         check(case)
     except AssertionError:
         return True
-    except pytest.skip.Exception:
+    except (pytest.skip.Exception, pytest.fail.Exception):
         return False
     return False
 

@@ -1,12 +1,11 @@
 """What cdk8s-plus' own tests write, and what an API server says of it and of many a raw manifest."""
 
-import pytest
-
 from conformance.harness import each_case
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import stored
 from hypot.kinds.hpa_parts import Metric, Pace, cpu, external, limit, memory, on, pods
+from hypot.lint import check
 
 # Given -> the keyword of our constructors, the wire key and the type of the target.
 TARGETS = {
@@ -32,7 +31,7 @@ def test_authoring(case):
         assert_verdict(expect["manifest"], case["apiserver"])
         assert_authored(given, expect["manifest"], case["apiserver"])
     elif expect["when"] == "synth":
-        assert relational_problems(author(given), workload(given["target"]))
+        assert relational_rule(given) in {f.rule for f in check(author(given), workload(given["target"])).findings}
     else:
         assert refusal(given)
 
@@ -44,9 +43,9 @@ def assert_authored(given, manifest, verdict):
         assert set(verdict["errors"]) <= refusal(given)
 
 
-def relational_problems(hpa, target):
-    """What is said of an autoscaler beside its workload; to be filled in once there are rules over neighbours."""
-    pytest.skip(f"no rules yet over {hpa} and the {target['kind']} it scales")
+def relational_rule(given):
+    """What cdk8s-plus minds of an autoscaler beside its workload is left to lint."""
+    return "replicas-on-target" if "replicas" in given["target"] else "request-missing"
 
 
 def assert_verdict(manifest, verdict):
@@ -98,7 +97,7 @@ def period(policy):
 
 def metric(given):
     """By the constructor for it, or as a bare Metric where there is none on purpose."""
-    kind, name, labels = given["kind"], given["name"], (given.get("selector") or {}).get("match_labels")
+    kind, name, labels = given["kind"], given["name"], labels_of(given)
     target = {TARGETS[key][0]: value for key, value in given["target"].items()}
     if kind in {"resource", "container_resource"} and name in {"cpu", "memory"} and "value" not in target:
         return {"cpu": cpu, "memory": memory}[name](**target, container=given.get("container"))
@@ -109,9 +108,7 @@ def metric(given):
     if kind == "external":
         return external(name, **target, labels=labels)
     if kind == "object":
-        described = given["described_object"]
-        ref = Ref(described["api_version"], described["kind"], described["name"])
-        return on(ref, name, **target, labels=labels)
+        return on(described(given), name, **target, labels=labels)
     return bare_metric(given)
 
 
@@ -123,15 +120,26 @@ def bare_metric(given):
     _, amount_key, target_type = TARGETS[field]
     source = {"target": {"type": target_type, amount_key: amount}}
     if key in {"resource", "containerResource"}:
-        source |= {key: given[key] for key in ("name", "container") if key in given}
+        source |= {part: given[part] for part in ("name", "container") if part in given}
     else:
-        source["metric"] = {"name": given["name"]}
+        source["metric"] = {"name": given["name"], "selector": {"matchLabels": labels_of(given) or {}}}
+    if key == "object":
+        source["describedObject"] = described(given).write()
     return Metric.read({"type": key[0].upper() + key[1:], key: source})
+
+
+def labels_of(given):
+    return (given.get("selector") or {}).get("match_labels")
+
+
+def described(given):
+    ref = given["described_object"]
+    return Ref(ref["api_version"], ref["kind"], ref["name"])
 
 
 def authored_part(manifest, given):
     """The expected manifest without what its writer adds unasked."""
-    spec = manifest["spec"]
+    spec, given = manifest["spec"], {key: value for key, value in given.items() if value is not None}
     kept = {"scaleTargetRef": spec["scaleTargetRef"], "maxReplicas": spec["maxReplicas"]}
     kept |= {key: spec[key] for name, key in (("min_replicas", "minReplicas"), ("metrics", "metrics")) if name in given}
     sides = {key: given[name] for name, key in (("scale_up", "scaleUp"), ("scale_down", "scaleDown")) if name in given}

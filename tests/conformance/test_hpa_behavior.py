@@ -1,9 +1,9 @@
 """Stabilisation, rate limits and bounds, case by case."""
 
 import pytest
+
 from conformance.harness import each_case
 from conformance.worlds import NOW, pace
-
 from hypot.core.quantity import Quantity, format_milli
 from hypot.core.window import changed_within
 from hypot.kinds.hpa import HPA

@@ -2,7 +2,6 @@
 
 from conformance.harness import each_case
 from conformance.worlds import NOW, ago, hpa_pod, pace, samples, values
-
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import read_selector
 from hypot.policy.decision import Condition

@@ -1,9 +1,9 @@
 """From metrics and pods to a replica count, case by case."""
 
 import pytest
+
 from conformance.harness import each_case
 from conformance.worlds import NOW, ago, hpa_pod, samples
-
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa_parts import (

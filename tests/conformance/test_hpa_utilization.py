@@ -1,8 +1,8 @@
 """Ratios of usage to target, case by case."""
 
 import pytest
-from conformance.harness import each_case
 
+from conformance.harness import each_case
 from hypot.core.ratio import trunc_div, utilization
 
 

@@ -1,10 +1,10 @@
 """Limit factors, bounds, windows, delays and whole passes of a WatermarkPodAutoscaler, case by case."""
 
 import pytest
+
 from conformance.harness import each_case
 from conformance.test_wpa_replica_calculator import band, marks
 from conformance.worlds import LONG_AGO, NOW
-
 from hypot.core.bounds import factor_step
 from hypot.core.quantity import format_milli
 from hypot.core.watermark import Side

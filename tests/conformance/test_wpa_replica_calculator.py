@@ -1,9 +1,9 @@
 """From metrics, pods and recommenders to a watermark proposal, case by case."""
 
 import pytest
+
 from conformance.harness import each_case
 from conformance.worlds import NOW, wpa_pod
-
 from hypot.core.quantity import format_milli
 from hypot.core.watermark import Side
 from hypot.kinds.selector import read_selector

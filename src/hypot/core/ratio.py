@@ -3,7 +3,7 @@
 Amounts are integers of milli-units, ratios are IEEE doubles, and the order of operations is part of the rule.
 """
 
-from math import ceil, floor, isfinite
+from math import ceil, isfinite
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
@@ -58,19 +58,25 @@ def per_pod_share(total: int, pods: int) -> int:
 
 def first_above(target: int, up: float) -> int:
     """The smallest whole amount whose ratio to the target leaves the tolerance upwards."""
-    amount = floor(target * (1.0 + up))
-    while amount / target <= 1.0 + up:
-        amount += 1
-    while (amount - 1) / target > 1.0 + up:
-        amount -= 1
-    return amount
+    low, high = target, 2 * target
+    while high / target <= 1.0 + up:
+        high *= 2
+    while low < high:
+        middle = (low + high) // 2
+        if middle / target > 1.0 + up:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def first_below(target: int, down: float) -> int:
-    """The largest whole amount whose ratio to the target leaves the tolerance downwards; below zero there is none."""
-    amount = ceil(target * (1.0 - down))
-    while amount / target >= 1.0 - down:
-        amount -= 1
-    while (amount + 1) / target < 1.0 - down:
-        amount += 1
-    return amount
+    """The largest whole amount whose ratio to the target leaves the tolerance downwards; -1 where none does."""
+    low, high = -1, target
+    while low < high:
+        middle = (low + high + 1) // 2
+        if middle / target < 1.0 - down:
+            low = middle
+        else:
+            high = middle - 1
+    return low

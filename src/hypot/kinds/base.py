@@ -114,7 +114,7 @@ class Kind(Node):
         put(made, "metadata", {} if metadata is None else metadata)
         put(made, "status", data.get("status"))
         known = {"apiVersion", "kind", "metadata", "status"}
-        if isinstance(spec, dict):
+        if spec is None or isinstance(spec, dict):
             known.add("spec")
         put(made, "around", {} if data.keys() <= known else {k: v for k, v in data.items() if k not in known})
         return made
@@ -155,7 +155,7 @@ class Kind(Node):
     def problems(self, kubernetes: Version = NEWEST) -> tuple[Problem, ...]:
         """Everything that is wrong with this object on its own."""
         outer = self._outer_problems()
-        if self.sound():
+        if self.sound() and "spec" not in self.around:
             return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes))])
         decode = [*outer, *decode_problems(self, ("spec",))]
         unreadable = tuple(p.where for p in decode)
@@ -192,7 +192,8 @@ def _follows_from(problem: Problem, unreadable: Where) -> bool:
     """Whether a rule only fails because a value at or beside its place could not be read."""
     if problem.where[: len(unreadable)] == unreadable:
         return True
-    return problem.kind == "Required" and problem.where[:-1] == unreadable[:-1]
+    # Below the spec itself fields stand in for each other, as the targets of a metric do.
+    return problem.kind == "Required" and len(unreadable) > 2 and problem.where[:-1] == unreadable[:-1]
 
 
 def metadata_of(
@@ -217,7 +218,7 @@ def seconds(duration: Any) -> Any:
     units = {"h": 3600, "m": 60, "s": 1}
     result, digits = 0, ""
     for character in duration:
-        if character.isdigit():
+        if character in "0123456789":
             digits += character
         elif character in units and digits:
             result, digits = result + int(digits) * units[character], ""

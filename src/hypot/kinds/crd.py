@@ -3,16 +3,17 @@
 Fields, types, ranges and words come from the `Wire` of each field. What a kind adds stands in the module named like its
 own with `_crd` behind it, as FACTS: names, columns, status, required fields and the rules that need CEL.
 
-There is no `default:` anywhere: an object comes back as it was written, and what is absent is the controller's to decide.
+There is no `default:` anywhere: an object comes back as it was written, and what is absent the controller decides.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from hypot.kinds.base import Kind
-from hypot.kinds.node import INT32, STRINGS, Node, Scalar, Wire
+from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire
 from hypot.kinds.wpa import WPA
 
 ALL_CRDS: tuple[type[Kind], ...] = (WPA,)
@@ -22,6 +23,11 @@ Place = tuple[type[Node], str]
 
 _REASONS = {"Required": "FieldValueRequired", "Forbidden": "FieldValueForbidden", "Invalid": "FieldValueInvalid"}
 _INT_OR_STRING = "x-kubernetes-int-or-string"
+# A field without a type takes whatever its checks do not look at; no list, mapping or boolean passes these.
+_ONLY_NUMBERS_AND_TEXT = {
+    **{"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0},
+    "not": {"enum": [True, False]},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Facts:
 
 
 def facts_of(kind: type[Kind]) -> Facts:
-    """The facts are found by name and read only when asked for, since they know the kind and not the other way round."""
+    """Facts know their kind and not the other way round, so they are found by name when they are asked for."""
     facts: Facts = import_module(f"{kind.__module__}_crd").FACTS
     return facts
 
@@ -71,7 +77,7 @@ def crd_of(kind: type[Kind]) -> dict[str, Any]:
     """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
     facts = facts_of(kind)
     group, _, version = kind.API_VERSION.partition("/")
-    return {
+    definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{facts.plural}.{group}"},
@@ -97,6 +103,9 @@ def crd_of(kind: type[Kind]) -> dict[str, Any]:
             ],
         },
     }
+    # Built of tables that all kinds share: the caller gets lists of their own, and YAML no anchors.
+    fresh: dict[str, Any] = json.loads(json.dumps(definition))
+    return fresh
 
 
 def _column(column: Column) -> Schema:
@@ -131,12 +140,8 @@ def _object(node: type[Node], facts: Facts) -> Schema:
 def _field(owner: type[Node], w: Wire, facts: Facts) -> Schema:
     place = (owner, w.key)
     described: Schema = {"description": w.doc} if w.doc else {}
-    return {
-        **described,
-        **_value(facts.shapes.get(place, w.type), w, facts),
-        **(w.schema or {}),
-        **facts.hints.get(place, {}),
-    }
+    value = _value(facts.shapes.get(place, w.type), w, facts)
+    return {**described, **value, **(w.schema or {}), **facts.hints.get(place, {})}
 
 
 def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:
@@ -155,6 +160,8 @@ def _scalar(kind: Scalar) -> Schema:
         return _checked({**schema, "minimum": -(2**31), "maximum": 2**31 - 1}, _whole("type(self) == int"))
     if schema.get(_INT_OR_STRING):
         return _checked(schema, _whole("type(self) in [int] || type(self) in [string]"))
+    if kind is FRACTION:
+        return {**schema, **_ONLY_NUMBERS_AND_TEXT}
     if kind is STRINGS:
         # Null is dropped without a word where it is not allowed, and a selector that lost a label selects more.
         texts = {"type": "string", "nullable": True}

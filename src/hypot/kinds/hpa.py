@@ -61,11 +61,11 @@ class HPA(Kind):
 
     @property
     def scale_up(self) -> Pace | None:
-        return self.behavior.scale_up if self.behavior else None
+        return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
 
     @property
     def scale_down(self) -> Pace | None:
-        return self.behavior.scale_down if self.behavior else None
+        return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:

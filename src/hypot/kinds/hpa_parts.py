@@ -1,6 +1,7 @@
 """The parts of a HorizontalPodAutoscaler, and short ways to write them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, overload
 
 from hypot.kinds.base import Ref, refer, seconds
@@ -16,7 +17,7 @@ class MetricName(Node):
     GO: ClassVar[str] = "MetricIdentifier"
 
     name: Annotated[str | None, Wire("name", STRING)] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING)] = None
+    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING)] = dataclass_field(default=None, hash=False)
 
 
 @node
@@ -165,6 +166,8 @@ def on(
     labels: Mapping[str, str] | None = None,
 ) -> Metric:
     """Hold a metric of another object, in total or per pod."""
+    if value is not None and average is not None:
+        raise TypeError("on() takes value or average, not both")
     source = ObjectSource(refer(of), _metric_name(name, labels), _target(value=value, average=average))
     return Metric("Object", object=source)
 
@@ -187,6 +190,8 @@ def external(
 
 def limit(*, pods: int | None = None, percent: int | None = None, per: Any = 15) -> Limit:
     """At most so many pods, or such a percentage, per period."""
+    if pods is not None and percent is not None:
+        raise TypeError("limit() takes pods or percent, not both")
     kind = "Pods" if percent is None else "Percent"
     return Limit(kind, pods if percent is None else percent, seconds(per))
 

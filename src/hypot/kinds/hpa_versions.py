@@ -81,15 +81,15 @@ def _source(kind: str, source: dict[str, Any]) -> dict[str, Any]:
     if kind in {"object", "pods", "external"}:
         name, selector = rest.pop("metricName", None), rest.pop("metricSelector", rest.pop("selector", None))
         out["metric"] = {k: v for k, v in (("name", name), ("selector", selector)) if v is not None}
-    target = _target(rest)
+    target = _target(rest, kind)
     out.update(rest)
     if target:
         out["target"] = target
     return out
 
 
-def _target(rest: dict[str, Any]) -> dict[str, Any]:
-    """Take the old target fields out of a source; an average wins over a total, as the conversion had it."""
+def _target(rest: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Take the old target fields out of a source; for Object metrics an average won over the total beside it."""
     renamed = {
         "targetAverageUtilization": ("Utilization", "averageUtilization"),
         "targetAverageValue": ("AverageValue", "averageValue"),
@@ -97,10 +97,10 @@ def _target(rest: dict[str, Any]) -> dict[str, Any]:
         "targetValue": ("Value", "value"),
     }
     out: dict[str, Any] = {}
-    for old, (kind, new) in renamed.items():
+    for old, (target, new) in renamed.items():
         if old in rest:
             amount = rest.pop(old)
-            if not (old == "targetValue" and "averageValue" in out):
-                out.setdefault("type", kind)
+            if not (kind == "object" and old == "targetValue" and "averageValue" in out):
+                out.setdefault("type", target)
                 out[new] = amount
     return out

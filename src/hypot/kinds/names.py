@@ -5,6 +5,7 @@ The messages are the API server's own; people search for them.
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from hypot.kinds.decode import json_type
@@ -90,6 +91,13 @@ def qualified_name(name: str) -> Iterator[str]:
         yield f"name part {_QUALIFIED_WORDS}"
 
 
+def label_value(value: str) -> Iterator[str]:
+    if len(value) > 63:
+        yield "must be no more than 63 bytes"
+    if not _LABEL_VALUE_RE.fullmatch(value):
+        yield _LABEL_VALUE_WORDS
+
+
 def container_resource(name: str) -> Iterator[str]:
     """A resource that a container can have: standard, or properly qualified."""
     words = list(qualified_name(name))
@@ -106,27 +114,45 @@ def container_resource(name: str) -> Iterator[str]:
 
 def metadata_problems(metadata: Mapping[str, Any], *, namespace_required: bool = False) -> Iterator[Problem]:
     """Object metadata of a namespaced object; a namespace that is not written is mostly the request's own."""
-    name = _text(metadata, "name")
-    if name is None and not metadata.get("generateName"):
-        yield Problem("name", "Required", ("metadata", "name"), "name or generateName is required")
-    for key in ("generateName", "name"):
-        value = _text(metadata, key)
-        if value:
-            checked = value.rstrip("-") if key == "generateName" else value
-            for words in dns_subdomain(checked):
-                yield Problem("name", "Invalid", ("metadata", key), words, value)
+    yield from _name_problems(metadata)
     namespace = metadata.get("namespace")
     if namespace_required and not namespace:
         yield Problem("namespace", "Required", ("metadata", "namespace"), "")
-    if isinstance(namespace, str) and namespace:
-        for words in dns_label(namespace):
-            yield Problem("namespace", "Invalid", ("metadata", "namespace"), words, namespace)
+    for words in dns_label(namespace) if isinstance(namespace, str) and namespace else ():
+        yield Problem("namespace", "Invalid", ("metadata", "namespace"), words, namespace)
     yield from _map_problems(metadata, "labels", check_values=True)
     yield from _map_problems(metadata, "annotations", check_values=False)
     yield from managed_fields_problems(metadata)
     for key in ("name", "generateName", "namespace"):
         if not isinstance(metadata.get(key, ""), str | None):
             yield _wrong_type(("metadata", key), metadata[key], "string")
+    for key in metadata:
+        if key not in _METADATA_KEYS:
+            yield _unknown(str(key))
+
+
+def _name_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    if _text(metadata, "name") is None and not metadata.get("generateName"):
+        yield Problem("name", "Required", ("metadata", "name"), "name or generateName is required")
+    for key in ("generateName", "name"):
+        value = _text(metadata, key)
+        checked = value.rstrip("-") if value and key == "generateName" else value
+        for words in dns_subdomain(checked) if checked else ():
+            yield Problem("name", "Invalid", ("metadata", key), words, value)
+
+
+_METADATA_KEYS = frozenset(
+    {"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"}
+    | {"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"}
+    | {"managedFields"}
+)
+
+
+def _unknown(key: str) -> Problem:
+    near = get_close_matches(key, _METADATA_KEYS, 1, 0.7)
+    hint = f"did you mean {near[0]}?" if near else ""
+    words = f'strict decoding error: unknown field "metadata.{key}"'
+    return Problem("unknown-field", "Decode", ("metadata", key), words, None, hint)
 
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -179,10 +205,8 @@ def _map_problems(metadata: Mapping[str, Any], key: str, *, check_values: bool) 
             yield _wrong_type(("metadata", key, str(name)), value, "string")
             continue
         size += len(str(name)) + len(value)
-        if check_values and len(value) > 63:
-            yield Problem(key, "Invalid", ("metadata", key), "must be no more than 63 bytes", value)
-        if check_values and not _LABEL_VALUE_RE.fullmatch(value):
-            yield Problem(key, "Invalid", ("metadata", key), _LABEL_VALUE_WORDS, value)
+        for words in label_value(value) if check_values else ():
+            yield Problem(key, "Invalid", ("metadata", key), words, value)
     if not check_values and size > 256 * 1024:
         yield Problem(key, "TooLong", ("metadata", key), "may not be more than 262144 bytes")
 

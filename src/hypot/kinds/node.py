@@ -1,8 +1,8 @@
 """The machinery of kinds: frozen values that know their wire form and hold whatever a manifest says.
 
 A `Node` is a frozen dataclass whose annotations carry a `Wire`: the key in the manifest and the type that belongs
-there. Reading never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field claims are
-kept in `extra`, so that writing gives back what was read.
+there. Reading never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field
+claims are kept in `extra`, so that writing gives back what was read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -156,11 +156,11 @@ class Node:
         """Whether every value has its type and every key its field: the quick answer, before anyone asks which."""
         if self.extra:
             return False
-        for name, _, fits, _, many in self.READERS:
+        for name, _, fits, kind, many in self.READERS:
             value = getattr(self, name)
             if value is None:
                 continue
-            if not (fits(value) if fits is not None else _sound(value, many)):
+            if not (_sound(kind, value, many) if kind is not None else fits is None or fits(value)):
                 return False
         return True
 
@@ -174,11 +174,11 @@ class Node:
             if isinstance(kind, Scalar):
                 if not kind.fits(value):
                     yield (*where, w.key), type(self), w, value
-            elif isinstance(value, Node) and not w.many:
+            elif isinstance(value, kind) and not w.many:
                 yield from value.misfits((*where, w.key))
             elif isinstance(value, tuple) and w.many:
                 for i, item in enumerate(value):
-                    if isinstance(item, Node):
+                    if isinstance(item, kind):
                         yield from item.misfits((*where, w.key, i))
                     else:
                         yield (*where, w.key, i), type(self), w, item
@@ -225,10 +225,10 @@ def _read_many(kind: type[Node], value: Any) -> Any:
     return tuple([_read_one(kind, item) for item in value]) if isinstance(value, list) else value
 
 
-def _sound(value: Any, many: bool) -> bool:
+def _sound(kind: type[Node], value: Any, many: bool) -> bool:
     if not many:
-        return isinstance(value, Node) and value.sound()
-    return isinstance(value, tuple) and all([isinstance(item, Node) and item.sound() for item in value])
+        return isinstance(value, kind) and value.sound()
+    return isinstance(value, tuple) and all(isinstance(item, kind) and item.sound() for item in value)
 
 
 def _written(value: Any) -> Any:
@@ -244,8 +244,8 @@ def _readable(w: Wire, value: Any) -> Any:
     if isinstance(kind, Scalar):
         return value if kind.fits(value) else None
     if not w.many:
-        return value.readable() if isinstance(value, Node) else None
+        return value.readable() if isinstance(value, kind) else None
     if not isinstance(value, tuple):
         return None
-    kept = tuple([item.readable() if isinstance(item, Node) else kind() for item in value])
+    kept = tuple([item.readable() if isinstance(item, kind) else kind() for item in value])
     return value if all(a is b for a, b in zip(kept, value, strict=True)) else kept

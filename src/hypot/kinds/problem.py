@@ -64,7 +64,10 @@ def dotted(where: Sequence[str | int]) -> str:
 
 def shown(value: Any) -> str:
     """A value as the API server prints it: JSON."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return f"a {type(value).__name__} that JSON cannot hold"
 
 
 def unsupported(value: object, allowed: Iterable[str]) -> str:

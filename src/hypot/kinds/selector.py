@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hypot.kinds.names import qualified_name
+from hypot.kinds.names import label_value, qualified_name
 
 _OPERATORS = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 _TERM = re.compile(
     r"\s*(?:(?P<absent>!\s*[^\s,=!()<>]+)"
-    r"|(?P<key>[^\s,=!()<>]+)\s*(?:(?P<op>==|=|!=|<|>)\s*(?P<value>[^\s,=!()<>]*)"
-    r"|(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?:,|$)"
+    r"|(?P<key>[^\s,=!()<>]+)(?:\s*(?P<op>==|=|!=|<|>)\s*(?P<value>[^\s,=!()<>]*)"
+    r"|\s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\))?)\s*(?P<more>,|$)"
 )
 
 
@@ -67,6 +67,8 @@ def _terms(text: str) -> Iterator[Requirement]:
             raise SelectorError(f"unable to parse requirement: {text[position:].strip()!r} in {text!r}")
         position = match.end()
         yield _requirement(match)
+        if match["more"] and position >= len(text.rstrip()):
+            raise SelectorError(f"found the end after ',', expected a label key in {text!r}")
 
 
 def _requirement(match: "re.Match[str]") -> Requirement:
@@ -86,6 +88,9 @@ def _requirement(match: "re.Match[str]") -> Requirement:
 def _checked(requirement: Requirement) -> Requirement:
     for words in qualified_name(requirement.key):
         raise SelectorError(f"invalid label key {requirement.key!r}: {words}")
+    for value in requirement.values if requirement.operator in {"in", "notin"} else ():
+        for words in label_value(value):
+            raise SelectorError(f"invalid label value {value!r}: {words}")
     return requirement
 
 
@@ -102,12 +107,16 @@ def read_selector(data: Mapping[str, Any] | None) -> Selector:
 
 
 def _expression(data: Any) -> Requirement:
-    operator = _OPERATORS.get(data.get("operator", "")) if isinstance(data, Mapping) else None
+    word = data.get("operator") if isinstance(data, Mapping) else None
+    operator = _OPERATORS.get(word) if isinstance(word, str) else None
     if operator is None:
-        raise SelectorError(f"{data!r} is not a valid label selector operator")
-    values = tuple(str(v) for v in data.get("values") or ())
+        raise SelectorError(f"{word!r} is not a valid label selector operator")
+    listed = data.get("values") or []
+    if not isinstance(listed, list | tuple):
+        raise SelectorError(f"the values of {data.get('key')!r} must be a list")
+    values = tuple(str(v) for v in listed)
     if (operator in {"in", "notin"}) != bool(values):
-        raise SelectorError(f"values must {'' if not values else 'not '}be given for operator {data['operator']}")
+        raise SelectorError(f"values must {'' if not values else 'not '}be given for operator {word}")
     return _checked(Requirement(str(data.get("key", "")), operator, values))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
+from hypot.core.quantity import Quantity, is_quantity
 from hypot.kinds.base import HasKindAndName, Kind, Ref, metadata_of, refer, seconds
 from hypot.kinds.node import BOOL, FRACTION, INT32, STRING, WHOLE_OR_QUANTITY, Wire, node, replaced
 from hypot.kinds.problem import Problem
@@ -220,4 +221,4 @@ def with_defaults(wpa: WPA) -> WPA:
 def _is_unset(name: str, value: Any) -> bool:
     if value is None or value == "":
         return True
-    return name in _ZERO_IS_UNSET and value in {0, "0", "0m", "0.0"}
+    return name in _ZERO_IS_UNSET and is_quantity(value) and Quantity.parse(value).sign == 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar
 
 from hypot.kinds.node import BOOL, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Wire, node
@@ -22,7 +23,7 @@ class ExternalBand(Node):
     name: Annotated[str | None, Wire("metricName", STRING, doc="name of the series")] = None
     selector: Annotated[
         Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc="which of the series; {} for all")
-    ] = None
+    ] = dataclass_field(default=None, hash=False)
     high: Annotated[
         Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="above this mark replicas are added")
     ] = None
@@ -40,7 +41,7 @@ class ResourceBand(Node):
     name: Annotated[str | None, Wire("name", STRING, doc="cpu or memory")] = None
     selector: Annotated[
         Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc="selects the pods' metrics by label")
-    ] = None
+    ] = dataclass_field(default=None, hash=False)
     high: Annotated[
         Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="above this mark replicas are added")
     ] = None
@@ -100,7 +101,9 @@ class Recommender(Node):
         str | None, Wire("url", STRING, schema={"pattern": "^https?://."}, doc="where to ask, http or https")
     ] = None
     target_type: Annotated[str | None, Wire("targetType", STRING, doc="what the marks measure")] = None
-    settings: Annotated[Mapping[str, str] | None, Wire("settings", STRINGS, doc="handed on as they are")] = None
+    settings: Annotated[Mapping[str, str] | None, Wire("settings", STRINGS, doc="handed on as they are")] = (
+        dataclass_field(default=None, hash=False)
+    )
     high: Annotated[Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="upper bound that is sent along")] = (
         None
     )

@@ -1,6 +1,5 @@
 """One decision of a HorizontalPodAutoscaler, as the controller of the given Kubernetes version makes it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,38 +11,32 @@ from hypot.kinds.hpa_parts import Behavior
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.decision import (
-    Condition,
-    Conditions,
     Decision,
     ErrorKind,
     Event,
-    Name,
     Reading,
-    Step,
     condition_of,
     refused,
     show_seconds,
     show_time,
-    with_condition,
     without_condition,
 )
 from hypot.policy.hpa_metrics import Look, read_metric
 from hypot.policy.memory import EMPTY, History, Memory
 from hypot.policy.resolve import failures, largest
 from hypot.policy.restrain import (
-    LIMIT_REASONS,
     Limited,
     Past,
     Stabilised,
     limit_by_doubling,
     limit_by_pace,
-    limit_step,
     longest_period,
     stabilise,
     stabilise_downwards,
 )
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.telling import Telling, sentence
 
 ABOVE_MAX = "Current number of replicas above Spec.MaxReplicas"
 BELOW_MIN = "Current number of replicas below Spec.MinReplicas"
@@ -78,28 +71,24 @@ def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """One count from all metrics, or none; `error` may be there beside a count."""
+    """The metric that counts, or none; `error` may be there beside it."""
 
-    recommendation: int | None
-    description: str
-    error: str
-    error_kind: ErrorKind
-    failed_reason: str
+    best: Reading | None
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    failed_reason: str = ""
 
 
 def resolve(readings: tuple[Reading, ...], current: int) -> Resolved:
     """The largest proposal; while any metric fails nothing shrinks."""
     broken, best = failures(readings), largest(readings)
-    error, reason = "", ""
-    kind: ErrorKind = "none"
-    if broken:
-        first = broken[0]
-        error = f"invalid metrics ({len(broken)} invalid out of {len(readings)}), first error is: {first.error}"
-        kind, reason = first.error_kind, first.failed_reason
-    proposal = best.proposal if best else None
-    if best is None or proposal is None or (broken and proposal < current):
-        return Resolved(None, "", error or "no metric", kind, reason)
-    return Resolved(proposal, best.description, error, kind, reason)
+    if not broken:
+        return Resolved(best, "" if best else "there is no metric")
+    first = broken[0]
+    words = f"invalid metrics ({len(broken)} invalid out of {len(readings)}), first error is: {first.error}"
+    if best is not None and (best.proposal or 0) < current:
+        best = None
+    return Resolved(best, words, first.error_kind, first.failed_reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,73 +130,44 @@ def _least(hpa: HPA) -> int:
     return 1 if hpa.min_replicas is None else hpa.min_replicas
 
 
-class _Pass:
-    """One pass through the stages; collects steps, conditions and events on the way."""
+class _Pass(Telling):
+    """One pass of the controller, in its order."""
 
     def __init__(self, hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> None:
-        self.hpa, self.seen, self.memory, self.settings = hpa, seen, memory, settings
-        self.now = seen.now
-        self.conditions: Conditions = memory.conditions
-        self.steps: list[Step] = []
-        self.events: list[Event] = []
-        self.unknown: list[str] = []
-        self.readings: tuple[Reading, ...] = ()
-        self.first_look = False
+        super().__init__(hpa, seen, memory)
+        self.hpa, self.settings = hpa, settings
+        self.low, self.high = _least(hpa), hpa.max_replicas or 0
         self.history = memory.recommendations
-        self.error = ""
-        self.error_kind: ErrorKind = "none"
+        self.first_look = False
 
     def run(self) -> tuple[Decision, Memory]:
-        ref = self.hpa.target or Ref()
+        ref, scale = self.hpa.target or Ref(), self.seen.scale
         if (ref.api_version or "").count("/") > 1:
-            return self._no_scale(Failure(f"unexpected GroupVersion string: {ref.api_version}", "spec"))
-        scale = self.seen.scale
+            scale = Failure(f"unexpected GroupVersion string: {ref.api_version}", "spec")
         if isinstance(scale, Failure):
-            return self._no_scale(scale)
-        self._condition("AbleToScale", "True", "SucceededGetScale", "the target's scale was read")
-        current = scale.replicas
+            self.no_scale(scale, "FailedGetScale")
+            return self._undecided(None)
+        self.scale_read()
         if self.memory.recommendations is None:
             self.first_look = True
-            self.history = History((current,), (self.now,))
+            self.history = History((scale.replicas,), (self.now,))
             self.memory = self.memory.after_deciding(self.history, self.memory.conditions, self.memory.desired)
-        jump = self._jump(current)
-        if jump is not None:
-            return jump
-        return self._from_metrics(scale)
-
-    def _condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        self.conditions = with_condition(self.conditions, kind, status, reason, message, self.now)
-
-    def _no_scale(self, failure: Failure) -> tuple[Decision, Memory]:
-        message = f"the target's scale could not be read: {failure.message}"
-        self._condition("AbleToScale", "False", "FailedGetScale", message)
-        self.events.append(Event("Warning", "FailedGetScale", failure.message))
-        self.steps.append(Step("observe", "no-scale", None, None, f"{message[0].upper()}{message[1:]}."))
-        self.error, self.error_kind = failure.message, failure.kind
-        return self._undecided(None, keep_metrics=True)
+        return self._jump(scale.replicas) or self._from_metrics(scale)
 
     def _jump(self, current: int) -> tuple[Decision, Memory] | None:
         """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
-        low, high = _least(self.hpa), self.hpa.max_replicas or 0
         if current == 0:
-            return None if self._wakes(low) else self._switched_off()
-        if current > high:
-            step = Step("restrain", "above-max", current, high, f"{current} is above the maximum: go to {high}.")
-            return self._jumped(current, high, step, ABOVE_MAX)
-        if current < low:
-            step = Step("restrain", "below-min", current, low, f"{current} is below the minimum: go to {low}.")
-            return self._jumped(current, low, step, BELOW_MIN)
-        return None
+            return None if self._wakes() else self._stay_off()
+        bound = self.outside_bounds(current, self.low, self.high)
+        if bound is None:
+            return None
+        return self._finish(current, bound, ABOVE_MAX if current > bound else BELOW_MIN)
 
-    def _jumped(self, current: int, desired: int, step: Step, reason: str) -> tuple[Decision, Memory]:
-        self.steps.append(step)
-        return self._finish(current, desired, reason, metrics=None)
-
-    def _wakes(self, low: int) -> bool:
+    def _wakes(self) -> bool:
         """Whether a target at zero is looked at: since 1.36 only if the autoscaler itself brought it there."""
         if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO:
-            return low == 0 and self.settings.gate("HPAScaleToZero")
-        return self._marked() and (low != 0 or self._outside_metric())
+            return self.low == 0
+        return self._marked() and (self.low != 0 or self._outside_metric())
 
     def _marked(self) -> bool:
         mark = condition_of(self.conditions, "ScaledToZero")
@@ -216,99 +176,78 @@ class _Pass:
     def _outside_metric(self) -> bool:
         return any(m.type in {"Object", "External"} for m in self.hpa.metrics or ())
 
-    def _switched_off(self) -> tuple[Decision, Memory]:
-        self._condition("ScalingActive", "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
+    def _stay_off(self) -> tuple[Decision, Memory]:
+        self.switched_off("The target was set to zero replicas, not by this autoscaler")
         if not self.settings.gate("HPAScaleToZero"):
             self.conditions = without_condition(self.conditions, "ScaledToZero")
-        sentence = (
-            "The target was set to zero replicas, not by this autoscaler: it stays off until someone scales it up."
-        )
-        self.steps.append(Step("restrain", "scaling-disabled", 0, 0, sentence))
-        return self._finish(0, 0, "", metrics=None)
+        return self._finish(0, 0, "")
 
     def _from_metrics(self, scale: Scale) -> tuple[Decision, Memory]:
         current = scale.replicas
         if not self._selector_is_good(scale):
-            return self._undecided(current, keep_metrics=False)
-        self.readings = recommend(self.hpa, self.seen, self.settings)
+            return self._undecided(current)
+        self.read(recommend(self.hpa, self.seen, self.settings))
         resolved = resolve(self.readings, current)
-        self._tell_readings()
-        self.error, self.error_kind = resolved.error, resolved.error_kind
-        if resolved.recommendation is None:
+        self.failed(resolved.error, resolved.error_kind)
+        if resolved.best is None or resolved.best.proposal is None:
             return self._metrics_failed(current, resolved)
-        self._condition(
-            "ScalingActive", "True", "ValidMetricFound", f"a count was computed from {resolved.description}"
-        )
-        return self._restrained(current, resolved)
-
-    def _tell_readings(self) -> None:
-        for reading in self.readings:
-            self.steps.append(reading.step)
-            if reading.proposal is None:
-                self.events.append(Event("Warning", reading.failed_reason, reading.error))
+        words = f"a count was computed from {resolved.best.description}"
+        self.condition("ScalingActive", "True", "ValidMetricFound", words)
+        return self._restrained(current, resolved.best, resolved.best.proposal)
 
     def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Decision, Memory]:
         first = failures(self.readings)
         message = f"the count could not be computed: {first[0].error}" if first else "there is no metric"
-        self._condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
-        self.events.append(Event("Warning", "FailedComputeMetricsReplicas", resolved.error))
+        self.condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
+        self.warn("FailedComputeMetricsReplicas", resolved.error)
         lower = largest(self.readings)
-        why = f"{resolved.error[0].upper()}{resolved.error[1:]}"
         also = f"; the others propose {lower.proposal}, and nothing shrinks on missing data" if lower else ""
-        self.steps.append(Step("resolve", "hold-on-failure", current, current, f"{why}{also}: stay at {current}."))
-        return self._undecided(current, keep_metrics=False)
+        words = sentence(f"{resolved.error}{also}: stay at {current}")
+        self.step("resolve", "hold-on-failure", current, current, words)
+        return self._undecided(current)
 
-    def _restrained(self, current: int, resolved: Resolved) -> tuple[Decision, Memory]:
-        recommendation = resolved.recommendation or 0
-        sentence = f"The largest proposal is {recommendation}, from {resolved.description}."
-        self.steps.append(Step("resolve", "largest", current, recommendation, sentence))
+    def _restrained(self, current: int, best: Reading, recommendation: int) -> tuple[Decision, Memory]:
+        self.resolved(current, best)
         done = restrain(self.hpa, recommendation, current, self.memory, self.now, self.settings)
-        self._tell_stabilised(recommendation, current, done.stabilised)
-        self._tell_limited(done)
         self.history = done.history
+        self._tell_stabilised(recommendation, current, done.stabilised)
+        self.limited(done.stabilised.replicas, done.limited, self.low, self.high, {})
         desired, reason = done.replicas, ""
         if recommendation > current:
-            reason = f"{resolved.description} above target"
+            reason = f"{best.description} above target"
         elif recommendation < current:
             reason = ALL_BELOW
-        low = _least(self.hpa)
-        if current == 0 and low != 0 and self._marked() and desired < low:
-            self.steps.append(Step("restrain", "below-min", desired, low, f"Awake again, at least the minimum: {low}."))
-            desired, reason = low, reason or BELOW_MIN
-        return self._finish(current, desired, reason, metrics=[r.status for r in self.readings])
+        if current == 0 and self.low != 0 and self._marked() and desired < self.low:
+            words = f"Awake again, at least the minimum: {self.low}."
+            self.step("restrain", "below-min", desired, self.low, words)
+            desired, reason = self.low, reason or BELOW_MIN
+        return self._finish(current, desired, reason)
 
     def _tell_stabilised(self, recommendation: int, current: int, settled: Stabilised) -> None:
         if settled.replicas == recommendation:
-            self._condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size may be used as it is")
+            self.condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size may be used as it is")
             return
         downwards = recommendation < current or self.hpa.behavior is None
-        reason = "ScaleDownStabilized" if downwards else "ScaleUpStabilized"
-        extreme = "highest" if downwards else "lowest"
-        message = f"recent recommendations differ, the {extreme} of them counts"
-        self._condition("AbleToScale", "True", reason, message)
+        reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
+        self.condition("AbleToScale", "True", reason, f"the {extreme} of the recent recommendations counts")
         until = f", until {show_time(settled.from_then)} if it lasts" if settled.from_then else ""
-        sentence = (
+        words = (
             f"{recommendation} is held back by the {extreme} recommendation of the stabilisation window{until}: "
             f"{settled.replicas}."
         )
         numbers = {"until": show_time(settled.from_then)} if settled.from_then else {}
         rule = "stabilise-down" if downwards else "stabilise-up"
-        self.steps.append(Step("restrain", rule, recommendation, settled.replicas, sentence, numbers))
+        self.step("restrain", rule, recommendation, settled.replicas, words, numbers)
         if self.first_look and settled.from_then:
-            wait = show_seconds(settled.from_then - self.now)
-            self.unknown.append(
-                f"earlier recommendations are not known; as after a controller restart the current size counts as the "
-                f"first, so {recommendation} takes effect from {show_time(settled.from_then)}, in {wait}, at the latest"
-            )
+            self._tell_unknown(recommendation, settled.from_then)
 
-    def _tell_limited(self, done: Restrained) -> None:
-        low, high = _least(self.hpa), self.hpa.max_replicas or 0
-        before = done.stabilised.replicas
-        reason, message = LIMIT_REASONS[done.limited.limit]
-        self._condition("ScalingLimited", done.limited.replicas != before, reason, message)
-        self.steps.append(limit_step(before, done.limited, low, high, {}))
-        if done.limited.unknown:
-            self.unknown.append(done.limited.unknown)
+    def _tell_unknown(self, recommendation: int, from_then: float) -> None:
+        size = min(max(recommendation, self.low), self.high or recommendation)
+        self.unknown.append(
+            f"earlier recommendations are not known; as after a controller restart the current size counts as the "
+            f"first, so {size} takes effect from {show_time(from_then)}, in {show_seconds(from_then - self.now)}, "
+            f"at the latest"
+        )
 
     def _selector_is_good(self, scale: Scale) -> bool:
         if not scale.selector:
@@ -318,31 +257,27 @@ class _Pass:
         except SelectorError as error:
             return self._bad_selector("InvalidSelector", "InvalidSelector", f"the selector cannot be read: {error}")
         if self.seen.rivals:
-            others = ", ".join(self.seen.rivals)
-            message = f"pods by selector {scale.selector} are also controlled by {others}"
+            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.rivals)}"
             return self._bad_selector("AmbiguousSelector", "AmbiguousSelector", message)
         return True
 
     def _bad_selector(self, reason: str, event: str, message: str) -> bool:
-        self._condition("ScalingActive", "False", reason, message)
-        self.events += [Event("Warning", event, message), Event("Warning", "FailedComputeMetricsReplicas", message)]
-        self.steps.append(Step("observe", "selector", None, None, f"{message[0].upper()}{message[1:]}."))
-        self.error, self.error_kind = message, "internal"
+        self.condition("ScalingActive", "False", reason, message)
+        self.warn(event, message)
+        self.warn("FailedComputeMetricsReplicas", message)
+        self.step("observe", "selector", None, None, sentence(message))
+        self.failed(message, "internal")
         return False
 
-    def _finish(
-        self, current: int, desired: int, reason: str, metrics: list[Mapping[str, Any]] | None
-    ) -> tuple[Decision, Memory]:
+    def _finish(self, current: int, desired: int, reason: str) -> tuple[Decision, Memory]:
         unwritten, rescales = self.conditions, desired != current
-        events = list(self.events)
         if rescales:
-            self._condition("AbleToScale", "True", "SucceededRescale", f"the target's scale was set to {desired}")
-            events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
+            self.condition("AbleToScale", "True", "SucceededRescale", f"the target's scale was set to {desired}")
+            self.events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
             self._mark_zero(current, desired)
-        status = self._status(current, desired, metrics)
-        if rescales:
-            status["lastScaleTime"] = show_time(self.now)
-        decision = self._decision(current, desired, reason, unwritten, events, status, decided=True)
+        status = self._status(current, desired, self.now if rescales else self.memory.last_scale)
+        period = _event_period(self.hpa.behavior, current, desired)
+        decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, event_period=period)
         kept = self.memory.desired if rescales else desired
         return decision, self.memory.after_deciding(self.history, unwritten, kept)
 
@@ -350,64 +285,32 @@ class _Pass:
         if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not self.settings.gate("HPAScaleToZero"):
             self.conditions = without_condition(self.conditions, "ScaledToZero")
             return
-        to_zero = current > 0 and desired == 0 and _least(self.hpa) == 0 and self._outside_metric()
-        reason = "ScaledToZero" if to_zero else "NotScaledToZero"
-        message = (
-            "the autoscaler brought the target to zero" if to_zero else "the target is not at zero by this autoscaler"
-        )
-        self._condition("ScaledToZero", to_zero, reason, message)
+        to_zero = current > 0 and desired == 0 and self.low == 0 and self._outside_metric()
+        reason, negation = ("ScaledToZero", "") if to_zero else ("NotScaledToZero", "not ")
+        self.condition("ScaledToZero", to_zero, reason, f"the autoscaler has {negation}brought the target to zero")
 
-    def _undecided(self, current: int | None, *, keep_metrics: bool) -> tuple[Decision, Memory]:
-        """Nothing is done and the old desired size stays in the status."""
-        status = dict(self.hpa.status) if isinstance(self.hpa.status, dict) else {}
-        if not keep_metrics:
-            status = self._status(current or 0, self.memory.desired, [r.status for r in self.readings] or None)
-        status["conditions"] = [c.to_dict() for c in self.conditions]
-        decision = self._decision(current, current, "", self.conditions, self.events, status, decided=False)
+    def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
+        """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
+        if current is None:
+            status = dict(self.hpa.status) if isinstance(self.hpa.status, dict) else {}
+            status["conditions"] = [c.to_dict() for c in self.conditions]
+        else:
+            status = self._status(current, self.memory.desired, self.memory.last_scale)
+        decision = self.decision(current, current, status, decided=False)
         return decision, self.memory.after_deciding(self.history, self.conditions, self.memory.desired)
 
-    def _status(self, current: int, desired: int, metrics: list[Mapping[str, Any]] | None) -> dict[str, Any]:
+    def _status(self, current: int, desired: int, last_scale: float | None) -> dict[str, Any]:
         status: dict[str, Any] = {"conditions": [c.to_dict() for c in self.conditions]}
-        if metrics:
-            status["currentMetrics"] = metrics
+        if self.readings:
+            status["currentMetrics"] = [reading.status for reading in self.readings]
         status["currentReplicas"] = current
         status["desiredReplicas"] = desired
-        if self.memory.last_scale is not None:
-            status["lastScaleTime"] = show_time(self.memory.last_scale)
+        if last_scale is not None:
+            status["lastScaleTime"] = show_time(last_scale)
+        generation = self.hpa.metadata.get("generation")
+        if generation is not None and self.settings.gate("HPAGeneration"):
+            status["observedGeneration"] = generation
         return status
-
-    def _decision(
-        self,
-        current: int | None,
-        desired: int | None,
-        reason: str,
-        unwritten: Conditions,
-        events: list[Event],
-        status: dict[str, Any],
-        *,
-        decided: bool,
-    ) -> Decision:
-        hpa, ref = self.hpa, self.hpa.target or Ref()
-        return Decision(
-            autoscaler=Name(hpa.API_VERSION, hpa.KIND, hpa.namespace, hpa.name),
-            target=Name(ref.api_version or "", ref.kind or "", hpa.namespace, ref.name or ""),
-            at=self.now,
-            current=current,
-            desired=desired,
-            reason=reason,
-            steps=tuple(self.steps),
-            conditions=self.conditions,
-            unwritten=unwritten,
-            events=tuple(events),
-            status=status,
-            thresholds=tuple([t for r in self.readings for t in r.thresholds]),
-            unknown=tuple(self.unknown),
-            error=self.error,
-            error_kind=self.error_kind,
-            decided=decided,
-            event_period=_event_period(hpa.behavior, current, desired),
-            readings=self.readings,
-        )
 
 
 def _event_period(behavior: Behavior | None, current: int | None, desired: int | None) -> float | None:
@@ -415,6 +318,3 @@ def _event_period(behavior: Behavior | None, current: int | None, desired: int |
         return None
     pace = behavior.scale_up if desired > current else behavior.scale_down
     return float(longest_period(pace.limits or ())) if pace else None
-
-
-__all__ = ["Condition", "decide", "recommend", "resolve", "restrain", "tolerances", "write_failed"]

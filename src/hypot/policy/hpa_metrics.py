@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 from hypot.core.quantity import format_milli, milli
@@ -370,16 +371,18 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Loo
     ratio = amount / (target * pods) if pods else float("inf") if amount > 0 else float("nan")
     replicas = pods if within(ratio, look.down, look.up) else ceil_int32(amount / target)
     share = MAX_INT64 if amount >= MAX_INT64 else per_pod_share(amount, pods)
-    shown, wanted = format_milli(share), format_milli(target)
-    outcome = _outcome(ratio, replicas, look)
+    total, shown, wanted = format_milli(amount), format_milli(share), format_milli(target)
+    told = f"at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f})"
+    if pods == 0:
+        told = f"at {total} with no pods to share it (target {wanted} per pod)"
     return Proposal(
         replicas,
         share,
         description,
         {"averageValue": shown},
         "value-per-pod",
-        f"{subject} is at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f}): {outcome}.",
-        {"total": format_milli(amount), "average": shown, "target": wanted, "ratio": ratio, "pods": pods},
+        f"{subject} is {told}: {_outcome(ratio, replicas, look)}.",
+        {"total": total, "average": shown, "target": wanted, "ratio": _finite(ratio), "pods": pods},
         _band(subject, target, look, format_milli),
     )
 
@@ -416,8 +419,12 @@ def _told(sentence: str, ratio: float, refill: float | None, replicas: int, grou
     told = ", ".join(parts)
     if refill is None:
         return f"{told}: {_outcome(ratio, replicas, look)}."
-    held = "" if replicas != look.scale.replicas else ", too little to act on"
-    return f"{told}; with those filled in the ratio is {refill:.3f}{held}: proposes {replicas}."
+    filled = f"{told}; with those filled in the ratio is {refill:.3f}"
+    if within(refill, look.down, look.up):
+        return f"{filled}: within tolerance, stay at {replicas}."
+    if replicas == look.scale.replicas:
+        return f"{filled}, which would not move the same way: stay at {replicas}."
+    return f"{filled}: proposes {replicas}."
 
 
 def _group_numbers(groups: Groups, refill: float | None) -> dict[str, Any]:
@@ -431,6 +438,11 @@ def _group_numbers(groups: Groups, refill: float | None) -> dict[str, Any]:
     if refill is not None:
         numbers["ratioFilledIn"] = refill
     return numbers
+
+
+def _finite(ratio: float) -> float | None:
+    """A ratio to nothing is no number."""
+    return ratio if isfinite(ratio) else None
 
 
 def _percent(amount: int) -> str:

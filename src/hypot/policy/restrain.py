@@ -166,8 +166,8 @@ def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict
     sentences = {
         Limit.TOO_FEW: ("min-replicas", f"{before} is below the minimum of {low}: {after}."),
         Limit.TOO_MANY: ("max-replicas", f"{before} is above the maximum of {high}: {after}."),
-        Limit.SCALE_UP: ("scale-up-limit", f"{before} is more than may be added now: {after}."),
-        Limit.SCALE_DOWN: ("scale-down-limit", f"{before} is more than may be removed now: {after}."),
+        Limit.SCALE_UP: ("scale-up-limit", f"{before} is more than the limits on growth allow now: {after}."),
+        Limit.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the limits on shrinking allow now: {after}."),
     }
     rule, sentence = sentences[limit]
     return Step("restrain", rule, before, after, sentence, numbers)

@@ -8,28 +8,23 @@ from hypot.core.bounds import Limit, factor_step
 from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import delay_over, seconds_left
-from hypot.kinds.base import Ref
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
 from hypot.policy.decision import (
-    Condition,
     Conditions,
     Decision,
-    ErrorKind,
     Event,
-    Name,
     Reading,
-    Step,
     condition_of,
     refused,
     show_seconds,
     show_time,
-    with_condition,
 )
 from hypot.policy.memory import Memory
 from hypot.policy.resolve import failures, largest
-from hypot.policy.restrain import LIMIT_REASONS, Limited, limit_by_steps, limit_step
+from hypot.policy.restrain import Limited, limit_by_steps
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.telling import Telling
 from hypot.policy.wpa_metrics import Look, read_band, read_reply
 
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
@@ -48,7 +43,7 @@ def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[De
     if blocked is not None:
         return blocked
     if isinstance(seen.scale, Failure):
-        return this.no_scale(seen.scale)
+        return this.without_scale(seen.scale)
     return this.conclude(seen.scale, recommend(this.wpa, seen))
 
 
@@ -150,151 +145,111 @@ def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
     return refused(decision, "FailedScale", "FailedScale", message, memory.old_status())
 
 
-class _Pass:
-    """One pass through the stages; collects steps, conditions and events on the way."""
+class _Pass(Telling):
+    """One pass of the controller, in its order."""
 
     def __init__(self, wpa: WPA, seen: Seen, memory: Memory) -> None:
-        self.wpa, self.seen, self.memory = wpa, seen, memory
-        self.now = seen.now
-        self.conditions: Conditions = memory.conditions
-        self.steps: list[Step] = []
-        self.events: list[Event] = []
-        self.readings: tuple[Reading, ...] = ()
-        self.unknown: list[str] = []
-
-    def _condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        self.conditions = with_condition(self.conditions, kind, status, reason, message, self.now)
+        super().__init__(wpa, seen, memory)
+        self.wpa = wpa
 
     def bad_spec(self, words: str) -> tuple[Decision, Memory]:
-        self._condition("AbleToScale", "False", "FailedSpecCheck", words)
-        self._condition("ScalingActive", "False", "FailedProcessWPA", "the spec is not valid")
-        self.events.append(Event("Warning", "FailedSpecCheck", words))
-        self.steps.append(Step("observe", "bad-spec", None, None, f"The spec is refused: {words}."))
-        return self._undecided(self._seen_replicas(), words, "spec")
+        self.condition("AbleToScale", "False", "FailedSpecCheck", words)
+        self.condition("ScalingActive", "False", "FailedProcessWPA", "the spec is not valid")
+        self.warn("FailedSpecCheck", words)
+        self.step("observe", "bad-spec", None, None, f"The spec is refused: {words}.")
+        self.failed(words, "spec")
+        return self._undecided()
 
     def blocked_by_monitor(self) -> tuple[Decision, Memory] | None:
         """Lifecycle control: a monitor of the same name must be OK, or nothing runs at all."""
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
-        if word in _TRUE_WORDS:
-            state = self.seen.monitor
-            if state == "OK":
-                self._condition("ScalingBlocked", "False", "DatadogMonitorOK", "the monitor is OK")
-                return None
-            reason = "FailedGetDatadogMonitor" if state is None else "DatadogMonitorNotOK"
-            message = (
-                "there is no DatadogMonitor of this name" if state is None else f"the monitor is {state or 'unknown'}"
-            )
-            if state is None:
-                self.events.append(Event("Warning", reason, message))
-            self._condition("ScalingBlocked", "True", reason, message)
-            current = self._seen_replicas()
-            sentence = f"Lifecycle control blocks all scaling: {message}."
-            self.steps.append(Step("observe", "lifecycle-blocked", current, current, sentence))
-            return self._undecided(current, message, "internal")
-        if word and word not in _FALSE_WORDS:
+        if word and word not in _TRUE_WORDS | _FALSE_WORDS:
             message = f"the annotation {LIFECYCLE_CONTROL} is {word!r}, which is neither true nor false"
-            self._condition("ScalingBlocked", "False", "FailedGetDatadogMonitor", message)
-        return None
+            self.condition("ScalingBlocked", "False", "FailedGetDatadogMonitor", message)
+        if word not in _TRUE_WORDS:
+            return None
+        state = self.seen.monitor
+        if state == "OK":
+            self.condition("ScalingBlocked", "False", "DatadogMonitorOK", "the monitor is OK")
+            return None
+        return self._blocked(state)
+
+    def _blocked(self, state: str | None) -> tuple[Decision, Memory]:
+        reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
+        if state is None:
+            reason, message = "FailedGetDatadogMonitor", "there is no DatadogMonitor of this name"
+            self.warn(reason, message)
+        self.condition("ScalingBlocked", "True", reason, message)
+        current = self._seen_replicas()
+        words = f"Lifecycle control blocks all scaling: {message}."
+        self.step("observe", "lifecycle-blocked", current, current, words)
+        self.failed(message, "internal")
+        return self._undecided()
 
     def _seen_replicas(self) -> int | None:
         return self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None
 
-    def no_scale(self, failure: Failure) -> tuple[Decision, Memory]:
-        message = f"the target's scale could not be read: {failure.message}"
-        self._condition("AbleToScale", "False", "FailedProcessWPA", message)
-        self._condition("ScalingActive", "False", "FailedProcessWPA", message)
-        self.events.append(Event("Warning", "FailedProcessWPA", failure.message))
-        self.steps.append(Step("observe", "no-scale", None, None, f"{message[0].upper()}{message[1:]}."))
-        return self._undecided(None, failure.message, failure.kind)
+    def without_scale(self, failure: Failure) -> tuple[Decision, Memory]:
+        self.no_scale(failure, "FailedProcessWPA")
+        self.condition("ScalingActive", "False", "FailedProcessWPA", "the target's scale could not be read")
+        return self._undecided()
 
     def conclude(self, scale: Scale, readings: tuple[Reading, ...]) -> tuple[Decision, Memory]:
         """From what the metrics say to a decision."""
-        self.readings, current = readings, scale.replicas
-        self._condition("AbleToScale", "True", "SucceededGetScale", "the target's scale was read")
-        dry = bool(self.wpa.dry_run)
-        self._condition(
-            "DryRun", dry, "DryRunEnabled" if dry else "DryRunDisabled", f"dry run is {'on' if dry else 'off'}"
-        )
+        current = scale.replicas
+        self.scale_read()
+        reason, word = ("DryRunEnabled", "on") if self.wpa.dry_run else ("DryRunDisabled", "off")
+        self.condition("DryRun", bool(self.wpa.dry_run), reason, f"dry run is {word}")
         if current == 0:
-            return self._switched_off(scale)
-        for reading in readings:
-            self.steps.append(reading.step)
-            if reading.proposal is None:
-                self.events.append(Event("Warning", reading.failed_reason, reading.error))
+            self.switched_off("The target is set to zero replicas")
+            return self._finish(scale, 0, "")
+        self.read(readings)
         best = resolve(readings, current)
         self._tell_metrics(best)
-        outside = self._outside(current)
-        if outside is not None:
-            return self._finish(scale, outside, "the current size was outside its bounds")
+        low, high = self.wpa.min_replicas or 1, self.wpa.max_replicas or current
+        bound = self.outside_bounds(current, low, high)
+        if bound is not None:
+            return self._finish(scale, bound, "the current size was outside its bounds")
         if best is None or best.proposal is None:
             return self._metrics_failed(current)
-        return self._restrained(scale, best)
-
-    def _switched_off(self, scale: Scale) -> tuple[Decision, Memory]:
-        self._condition("ScalingActive", "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
-        sentence = "The target is set to zero replicas: it stays off until someone scales it up."
-        self.steps.append(Step("restrain", "scaling-disabled", 0, 0, sentence))
-        return self._finish(scale, 0, "")
+        return self._restrained(scale, best, best.proposal)
 
     def _tell_metrics(self, best: Reading | None) -> None:
         broken = failures(self.readings)
-        if best is not None:
-            message = f"a count was computed from {best.description}{_details(best)}"
-            self._condition("ScalingActive", "True", "ValidMetricFound", message)
-        elif broken:
-            self._condition("ScalingActive", "False", broken[0].failed_reason, broken[0].error)
+        if broken:
+            self.condition("ScalingActive", "False", broken[0].failed_reason, broken[0].error)
         if best is None:
             return
-        above = any(r.side == Side.ABOVE for r in self.readings)
-        below = any(r.side == Side.BELOW for r in self.readings)
-        self._condition(
-            ABOVE, above, best.description, f"the value is {'' if above else 'not '}above the high watermark"
-        )
-        self._condition(
-            BELOW, below, best.description, f"the value is {'' if below else 'not '}below the low watermark"
-        )
-        if any(r.converging for r in self.readings) or condition_of(self.conditions, "ConvergeToWatermark"):
-            stepping = is_stable(self.readings) and best.converging
-            message = f"a step towards the {self.wpa.converge or 'mark'} is proposed" if stepping else "no step is due"
-            self._condition("ConvergeToWatermark", stepping, "Converging" if stepping else "NotConverging", message)
-
-    def _outside(self, current: int) -> int | None:
-        """Bounds hold even while metrics fail, at once and unslowed."""
-        low, high = self.wpa.min_replicas or 1, self.wpa.max_replicas or current
-        if current > high:
-            self.steps.append(
-                Step("restrain", "above-max", current, high, f"{current} is above the maximum: go to {high}.")
-            )
-            return high
-        if current < low:
-            self.steps.append(
-                Step("restrain", "below-min", current, low, f"{current} is below the minimum: go to {low}.")
-            )
-            return low
-        return None
+        words = f"a count was computed from {best.description}{_details(best)}"
+        self.condition("ScalingActive", "True", "ValidMetricFound", words)
+        for kind, side, word in ((ABOVE, Side.ABOVE, "above the high"), (BELOW, Side.BELOW, "below the low")):
+            left = any(r.side == side for r in self.readings)
+            message = f"the value is {'' if left else 'not '}{word} watermark"
+            self.condition(kind, left, best.description, message)
+        if best.converging or condition_of(self.conditions, "ConvergeToWatermark"):
+            stepping = best.converging and is_stable(self.readings)
+            reason, word = ("Converging", "a step") if stepping else ("NotConverging", "no step")
+            words = f"{word} towards the {self.wpa.converge or 'mark'} is due"
+            self.condition("ConvergeToWatermark", stepping, reason, words)
 
     def _metrics_failed(self, current: int) -> tuple[Decision, Memory]:
         broken = failures(self.readings)
         words = broken[0].error if broken else "there is no metric"
-        self.events.append(Event("Warning", "FailedComputeMetricsReplicas", words))
-        sentence = f"A metric cannot be read and nothing moves on missing data: stay at {current}."
-        self.steps.append(Step("resolve", "hold-on-failure", current, current, sentence))
-        return self._undecided(current, words, broken[0].error_kind if broken else "internal")
+        self.warn("FailedComputeMetricsReplicas", words)
+        told = f"A metric cannot be read and nothing moves on missing data: stay at {current}."
+        self.step("resolve", "hold-on-failure", current, current, told)
+        self.failed(words, broken[0].error_kind if broken else "internal")
+        return self._undecided()
 
-    def _restrained(self, scale: Scale, best: Reading) -> tuple[Decision, Memory]:
-        current, proposal = scale.replicas, best.proposal or 0
-        if len(self.readings) > 1:
-            sentence = f"The largest proposal is {proposal}, from {best.description}."
-            self.steps.append(Step("resolve", "largest", current, proposal, sentence))
-        limited = restrain(self.wpa, proposal, best.ready, current)
-        reason, message = LIMIT_REASONS[limited.limit]
-        self._condition("ScalingLimited", limited.replicas != proposal, reason, message)
-        low, high = self.wpa.min_replicas or 0, self.wpa.max_replicas or 0
-        self.steps.append(limit_step(proposal, limited, low, high, self._factors(limited.limit)))
-        wanted = limited.replicas
-        stable = is_stable(self.readings)
-        door = gate(self.wpa, current, wanted, self.memory.last_scale, self.conditions, self.now, stable=stable)
-        self._condition("AbleToScale", door.able, door.reason, door.message)
+    def _restrained(self, scale: Scale, best: Reading, proposal: int) -> tuple[Decision, Memory]:
+        wpa, current = self.wpa, scale.replicas
+        self.resolved(current, best)
+        limited = restrain(wpa, proposal, best.ready, current)
+        low, high = wpa.min_replicas or 0, wpa.max_replicas or 0
+        self.limited(proposal, limited, low, high, self._factors(limited.limit))
+        wanted, stable = limited.replicas, is_stable(self.readings)
+        door = gate(wpa, current, wanted, self.memory.last_scale, self.conditions, self.now, stable=stable)
+        self.condition("AbleToScale", door.able, door.reason, door.message)
         if wanted != current and not door.opens:
             self._tell_gate(wanted, current, door)
             wanted = current
@@ -306,83 +261,50 @@ class _Pass:
         return {"scaleDownLimitFactor": str(self.wpa.down_factor)} if limit == Limit.SCALE_DOWN else {}
 
     def _tell_gate(self, wanted: int, current: int, door: Gate) -> None:
-        direction = "up" if wanted > current else "down"
         if door.until is None:
-            sentence = f"The value has not been past its mark before: the delay has to pass first, stay at {current}."
-            self.steps.append(Step("restrain", door.rule, wanted, current, sentence))
+            words = f"The value has not been past its mark before: the delay has to pass first, stay at {current}."
+            self.step("restrain", door.rule, wanted, current, words)
             return
+        direction = "up" if wanted > current else "down"
+        window = door.rule == "forbidden-window"
+        word = "forbidden window after the last move" if window else "delay since the mark was left"
         wait = show_seconds(door.until - self.now)
-        word = (
-            "forbidden window after the last move"
-            if door.rule == "forbidden-window"
-            else "delay since the mark was left"
-        )
-        sentence = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
-        self.steps.append(Step("restrain", door.rule, wanted, current, sentence, {"until": show_time(door.until)}))
+        words = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
+        self.step("restrain", door.rule, wanted, current, words, {"until": show_time(door.until)})
 
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
-        current = scale.replicas
-        unwritten, moves, dry = self.conditions, desired != current, bool(self.wpa.dry_run)
-        events = list(self.events)
-        if moves and not dry:
-            self._condition("AbleToScale", "True", "SuccessfulScale", f"the target's scale was set to {desired}")
-            events.append(Event("Normal", "Scaling", f"New size: {desired}; reason: {reason}"))
-        elif not moves and current:
-            events.append(Event("Normal", "NotScaling", f"Stay at {current}"))
-        if dry and moves:
-            self.steps.append(
-                Step("restrain", "dry-run", desired, current, f"Dry run: {desired} is told, not written.")
-            )
-        decision = self._decision(current, desired, reason, unwritten, events, scale.status_replicas)
+        current, dry = scale.replicas, bool(self.wpa.dry_run)
+        unwritten, moves = self.conditions, desired != current
+        if moves and dry:
+            self.step("restrain", "dry-run", desired, current, f"Dry run: {desired} is told, not written.")
+        elif moves:
+            self.condition("AbleToScale", "True", "SuccessfulScale", f"the target's scale was set to {desired}")
+            self.events.append(Event("Normal", "Scaling", f"New size: {desired}; reason: {reason}"))
+        elif current:
+            self.events.append(Event("Normal", "NotScaling", f"Stay at {current}"))
+        self.conditions = newest_first(self.conditions)
+        status = self._status(desired, moves=moves)
+        decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, dry_run=dry)
         kept = self.memory.desired if moves else desired
         return decision, self.memory.after_deciding(self.memory.recommendations, unwritten, kept)
 
-    def _undecided(self, current: int | None, error: str, kind: ErrorKind) -> tuple[Decision, Memory]:
-        status = self.seen.scale.status_replicas if isinstance(self.seen.scale, Scale) else 0
-        decision = self._decision(current, current, "", self.conditions, self.events, status)
-        failed = replace(decision, decided=False, error=error, error_kind=kind)
-        status_now = {**decision.status, "desiredReplicas": self.memory.desired}
+    def _undecided(self) -> tuple[Decision, Memory]:
+        current = self._seen_replicas()
+        self.conditions = newest_first(self.conditions)
+        status = self._status(self.memory.desired, moves=False)
+        decision = self.decision(current, current, status, decided=False, dry_run=bool(self.wpa.dry_run))
         kept = self.memory.after_deciding(self.memory.recommendations, self.conditions, self.memory.desired)
-        return replace(failed, status=status_now), kept
+        return decision, kept
 
-    def _decision(
-        self,
-        current: int | None,
-        desired: int | None,
-        reason: str,
-        unwritten: Conditions,
-        events: list[Event],
-        status_replicas: int,
-    ) -> Decision:
-        wpa, ref = self.wpa, self.wpa.target or Ref()
-        moves = desired != current
-        return Decision(
-            autoscaler=Name(wpa.API_VERSION, wpa.KIND, wpa.namespace, wpa.name),
-            target=Name(ref.api_version or "", ref.kind or "", wpa.namespace, ref.name or ""),
-            at=self.now,
-            current=current,
-            desired=desired,
-            reason=reason,
-            steps=tuple(self.steps),
-            conditions=newest_first(self.conditions),
-            unwritten=newest_first(unwritten),
-            events=tuple(events),
-            status=self._status(desired, moves, status_replicas),
-            thresholds=tuple([t for r in self.readings for t in r.thresholds]),
-            unknown=tuple(self.unknown),
-            dry_run=bool(wpa.dry_run),
-            readings=self.readings,
-        )
-
-    def _status(self, desired: int | None, moves: bool, status_replicas: int) -> dict[str, Any]:
-        ordered = newest_first(self.conditions)
+    def _status(self, desired: int | None, *, moves: bool) -> dict[str, Any]:
+        scale = self.seen.scale
         status: dict[str, Any] = {
-            "conditions": [c.to_dict() for c in ordered],
-            "currentReplicas": status_replicas,
+            "conditions": [c.to_dict() for c in self.conditions],
+            "currentReplicas": scale.status_replicas if isinstance(scale, Scale) else 0,
             "desiredReplicas": desired,
             "scalingEventsCount": self.memory.scalings + (1 if moves else 0),
         }
-        metrics = [r.status for r in self.readings if r.status]
+        metrics = [reading.status for reading in self.readings if reading.status]
         if metrics:
             status["currentMetrics"] = metrics
         last = self.now if moves else self.memory.last_scale
@@ -407,6 +329,3 @@ def _why(wanted: int, current: int, best: Reading, *, stable: bool) -> str:
     if stable:
         return f"{best.description} converging"
     return f"{best.description} above target" if wanted > current else "All metrics below target"
-
-
-__all__ = ["Condition", "decide", "gate", "recommend", "resolve", "restrain", "write_failed"]
