@@ -1,9 +1,11 @@
 """hypot decide: what would each autoscaler of a dump do now, and why?"""
 
+import gc
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
@@ -23,13 +25,11 @@ from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
 from hypot.policy.decision import Decision, Name, show_time
-from hypot.policy.memory import read_time
+from hypot.policy.memory import LATEST, read_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings, SettingsError
 from hypot.policy.snapshot import Autoscaler, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
 
-# The end of the year 9999, the last moment that can be shown.
-_LATEST = 253402300799.0
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
@@ -48,7 +48,7 @@ class _Run:
     memories: dict[str, Remembered] = field(default_factory=dict)
 
     def outcome(self, autoscaler: Autoscaler, source: Source) -> Outcome:
-        problems = autoscaler.problems(self.settings.kubernetes)
+        problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
         in_the_way = [p for p in problems if _forbids(autoscaler, p)]
         if in_the_way:
             return Outcome(_refusal(autoscaler, in_the_way, self.now), source, problems)
@@ -98,7 +98,7 @@ def _time(_: click.Context, __: click.Parameter, text: str | None) -> float | No
         at: float | None = float(text)
     except ValueError:
         at = read_time(text)
-    if at is None or not isfinite(at) or not 0 <= at <= _LATEST:
+    if at is None or not isfinite(at) or not 0 <= at <= LATEST:
         raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
     return at
 
@@ -108,6 +108,18 @@ def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version
         return None if text is None else parse_version(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nearly all of a dump lives to the end: to look for garbage in it takes as long as all the rest."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @click.command("decide")
@@ -131,6 +143,7 @@ def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version
 @click.option("--memory", "memory_file", metavar="FILE", help="Read what earlier runs remember, and write it back.")
 @click.option("-n", "--namespace", help="Only the autoscalers of this namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@_uncollected()
 def command(
     paths: tuple[str, ...],
     now: float | None,

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 import os
 import stat
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.policy.continuity import Remembered
+from hypot.policy.memory import EARLIEST, LATEST
 
 _VERSION = 1
 
@@ -37,26 +37,42 @@ def read_memory(file: str) -> dict[str, Remembered]:
 
 
 def _entry(file: str, key: str, data: Any) -> Remembered:
-    try:
-        entry = Remembered.from_dict(data)
-    except KeyError as error:
-        raise _bad(file, f"{key}: an entry of its history has no {error}") from error
-    except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
-        raise _bad(file, f"{key}: {error}") from error
-    memory = entry.memory
-    histories = (memory.recommendations, memory.ups, memory.downs)
-    times = [("lastScale", memory.last_scale), ("seen.at", entry.at)]
-    times += [("at", at) for history in histories if history for at in history.times]
-    for name, at in times:
-        if at is not None and not _is_time(at):
-            raise _bad(file, f"{key}: {name} is {at!r}, which is no time in seconds")
-    if entry.replicas is not None and type(entry.replicas) is not int:
-        raise _bad(file, f"{key}: seen.replicas is {entry.replicas!r}, which is no whole number")
-    return entry
+    fault = _fault(data)
+    if fault:
+        raise _bad(file, f"{key}: {fault}")
+    return Remembered.from_dict(data)
+
+
+def _fault(data: Any) -> str:
+    """What is wrong with an entry; empty where nothing is."""
+    if not isinstance(data, dict):
+        return "must be an object"
+    for name in ("recommendations", "ups", "downs"):
+        if data.get(name) is not None and not _is_history(data[name]):
+            return f'{name} must be null or a list of {{"value": count, "at": seconds}}'
+    seen, conditions = data.get("seen") or {}, data.get("conditions") or []
+    if not isinstance(seen, dict) or not isinstance(conditions, list):
+        return "seen must be an object and conditions a list"
+    times = [data.get(name) for name in ("lastScale", "since", "unknownMove")]
+    times += [seen.get("at"), *(c.get("since") for c in conditions if isinstance(c, dict))]
+    if not all(at is None or _is_time(at) for at in times):
+        return "lastScale, since, unknownMove and seen.at must be times in seconds"
+    counts = [data.get("desired", 0), data.get("scalings", 0), seen.get("replicas") or 0]
+    return "" if all(map(_is_count, counts)) else "desired, scalings and seen.replicas must be whole numbers"
+
+
+def _is_history(entries: Any) -> bool:
+    if not isinstance(entries, list):
+        return False
+    return all(isinstance(e, dict) and _is_count(e.get("value")) and _is_time(e.get("at")) for e in entries)
+
+
+def _is_count(count: Any) -> bool:
+    return type(count) is int
 
 
 def _is_time(at: Any) -> bool:
-    return isinstance(at, int | float) and not isinstance(at, bool) and math.isfinite(at)
+    return type(at) in {int, float} and EARLIEST <= at <= LATEST
 
 
 def _bad(file: str, what: str) -> BadInput:

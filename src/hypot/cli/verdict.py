@@ -34,9 +34,12 @@ class Outcome:
     @property
     def verdict(self) -> str:
         """One of up, down, hold and undecided."""
-        if not self.decision.decided:
+        decision = self.decision
+        if not decision.decided:
             return "undecided"
-        return {"scale_up": "up", "scale_down": "down", "none": "hold"}[self.decision.action]
+        if not decision.moves or decision.desired is None or decision.current is None:
+            return "hold"
+        return "up" if decision.desired > decision.current else "down"
 
 
 class Glyphs(NamedTuple):
@@ -148,7 +151,8 @@ def _words(outcome: Outcome) -> str:
     if outcome.verdict == "undecided":
         return _clean(_error(decision))
     if outcome.verdict != "hold":
-        return _clean(f"dry run: {decision.reason}" if decision.dry_run else decision.reason)
+        reason = decision.reason.replace(" (percentage of request)", "")
+        return _clean(f"dry run: {reason}" if decision.dry_run else reason)
     held = [step for step in decision.steps if step.stage == "restrain" and step.before != step.after]
     if not held and not decision.readings:
         held = list(decision.steps)
@@ -165,7 +169,7 @@ def _error(decision: Decision) -> str:
 
 def _gist(step: Step) -> str:
     """A step's sentence without its conditions, and without the count it ends in: the details have them."""
-    words = step.sentence.rstrip(".").partition(", ")[0]
+    words = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
     for ending in (f": {step.after}", f": stay at {step.after}"):
         words = words.removesuffix(ending)
     return _clean(words)

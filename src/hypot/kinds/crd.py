@@ -24,8 +24,11 @@ Place = tuple[type[Node], str]
 _REASONS = {"Required": "FieldValueRequired", "Forbidden": "FieldValueForbidden", "Invalid": "FieldValueInvalid"}
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 # A field without a type takes whatever its checks do not look at; no list, mapping or boolean passes these.
-_ONLY_NUMBERS_AND_TEXT = {
-    **{"minItems": 1, "maxItems": 0, "minProperties": 1, "maxProperties": 0},
+_ONLY_NUMBERS_AND_TEXT: Schema = {
+    "minItems": 1,
+    "maxItems": 0,
+    "minProperties": 1,
+    "maxProperties": 0,
     "not": {"enum": [True, False]},
 }
 

@@ -72,6 +72,6 @@ class HPA(Kind):
         """Manifests of any version that Kubernetes ever served."""
         return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
 
-    def rule_problems(self, kubernetes: Version) -> Iterator[Problem]:
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would refuse on creation, once it has completed the object."""
-        return spec_problems(with_defaults(self, kubernetes), strictness(self, None, kubernetes))
+        return spec_problems(with_defaults(self, kubernetes, gates), strictness(self, None, kubernetes, gates))

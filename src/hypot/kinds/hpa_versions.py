@@ -39,13 +39,22 @@ def _from_v1(out: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
             metrics = [*(_metric(m) for m in carried["metrics"]), *metrics]
         if isinstance(carried["behavior"], dict):
             spec["behavior"] = _uncapitalised(carried["behavior"])
+        _add_conditions(out, _json(annotations.get(_ANNOTATION + "conditions")))
         kept = {k: v for k, v in annotations.items() if not str(k).startswith(_ANNOTATION)}
         out["metadata"] = {**metadata, "annotations": kept} if kept else _without(metadata, "annotations")
     if metrics:
         spec["metrics"] = metrics
     out["spec"] = spec
-    out.pop("status", None)
+    status = out.pop("status", None)
+    if isinstance(status, dict) and (kept := _without(status, "currentCPUUtilizationPercentage")):
+        out["status"] = kept
     return out
+
+
+def _add_conditions(out: dict[str, Any], conditions: Any) -> None:
+    status = out.get("status")
+    if isinstance(status, dict) and isinstance(conditions, list):
+        out["status"] = {**status, "conditions": conditions}
 
 
 def _json(text: Any) -> Any:

@@ -187,9 +187,9 @@ class WPA(Kind):
             object.__setattr__(self, key, value)
         self.raise_if_refused()
 
-    def rule_problems(self, kubernetes: Version) -> Iterator[Problem]:
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What stands against this object; the controller's defaults are applied first, as it does."""
-        del kubernetes
+        del kubernetes, gates
         missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
         return spec_problems(replaced(self, **missing))
 

@@ -12,7 +12,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hpa_parts import Behavior, Pace
 from hypot.kinds.wpa import WPA
-from hypot.policy.memory import EMPTY, Memory
+from hypot.policy.memory import Memory
 from hypot.policy.restrain import longest_period
 from hypot.policy.settings import Settings
 
@@ -43,7 +43,7 @@ def resumed(
         return told
     if isinstance(autoscaler, WPA):
         return _updated(earlier.memory, told, autoscaler.status)
-    hpa = with_defaults(autoscaler, settings.kubernetes, dict(settings.gates) or None)
+    hpa = with_defaults(autoscaler, settings.kubernetes, settings.gates)
     memory = earlier.memory
     if hpa.behavior is not None:
         memory = _with_moves(memory, told, earlier.replicas, current, now, hpa.behavior)
@@ -69,25 +69,14 @@ def _with_moves(
     memory: Memory, told: Memory, before: int | None, after: int | None, now: float, behavior: Behavior
 ) -> Memory:
     """Scale events since the last look. Rate limits of a behavior count them; nothing else does."""
-    memory = _settled(memory, now, behavior)
     at = _moved_at(memory, told, before, after, now)
     if at is None:
         return memory
-    if before is None or after is None or before == after or memory.ups is None or memory.downs is None:
+    if before is None or after is None or before == after:
         # It moved, but by how much is not known: perhaps there and back again.
-        return replace(memory, ups=None, downs=None)
+        return replace(memory, unknown_move=at)
     pace = behavior.scale_up if after > before else behavior.scale_down
     return memory.with_event(before, after, at, _period(pace))
-
-
-def _settled(memory: Memory, now: float, behavior: Behavior) -> Memory:
-    """A move of unknown size stops mattering when every policy's period is over."""
-    if memory.ups is not None and memory.downs is not None:
-        return memory
-    longest = max(_period(behavior.scale_up), _period(behavior.scale_down))
-    if memory.last_scale is not None and memory.last_scale + longest > now:
-        return memory
-    return replace(memory, ups=memory.ups or EMPTY, downs=memory.downs or EMPTY)
 
 
 def _moved_at(memory: Memory, told: Memory, before: int | None, after: int | None, now: float) -> float | None:
@@ -116,4 +105,4 @@ def _without_outdated(memory: Memory, now: float, window: float) -> Memory:
     known = memory.recommendations
     if known is None or max(known.times, default=now) >= now - window:
         return memory
-    return replace(memory, recommendations=None)
+    return replace(memory, recommendations=None, since=None)

@@ -192,14 +192,17 @@ def with_condition(
     reason: str,
     message: str,
     now: float,
+    began: Conditions | None = None,
 ) -> Conditions:
-    """Set one condition in its place; its time moves only when its status does."""
+    """Set one condition in its place; its time moves only when its status does, compared with how the pass began."""
     word = status if isinstance(status, str) else "True" if status else "False"
-    for i, old in enumerate(conditions):
-        if old.type == kind:
-            since = old.since if old.status == word else now
-            return (*conditions[:i], Condition(kind, word, reason, message, since), *conditions[i + 1 :])
-    return (*conditions, Condition(kind, word, reason, message, now))
+    old = condition_of(conditions if began is None else began, kind)
+    since = old.since if old is not None and old.status == word else now
+    made = Condition(kind, word, reason, message, since)
+    for i, there in enumerate(conditions):
+        if there.type == kind:
+            return (*conditions[:i], made, *conditions[i + 1 :])
+    return (*conditions, made)
 
 
 def without_condition(conditions: Conditions, kind: str) -> Conditions:
@@ -217,13 +220,14 @@ def refused(decision: Decision, able: str, event: str, message: str, kept: Mappi
     """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
     conditions = with_condition(decision.unwritten, "AbleToScale", "False", able, message, decision.at)
     warnings = [e for e in decision.events if e.type == "Warning"]
+    told = {**decision.status, **kept, "conditions": [c.to_dict() for c in conditions]}
     return replace(
         decision,
         decided=False,
         conditions=conditions,
         unwritten=conditions,
         events=(*warnings, Event("Warning", event, message)),
-        status={**decision.status, **kept, "conditions": [c.to_dict() for c in conditions]},
+        status={key: value for key, value in told.items() if value is not None},
         error=message,
         error_kind="internal",
     )
@@ -236,7 +240,7 @@ def show_time(at: float) -> str:
 
 @lru_cache(1024)
 def _show_second(at: int) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def show_seconds(amount: float) -> str:

@@ -114,7 +114,7 @@ def restrain(hpa: HPA, recommendation: int, current: int, memory: Memory, now: f
     up_window = float(up.window or 0)
     down_window = settings.downscale_window if down.window is None else float(down.window)
     settled = stabilise(recommendation, current, history, now, up_window, down_window)
-    past = Past(memory.ups, memory.downs, memory.last_scale)
+    past = Past(memory.ups, memory.downs, memory.unknown_move)
     limited = limit_by_pace(current, settled.replicas, low, high, up, down, past, now)
     kept = history.with_entry(recommendation, now, now - max(up_window, down_window))
     return Restrained(limited.replicas, settled, limited, kept)
@@ -138,7 +138,6 @@ class _Pass(Telling):
         self.hpa, self.settings = hpa, settings
         self.low, self.high = _least(hpa), hpa.max_replicas or 0
         self.history = memory.recommendations
-        self.first_look = False
 
     def run(self) -> tuple[Decision, Memory]:
         ref, scale = self.hpa.target or Ref(), self.seen.scale
@@ -149,9 +148,8 @@ class _Pass(Telling):
             return self._undecided(None)
         self.scale_read()
         if self.memory.recommendations is None:
-            self.first_look = True
-            self.history = History((scale.replicas,), (self.now,))
-            self.memory = self.memory.after_deciding(self.history, self.memory.conditions, self.memory.desired)
+            self.memory = self.memory.looked_at_first(scale.replicas, self.now)
+            self.history = self.memory.recommendations
         return self._jump(scale.replicas) or self._from_metrics(scale)
 
     def _jump(self, current: int) -> tuple[Decision, Memory] | None:
@@ -230,15 +228,16 @@ class _Pass(Telling):
         downwards = recommendation < current or self.hpa.behavior is None
         reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
         self.condition("AbleToScale", "True", reason, f"the {extreme} of the recent recommendations counts")
-        until = f", until {show_time(settled.from_then)} if it lasts" if settled.from_then else ""
+        until = f" until {show_time(settled.from_then)}, if it lasts" if settled.from_then else ""
         words = (
-            f"{recommendation} is held back by the {extreme} recommendation of the stabilisation window{until}: "
+            f"The stabilisation window holds {recommendation} back{until}: its {extreme} recommendation counts, "
             f"{settled.replicas}."
         )
         numbers = {"until": show_time(settled.from_then)} if settled.from_then else {}
         rule = "stabilise-down" if downwards else "stabilise-up"
         self.step("restrain", rule, recommendation, settled.replicas, words, numbers)
-        if self.first_look and settled.from_then:
+        since = self.memory.since
+        if since is not None and settled.from_then and since > self.now - settled.window:
             self._tell_unknown(recommendation, settled.from_then)
 
     def _tell_unknown(self, recommendation: int, from_then: float) -> None:

@@ -279,7 +279,7 @@ def _average(
         "average-value",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
-        _band(subject, target, look, lambda amount: format_milli(amount, binary=binary)),
+        _band(subject, target, look, lambda amount: format_milli(amount, binary=binary), 1000 if binary else 1),
     )
 
 
@@ -449,12 +449,13 @@ def _percent(amount: int) -> str:
     return f"{amount} %"
 
 
-def _band(subject: str, target: int, look: Look, show: Any) -> tuple[Threshold, ...]:
-    """The two amounts between which this metric leaves things alone."""
-    above, below = _edges(target, look.down, look.up)
-    found = [Threshold(subject, "up", show(above - 1), show(above))]
+def _band(subject: str, target: int, look: Look, show: Callable[[int], str], grain: int = 1) -> tuple[Threshold, ...]:
+    """The two amounts between which this metric leaves things alone; bytes are counted whole."""
+    whole = grain if target % grain == 0 else 1
+    above, below = _edges(target // whole, look.down, look.up)
+    found = [Threshold(subject, "up", show((above - 1) * whole), show(above * whole))]
     if below >= 0:
-        found.append(Threshold(subject, "down", show(below + 1), show(below)))
+        found.append(Threshold(subject, "down", show((below + 1) * whole), show(below * whole)))
     return tuple(found)
 
 

@@ -31,15 +31,22 @@ class History(NamedTuple):
 
 
 EMPTY = History()
+# The years 1 and 9999, between which a moment can be shown.
+EARLIEST, LATEST = -62135596800.0, 253402300799.0
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One autoscaler's past. `None` for a history means unknown, which is not the same as empty."""
+    """One autoscaler's past."""
 
+    # Bare recommendations; None where it was never looked at, which is not the same as empty.
     recommendations: History | None = None
-    ups: History | None = EMPTY
-    downs: History | None = EMPTY
+    # When recommendations began to be known, if that was later than the autoscaler itself.
+    since: float | None = None
+    # Scale events by direction, and the time of a move whose size nobody knows.
+    ups: History = EMPTY
+    downs: History = EMPTY
+    unknown_move: float | None = None
     last_scale: float | None = None
     desired: int = 0
     conditions: Conditions = ()
@@ -47,8 +54,12 @@ class Memory:
 
     def after_deciding(self, recommendations: History | None, conditions: Conditions, desired: int) -> "Memory":
         """What a decision alone leaves behind: no deed, only what was recommended and told."""
-        ups, downs = self.ups, self.downs
-        return Memory(recommendations, ups, downs, self.last_scale, desired, conditions, self.scalings)
+        deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
+        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings)
+
+    def looked_at_first(self, replicas: int, at: float) -> "Memory":
+        """As a controller starts: the current size counts as the first recommendation."""
+        return replace(self, recommendations=History((replicas,), (at,)), since=at)
 
     def acted(self, decision: Decision, at: float) -> "Memory":
         """What is remembered once the decision was written: the only way a deed enters memory."""
@@ -78,8 +89,8 @@ class Memory:
         """Remember a scale event in its direction, in the place of one older than every policy's period."""
         cutoff = at - period
         if after > before:
-            return replace(self, ups=(self.ups or EMPTY).with_entry(after - before, at, cutoff))
-        return replace(self, downs=(self.downs or EMPTY).with_entry(before - after, at, cutoff))
+            return replace(self, ups=self.ups.with_entry(after - before, at, cutoff))
+        return replace(self, downs=self.downs.with_entry(before - after, at, cutoff))
 
     @classmethod
     def from_status(cls, status: Any) -> Self:
@@ -88,11 +99,9 @@ class Memory:
             return cls()
         last = read_time(status.get("lastScaleTime"))
         desired = status.get("desiredReplicas")
-        unknown = None if last is not None else EMPTY
         count = status.get("scalingEventsCount")
         return cls(
-            ups=unknown,
-            downs=unknown,
+            unknown_move=last,
             last_scale=last,
             desired=desired if isinstance(desired, int) else 0,
             conditions=read_conditions(status.get("conditions")),
@@ -102,8 +111,10 @@ class Memory:
     def to_dict(self) -> dict[str, Any]:
         return {
             "recommendations": None if self.recommendations is None else self.recommendations.to_list(),
-            "ups": None if self.ups is None else self.ups.to_list(),
-            "downs": None if self.downs is None else self.downs.to_list(),
+            "since": self.since,
+            "ups": self.ups.to_list(),
+            "downs": self.downs.to_list(),
+            "unknownMove": self.unknown_move,
             "lastScale": self.last_scale,
             "desired": self.desired,
             "conditions": [{**c.to_dict(), "since": c.since} for c in self.conditions],
@@ -114,8 +125,10 @@ class Memory:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
             recommendations=_history(data.get("recommendations")),
-            ups=_history(data.get("ups")),
-            downs=_history(data.get("downs")),
+            since=data.get("since"),
+            ups=_history(data.get("ups")) or EMPTY,
+            downs=_history(data.get("downs")) or EMPTY,
+            unknown_move=data.get("unknownMove"),
             last_scale=data.get("lastScale"),
             desired=int(data.get("desired", 0)),
             conditions=read_conditions(data.get("conditions")),
@@ -149,7 +162,5 @@ def read_time(text: Any) -> float | None:
         read = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
-
-
-__all__ = ["EMPTY", "History", "Memory", "read_conditions", "read_time", "show_time"]
+    at = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    return at if EARLIEST <= at <= LATEST else None

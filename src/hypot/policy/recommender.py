@@ -54,7 +54,8 @@ def read_reply(data: Any) -> Reply | Failure:
 def _observed(targets: Any) -> float:
     first = targets[0] if isinstance(targets, list) and targets else None
     value = first.get("targetValue") if isinstance(first, Mapping) else None
-    return float(value) if isinstance(value, int | float) else 0.0
+    # A value nobody could mean is told as none; it decides nothing.
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
 
 
 def metric_name(recommender: Recommender) -> str:

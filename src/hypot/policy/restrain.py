@@ -36,10 +36,11 @@ LIMIT_REASONS: dict[Limit, tuple[str, str]] = {
 
 
 class Stabilised(NamedTuple):
-    """A count after looking back, and from when on the bare recommendation would pass if it lasts."""
+    """A count after looking back over a window, and when the bare recommendation would pass if it lasts."""
 
     replicas: int
     from_then: float | None
+    window: float = 0.0
 
 
 class Limited(NamedTuple):
@@ -55,7 +56,7 @@ def stabilise_downwards(recommendation: int, history: History, now: float, windo
     if highest == recommendation:
         return Stabilised(recommendation, None)
     higher = [t for v, t in zip(history.values, history.times, strict=True) if v > recommendation and t >= cutoff]
-    return Stabilised(highest, max(higher) + window)
+    return Stabilised(highest, max(higher) + window, window)
 
 
 def stabilise(
@@ -73,16 +74,16 @@ def stabilise(
         for v, t in zip(values, times, strict=True)
         if t > now - window and (v > recommendation if recommendation < current else v < recommendation)
     ]
-    return Stabilised(settled, max(against) + window if against else None)
+    return Stabilised(settled, max(against) + window if against else None, window)
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Scale events that rate limits look at; None where they are not known, with the time of the last move."""
+    """Scale events that rate limits look at, and the time of a move whose size nobody knows."""
 
-    ups: History | None = EMPTY
-    downs: History | None = EMPTY
-    last_scale: float | None = None
+    ups: History = EMPTY
+    downs: History = EMPTY
+    unknown_move: float | None = None
 
 
 def allowed_up(pace: Pace, current: int, past: Past, now: float) -> int:
@@ -103,15 +104,12 @@ def allowed_down(pace: Pace, current: int, past: Past, now: float) -> int:
 
 def _policy_reach(policy: Policy, current: int, past: Past, now: float, *, up: bool) -> int:
     cutoff = now - (policy.period or 0)
-    if past.ups is None or past.downs is None:
+    if past.unknown_move is not None and past.unknown_move > cutoff:
         # A move of unknown size within the period may have used it up: hold.
-        if past.last_scale is not None and past.last_scale > cutoff:
-            return current
-        start = current
-    else:
-        added = changed_within(past.ups.values, past.ups.times, cutoff)
-        removed = changed_within(past.downs.values, past.downs.times, cutoff)
-        start = current - added + removed
+        return current
+    added = changed_within(past.ups.values, past.ups.times, cutoff)
+    removed = changed_within(past.downs.values, past.downs.times, cutoff)
+    start = current - added + removed
     reach = most_after_policy if up else least_after_policy
     return reach(start, policy.type == "Percent", policy.value or 0)
 
@@ -133,14 +131,15 @@ def limit_by_pace(
 
 def _unknown_move(pace: Pace, past: Past, now: float) -> str:
     """What is told where a rate limit holds only because the size of the last move is not known."""
-    if past.ups is not None and past.downs is not None:
+    moved = past.unknown_move
+    if moved is None or pace.select == "Disabled":
         return ""
-    periods = [p.period or 0 for p in pace.limits or () if past.last_scale and past.last_scale > now - (p.period or 0)]
-    if not periods or past.last_scale is None or pace.select == "Disabled":
+    periods = [policy.period or 0 for policy in pace.limits or () if moved > now - (policy.period or 0)]
+    if not periods:
         return ""
     return (
-        f"the size of the last move, {show_seconds(now - past.last_scale)} ago, is not known: its policy's period of "
-        f"{show_seconds(max(periods))} is taken as used up until {show_time(past.last_scale + max(periods))}"
+        f"the size of the last move, {show_seconds(now - moved)} ago, is not known: its policy's period of "
+        f"{show_seconds(max(periods))} is taken as used up until {show_time(moved + max(periods))}"
     )
 
 

@@ -36,7 +36,8 @@ class Telling:
         self.error_kind: ErrorKind = "none"
 
     def condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        self.conditions = with_condition(self.conditions, kind, status, reason, message, self.now)
+        began = self.memory.conditions
+        self.conditions = with_condition(self.conditions, kind, status, reason, message, self.now, began)
 
     def step(
         self,

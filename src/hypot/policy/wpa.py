@@ -142,7 +142,10 @@ def _delay_until(wpa: WPA, upwards: bool, conditions: Conditions, now: float) ->
 
 def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
     """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
-    return refused(decision, "FailedScale", "FailedScale", message, memory.old_status())
+    kept = {**memory.old_status(), "scalingEventsCount": memory.scalings}
+    failed = refused(decision, "FailedScale", "FailedScale", message, kept)
+    ordered = newest_first(failed.conditions)
+    return replace(failed, conditions=ordered, status={**failed.status, "conditions": [c.to_dict() for c in ordered]})
 
 
 class _Pass(Telling):

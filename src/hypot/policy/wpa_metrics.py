@@ -178,6 +178,8 @@ def _compare(
     side = above_or_below(usage, pods, upper, lower)
     if side is Side.ABOVE:
         count = direction_kept(side, next_multiple(count_up(usage, weight, marks.high), modulo), current)
+    elif side is Side.BELOW and marks.low <= 0:
+        raise CannotRead("the value is below a low watermark of zero, nothing can be measured against it")
     elif side is Side.BELOW:
         fewer = count_down(usage, weight, marks.low, marks.single)
         count = direction_kept(side, next_multiple(fewer, modulo), current)

@@ -1,0 +1,137 @@
+"""hypot lint: what is wrong with manifests, alone and together."""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from importlib.metadata import version as package_version
+
+import click
+
+from hypot.cli.files import read_objects
+from hypot.cli.output import to_json
+from hypot.kinds.base import count_of
+from hypot.kinds.version import NEWEST, Version, parse_version, show_version
+from hypot.lint.catalogue import UnknownRule, known_ids
+from hypot.lint.report import Finding, Report, check
+from hypot.lint.sarif import sarif
+from hypot.lint.world import worth_keeping
+
+_WIDEST = 110
+_COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}
+
+
+def _version(_: click.Context, __: click.Parameter, value: str) -> Version:
+    try:
+        return parse_version(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    try:
+        return known_ids(word.strip() for value in values for word in value.split(",") if word.strip())
+    except UnknownRule as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("lint")
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Manifests: files, directories or - for standard input. May be given more than once.",
+)
+@click.option(
+    "--kubernetes",
+    callback=_version,
+    default=show_version(NEWEST),
+    show_default=True,
+    metavar="VERSION",
+    help="The version of the cluster they are for.",
+)
+@click.option(
+    "--ignore", callback=_ids, multiple=True, metavar="RULE", help="Silence a rule. May be given more than once."
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.pass_context
+def command(
+    ctx: click.Context, paths: tuple[str, ...], kubernetes: Version, ignore: frozenset[str], output: str
+) -> None:
+    """What is wrong with these manifests, alone and together?
+
+    Give everything that belongs together at once: autoscalers, workloads, disruption budgets, quotas. Exit status 0
+    means no error, 1 at least one, 2 that the input could not be read. A rule is silenced for one object with the
+    annotation hypot.dev/lint-ignore: RULE,RULE.
+    """
+    objects, _ = read_objects(paths, worth_keeping)
+    report = check(*objects, kubernetes=kubernetes, ignore=ignore)
+    click.echo(_rendered(report, output), nl=False, color=_in_colour())
+    ctx.exit(1 if report.errors else 0)
+
+
+def _rendered(report: Report, output: str) -> str:
+    if output == "json":
+        return to_json(report.to_dict())
+    if output == "sarif":
+        return to_json(sarif(report, package_version("hypot")))
+    width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
+    return as_text(report, width=max(40, width), colour=_in_colour())
+
+
+def _in_colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def as_text(report: Report, *, width: int = _WIDEST, colour: bool = False) -> str:
+    """For people: a line that says where, then what is wrong and what to do."""
+    blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
+    return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
+
+
+def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
+    severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
+    place = f"{_printable(finding.file)}:{finding.line}"
+    parts = (place, severity, finding.rule, _printable(finding.object), _printable(finding.field))
+    yield "  ".join(part for part in parts if part)
+    yield from _wrapped(finding.message, "    ", "    ", width)
+    yield from _wrapped(finding.hint, "    fix: ", "         ", width)
+
+
+def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:
+    words = _printable(words)
+    if len(first) + len(words) <= width:
+        return [first + words]
+    return textwrap.wrap(
+        words,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _printable(words: str) -> str:
+    """Names come from files: what would steer the terminal is shown as an escape."""
+    return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def _summary(report: Report, *, colour: bool) -> str:
+    place = f"{count_of(report.files, 'file')}, {count_of(report.objects, 'object')}"
+    words = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
+    if report.silenced:
+        words += f"; {report.silenced} silenced"
+    return words if report.autoscalers else f"{words}; there is no autoscaler among them"
+
+
+def _counts(report: Report, *, colour: bool) -> str:
+    parts = []
+    for severity, number in report.count().items():
+        words = f"{number} advice" if severity == "advice" else count_of(number, severity)
+        parts.append(click.style(words, fg=_COLOURS[severity], bold=True) if colour and number else words)
+    return ", ".join(parts)
