@@ -172,7 +172,7 @@ def _gist(step: Step) -> str:
     words = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
     for ending in (f": {step.after}", f": stay at {step.after}"):
         words = words.removesuffix(ending)
-    return _clean(words)
+    return _clean(f"the {words[4:]}" if words.startswith("The ") else words)
 
 
 def _details(outcome: Outcome, glyphs: Glyphs, width: int) -> Iterator[str]:

@@ -1,0 +1,167 @@
+"""The words for the rules that all kinds have, and for those over updates: what the API server refuses."""
+
+from hypot.lint.rule import BOTH, HPA_ONLY, Family
+
+OBJECTS = Family("Objects", "What the API server refuses in any object: metadata, types, references and bounds.")
+UPDATES = Family(
+    "Updates",
+    "Refused when an object that exists is changed, or its status or scale is written. "
+    "`hypot lint` sees one state of each object and does not raise them.",
+)
+
+OBJECTS.known(
+    "name",
+    title="The name of the object",
+    why="Names become part of host names and paths: lower case letters, digits, `-` and `.`, at most 253 characters.",
+    fix="use lower case letters, digits, '-' and '.'",
+    example='Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '
+    "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
+    r"is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "namespace",
+    title="The namespace of the object",
+    why="A namespace is a DNS label: lower case letters, digits and `-`, at most 63 characters.",
+    fix="use lower case letters, digits and '-'",
+    example='Invalid value: "Shop": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '
+    "'-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+    "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "labels",
+    title="A label that is none",
+    why="Labels are looked up by value, so both sides are short and of few characters.",
+    fix="keep to letters, digits, '-', '_' and '.', at most 63 of them; use an annotation for anything longer",
+    example="Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
+    "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
+    "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "annotations",
+    title="An annotation that is none",
+    why="Keys are qualified names; all annotations of an object together hold at most 256 KiB.",
+    fix="keep to letters, digits, '-', '_' and '.', with at most one prefix before a slash",
+    example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "managed-fields",
+    title="managedFields of an unknown operation",
+    why="The cluster keeps this list itself; a manifest has no business with it.",
+    fix="remove metadata.managedFields",
+    example='Unsupported value: "Replace": supported values: "Apply", "Update"',
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "type",
+    title="A value of the wrong type",
+    why="The API server cannot decode the object.",
+    fix="write a value of the type that is asked for; quotes make text of a number",
+    example="json: cannot unmarshal string into Go struct field HorizontalPodAutoscalerSpec.spec.maxReplicas of type "
+    "int32",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "quantity",
+    title="An amount that is no quantity",
+    why="Amounts are decimal numbers with at most one suffix that Kubernetes knows.",
+    fix="write a quantity such as 500m, 2, 512Mi or 1.5Gi",
+    example='Invalid value: "512MB": quantities must match the regular expression '
+    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "unknown-field",
+    title="A field that does not exist",
+    why="Mostly a typing mistake or wrong indentation. kubectl refuses it; without strict decoding it is dropped and "
+    "the default holds.",
+    fix="correct the name or move it to where it belongs",
+    example='strict decoding error: unknown field "spec.maxReplica"',
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "reference-kind",
+    title="A reference without a kind",
+    why="Kind and name say which object is meant.",
+    fix="write the kind, such as Deployment",
+    example="Required value",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "reference-name",
+    title="A reference without a name",
+    why="Kind and name say which object is meant.",
+    fix="write the name of an object in the same namespace",
+    example="Required value",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "reference-version",
+    title="A reference without an API group",
+    why="From Kubernetes 1.34 on the target must name its API group; only ReplicationController has none.",
+    fix="write the group and version, such as apps/v1",
+    example='Invalid value: "v1": apiVersion must specify API group',
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "min-replicas",
+    title="minReplicas too low",
+    why="0 is allowed from Kubernetes 1.37 on, and never for a WatermarkPodAutoscaler.",
+    fix="write 1 or more, or 0 where it is allowed",
+    example="Invalid value: -1: must be greater than or equal to 0",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "max-replicas",
+    title="maxReplicas missing or too low",
+    why="Without an upper bound a runaway metric would fill the cluster.",
+    fix="write 1 or more",
+    example="Required value: must be set and greater than 0",
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "min-over-max",
+    title="minReplicas above maxReplicas",
+    why="No count satisfies both.",
+    fix="swap them, or raise maxReplicas",
+    example="Invalid value: 10: must be greater than or equal to `minReplicas`",
+    kinds=BOTH,
+)
+
+UPDATES.known(
+    "resource-version",
+    title="An update without a resource version",
+    why="It says which state of the object was changed.",
+    fix="read the object, change it, and send it back whole",
+    example='Invalid value: "": must be specified for an update',
+    kinds=HPA_ONLY,
+)
+UPDATES.known(
+    "generation",
+    title="An update that lowers the generation",
+    why="The cluster counts the changes of an object; the count only grows.",
+    fix="leave metadata.generation as it was read",
+    example="Invalid value: 1: must not be decremented",
+    kinds=HPA_ONLY,
+)
+UPDATES.known(
+    "immutable",
+    title="An update that changes who the object is",
+    why="Name, namespace, uid and creation are fixed for the life of an object.",
+    fix="make a new object and delete the old one",
+    example='Invalid value: "api": field is immutable',
+    kinds=HPA_ONLY,
+)
+UPDATES.known(
+    "not-negative",
+    title="A negative count",
+    why="Replicas and generations are counted from 0.",
+    fix="write 0 or more",
+    example="Invalid value: -1: must be greater than or equal to 0",
+    kinds=(*HPA_ONLY, "Scale"),
+)

@@ -1,0 +1,231 @@
+"""The words for the rules over the fields of each kind: what the API server, or the CRD's schema, refuses."""
+
+from hypot.lint.rule import BOTH, HPA_ONLY, WPA_ONLY, Family
+
+FIELDS = Family("Fields", "What the API server, or the schema of the custom resource, refuses in a spec.")
+
+FIELDS.known(
+    "zero-needs-outside-metric",
+    title="minReplicas 0 without an Object or External metric",
+    why="Without pods there are no pod metrics, so nothing would ever wake the workload.",
+    fix="add an Object or External metric, or write minReplicas: 1",
+    example="Forbidden: must specify at least one Object or External metric to support scaling to zero replicas",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "metric-type",
+    title="A metric of an unknown type",
+    why="The type names the block that is read.",
+    fix="write one of the types that the message lists",
+    example='Unsupported value: "Cpu": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
+    kinds=BOTH,
+)
+FIELDS.known(
+    "metric-source",
+    title="A metric without the block of its type, or with another",
+    why="A metric has exactly the block that its type names.",
+    fix="write that block and no other",
+    example="Required value: must populate information for the given metric source",
+    kinds=BOTH,
+)
+FIELDS.known(
+    "resource-name",
+    title="A resource that containers do not have",
+    why="Only names of container resources are accepted, and only cpu and memory are ever served.",
+    fix="write cpu or memory",
+    example='Invalid value: "storage": must be a standard resource for containers',
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "container-name",
+    title="A ContainerResource metric without a proper container name",
+    why="The metric is read for one container of the pod.",
+    fix="write the name of a container of the pod template",
+    example="Required value: must specify a container",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "metric-name",
+    title="A metric without a proper name",
+    why="The name selects the series and becomes part of a request path.",
+    fix="write the name as the metrics API serves it, without / and %",
+    example="Invalid value: \"a/b\": may not contain '/'",
+    kinds=BOTH,
+)
+FIELDS.known(
+    "metric-target",
+    title="A target that this source of metrics cannot have",
+    why="Resource metrics take a utilisation or an averageValue, Pods an averageValue, Object and External a value "
+    "or an averageValue.",
+    fix="write exactly one of the fields that the source takes",
+    example="Required value: must set either a target raw value or a target utilization",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "target-type",
+    title="A target of an unknown type",
+    why="Utilization, Value and AverageValue are all there is.",
+    fix="write the type that belongs to the field",
+    example='Invalid value: "Percent": must be either Utilization, Value, or AverageValue',
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "target-value",
+    title="A target of nothing",
+    why="Usage is divided by it.",
+    fix="write an amount above 0",
+    example='Invalid value: "0": must be positive',
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "utilization",
+    title="A utilisation below one percent",
+    why="Usage is divided by it.",
+    fix="write a whole percentage of 1 or more",
+    example="Invalid value: 0: must be greater than 0",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "window",
+    title="A stabilisation window out of range",
+    why="0 to 3600 seconds are accepted.",
+    fix="write at most 3600",
+    example="Invalid value: 7200: must be less than or equal to 3600",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "select-policy",
+    title="An unknown selectPolicy",
+    why="Max takes the policy that allows most, Min the one that allows least, Disabled stops the direction.",
+    fix="write Max, Min or Disabled",
+    example='Unsupported value: "Median": supported values: "Disabled", "Max", "Min"',
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "policies",
+    title="An empty list of policies",
+    why="An absent list gets defaults, an empty one is refused.",
+    fix="leave policies out for the defaults, or write at least one",
+    example="Required value: must specify at least one Policy",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "tolerance",
+    title="A tolerance out of range",
+    why="It is a share: not negative, and for a WatermarkPodAutoscaler at most 1.",
+    fix="write 0.1 or 100m for ten percent",
+    example='Invalid value: "-100m": must be greater than or equal to 0',
+    kinds=BOTH,
+)
+FIELDS.known(
+    "policy-type",
+    title="A policy of an unknown type",
+    why="A policy allows a number of pods, or a percentage of them.",
+    fix="write Pods or Percent",
+    example='Unsupported value: "Pod": supported values: "Percent", "Pods"',
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "policy-value",
+    title="A policy that allows nothing",
+    why="To stop a direction there is selectPolicy: Disabled.",
+    fix="write 1 or more",
+    example="Invalid value: 0: must be greater than zero",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "policy-period",
+    title="A policy period out of range",
+    why="1 to 1800 seconds are accepted.",
+    fix="write at most 1800, and at least 15 for it to matter",
+    example="Invalid value: 3600: must be less than or equal to 1800",
+    kinds=HPA_ONLY,
+)
+FIELDS.known(
+    "limit-factor",
+    title="A limit factor out of range",
+    why="Percent per move: upwards 0 or more, downwards from 0 to below 100; 0 switches the direction off.",
+    fix="write a percentage in that range",
+    example="Invalid value: 100: must be at least 0 and less than 100",
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "range",
+    title="A number out of range",
+    why="Windows and the modulo are at least 1, delays at least 0, the percentage at most 100.",
+    fix="write a number in that range",
+    example="Invalid value: 120: must be less than or equal to 100",
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "algorithm",
+    title="An unknown algorithm",
+    why="Its controller would take any other word for absolute.",
+    fix="write absolute or average",
+    example='Unsupported value: "mean": supported values: "absolute", "average"',
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "converge",
+    title="An unknown watermark to converge towards",
+    why="Its controller would take any other word for off.",
+    fix="write highwatermark or lowwatermark",
+    example='Unsupported value: "middle": supported values: "highwatermark", "lowwatermark"',
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "metrics-or-recommender",
+    title="Neither metrics nor a recommender, or both",
+    why="With neither, its controller would walk the target down to the minimum.",
+    fix="write one of them",
+    example="Required value: needs metrics or a recommender",
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "metric-selector",
+    title="A metric without a selector",
+    why="Its controller stops at a metric without one.",
+    fix="write metricSelector; {} takes every series",
+    example="Required value: must be set",
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "selector",
+    title="A selector that cannot be read",
+    why="An expression has a label, an operator, and values for In and NotIn only; there are at most 100 of them.",
+    fix="write key, operator and, for In and NotIn, values",
+    example='Unsupported value: "Within": supported values: "DoesNotExist", "Exists", "In", "NotIn"',
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "metric-count",
+    title="Too many metrics",
+    why="The API server checks each of them when the object is written, and bounds what that may cost.",
+    fix="split the workload, or combine metrics where they are made",
+    example="must have at most 15 items",
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "watermark",
+    title="Watermarks that make no band",
+    why="The value is divided by them, and the low one is below the high one.",
+    fix="write highWatermark above 0, and lowWatermark not above it",
+    example='Invalid value: "30": must not be below the low watermark',
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "recommender-url",
+    title="A recommender without a proper address",
+    why="It is asked over HTTP.",
+    fix="write an http or https address",
+    example='Invalid value: "ftp://recommender": must be an http or https address',
+    kinds=WPA_ONLY,
+)
+FIELDS.known(
+    "tls-version",
+    title="An unknown TLS version",
+    why="Only these words are understood.",
+    fix="write TLS12 or TLS13",
+    example='Unsupported value: "SSL3": supported values: "TLS10", "TLS11", "TLS12", "TLS13"',
+    kinds=WPA_ONLY,
+)

@@ -1,0 +1,190 @@
+"""Running the rules over objects, and what came of it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from typing import Any
+
+from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
+from hypot.kinds.load import Loaded
+from hypot.kinds.problem import Problem, Severity, Where, dotted
+from hypot.kinds.version import NEWEST, Version, parse_version
+from hypot.lint.catalogue import RULES, known_ids, rule_of
+from hypot.lint.given import ignored_by
+from hypot.lint.item import Item
+from hypot.lint.rule import Rule
+from hypot.lint.world import World, kinds_of
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach of one rule. `file` is empty and `line` None for objects that came from no file."""
+
+    rule: str
+    severity: Severity
+    file: str
+    line: int | None
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    field: str
+    message: str
+    hint: str
+    where: Where = dataclass_field(default=(), repr=False)
+
+    @property
+    def object(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "severity": self.severity,
+            "file": self.file,
+            "line": self.line,
+            "object": {
+                "apiVersion": self.api_version,
+                "kind": self.kind,
+                "namespace": self.namespace,
+                "name": self.name,
+            },
+            "field": self.field,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def to_problem(self) -> Problem:
+        """The form in which authored objects report."""
+        path = f"{self.object} {self.field}"
+        return Problem(self.rule, "", self.where, self.message, None, self.hint, self.severity, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that was found, by file and line."""
+
+    findings: tuple[Finding, ...]
+    objects: int
+    files: int
+    autoscalers: int
+    silenced: int
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    def count(self) -> dict[Severity, int]:
+        counts = Counter(finding.severity for finding in self.findings)
+        return {severity: counts[severity] for severity in SEVERITIES}
+
+    def raise_for_errors(self) -> None:
+        """One exception with every error, or none."""
+        found = self.errors
+        if found:
+            raise InvalidAutoscaler(count_of(self.objects, "object"), [finding.to_problem() for finding in found])
+
+    def to_dict(self) -> dict[str, Any]:
+        counts = self.count()
+        summary = {
+            "errors": counts["error"],
+            "warnings": counts["warning"],
+            "advice": counts["advice"],
+            "silenced": self.silenced,
+            "files": self.files,
+            "objects": self.objects,
+            "autoscalers": self.autoscalers,
+        }
+        return {"findings": [finding.to_dict() for finding in self.findings], "summary": summary}
+
+
+def check(
+    *objects: Kind | Mapping[str, Any] | Loaded, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
+) -> Report:
+    """Every rule over these objects together, as a cluster of that version would see them."""
+    version = parse_version(kubernetes) if isinstance(kubernetes, str) else kubernetes
+    world = World([_item(one) for one in objects], version)
+    ignored = known_ids(ignore)
+    heard: list[tuple[Item, Finding]] = []
+    silenced = 0
+    for item, finding in _found(world):
+        if finding.severity == "advice" and item.controlled:
+            continue  # whoever made the object decides that, and cannot be told here
+        if finding.rule in ignored or finding.rule in ignored_by(item):
+            silenced += 1
+        else:
+            heard.append((item, finding))
+    files = {item.source.file for item in world.items if item.source is not None}
+    autoscalers = len(world.hpas) + len(world.wpas) + len(world.scaled_objects)
+    return Report(tuple(_placed(world, heard)), len(world.items), len(files), autoscalers, silenced)
+
+
+def _item(one: Kind | Mapping[str, Any] | Loaded) -> Item:
+    if isinstance(one, Loaded):
+        return Item(one.data, one.source)
+    return Item(one.to_dict() if isinstance(one, Kind) else one)
+
+
+def _found(world: World) -> Iterator[tuple[Item, Finding]]:
+    for item, kind in kinds_of(world):
+        for problem in dict.fromkeys(
+            (p.rule, p.where, _words(p), p.hint, p.severity) for p in kind.problems(world.kubernetes)
+        ):
+            rule_id, where, message, hint, severity = problem
+            yield item, replace(_finding(rule_of(rule_id), item, where, message, hint), severity=severity)
+    for rule in RULES.values():
+        for hit in rule.check(world) if rule.check is not None else ():
+            yield hit.item, _finding(rule, *hit)
+
+
+def _words(problem: Problem) -> str:
+    """The API server's rendering without the path, which a finding shows apart."""
+    return str(problem).removeprefix(f"{problem.field}: ")
+
+
+def _finding(rule: Rule, item: Item, where: Where, message: str, hint: str) -> Finding:
+    where = _as_written(item, where)
+    return Finding(
+        rule.id,
+        rule.severity,
+        item.source.file if item.source is not None else "",
+        None,
+        item.api_version,
+        item.kind,
+        item.namespace,
+        item.name,
+        dotted(where),
+        message,
+        hint or rule.fix,
+        where,
+    )
+
+
+def _as_written(item: Item, where: Where) -> Where:
+    """In autoscaling/v1 the one metric is a percentage in the spec."""
+    percentage = "targetCPUUtilizationPercentage"
+    if where[:2] == ("spec", "metrics") and percentage in item.spec and item.api_version == "autoscaling/v1":
+        return ("spec", percentage)
+    return where
+
+
+def _placed(world: World, heard: list[tuple[Item, Finding]]) -> list[Finding]:
+    """With lines, by file and line. Object by object, because an object's text is read again for its lines."""
+    order = {id(item): i for i, item in enumerate(world.items)}
+    heard.sort(key=lambda one: order[id(one[0])])
+    placed = [
+        (
+            order[id(item)],
+            replace(finding, line=item.source.line_of(finding.where)) if item.source is not None else finding,
+        )
+        for item, finding in heard
+    ]
+    placed.sort(key=lambda one: _rank(*one))
+    return [finding for _, finding in placed]
+
+
+def _rank(order: int, finding: Finding) -> tuple[str, int, int, int, str]:
+    return (finding.file, finding.line or 0, order, SEVERITIES.index(finding.severity), finding.rule)

@@ -1,0 +1,67 @@
+"""What a rule is: its words stand beside its code, and docs, SARIF and messages read them from here."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from hypot.kinds.problem import Severity, Where
+
+if TYPE_CHECKING:
+    from hypot.lint.item import Item
+    from hypot.lint.world import World
+
+HPA_ONLY = ("HorizontalPodAutoscaler",)
+WPA_ONLY = ("WatermarkPodAutoscaler",)
+BOTH = (*HPA_ONLY, *WPA_ONLY)
+
+
+class Hit(NamedTuple):
+    """Where a rule does not hold: the object, the place in it, and what is wrong there."""
+
+    item: "Item"
+    where: Where
+    message: str
+    hint: str = ""
+
+
+Check = Callable[["World"], Iterator[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. Those of the kinds themselves have no `check`: the kinds report them."""
+
+    id: str
+    severity: Severity
+    title: str
+    why: str
+    fix: str
+    example: str
+    kinds: tuple[str, ...]
+    family: str
+    check: Check | None = None
+    since: str = "0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Rules that belong together: one file, one section of the docs."""
+
+    title: str
+    about: str
+    rules: list[Rule] = field(default_factory=list)
+
+    def known(self, rule_id: str, *, title: str, why: str, fix: str, example: str, kinds: tuple[str, ...]) -> None:
+        """Describe a rule that the kinds themselves report, always as an error."""
+        self.rules.append(Rule(rule_id, "error", title, why, fix, example, kinds, self.title))
+
+    def rule(
+        self, rule_id: str, severity: Severity, *, title: str, why: str, fix: str, example: str, kinds: tuple[str, ...]
+    ) -> Callable[[Check], Check]:
+        """Declare the rule that the decorated function finds the breaches of."""
+
+        def declare(check: Check) -> Check:
+            self.rules.append(Rule(rule_id, severity, title, why, fix, example, kinds, self.title, check))
+            return check
+
+        return declare

@@ -1,0 +1,78 @@
+"""Findings as SARIF 2.1.0, the form in which code scanning takes them."""
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from hypot.lint.catalogue import RULES, rule_of
+from hypot.lint.report import Finding, Report
+from hypot.lint.rule import Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
+
+
+def sarif(report: Report, version: str) -> dict[str, Any]:
+    """One run; the rules are those that were broken."""
+    broken = {finding.rule for finding in report.findings}
+    used = [rule_of(rule_id) for rule_id in [*(i for i in RULES if i in broken), *sorted(broken - RULES.keys())]]
+    places = {rule.id: i for i, rule in enumerate(used)}
+    seen: Counter[tuple[str, ...]] = Counter()
+    driver = {
+        "name": "hypot",
+        "semanticVersion": version,
+        "rules": [_rule(rule) for rule in used],
+    }
+    results = [_result(finding, places[finding.rule], seen) for finding in report.findings]
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    help_text = f"{rule.why}\n\nFix: {rule.fix}"
+    return {
+        "id": rule.id,
+        "name": "".join(part.capitalize() for part in rule.id.split("-")),
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": help_text, "markdown": f"{rule.why}\n\n**Fix:** {rule.fix}"},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"tags": ["kubernetes", "autoscaling", rule.family.lower()]},
+    }
+
+
+def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -> dict[str, Any]:
+    message = f"{finding.object}, {finding.field}: {finding.message}\nFix: {finding.hint}"
+    place = {
+        "artifactLocation": {"uri": _uri(finding.file)},
+        "region": {"startLine": max(1, finding.line or 1)},
+    }
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": rule_index,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": message},
+        "locations": [{"physicalLocation": place}],
+        "partialFingerprints": {"primaryLocationLineHash": _fingerprint(finding, seen)},
+    }
+
+
+def _uri(file: str) -> str:
+    """Relative to the folder the command runs in, where it can be: that is how code scanning finds the file."""
+    if file in {"", "<stdin>"}:
+        return "stdin"
+    path = Path(file)
+    if path.is_absolute():
+        here = Path.cwd()
+        if not path.is_relative_to(here):
+            return path.as_uri()
+        path = path.relative_to(here)
+    return quote(path.as_posix())
+
+
+def _fingerprint(finding: Finding, seen: Counter[tuple[str, ...]]) -> str:
+    """The same finding in the next run, wherever its lines have moved to."""
+    what = (finding.rule, finding.file, finding.object, finding.field)
+    seen[what] += 1
+    return f"{hashlib.sha256(chr(0).join(what).encode()).hexdigest()[:16]}:{seen[what]}"
