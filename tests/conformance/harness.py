@@ -89,6 +89,8 @@ class Deviation:
     function: str | None = None
     case: str | None = None
     when: tuple[str, ...] = ()
+    # No case that is present shows the difference; another of the same shape may.
+    unseen: bool = False
 
     def covers(self, file: str, case: Case) -> bool:
         given = case.get("given", case)

@@ -1,31 +1,20 @@
 """HorizontalPodAutoscaler, autoscaling/v2."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
-from hypot.kinds.base import HasKindAndName, Kind, Ref, metadata_of, refer
+from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.hpa_defaults import with_defaults
-from hypot.kinds.hpa_parts import Behavior, Metric, Pace
+from hypot.kinds.hpa_parts import Behavior, HPASpec, Metric, Pace
 from hypot.kinds.hpa_rules import spec_problems, strictness
-from hypot.kinds.hpa_versions import CURRENT, upgraded
-from hypot.kinds.node import INT32, Wire, node
+from hypot.kinds.node import node
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
 
 
 @node
-class HPA(Kind):
+class HPA(HPASpec):
     """A HorizontalPodAutoscaler."""
-
-    API_VERSION: ClassVar[str] = "autoscaling/v2"
-    KIND: ClassVar[str] = "HorizontalPodAutoscaler"
-    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
-
-    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
-    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
-    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
-    metrics: Annotated[tuple[Metric, ...] | None, Wire("metrics", Metric, many=True)] = None
-    behavior: Annotated[Behavior | None, Wire("behavior", Behavior, path="")] = None
 
     def __init__(
         self,
@@ -58,19 +47,6 @@ class HPA(Kind):
         for key, value in values.items():
             object.__setattr__(self, key, value)
         self.raise_if_refused()
-
-    @property
-    def scale_up(self) -> Pace | None:
-        return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
-
-    @property
-    def scale_down(self) -> Pace | None:
-        return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
-
-    @classmethod
-    def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Manifests of any version that Kubernetes ever served."""
-        return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would refuse on creation, once it has completed the object."""

@@ -1,15 +1,14 @@
 """The API server's defaults, applied only on request."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from hypot.kinds.base import canonical
-from hypot.kinds.hpa_parts import Behavior, Limit, Metric, Pace, ResourceSource, Target
+from hypot.kinds.hpa_parts import Behavior, HPASpec, Limit, Metric, Pace, ResourceSource, Target
 from hypot.kinds.node import replaced
 from hypot.kinds.version import NEWEST, Version, gate_open
 
-if TYPE_CHECKING:
-    from hypot.kinds.hpa import HPA
+H = TypeVar("H", bound=HPASpec)
 
 DEFAULT_METRICS = (Metric("Resource", resource=ResourceSource("cpu", Target("Utilization", utilization=80))),)
 DEFAULT_UP = Pace((Limit("Pods", 4, 15), Limit("Percent", 100, 15)), 0, "Max")
@@ -17,7 +16,7 @@ DEFAULT_UP = Pace((Limit("Pods", 4, 15), Limit("Percent", 100, 15)), 0, "Max")
 DEFAULT_DOWN = Pace((Limit("Percent", 100, 15),), None, "Max")
 
 
-def with_defaults(hpa: "HPA", kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> "HPA":
+def with_defaults(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
     """The object as the API server completes it; the same object where nothing is missing."""
     changes: dict[str, object] = {}
     if hpa.min_replicas is None:
@@ -32,9 +31,9 @@ def with_defaults(hpa: "HPA", kubernetes: Version = NEWEST, gates: Mapping[str, 
     return replaced(hpa, **changes) if changes else hpa
 
 
-def stored(hpa: "HPA", kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> "HPA":
+def stored(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
     """The object as `kubectl get` shows it after creation: completed, quantities canonical, no status."""
-    made: HPA = canonical(with_defaults(hpa, kubernetes, gates))
+    made: H = canonical(with_defaults(hpa, kubernetes, gates))
     return replaced(made, status=None)
 
 
@@ -68,7 +67,7 @@ def without_tolerance(behavior: Behavior) -> Behavior:
     )
 
 
-def keeps_tolerance(old: "HPA | None", kubernetes: Version, gates: Mapping[str, bool] | None = None) -> bool:
+def keeps_tolerance(old: HPASpec | None, kubernetes: Version, gates: Mapping[str, bool] | None = None) -> bool:
     """Whether a tolerance in a new object survives: the gate is open, or the stored object used one already."""
     if gate_open("HPAConfigurableTolerance", kubernetes, gates):
         return True

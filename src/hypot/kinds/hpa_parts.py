@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, overload
 
-from hypot.kinds.base import Ref, refer, seconds
+from hypot.kinds.base import Kind, Ref, refer, seconds
+from hypot.kinds.hpa_versions import CURRENT, upgraded
 from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Wire, node
 
 Amount = str | int | float
@@ -128,6 +129,34 @@ class Behavior(Node):
 
     scale_up: Annotated[Pace | None, Wire("scaleUp", Pace)] = None
     scale_down: Annotated[Pace | None, Wire("scaleDown", Pace)] = None
+
+
+@node
+class HPASpec(Kind):
+    """The fields of a HorizontalPodAutoscaler, as read; `HPA` adds writing and checking."""
+
+    API_VERSION: ClassVar[str] = "autoscaling/v2"
+    KIND: ClassVar[str] = "HorizontalPodAutoscaler"
+    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
+
+    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
+    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
+    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
+    metrics: Annotated[tuple[Metric, ...] | None, Wire("metrics", Metric, many=True)] = None
+    behavior: Annotated[Behavior | None, Wire("behavior", Behavior, path="")] = None
+
+    @property
+    def scale_up(self) -> Pace | None:
+        return self.behavior.scale_up if isinstance(self.behavior, Behavior) else None
+
+    @property
+    def scale_down(self) -> Pace | None:
+        return self.behavior.scale_down if isinstance(self.behavior, Behavior) else None
+
+    @classmethod
+    def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Manifests of any version that Kubernetes ever served."""
+        return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
 
 
 @overload

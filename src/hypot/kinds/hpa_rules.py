@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
-from hypot.kinds.hpa_parts import Behavior, Limit, Metric, MetricName, Pace, Target
+from hypot.kinds.hpa_parts import Behavior, HPASpec, Limit, Metric, MetricName, Pace, Target
 from hypot.kinds.names import container_resource, dns_label, managed_fields_problems, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.version import NEWEST, SCALE_TARGET_NEEDS_GROUP, Version, gate_open
-
-if TYPE_CHECKING:
-    from hypot.kinds.hpa import HPA
 
 METRIC_TYPES = {
     "Object": "object",
@@ -39,7 +36,7 @@ class Strictness:
 
 
 def strictness(
-    new: "HPA", old: "HPA | None" = None, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None
+    new: HPASpec, old: HPASpec | None = None, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None
 ) -> Strictness:
     """How strict a creation, or an update of `old`, is checked."""
     to_zero = gate_open("HPAScaleToZero", kubernetes, gates) or (old is not None and old.min_replicas == 0)
@@ -58,12 +55,12 @@ def _version_and_kind(ref: Ref | None) -> tuple[str, str]:
     return (ref.api_version or "", ref.kind or "") if ref else ("", "")
 
 
-def _describes_unversioned(hpa: "HPA") -> bool:
+def _describes_unversioned(hpa: HPASpec) -> bool:
     described = [m.object.described for m in hpa.metrics or () if m.type == "Object" and m.object is not None]
     return any(ref is not None and version_problem(ref, any_version=False, any_group=True) for ref in described)
 
 
-def spec_problems(hpa: "HPA", strict: Strictness) -> Iterator[Problem]:
+def spec_problems(hpa: HPASpec, strict: Strictness) -> Iterator[Problem]:
     """The rules over a spec as it stands, without defaults."""
     least = strict.least_min_replicas
     low, high = hpa.min_replicas, hpa.max_replicas or 0

@@ -8,6 +8,7 @@ claims are kept in `extra`, so that writing gives back what was read.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
+from inspect import get_annotations
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity
@@ -120,8 +121,9 @@ class Node:
 
     @classmethod
     def compile_table(cls) -> None:
-        annotated = {name: getattr(note, "__metadata__", ()) for name, note in cls.__annotations__.items()}
-        cls.TABLE = tuple((name, w) for name, marks in annotated.items() for w in marks if isinstance(w, Wire))
+        notes = [pair for base in reversed(cls.__mro__) for pair in get_annotations(base).items()]
+        marks = [(name, mark) for name, note in notes for mark in getattr(note, "__metadata__", ())]
+        cls.TABLE = tuple((name, mark) for name, mark in marks if isinstance(mark, Wire))
         cls.BY_KEY = {w.key: (name, w) for name, w in cls.TABLE}
         cls.NAMES = tuple(f.name for f in fields(cls))
         cls.READERS = tuple(
