@@ -15,6 +15,7 @@ _WORDS = {
     "NotSupported": ("Unsupported value", True),
     "Forbidden": ("Forbidden", False),
     "TooLong": ("Too long", False),
+    "TooMany": ("Too many", True),
     "Duplicate": ("Duplicate value", True),
 }
 

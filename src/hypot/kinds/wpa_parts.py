@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar
 
-from hypot.kinds.node import BOOL, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Wire, node
+from hypot.kinds.base import Kind, Ref
+from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Wire, node
 
 Amount = str | int | float
 
 ALGORITHMS = ("absolute", "average")
 CONVERGENCES = ("highwatermark", "lowwatermark")
+SKIP_OWNER_CHECK = "wpa.datadoghq.com/skip-owner-check"
+LIFECYCLE_CONTROL = "wpa.datadoghq.com/lifecycle-control.enabled"
 TLS_VERSIONS = ("TLS10", "TLS11", "TLS12", "TLS13")
 
 
@@ -136,6 +139,129 @@ def resource_band(
 
 def _selector(labels: Mapping[str, str] | None) -> dict[str, Any]:
     return {"matchLabels": dict(labels)} if labels else {}
+
+
+@node
+class WPASpec(Kind):
+    """The fields of a WatermarkPodAutoscaler, as read; `WPA` adds writing and checking."""
+
+    API_VERSION: ClassVar[str] = "datadoghq.com/v1alpha1"
+    KIND: ClassVar[str] = "WatermarkPodAutoscaler"
+    GO: ClassVar[str] = "WatermarkPodAutoscalerSpec"
+
+    target: Annotated[
+        Ref | None, Wire("scaleTargetRef", Ref, doc="the workload to scale; anything with a scale subresource")
+    ] = None
+    min_replicas: Annotated[int | None, Wire("minReplicas", INT32, schema={"minimum": 1}, doc="1 if absent")] = None
+    max_replicas: Annotated[
+        int | None, Wire("maxReplicas", INT32, schema={"minimum": 1}, doc="never more than this; not below minReplicas")
+    ] = None
+    metrics: Annotated[
+        tuple[BandMetric, ...] | None, Wire("metrics", BandMetric, many=True, doc="the largest proposal wins")
+    ] = None
+    recommender: Annotated[Recommender | None, Wire("recommender", Recommender, doc="instead of metrics")] = None
+    algorithm: Annotated[
+        str | None,
+        Wire(
+            "algorithm",
+            STRING,
+            schema={"enum": list(ALGORITHMS)},
+            doc="absolute compares the value with the marks, average the value per ready pod; absolute if absent",
+        ),
+    ] = None
+    tolerance: Annotated[
+        Amount | None, Wire("tolerance", FRACTION, doc="share by which the band is widened; 10 % if 0 or absent")
+    ] = None
+    up_factor: Annotated[
+        Amount | None,
+        Wire(
+            "scaleUpLimitFactor",
+            WHOLE_OR_QUANTITY,
+            path="scale_up.percent",
+            doc="percent per move; 0 is off; 50 if absent",
+        ),
+    ] = None
+    down_factor: Annotated[
+        Amount | None,
+        Wire(
+            "scaleDownLimitFactor",
+            WHOLE_OR_QUANTITY,
+            path="scale_down.percent",
+            doc="percent per move; 0 is off; 20 if absent",
+        ),
+    ] = None
+    up_rest: Annotated[
+        int | None,
+        Wire(
+            "upscaleForbiddenWindowSeconds",
+            INT32,
+            path="scale_up.rest",
+            schema={"minimum": 1},
+            doc="no upscale so long after any move; 60 if absent",
+        ),
+    ] = None
+    down_rest: Annotated[
+        int | None,
+        Wire(
+            "downscaleForbiddenWindowSeconds",
+            INT32,
+            path="scale_down.rest",
+            schema={"minimum": 1},
+            doc="no downscale so long after any move; 300 if absent",
+        ),
+    ] = None
+    up_after: Annotated[
+        int | None,
+        Wire(
+            "upscaleDelayAboveWatermarkSeconds",
+            INT32,
+            path="scale_up.after",
+            schema={"minimum": 0},
+            doc="how long the value must have been above; 0 if absent",
+        ),
+    ] = None
+    down_after: Annotated[
+        int | None,
+        Wire(
+            "downscaleDelayBelowWatermarkSeconds",
+            INT32,
+            path="scale_down.after",
+            schema={"minimum": 0},
+            doc="how long the value must have been below; 0 if absent",
+        ),
+    ] = None
+    modulo: Annotated[
+        int | None,
+        Wire("replicaScalingAbsoluteModulo", INT32, schema={"minimum": 1}, doc="counts are raised to its multiples"),
+    ] = None
+    converge: Annotated[
+        str | None,
+        Wire(
+            "convergeTowardsWatermark",
+            STRING,
+            schema={"enum": ["", *CONVERGENCES]},
+            doc="while within the band, step towards this mark",
+        ),
+    ] = None
+    dry_run: Annotated[bool | None, Wire("dryRun", BOOL, doc="decide and tell, but write nothing")] = None
+    tolerate_zero: Annotated[bool | None, Wire("tolerateZero", BOOL, doc="believe a value of zero")] = None
+    min_available: Annotated[
+        int | None,
+        Wire(
+            "minAvailableReplicaPercentage",
+            INT32,
+            schema={"minimum": 0, "maximum": 100},
+            doc="hold while fewer of the pods are ready",
+        ),
+    ] = None
+    readiness_delay: Annotated[
+        int | None,
+        Wire("readinessDelaySeconds", INT32, schema={"minimum": 1}, doc="how fresh a pod may be and still count"),
+    ] = None
+
+    @property
+    def skips_owner_check(self) -> bool:
+        return self.annotations.get(SKIP_OWNER_CHECK) == "true"
 
 
 def marks_of(high: Amount | None, low: Amount | None) -> tuple[Amount | None, Amount | None]:

@@ -5,7 +5,7 @@ Every error here is also in the generated CRD, as schema or as CEL.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, version_problem
@@ -20,11 +20,9 @@ from hypot.kinds.wpa_parts import (
     BandMetric,
     Recommender,
     TLSConfig,
+    WPASpec,
     marks_of,
 )
-
-if TYPE_CHECKING:
-    from hypot.kinds.wpa import WPA
 
 # What an API server can check in CEL it must be able to count first, so lists and texts that CEL reads have an end.
 # Fifteen metrics are what API servers before 1.34 grant: they take any quantity for a text of three megabytes.
@@ -71,7 +69,7 @@ class LabelSelector(Node):
     ] = None
 
 
-def spec_problems(wpa: "WPA") -> Iterator[Problem]:
+def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
     """The rules over a spec as it stands, without defaults."""
     yield from _target_problems(wpa.target or Ref())
     yield from _replica_problems(wpa)
@@ -85,8 +83,9 @@ def spec_problems(wpa: "WPA") -> Iterator[Problem]:
         words = "needs metrics or a recommender"
         hint = "without either the target would be walked down to minReplicas"
         yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), words, hint=hint)
-    if len(wpa.metrics or ()) > MAX_METRICS:
-        yield Problem("metric-count", "TooMany", ("spec", "metrics"), f"must have at most {MAX_METRICS} items")
+    count = len(wpa.metrics or ())
+    if count > MAX_METRICS:
+        yield Problem("metric-count", "TooMany", ("spec", "metrics"), f"must have at most {MAX_METRICS} items", count)
     for i, metric in enumerate(wpa.metrics or ()):
         yield from _metric_problems(metric, ("spec", "metrics", i))
         yield from _block_problems(metric, ("spec", "metrics", i))
@@ -105,7 +104,7 @@ def _target_problems(ref: Ref) -> Iterator[Problem]:
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
 
 
-def _replica_problems(wpa: "WPA") -> Iterator[Problem]:
+def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
     low, high = wpa.min_replicas, wpa.max_replicas
     if low is None:
         yield Problem("min-replicas", "Required", ("spec", "minReplicas"), "must be set")
@@ -155,7 +154,7 @@ def _is_plain(amount: Amount) -> bool:
     return -(2**63) <= amount < 2**63
 
 
-def _factor_problems(wpa: "WPA") -> Iterator[Problem]:
+def _factor_problems(wpa: WPASpec) -> Iterator[Problem]:
     up, down = wpa.up_factor, wpa.down_factor
     for key, factor in (("scaleUpLimitFactor", up), ("scaleDownLimitFactor", down)):
         if factor is None:
@@ -179,7 +178,7 @@ _NUMBERS: dict[str, tuple[str, int, int | None]] = {
 }
 
 
-def _number_problems(wpa: "WPA") -> Iterator[Problem]:
+def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
     for key, (name, least, most) in _NUMBERS.items():
         value = getattr(wpa, name)
         if value is not None and value < least:
@@ -230,7 +229,7 @@ def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Pro
     for key, entries in (("matchLabels", selector.labels or {}), ("matchExpressions", selector.expressions or ())):
         if len(entries) > MAX_SELECTOR_ENTRIES:
             words = f"must have at most {MAX_SELECTOR_ENTRIES} items"
-            yield Problem("selector", "TooMany", (*where, key), words)
+            yield Problem("selector", "TooMany", (*where, key), words, len(entries))
     for i, requirement in enumerate(selector.expressions or ()):
         yield from _requirement_problems(requirement, (*where, "matchExpressions", i))
 

@@ -202,7 +202,7 @@ FIELDS.known(
     title="Too many metrics",
     why="The API server checks each of them when the object is written, and bounds what that may cost.",
     fix="split the workload, or combine metrics where they are made",
-    example="must have at most 15 items",
+    example="Too many: 16: must have at most 15 items",
     kinds=WPA_ONLY,
 )
 FIELDS.known(
