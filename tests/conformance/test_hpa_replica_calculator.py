@@ -16,8 +16,9 @@ from hypot.kinds.hpa_parts import (
     ResourceSource,
     Target,
 )
-from hypot.policy.hpa_metrics import Look, read_metric
+from hypot.policy.hpa_metrics import read_metric
 from hypot.policy.pods import group
+from hypot.policy.proposal import Look
 from hypot.policy.seen import Failure, Scale, Seen, Value, metric_key
 from hypot.policy.settings import Settings
 

@@ -21,8 +21,11 @@ _THERE_SINCE: dict[str, Version] = {"HPAConfigurableTolerance": (1, 33), "HPASca
 # Gates that have graduated and cannot be closed any more.
 _LOCKED_SINCE: dict[str, Version] = {"HPAConfigurableTolerance": (1, 37), "HPAContainerMetrics": (1, 30)}
 
+# The API server wants a group in scaleTargetRef.
 SCALE_TARGET_NEEDS_GROUP: Version = (1, 34)
-SATURATES_TOTALS: Version = (1, 35)
+# A ContainerResource metric of a container that a pod lacks is an error, no longer a request of nothing.
+KNOWS_CONTAINERS: Version = (1, 35)
+# A condition tells whether the autoscaler itself went to zero.
 REMEMBERS_SCALED_TO_ZERO: Version = (1, 36)
 
 GATES = frozenset(_ON_SINCE)

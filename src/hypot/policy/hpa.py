@@ -21,8 +21,9 @@ from hypot.policy.decision import (
     show_time,
     without_condition,
 )
-from hypot.policy.hpa_metrics import Look, read_metric
+from hypot.policy.hpa_metrics import read_metric
 from hypot.policy.memory import EMPTY, History, Memory
+from hypot.policy.proposal import Look
 from hypot.policy.resolve import failures, largest
 from hypot.policy.restrain import (
     Limited,

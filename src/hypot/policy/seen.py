@@ -68,6 +68,9 @@ class Pod:
             self._requests[key] = found
         return found
 
+    def has_container(self, name: str) -> bool:
+        return any(c.name == name for c in self.containers)
+
     def _summed_request(self, resource: str, container: str) -> "int | Failure":
         total = 0
         for c in self.containers:

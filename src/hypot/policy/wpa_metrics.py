@@ -21,7 +21,7 @@ from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import BandMetric, ExternalBand, ResourceBand, marks_of
 from hypot.policy.decision import ErrorKind, Reading, Step, Threshold
-from hypot.policy.hpa_metrics import CannotRead
+from hypot.policy.proposal import CannotRead
 from hypot.policy.recommender import metric_name
 from hypot.policy.seen import Failure, Reply, Scale, Seen, metric_key
 from hypot.policy.wpa_pods import group_by_sample, ready_pods
