@@ -24,8 +24,8 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
-from hypot.policy.decision import Decision, Name, show_time
-from hypot.policy.memory import LATEST, read_time
+from hypot.policy.decision import LATEST, Decision, Name, show_time
+from hypot.policy.memory import read_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings, SettingsError
 from hypot.policy.snapshot import Autoscaler, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of

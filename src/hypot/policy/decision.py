@@ -233,9 +233,13 @@ def refused(decision: Decision, able: str, event: str, message: str, kept: Mappi
     )
 
 
+# The years 1 and 9999, between which a moment can be shown.
+EARLIEST, LATEST = -62135596800.0, 253402300799.0
+
+
 def show_time(at: float) -> str:
     """RFC 3339 in UTC, whole seconds, as Kubernetes prints times."""
-    return _show_second(int(at))
+    return _show_second(int(min(max(at, EARLIEST), LATEST)))
 
 
 @lru_cache(1024)

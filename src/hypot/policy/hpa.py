@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hypot.core.quantity import milli
+from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
@@ -64,9 +64,9 @@ def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
     if hpa.behavior is None or not settings.gate("HPAConfigurableTolerance"):
         return down, up
     if hpa.scale_down is not None and hpa.scale_down.tolerance is not None:
-        down = milli(hpa.scale_down.tolerance) / 1000
+        down = Quantity.parse(hpa.scale_down.tolerance).nanos / 10**9
     if hpa.scale_up is not None and hpa.scale_up.tolerance is not None:
-        up = milli(hpa.scale_up.tolerance) / 1000
+        up = Quantity.parse(hpa.scale_up.tolerance).nanos / 10**9
     return down, up
 
 
@@ -142,6 +142,8 @@ class _Pass(Telling):
 
     def run(self) -> tuple[Decision, Memory]:
         ref, scale = self.hpa.target or Ref(), self.seen.scale
+        if self.high < max(self.low, 1):
+            return self._bad_bounds()
         if (ref.api_version or "").count("/") > 1:
             scale = Failure(f"unexpected GroupVersion string: {ref.api_version}", "spec")
         if isinstance(scale, Failure):
@@ -152,6 +154,13 @@ class _Pass(Telling):
             self.memory = self.memory.looked_at_first(scale.replicas, self.now)
             self.history = self.memory.recommendations
         return self._jump(scale.replicas) or self._from_metrics(scale)
+
+    def _bad_bounds(self) -> tuple[Decision, Memory]:
+        """No API server holds such an object; going to its maximum would be going to nothing."""
+        message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no size is allowed"
+        self.step("observe", "bad-spec", None, None, sentence(message))
+        self.failed(message, "spec")
+        return self._undecided(None)
 
     def _jump(self, current: int) -> tuple[Decision, Memory] | None:
         """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
@@ -245,8 +254,8 @@ class _Pass(Telling):
         size = min(max(recommendation, self.low), self.high or recommendation)
         self.unknown.append(
             f"earlier recommendations are not known; as after a controller restart the current size counts as the "
-            f"first, so {size} takes effect from {show_time(from_then)}, in {show_seconds(from_then - self.now)}, "
-            f"at the latest"
+            f"first, so {size} takes effect from {show_time(from_then)} on, in {show_seconds(from_then - self.now)}, "
+            f"if it lasts"
         )
 
     def _selector_is_good(self, scale: Scale) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from hypot.core.window import NO_SLOT, last_older
-from hypot.policy.decision import Condition, Conditions, Decision, show_time
+from hypot.policy.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
 
 
 class History(NamedTuple):
@@ -31,8 +31,6 @@ class History(NamedTuple):
 
 
 EMPTY = History()
-# The years 1 and 9999, between which a moment can be shown.
-EARLIEST, LATEST = -62135596800.0, 253402300799.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,12 +65,19 @@ def recommend(wpa: WPA, seen: Seen) -> tuple[Reading, ...]:
 
 
 def resolve(readings: Sequence[Reading], current: int) -> Reading | None:
-    """The largest proposal, if no metric fails; a step inside the band only counts while every metric is inside."""
+    """The largest proposal, if no metric fails; a step inside the band only counts while every metric is inside.
+
+    Of equal proposals the first gives its name, and all of them the fewest ready pods: the order changes no count.
+    """
     if failures(readings):
         return None
     if not is_stable(readings):
         readings = [replace(r, proposal=current) if r.converging else r for r in readings]
-    return largest(readings)
+    best = largest(readings)
+    if best is None:
+        return None
+    fewest = min(r.ready for r in readings if r.proposal == best.proposal)
+    return best if fewest == best.ready else replace(best, ready=fewest)
 
 
 def is_stable(readings: Sequence[Reading]) -> bool:

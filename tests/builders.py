@@ -1,0 +1,90 @@
+"""Small worlds for tests of decisions: a workload called web, its pods, and what was measured."""
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.decide import decide
+from hypot.policy.decision import condition_of
+from hypot.policy.memory import EMPTY, History, Memory
+from hypot.policy.seen import Container, Owner, Pod, PodSample, Scale, Seen, metric_key
+from hypot.policy.settings import Settings
+
+NOW = 1_800_000_000.0
+LONG_AGO = NOW - 3600.0
+SELECTOR = "app=web"
+MI = 1024 * 1024 * 1000
+
+# History is known and empty: nothing holds a first decision back.
+KNOWN = Memory(recommendations=EMPTY)
+
+
+def pod(name="web-0", **changes):
+    """A pod of web that has been serving for an hour, with requests of one cpu and 100 Mi."""
+    usual = {
+        "ready": "True",
+        "ready_since": LONG_AGO,
+        "started": LONG_AGO,
+        "containers": (Container("app", {"cpu": 1000, "memory": 100 * MI}),),
+        "labels": {"app": "web"},
+        "owners": (Owner("ReplicaSet", "web-5d9c"),),
+    }
+    return Pod(name, **{**usual, **changes})
+
+
+def fleet(count, **changes):
+    return tuple(pod(f"web-{i}", **changes) for i in range(count))
+
+
+def sample(cpu=None, memory=None, at=NOW - 10, window=30.0):
+    """What one container used; a resource that is not given was not measured."""
+    usage = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
+    return PodSample(at, window, (("app", usage),))
+
+
+def cpu_samples(*usages):
+    """One sample per pod of a fleet, in its order; None for a pod without one."""
+    return {f"web-{i}": sample(usage) for i, usage in enumerate(usages) if usage is not None}
+
+
+def seen(replicas, *, status=None, now=NOW, selector=SELECTOR, **observed):
+    """What is observed of a workload; its pods are all there and ready unless told otherwise."""
+    scale = Scale(replicas, replicas if status is None else status, selector)
+    return Seen(now, scale, **{"pods": fleet(replicas), **observed})
+
+
+def busy(*usages, **observed):
+    """A workload whose pods use so much cpu each, in milli."""
+    return seen(len(usages), pod_metrics=cpu_samples(*usages), **observed)
+
+
+def queue(amount, replicas=5, *, selector=None, **observed):
+    """A workload beside an external metric called queue; the amounts are milli, one per series."""
+    values = amount if isinstance(amount, tuple) else (amount,)
+    return seen(replicas, external_metrics={metric_key("queue", selector): values}, **observed)
+
+
+def hpa(*metrics, max_replicas=100, **fields):
+    return HPA("deployment/web", max_replicas=max_replicas, metrics=metrics or None, **fields)
+
+
+def wpa(*metrics, max_replicas=100, **fields):
+    return WPA("deployment/web", max_replicas=max_replicas, metrics=metrics or None, **fields)
+
+
+def decided(spec, observed, memory=KNOWN, **settings):
+    """The decision alone."""
+    return decide(spec, observed, memory, Settings(**settings))[0]
+
+
+def history(*entries):
+    """Recommendations as (value, seconds ago)."""
+    return History(tuple(value for value, _ in entries), tuple(NOW - ago for _, ago in entries))
+
+
+def reason_of(decision, kind):
+    """Status and reason of one condition, as `True/ReadyForNewScale`; empty where there is none."""
+    found = condition_of(decision.conditions, kind)
+    return f"{found.status}/{found.reason}" if found else ""
+
+
+def rules_of(decision):
+    return [step.rule for step in decision.steps]

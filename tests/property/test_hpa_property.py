@@ -1,0 +1,192 @@
+"""What holds for every decision of a HorizontalPodAutoscaler."""
+
+import json
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa_parts import Pace, cpu, external, limit
+from hypot.kinds.node import replaced
+from hypot.policy.decide import decide
+from hypot.policy.hpa import tolerances
+from hypot.policy.memory import EMPTY, Memory
+from hypot.policy.seen import Failure, Scale
+from hypot.policy.settings import Settings
+from property.worlds import (
+    NOW,
+    any_world,
+    hpas,
+    inside,
+    maybe,
+    memories,
+    paces,
+    percents,
+    settings_of,
+    steady_world,
+)
+
+often = settings(max_examples=40, deadline=None)
+seldom = settings(max_examples=25, deadline=None)
+
+usages = st.lists(st.integers(1, 3000), min_size=1, max_size=8)
+# Both kinds of target for a metric that every pod has.
+targets = st.one_of(
+    percents.map(lambda percent: cpu(utilization=percent)), st.integers(1, 3000).map(lambda m: cpu(average=f"{m}m"))
+)
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_every_world_has_a_decision(spec, seen, memory, setup):
+    """Whatever is seen: no exception, and every step is a sentence."""
+    decision, _ = decide(spec, seen, memory, setup)
+    assert decision.steps
+    assert all(step.sentence.endswith(".") for step in decision.steps)
+    assert decision.decided or decision.error
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_every_decision_is_json(spec, seen, memory, setup):
+    """Strictly: numbers that are none have no place in it."""
+    decision, _ = decide(spec, seen, memory, setup)
+    json.dumps(decision.to_dict(), allow_nan=False)
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_the_size_stays_within_its_bounds(spec, seen, memory, setup):
+    """Where it was within them before; from outside it goes to the nearest, or stays."""
+    decision, _ = decide(spec, inside(spec, seen), memory, setup)
+    assert spec.min_replicas <= decision.desired <= spec.max_replicas
+    decision, _ = decide(spec, seen, memory, setup)
+    if isinstance(seen.scale, Scale) and not spec.min_replicas <= seen.scale.replicas <= spec.max_replicas:
+        assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas}
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_nothing_shrinks_while_a_metric_fails(spec, seen, memory, setup):
+    """Nor where nothing could be decided at all."""
+    decision, _ = decide(spec, inside(spec, seen), memory, setup)
+    if not decision.decided or any(reading.proposal is None for reading in decision.readings):
+        assert decision.desired >= decision.current
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_deciding_twice_changes_nothing(spec, seen, memory, setup):
+    """Neither from the same memory nor from the one it left."""
+    first, after = decide(spec, seen, memory, setup)
+    again, after_again = decide(spec, seen, memory, setup)
+    assert json.dumps(again.to_dict()) == json.dumps(first.to_dict())
+    assert after_again == after
+    then, after_then = decide(spec, seen, after, setup)
+    assert (then.desired, then.decided) == (first.desired, first.decided)
+    assert after_then == after
+
+
+@often
+@given(hpas(), any_world, memories, settings_of)
+def test_only_acting_changes_the_past(spec, seen, memory, setup):
+    """Looking leaves moves and their times alone; acting records one move, in one direction."""
+    decision, after = decide(spec, seen, memory, setup)
+    assert (after.ups, after.downs) == (memory.ups, memory.downs)
+    assert (after.last_scale, after.scalings) == (memory.last_scale, memory.scalings)
+    done = after.acted(decision, NOW)
+    if not decision.rescales:
+        assert done == after
+        return
+    assert (done.last_scale, done.desired, done.scalings) == (NOW, decision.desired, memory.scalings + 1)
+    if decision.desired > decision.current:
+        assert done.downs == memory.downs
+    else:
+        assert done.ups == memory.ups
+
+
+@seldom
+@given(hpas(), any_world, memories, settings_of, st.randoms(use_true_random=False))
+def test_the_order_of_metrics_never_changes_the_count(spec, seen, memory, setup, random):
+    """Only the reason may name another one."""
+    shuffled = list(spec.metrics)
+    random.shuffle(shuffled)
+    one, _ = decide(spec, seen, memory, setup)
+    other, _ = decide(replaced(spec, metrics=tuple(shuffled)), seen, memory, setup)
+    assert (other.desired, other.decided) == (one.desired, one.decided)
+
+
+@often
+@given(targets, usages, st.data(), maybe(paces), maybe(paces), memories)
+def test_more_usage_never_means_fewer_replicas(metric, used, data, up, down, memory):
+    """Where every pod counts, with any behavior and any past."""
+    more = [amount + data.draw(st.integers(0, 2000)) for amount in used]
+    spec = HPA("deployment/web", metrics=[metric], max_replicas=40, scale_up=up, scale_down=down)
+    counts = [decide(spec, steady_world(world), memory, Settings())[0].desired for world in (used, more)]
+    assert counts[0] <= counts[1]
+
+
+@seldom
+@given(st.integers(1, 100), st.integers(1, 8), st.data(), maybe(paces), maybe(paces))
+def test_more_waiting_never_means_fewer_replicas(target, count, data, up, down):
+    """The same for a metric from outside, in total and per pod."""
+    less = data.draw(st.integers(0, 2000))
+    more = less + data.draw(st.integers(0, 2000))
+    for metric in (external("queue", value=f"{target}m"), external("queue", average=f"{target}m")):
+        spec = HPA("deployment/web", metrics=[metric], max_replicas=500, scale_up=up, scale_down=down)
+        worlds = [steady_world([1] * count, amount) for amount in (less, more)]
+        counts = [decide(spec, world, Memory(EMPTY), Settings())[0].desired for world in worlds]
+        assert counts[0] <= counts[1]
+
+
+@often
+@given(targets, usages, st.sampled_from([0.0, 0.05, 0.1, 0.5]), maybe(paces), maybe(paces))
+def test_within_the_tolerance_nothing_moves(metric, used, tolerance, up, down):
+    """And outside it, in the direction of the excursion, something is proposed."""
+    spec = HPA("deployment/web", metrics=[metric], max_replicas=40, scale_up=up, scale_down=down)
+    setup = Settings(tolerance=tolerance)
+    below, above = tolerances(spec, setup)
+    target = metric.resource.target
+    average = sum(used) // len(used)
+    measured = sum(used) * 100 // (1000 * len(used)) if target.utilization else average
+    ratio = measured / (target.utilization or int(target.average[:-1]))
+    decision, _ = decide(spec, steady_world(used), Memory(EMPTY), setup)
+    proposal = decision.readings[0].proposal
+    if 1.0 - below <= ratio <= 1.0 + above:
+        assert (decision.desired, decision.moves) == (len(used), False)
+    elif ratio > 1:
+        assert proposal > len(used)
+    else:
+        assert proposal <= len(used)
+
+
+@seldom
+@given(st.integers(1, 6), st.integers(1, 8), st.lists(st.integers(0, 60), min_size=1, max_size=12))
+def test_no_period_sees_more_growth_than_its_policy_allows(pods, ticks, wanted):
+    """Decided again and again, each move written and remembered."""
+    spec = HPA(
+        "deployment/web",
+        metrics=[external("queue", average=1)],
+        max_replicas=500,
+        scale_up=Pace([limit(pods=pods, per=15 * ticks)]),
+        scale_down=Pace(select="Disabled"),
+    )
+    memory, sizes = Memory(EMPTY), [5]
+    for i, count in enumerate(wanted):
+        now = NOW + 15 * i
+        seen = replace(steady_world([1] * sizes[-1], count * 1000), now=now)
+        decision, memory = decide(spec, seen, memory, Settings())
+        memory = memory.acted(decision, now)
+        sizes.append(decision.desired)
+    for end in range(len(sizes)):
+        assert sizes[end] - sizes[max(0, end - ticks)] <= pods
+
+
+@seldom
+@given(hpas(), any_world, memories, settings_of)
+def test_a_scale_that_cannot_be_read_is_never_written(spec, seen, memory, setup):
+    """Whatever else was seen."""
+    decision, after = decide(spec, replace(seen, scale=Failure("gone")), memory, setup)
+    assert (decision.rescales, decision.current, decision.desired) == (False, None, None)
+    assert after.recommendations == memory.recommendations

@@ -1,0 +1,105 @@
+"""What holds for everything that is remembered."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.policy.decision import show_time
+from hypot.policy.memory import History, Memory, read_time
+from property.worlds import NOW, histories, memories
+
+quick = settings(max_examples=80, deadline=None)
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(allow_nan=False), st.text(max_size=9)
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+statuses = st.one_of(
+    anything,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "lastScaleTime": st.one_of(anything, st.datetimes().map(lambda at: at.isoformat() + "Z")),
+            "desiredReplicas": anything,
+            "scalingEventsCount": anything,
+            "conditions": st.one_of(
+                anything,
+                st.lists(
+                    st.fixed_dictionaries(
+                        {}, optional={"type": anything, "status": anything, "lastTransitionTime": st.text(max_size=30)}
+                    ),
+                    max_size=2,
+                ),
+            ),
+        },
+    ),
+)
+
+
+@quick
+@given(memories)
+def test_json_and_back(memory):
+    """Nothing is lost."""
+    assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+
+
+@quick
+@given(memories)
+def test_memory_is_a_value(memory):
+    """Equal ones are equal keys."""
+    assert hash(Memory.from_dict(memory.to_dict())) == hash(memory)
+
+
+@quick
+@given(statuses)
+def test_any_status_is_remembered_or_not(status):
+    """A status is foreign input: it never raises, and what it leaves is JSON."""
+    memory = Memory.from_status(status)
+    assert memory.recommendations is None
+    assert memory.unknown_move == memory.last_scale
+    json.dumps(memory.to_dict(), allow_nan=False)
+
+
+@quick
+@given(histories, st.integers(-5, 60), st.integers(0, 300))
+def test_a_history_forgets_only_what_is_too_old(history, value, window):
+    """One entry more, or one outdated entry less; and recording twice is recording once."""
+    cutoff = NOW - window
+    after = history.with_entry(value, NOW, cutoff)
+    assert (value, NOW) in zip(*after, strict=True)
+    lost = [entry for entry in zip(*history, strict=True) if entry not in list(zip(*after, strict=True))]
+    assert all(at < cutoff for _, at in lost)
+    assert len(lost) <= 1
+    assert len(history.values) <= len(after.values) <= len(history.values) + 1
+    assert after.with_entry(value, NOW, cutoff) == after
+
+
+@quick
+@given(memories, st.integers(0, 40), st.integers(0, 40), st.integers(1, 1800))
+def test_an_event_enters_one_direction(memory, before, after, period):
+    """With its size, in the place of one that is too old or beside the others."""
+    done = memory.with_event(before, after, NOW, period)
+    grown = after > before
+    changed, other = (done.ups, done.downs) if grown else (done.downs, done.ups)
+    assert other == (memory.downs if grown else memory.ups)
+    assert (abs(after - before), NOW) in zip(*changed, strict=True)
+    assert (done.last_scale, done.recommendations) == (memory.last_scale, memory.recommendations)
+
+
+@quick
+@given(st.integers(-62_135_596_800, 253_402_300_799))
+def test_times_are_shown_and_read(at):
+    """Every second from the first year to the last one that has four digits."""
+    assert read_time(show_time(at)) == at
+
+
+def test_an_empty_history_is_not_an_unknown_one():
+    """Not even in JSON."""
+    known, unknown = Memory(recommendations=History()), Memory()
+    assert known.to_dict()["recommendations"] == []
+    assert unknown.to_dict()["recommendations"] is None

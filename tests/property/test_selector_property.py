@@ -1,0 +1,93 @@
+"""What holds for every selector."""
+
+from contextlib import suppress
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.selector import SelectorError, parse_selector, read_selector, show_selector
+
+quick = settings(max_examples=80, deadline=None)
+
+keys = st.sampled_from(["app", "tier", "example.com/role", "in", "notin", "a.b_c-d", "x"])
+values = st.one_of(
+    st.sampled_from(["", "web", "api", "1", "in", "a.b-c_d"]), st.from_regex(r"[A-Za-z0-9]{1,8}", fullmatch=True)
+)
+label_sets = st.dictionaries(keys, values, max_size=4)
+expressions = st.one_of(
+    st.fixed_dictionaries(
+        {"key": keys, "operator": st.sampled_from(["In", "NotIn"]), "values": st.lists(values, min_size=1, max_size=3)}
+    ),
+    st.fixed_dictionaries({"key": keys, "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+)
+selectors = st.fixed_dictionaries(
+    {}, optional={"matchLabels": label_sets, "matchExpressions": st.lists(expressions, max_size=3)}
+)
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(-99, 99), st.text(max_size=5), st.sampled_from(["In", "Exists"])
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(st.sampled_from(["key", "operator", "values", "matchLabels", "matchExpressions"]), inner),
+    ),
+    max_leaves=10,
+)
+
+odd_expressions = st.fixed_dictionaries({"operator": anything}, optional={"key": anything, "values": anything})
+
+
+@quick
+@given(selectors, label_sets)
+def test_text_and_structure_agree(data, labels):
+    """What is written as text selects what the structure selects."""
+    assert parse_selector(show_selector(data)).matches(labels) is read_selector(data).matches(labels)
+
+
+@quick
+@given(selectors)
+def test_text_is_stable(data):
+    """Reading it gives as many requirements, with the same keys and operators."""
+    read, parsed = read_selector(data).requirements, parse_selector(show_selector(data)).requirements
+    assert [(r.key, r.operator, set(r.values)) for r in parsed] == [(r.key, r.operator, set(r.values)) for r in read]
+
+
+@quick
+@given(st.one_of(st.text(max_size=30), st.text("ab=!,<>()in ot/-.1", max_size=20)), label_sets)
+def test_any_text_is_a_selector_or_refused(text, labels):
+    """Nothing else is ever raised, and what was read can be asked."""
+    with suppress(SelectorError):
+        assert parse_selector(text).matches(labels) in {True, False}
+
+
+@quick
+@given(
+    st.one_of(
+        st.dictionaries(st.sampled_from(["matchLabels", "matchExpressions"]), anything),
+        st.fixed_dictionaries(
+            {
+                "matchExpressions": st.lists(
+                    st.fixed_dictionaries({"operator": anything}, optional={"key": anything, "values": anything}),
+                    max_size=2,
+                )
+            }
+        ),
+    ),
+    label_sets,
+)
+def test_any_structure_is_a_selector_or_refused(data, labels):
+    """Whatever stands in a dump."""
+    with suppress(SelectorError):
+        assert read_selector(data).matches(labels) in {True, False}
+
+
+@quick
+@given(label_sets, label_sets)
+def test_labels_match_what_has_them(wanted, others):
+    """A selector of labels matches every set that holds them, and the empty one matches all."""
+    assert read_selector({"matchLabels": wanted}).matches({**others, **wanted})
+    assert read_selector(None).matches(others)
+    missing = {key: value for key, value in others.items() if key not in wanted}
+    assert read_selector({"matchLabels": wanted}).matches(missing) is (not wanted)

@@ -1,0 +1,188 @@
+"""What holds for every decision of a WatermarkPodAutoscaler."""
+
+import json
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.core.bounds import factor_step
+from hypot.core.quantity import milli
+from hypot.kinds.node import replaced
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa_parts import Step, band, resource_band
+from hypot.policy.decide import decide
+from hypot.policy.memory import Memory
+from hypot.policy.seen import Scale
+from hypot.policy.settings import Settings
+from property.worlds import NOW, any_world, bands, inside, maybe, memories, steady_world, steps, wpas
+
+often = settings(max_examples=40, deadline=None)
+seldom = settings(max_examples=25, deadline=None)
+
+SETUP = Settings()
+groups = st.sampled_from([1, 2, 5])
+algorithms = st.sampled_from(["absolute", "average"])
+marks = st.tuples(st.integers(1, 5000), st.integers(0, 5000)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_every_world_has_a_decision(spec, seen, memory):
+    """Whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
+    decision, _ = decide(spec, seen, memory, SETUP)
+    assert decision.steps
+    assert all(step.sentence.endswith(".") for step in decision.steps)
+    assert decision.decided or decision.error
+    json.dumps(decision.to_dict(), allow_nan=False)
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_the_size_stays_within_its_bounds(spec, seen, memory):
+    """Where it was within them before; zero is left alone, and from outside it goes to the nearest or stays."""
+    decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
+    assert spec.min_replicas <= decision.desired <= spec.max_replicas
+    decision, _ = decide(spec, seen, memory, SETUP)
+    if isinstance(seen.scale, Scale) and not spec.min_replicas <= seen.scale.replicas <= spec.max_replicas:
+        assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas}
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_nothing_moves_while_a_metric_fails(spec, seen, memory):
+    """Nor where nothing could be decided at all."""
+    decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
+    if not decision.decided or any(reading.proposal is None for reading in decision.readings):
+        assert (decision.desired, decision.moves) == (decision.current, False)
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_deciding_twice_changes_nothing(spec, seen, memory):
+    """Neither from the same memory nor from the one it left."""
+    first, after = decide(spec, seen, memory, SETUP)
+    assert decide(spec, seen, memory, SETUP) == (first, after)
+    then, after_then = decide(spec, seen, after, SETUP)
+    assert (then.desired, then.decided) == (first.desired, first.decided)
+    assert after_then == after
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_only_acting_changes_the_past(spec, seen, memory):
+    """In a dry run as well, though nothing is written then."""
+    decision, after = decide(spec, seen, memory, SETUP)
+    assert (after.last_scale, after.scalings) == (memory.last_scale, memory.scalings)
+    assert (after.ups, after.downs, after.recommendations) == (memory.ups, memory.downs, memory.recommendations)
+    done = after.acted(decision, NOW)
+    if not decision.moves:
+        assert done == after
+    else:
+        assert (done.last_scale, done.desired, done.scalings) == (NOW, decision.desired, memory.scalings + 1)
+        assert decision.rescales is not decision.dry_run
+
+
+@often
+@given(wpas(), any_world, memories)
+def test_no_move_is_larger_than_its_factor(spec, seen, memory):
+    """From within the bounds."""
+    decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
+    full = with_defaults(spec)
+    up = factor_step(decision.current, milli(full.up_factor))
+    down = factor_step(decision.current, milli(full.down_factor))
+    assert decision.current - down <= decision.desired <= decision.current + up
+
+
+@often
+@given(wpas(), any_world, memories, st.integers(0, 1200))
+def test_no_move_within_the_forbidden_window(spec, seen, memory, ago):
+    """After any move, whatever its direction."""
+    decision, _ = decide(spec, inside(spec, seen), replace(memory, last_scale=NOW - ago), SETUP)
+    full = with_defaults(spec)
+    if decision.moves:
+        assert ago >= (full.up_rest if decision.desired > decision.current else full.down_rest)
+
+
+@seldom
+@given(wpas(metrics=bands(resources=()), advised=False), any_world, memories, st.randoms(use_true_random=False))
+def test_the_order_of_metrics_never_changes_the_count(spec, seen, memory, random):
+    """Of metrics that count the same pods as ready; only the reason may name another one."""
+    shuffled = list(spec.metrics)
+    random.shuffle(shuffled)
+    one, _ = decide(spec, seen, memory, SETUP)
+    other, _ = decide(replaced(spec, metrics=tuple(shuffled)), seen, memory, SETUP)
+    assert (other.desired, other.decided) == (one.desired, one.decided)
+
+
+@often
+@given(
+    marks, algorithms, st.integers(1, 8), st.data(), maybe(steps), maybe(steps), st.sampled_from([1, 2, 5]), memories
+)
+def test_more_waiting_never_means_fewer_replicas(pair, algorithm, count, data, up, down, modulo, memory):
+    """Where every pod counts and the value is above zero, with any factors, windows, delays and groups."""
+    less = data.draw(st.integers(1, 20_000))
+    more = less + data.draw(st.integers(0, 20_000))
+    spec = WPA(
+        "deployment/web",
+        metrics=[band("queue", low=f"{pair[0]}m", high=f"{pair[1]}m")],
+        max_replicas=40,
+        algorithm=algorithm,
+        scale_up=up,
+        scale_down=down,
+        modulo=modulo,
+    )
+    counts = [decide(spec, steady_world([1] * count, amount), memory, SETUP)[0].desired for amount in (less, more)]
+    assert counts[0] <= counts[1]
+
+
+@often
+@given(marks, algorithms, st.lists(st.integers(1, 3000), min_size=1, max_size=8), st.data(), maybe(steps), memories)
+def test_more_usage_never_means_fewer_replicas(pair, algorithm, used, data, down, memory):
+    """The same for what the pods use themselves."""
+    more = [amount + data.draw(st.integers(0, 2000)) for amount in used]
+    spec = WPA(
+        "deployment/web",
+        metrics=[resource_band("cpu", low=f"{pair[0]}m", high=f"{pair[1]}m")],
+        max_replicas=40,
+        algorithm=algorithm,
+        scale_down=down,
+    )
+    counts = [decide(spec, steady_world(world), memory, SETUP)[0].desired for world in (used, more)]
+    assert counts[0] <= counts[1]
+
+
+@often
+@given(marks, algorithms, st.sampled_from(["10m", "0.1", "0.5"]), st.integers(1, 8), st.integers(1, 60_000))
+def test_within_the_band_nothing_moves(pair, algorithm, tolerance, count, value):
+    """And outside it the proposal goes the way of the excursion, or holds."""
+    low, high = pair
+    spec = WPA(
+        "deployment/web",
+        metrics=[band("queue", low=f"{low}m", high=f"{high}m")],
+        max_replicas=10_000,
+        algorithm=algorithm,
+        tolerance=tolerance,
+        scale_up=Step(percent=10**6),
+        scale_down=Step(percent="99.9"),
+    )
+    decision, _ = decide(spec, steady_world([1] * count, value), Memory(), SETUP)
+    share = milli(tolerance)
+    upper, lower = high + high * share // 1000, low - low * share // 1000
+    each = value if algorithm == "absolute" else value / count
+    if lower <= each <= upper:
+        assert (decision.desired, decision.moves) == (count, False)
+    elif each > upper:
+        assert decision.readings[0].proposal > count
+    else:
+        assert decision.readings[0].proposal <= count
+
+
+@seldom
+@given(wpas(), any_world, memories)
+def test_a_dry_run_decides_the_same(spec, seen, memory):
+    """Only the writing is left out."""
+    wet, _ = decide(replaced(spec, dry_run=False), seen, memory, SETUP)
+    dry, _ = decide(replaced(spec, dry_run=True), seen, memory, SETUP)
+    assert (dry.desired, dry.decided, dry.moves) == (wet.desired, wet.decided, wet.moves)
+    assert not dry.rescales
