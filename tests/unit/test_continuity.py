@@ -1,6 +1,5 @@
 """What memory is worth once the cluster has lived on between two dumps."""
 
-
 import pytest
 
 from hypot.kinds.hpa import HPA
