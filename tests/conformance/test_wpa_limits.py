@@ -3,8 +3,7 @@
 import pytest
 
 from conformance.harness import each_case
-from conformance.test_wpa_replica_calculator import band, marks
-from conformance.worlds import LONG_AGO, NOW
+from conformance.worlds import LONG_AGO, NOW, band, marks
 from hypot.core.bounds import factor_step
 from hypot.core.quantity import format_milli
 from hypot.core.watermark import Side

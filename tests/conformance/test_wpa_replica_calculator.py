@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.harness import each_case
-from conformance.worlds import NOW, wpa_pod
+from conformance.worlds import NOW, band, marks, wpa_pod
 from hypot.core.quantity import format_milli
 from hypot.core.watermark import Side
 from hypot.kinds.selector import read_selector
@@ -52,18 +52,6 @@ def autoscaler(given):
         }
     metadata = {"name": "test", "annotations": given.get("annotations") or {}}
     return WPA.from_dict({"metadata": metadata, "spec": spec})
-
-
-def band(metric):
-    labels = metric.get("selector_match_labels")
-    source = {"metricSelector": {"matchLabels": labels or {}}, **marks(metric)}
-    key = "metricName" if metric["type"] == "External" else "name"
-    return {"type": metric["type"], metric["type"].lower(): {key: metric["name"], **source}}
-
-
-def marks(given):
-    found = {"highWatermark": given.get("high_watermark_milli"), "lowWatermark": given.get("low_watermark_milli")}
-    return {key: format_milli(value) for key, value in found.items() if value is not None}
 
 
 def world(given, wpa):

@@ -1,5 +1,6 @@
 """Translates the pods, samples and rules of the vector files into what policies look at."""
 
+from hypot.core.quantity import format_milli
 from hypot.kinds.hpa_parts import Pace
 from hypot.policy.seen import Container, Owner, Pod, PodSample, Value
 
@@ -97,3 +98,15 @@ def wpa_pod(given):
         labels=given.get("labels", {}),
         owners=tuple(Owner(owner["kind"], owner["name"]) for owner in given["owners"]),
     )
+
+
+def band(metric):
+    labels = metric.get("selector_match_labels")
+    source = {"metricSelector": {"matchLabels": labels or {}}, **marks(metric)}
+    key = "metricName" if metric["type"] == "External" else "name"
+    return {"type": metric["type"], metric["type"].lower(): {key: metric["name"], **source}}
+
+
+def marks(given):
+    found = {"highWatermark": given.get("high_watermark_milli"), "lowWatermark": given.get("low_watermark_milli")}
+    return {key: format_milli(value) for key, value in found.items() if value is not None}
