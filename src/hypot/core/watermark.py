@@ -54,9 +54,9 @@ def next_multiple(count: int, modulo: int) -> int:
 
 def direction_kept(side: Side, count: int, current: int) -> int:
     """Few ready pods must not turn an upscale into a downscale, nor the other way round."""
-    if side is Side.ABOVE:
+    if side == Side.ABOVE:
         return max(count, current)
-    return min(count, current) if side is Side.BELOW else count
+    return min(count, current) if side == Side.BELOW else count
 
 
 def step_to_high(current: int, modulo: int, fewest: int) -> int:
