@@ -50,6 +50,8 @@ def default_behavior(behavior: Behavior | None) -> Behavior | None:
 def default_pace(pace: Pace | None, default: Pace) -> Pace:
     if pace is None:
         return default
+    if pace.limits is not None and pace.select is not None and (pace.window is not None or default.window is None):
+        return pace
     missing = [name for name in ("limits", "window", "select") if getattr(pace, name) is None]
     changes = {name: value for name in missing if (value := getattr(default, name)) is not None}
     return replaced(pace, **changes) if changes else pace

@@ -135,7 +135,8 @@ class Decision:
     conditions: Conditions
     unwritten: Conditions
     events: tuple[Event, ...] = ()
-    status: Mapping[str, Any] = field(default_factory=dict)
+    # The status to write, less its conditions, which stand above.
+    reported: Mapping[str, Any] = field(default_factory=dict)
     thresholds: tuple[Threshold, ...] = ()
     # What could not be known, and from when on it no longer matters.
     unknown: tuple[str, ...] = ()
@@ -147,6 +148,12 @@ class Decision:
     # How long a scale event of this direction matters to rate limits; None where none are kept.
     event_period: float | None = None
     readings: tuple[Reading, ...] = ()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The whole status that the controller would write."""
+        told = [condition.to_dict() for condition in self.conditions]
+        return {"conditions": told, **self.reported} if told else dict(self.reported)
 
     @property
     def moves(self) -> bool:
@@ -181,7 +188,7 @@ class Decision:
             "thresholds": [threshold.to_dict() for threshold in self.thresholds],
             "unknown": list(self.unknown),
             "error": self.error,
-            "status": dict(self.status),
+            "status": self.status,
         }
 
 
@@ -220,14 +227,13 @@ def refused(decision: Decision, able: str, event: str, message: str, kept: Mappi
     """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
     conditions = with_condition(decision.unwritten, "AbleToScale", "False", able, message, decision.at)
     warnings = [e for e in decision.events if e.type == "Warning"]
-    told = {**decision.status, **kept, "conditions": [c.to_dict() for c in conditions]}
     return replace(
         decision,
         decided=False,
         conditions=conditions,
         unwritten=conditions,
         events=(*warnings, Event("Warning", event, message)),
-        status={key: value for key, value in told.items() if value is not None},
+        reported={key: value for key, value in {**decision.reported, **kept}.items() if value is not None},
         error=message,
         error_kind="internal",
     )

@@ -15,11 +15,9 @@ from hypot.policy.decision import (
     ErrorKind,
     Event,
     Reading,
-    condition_of,
     refused,
     show_seconds,
     show_time,
-    without_condition,
 )
 from hypot.policy.hpa_metrics import read_metric
 from hypot.policy.memory import EMPTY, History, Memory
@@ -178,7 +176,7 @@ class _Pass(Telling):
         return self._marked() and (self.low != 0 or self._outside_metric())
 
     def _marked(self) -> bool:
-        mark = condition_of(self.conditions, "ScaledToZero")
+        mark = self.told.get("ScaledToZero")
         return self.settings.gate("HPAScaleToZero") and mark is not None and mark.status == "True"
 
     def _outside_metric(self) -> bool:
@@ -187,7 +185,7 @@ class _Pass(Telling):
     def _stay_off(self) -> tuple[Decision, Memory]:
         self.switched_off("The target was set to zero replicas, not by this autoscaler")
         if not self.settings.gate("HPAScaleToZero"):
-            self.conditions = without_condition(self.conditions, "ScaledToZero")
+            self.told.pop("ScaledToZero", None)
         return self._finish(0, 0, "")
 
     def _from_metrics(self, scale: Scale) -> tuple[Decision, Memory]:
@@ -292,7 +290,7 @@ class _Pass(Telling):
 
     def _mark_zero(self, current: int, desired: int) -> None:
         if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not self.settings.gate("HPAScaleToZero"):
-            self.conditions = without_condition(self.conditions, "ScaledToZero")
+            self.told.pop("ScaledToZero", None)
             return
         to_zero = current > 0 and desired == 0 and self.low == 0 and self._outside_metric()
         reason, negation = ("ScaledToZero", "") if to_zero else ("NotScaledToZero", "not ")
@@ -301,15 +299,15 @@ class _Pass(Telling):
     def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
         """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
         if current is None:
-            status = dict(self.hpa.status) if isinstance(self.hpa.status, dict) else {}
-            status["conditions"] = [c.to_dict() for c in self.conditions]
+            old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
+            status = {key: value for key, value in old.items() if key != "conditions"}
         else:
             status = self._status(current, self.memory.desired, self.memory.last_scale)
         decision = self.decision(current, current, status, decided=False)
         return decision, self.memory.after_deciding(self.history, self.conditions, self.memory.desired)
 
     def _status(self, current: int, desired: int, last_scale: float | None) -> dict[str, Any]:
-        status: dict[str, Any] = {"conditions": [c.to_dict() for c in self.conditions]}
+        status: dict[str, Any] = {}
         if self.readings:
             status["currentMetrics"] = [reading.status for reading in self.readings]
         status["currentReplicas"] = current

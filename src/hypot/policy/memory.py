@@ -57,7 +57,9 @@ class Memory:
 
     def looked_at_first(self, replicas: int, at: float) -> "Memory":
         """As a controller starts: the current size counts as the first recommendation."""
-        return replace(self, recommendations=History((replicas,), (at,)), since=at)
+        first = History((replicas,), (at,))
+        deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
+        return Memory(first, at, *deeds, self.desired, self.conditions, self.scalings)
 
     def acted(self, decision: Decision, at: float) -> "Memory":
         """What is remembered once the decision was written: the only way a deed enters memory."""

@@ -7,6 +7,7 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decision import (
+    Condition,
     Conditions,
     Decision,
     ErrorKind,
@@ -15,7 +16,6 @@ from hypot.policy.decision import (
     Reading,
     Stage,
     Step,
-    with_condition,
 )
 from hypot.policy.memory import Memory
 from hypot.policy.restrain import LIMIT_REASONS, Limited, limit_step
@@ -27,17 +27,27 @@ class Telling:
 
     def __init__(self, spec: HPA | WPA, seen: Seen, memory: Memory) -> None:
         self.spec, self.seen, self.memory, self.now = spec, seen, memory, seen.now
-        self.conditions: Conditions = memory.conditions
+        self.began = {condition.type: condition for condition in memory.conditions}
+        self.told = dict(self.began)
         self.steps: list[Step] = []
         self.events: list[Event] = []
         self.unknown: list[str] = []
+        self.last_condition = ""
         self.readings: tuple[Reading, ...] = ()
         self.error = ""
         self.error_kind: ErrorKind = "none"
 
+    @property
+    def conditions(self) -> Conditions:
+        return tuple(self.told.values())
+
     def condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        began = self.memory.conditions
-        self.conditions = with_condition(self.conditions, kind, status, reason, message, self.now, began)
+        """Set one condition in its place; its time moves only if its status differs from how the pass began."""
+        word = status if isinstance(status, str) else "True" if status else "False"
+        old = self.began.get(kind)
+        since = old.since if old is not None and old.status == word else self.now
+        self.told[kind] = Condition(kind, word, reason, message, since)
+        self.last_condition = kind
 
     def step(
         self,
@@ -104,11 +114,15 @@ class Telling:
         if limited.unknown:
             self.unknown.append(limited.unknown)
 
+    def in_order(self, conditions: Conditions) -> Conditions:
+        """How this kind lists its conditions."""
+        return conditions
+
     def decision(
         self,
         current: int | None,
         desired: int | None,
-        status: Mapping[str, Any],
+        reported: Mapping[str, Any],
         *,
         reason: str = "",
         unwritten: Conditions | None = None,
@@ -117,7 +131,7 @@ class Telling:
         event_period: float | None = None,
     ) -> Decision:
         """Everything told so far, as one value."""
-        spec, ref = self.spec, self.spec.target or Ref()
+        spec, ref, conditions = self.spec, self.spec.target or Ref(), self.in_order(self.conditions)
         return Decision(
             autoscaler=Name(spec.API_VERSION, spec.KIND, spec.namespace, spec.name),
             target=Name(ref.api_version or "", ref.kind or "", spec.namespace, ref.name or ""),
@@ -126,10 +140,10 @@ class Telling:
             desired=desired,
             reason=reason,
             steps=tuple(self.steps),
-            conditions=self.conditions,
-            unwritten=self.conditions if unwritten is None else unwritten,
+            conditions=conditions,
+            unwritten=conditions if unwritten is None else unwritten,
             events=tuple(self.events),
-            status=status,
+            reported=reported,
             thresholds=tuple([t for r in self.readings for t in r.thresholds]),
             unknown=tuple(self.unknown),
             error=self.error,

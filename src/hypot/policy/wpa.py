@@ -151,8 +151,7 @@ def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
     """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
     kept = {**memory.old_status(), "scalingEventsCount": memory.scalings}
     failed = refused(decision, "FailedScale", "FailedScale", message, kept)
-    ordered = newest_first(failed.conditions)
-    return replace(failed, conditions=ordered, status={**failed.status, "conditions": [c.to_dict() for c in ordered]})
+    return replace(failed, conditions=newest_first(failed.conditions))
 
 
 class _Pass(Telling):
@@ -161,6 +160,9 @@ class _Pass(Telling):
     def __init__(self, wpa: WPA, seen: Seen, memory: Memory) -> None:
         super().__init__(wpa, seen, memory)
         self.wpa = wpa
+
+    def in_order(self, conditions: Conditions) -> Conditions:
+        return newest_first(conditions)
 
     def bad_spec(self, words: str) -> tuple[Decision, Memory]:
         self.condition("AbleToScale", "False", "FailedSpecCheck", words)
@@ -236,7 +238,7 @@ class _Pass(Telling):
             left = any(r.side == side for r in self.readings)
             message = f"the value is {'' if left else 'not '}{word} watermark"
             self.condition(kind, left, best.description, message)
-        if best.converging or condition_of(self.conditions, "ConvergeToWatermark"):
+        if best.converging or "ConvergeToWatermark" in self.told:
             stepping = best.converging and is_stable(self.readings)
             reason, word = ("Converging", "a step") if stepping else ("NotConverging", "no step")
             words = f"{word} towards the {self.wpa.converge or 'mark'} is due"
@@ -292,7 +294,6 @@ class _Pass(Telling):
             self.events.append(Event("Normal", "Scaling", f"New size: {desired}; reason: {reason}"))
         elif current:
             self.events.append(Event("Normal", "NotScaling", f"Stay at {current}"))
-        self.conditions = newest_first(self.conditions)
         status = self._status(desired, moves=moves)
         decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, dry_run=dry)
         kept = self.memory.desired if moves else desired
@@ -300,7 +301,6 @@ class _Pass(Telling):
 
     def _undecided(self) -> tuple[Decision, Memory]:
         current = self._seen_replicas()
-        self.conditions = newest_first(self.conditions)
         status = self._status(self.memory.desired, moves=False)
         decision = self.decision(current, current, status, decided=False, dry_run=bool(self.wpa.dry_run))
         kept = self.memory.after_deciding(self.memory.recommendations, self.conditions, self.memory.desired)
@@ -309,11 +309,13 @@ class _Pass(Telling):
     def _status(self, desired: int | None, *, moves: bool) -> dict[str, Any]:
         scale = self.seen.scale
         status: dict[str, Any] = {
-            "conditions": [c.to_dict() for c in self.conditions],
             "currentReplicas": scale.status_replicas if isinstance(scale, Scale) else 0,
             "desiredReplicas": desired,
             "scalingEventsCount": self.memory.scalings + (1 if moves else 0),
         }
+        written_last = self.told.get(self.last_condition)
+        if written_last is not None:
+            status |= {"lastConditionType": written_last.type, "lastConditionState": written_last.status}
         metrics = [reading.status for reading in self.readings if reading.status]
         if metrics:
             status["currentMetrics"] = metrics
