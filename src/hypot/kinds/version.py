@@ -48,9 +48,8 @@ def show_version(version: Version) -> str:
 
 def gate_open(gate: str, version: Version, overrides: Mapping[str, bool] | None = None) -> bool:
     """Whether a feature gate is on: as an administrator set it where that is possible, else the version's default."""
-    default = version >= _ON_SINCE[gate]
     if not overrides or gate not in overrides or version >= _LOCKED_SINCE.get(gate, (99, 0)):
-        return default
+        return version >= _ON_SINCE[gate]
     return overrides[gate] and version >= _THERE_SINCE.get(gate, OLDEST)
 
 

@@ -62,8 +62,7 @@ class Event(NamedTuple):
         return self._asdict()
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(NamedTuple):
     """Where a metric would start to move the count: above or below which amount, and the first one that does."""
 
     metric: str
@@ -94,8 +93,7 @@ class Name(NamedTuple):
         return {"apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What one metric says: a proposal, or why there is none."""
 
     metric: str
@@ -104,7 +102,7 @@ class Reading:
     step: Step
     # What was compared with the target, in milli; None where the metric failed.
     value: int | None = None
-    status: Mapping[str, Any] = field(default_factory=dict)
+    status: Mapping[str, Any] = {}
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""

@@ -1,7 +1,6 @@
 """One decision of a HorizontalPodAutoscaler, as the controller of the given Kubernetes version makes it."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
@@ -68,8 +67,7 @@ def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
     return down, up
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """The metric that counts, or none; `error` may be there beside it."""
 
     best: Reading | None
@@ -90,8 +88,7 @@ def resolve(readings: tuple[Reading, ...], current: int) -> Resolved:
     return Resolved(best, words, first.error_kind, first.failed_reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Restrained:
+class Restrained(NamedTuple):
     replicas: int
     stabilised: Stabilised
     limited: Limited

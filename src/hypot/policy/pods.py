@@ -2,8 +2,7 @@
 
 from collections.abc import Container as Having
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hypot.core.readiness import cpu_unready
 from hypot.policy.seen import Pod
@@ -19,8 +18,7 @@ class Sampled(Protocol):
     def window(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(NamedTuple):
     """Each pod is in one group: counted, too fresh to believe, without a sample, or on its way out."""
 
     ready: int
@@ -39,7 +37,9 @@ def group(
 ) -> Groups:
     """Sort pods by whether their sample may be believed; readiness matters for cpu alone."""
     ready, is_cpu = 0, resource == "cpu"
-    unready, missing, ignored = [], [], []
+    unready: list[str] = []
+    missing: list[str] = []
+    ignored: list[str] = []
     cpu_period, delay = settings.cpu_initialization_period, settings.initial_readiness_delay
     for pod in pods:
         name = pod.name
@@ -49,18 +49,25 @@ def group(
             unready.append(name)
         elif name not in sampled:
             missing.append(name)
-        elif is_cpu and _cpu_unready(pod, samples[name], now, cpu_period, delay):
+        elif not is_cpu:
+            ready += 1
+        elif pod.ready is None or pod.started is None:
             unready.append(name)
         else:
-            ready += 1
-    return Groups(ready, frozenset(unready), frozenset(missing), frozenset(ignored))
+            sample, since = samples[name], pod.ready_since or 0.0
+            is_false = pod.ready == "False"
+            if cpu_unready(is_false, since, pod.started, sample.at, sample.window, now, cpu_period, delay):
+                unready.append(name)
+            else:
+                ready += 1
+    return Groups(ready, _names(unready), _names(missing), _names(ignored))
 
 
-def _cpu_unready(pod: Pod, sample: Sampled, now: float, cpu_period: float, delay: float) -> bool:
-    if pod.ready is None or pod.started is None:
-        return True
-    since = pod.ready_since or 0.0
-    return cpu_unready(pod.ready == "False", since, pod.started, sample.at, sample.window, now, cpu_period, delay)
+_NONE: frozenset[str] = frozenset()
+
+
+def _names(names: list[str]) -> frozenset[str]:
+    return frozenset(names) if names else _NONE
 
 
 def ready_and_running(pods: Iterable[Pod]) -> int:

@@ -1,10 +1,9 @@
 """What the metrics of a HorizontalPodAutoscaler have in common: where they look, and what they propose."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypot.core.ratio import first_above, first_below, within
 from hypot.kinds.hpa_parts import MetricName
@@ -21,8 +20,7 @@ class CannotRead(Exception):  # noqa: N818  a turn of the decision, not a mistak
         self.kind: ErrorKind = kind
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """What every metric of one autoscaler looks at."""
 
     seen: Seen
@@ -32,8 +30,7 @@ class Look:
     up: float
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A metric's count, its value as status shows it, and how it came about."""
 
     replicas: int

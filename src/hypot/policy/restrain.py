@@ -1,7 +1,6 @@
 """How fast, when and within which bounds: the gates every kind passes through."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hypot.core.bounds import (
@@ -77,8 +76,7 @@ def stabilise(
     return Stabilised(settled, max(against) + window if against else None, window)
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """Scale events that rate limits look at, and the time of a move whose size nobody knows."""
 
     ups: History = EMPTY

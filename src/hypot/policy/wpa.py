@@ -72,12 +72,12 @@ def resolve(readings: Sequence[Reading], current: int) -> Reading | None:
     if failures(readings):
         return None
     if not is_stable(readings):
-        readings = [replace(r, proposal=current) if r.converging else r for r in readings]
+        readings = [r._replace(proposal=current) if r.converging else r for r in readings]
     best = largest(readings)
     if best is None:
         return None
     fewest = min(r.ready for r in readings if r.proposal == best.proposal)
-    return best if fewest == best.ready else replace(best, ready=fewest)
+    return best if fewest == best.ready else best._replace(ready=fewest)
 
 
 def is_stable(readings: Sequence[Reading]) -> bool:
