@@ -97,7 +97,12 @@ def decisions_per_second(count):
     assert decision.desired > decision.current
     assert all(step.sentence for step in decision.steps)
     times = 2000 if count <= 10 else 500
-    return times / median_seconds(lambda: [decide(hpa, seen, memory, settings) for _ in range(times)])
+
+    def work():
+        for _ in range(times):
+            decide(hpa, seen, memory, settings)
+
+    return times / median_seconds(work)
 
 
 def check_all(objects):
