@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from hypot.core.quantity import format_milli
+
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
 Action = Literal["scale_up", "scale_down", "none"]
 # Whose fault: nobody's, the cluster's, or the author's.
@@ -78,6 +80,29 @@ class Threshold(NamedTuple):
         return {"metric": self.metric, "direction": self.direction, "beyond": self.beyond, "first": self.first}
 
 
+Unit = Literal["percent", "amount", "bytes"]
+
+
+class Band(NamedTuple):
+    """Where a metric leaves things alone: the first amounts above and below it that do not, -1 for none below."""
+
+    metric: str
+    up_at: int
+    down_at: int
+    unit: Unit = "amount"
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        up = Threshold(self.metric, "up", self._shown(self.up_at - 1), self._shown(self.up_at))
+        if self.down_at < 0:
+            return (up,)
+        return up, Threshold(self.metric, "down", self._shown(self.down_at + 1), self._shown(self.down_at))
+
+    def _shown(self, amount: int) -> str:
+        if self.unit == "percent":
+            return f"{amount} %"
+        return format_milli(amount * 1000, binary=True) if self.unit == "bytes" else format_milli(amount)
+
+
 class Name(NamedTuple):
     """Which object."""
 
@@ -106,7 +131,7 @@ class Reading(NamedTuple):
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""
-    thresholds: tuple[Threshold, ...] = ()
+    band: Band | None = None
     # For kinds with a band: how many pods counted, which side was left, and whether this is a step inside it.
     ready: int = 0
     side: int = 0
@@ -135,7 +160,6 @@ class Decision:
     events: tuple[Event, ...] = ()
     # The status to write, less its conditions, which stand above.
     reported: Mapping[str, Any] = field(default_factory=dict)
-    thresholds: tuple[Threshold, ...] = ()
     # What could not be known, and from when on it no longer matters.
     unknown: tuple[str, ...] = ()
     # Why nothing could be decided, or what went wrong on the way to a decision; "none" where nothing did.
@@ -152,6 +176,11 @@ class Decision:
         """The whole status that the controller would write."""
         told = [condition.to_dict() for condition in self.conditions]
         return {"conditions": told, **self.reported} if told else dict(self.reported)
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """The nearest amounts that would change what the metrics say."""
+        return tuple([t for reading in self.readings if reading.band for t in reading.band.thresholds()])
 
     @property
     def moves(self) -> bool:

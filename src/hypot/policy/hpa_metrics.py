@@ -41,7 +41,7 @@ def read_metric(metric: Metric, look: Look) -> Reading:
         step,
         proposal.value,
         status,
-        thresholds=proposal.thresholds,
+        band=proposal.band,
     )
 
 

@@ -101,7 +101,7 @@ def _utilization(name: str, container: str, target: int, description: str, look:
         "utilization",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"utilization": percent, "target": target, "ratio": ratio, **_group_numbers(groups, refill)},
-        band(subject, target, look, _percent),
+        band(subject, target, look, "percent"),
     )
 
 
@@ -196,7 +196,7 @@ def _average(
         "average-value",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
-        band(subject, target, look, lambda amount: format_milli(amount, binary=binary), 1000 if binary else 1),
+        band(subject, target, look, "bytes" if binary else "amount"),
     )
 
 
@@ -230,7 +230,3 @@ def _group_numbers(groups: Groups, refill: float | None) -> dict[str, Any]:
     if refill is not None:
         numbers["ratioFilledIn"] = refill
     return numbers
-
-
-def _percent(amount: int) -> str:
-    return f"{amount} %"

@@ -91,7 +91,7 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
         "total-value",
         f"{subject} is at {shown} in total (target {wanted}, ratio {ratio:.3f}): {told}.",
         {"value": shown, "target": wanted, "ratio": ratio, "ready": ready},
-        band(subject, target, look, format_milli),
+        band(subject, target, look),
     )
 
 
@@ -113,7 +113,7 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Loo
         "value-per-pod",
         f"{subject} is {told}: {outcome(ratio, replicas, look)}.",
         {"total": total, "average": shown, "target": wanted, "ratio": finite(ratio), "pods": pods},
-        band(subject, target, look, format_milli),
+        band(subject, target, look),
     )
 
 

@@ -1,13 +1,13 @@
 """What the metrics of a HorizontalPodAutoscaler have in common: where they look, and what they propose."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
 from hypot.core.ratio import first_above, first_below, within
 from hypot.kinds.hpa_parts import MetricName
-from hypot.policy.decision import ErrorKind, Threshold
+from hypot.policy.decision import Band, ErrorKind, Unit
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.settings import Settings
 
@@ -40,7 +40,7 @@ class Proposal(NamedTuple):
     rule: str
     sentence: str
     numbers: Mapping[str, Any]
-    thresholds: tuple[Threshold, ...] = ()
+    band: Band
 
 
 def identity(metric: MetricName | None) -> tuple[str, Mapping[str, Any] | None]:
@@ -58,14 +58,12 @@ def finite(ratio: float) -> float | None:
     return ratio if isfinite(ratio) else None
 
 
-def band(subject: str, target: int, look: Look, show: Callable[[int], str], grain: int = 1) -> tuple[Threshold, ...]:
+def band(subject: str, target: int, look: Look, unit: Unit = "amount") -> Band:
     """The two amounts between which this metric leaves things alone; bytes are counted whole."""
-    whole = grain if target % grain == 0 else 1
-    above, below = _edges(target // whole, look.down, look.up)
-    found = [Threshold(subject, "up", show((above - 1) * whole), show(above * whole))]
-    if below >= 0:
-        found.append(Threshold(subject, "down", show((below + 1) * whole), show(below * whole)))
-    return tuple(found)
+    if unit == "bytes" and target % 1000:
+        unit = "amount"
+    up_at, down_at = _edges(target // 1000 if unit == "bytes" else target, look.down, look.up)
+    return Band(subject, up_at, down_at, unit)
 
 
 @lru_cache(4096)

@@ -144,7 +144,6 @@ class Telling:
             unwritten=conditions if unwritten is None else unwritten,
             events=tuple(self.events),
             reported=reported,
-            thresholds=tuple([t for r in self.readings for t in r.thresholds]),
             unknown=tuple(self.unknown),
             error=self.error,
             error_kind=self.error_kind,

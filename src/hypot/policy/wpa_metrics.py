@@ -20,7 +20,7 @@ from hypot.core.watermark import (
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import BandMetric, ExternalBand, ResourceBand, marks_of
-from hypot.policy.decision import ErrorKind, Reading, Step, Threshold
+from hypot.policy.decision import Band, ErrorKind, Reading, Step
 from hypot.policy.proposal import CannotRead
 from hypot.policy.recommender import metric_name
 from hypot.policy.seen import Failure, Reply, Scale, Seen, metric_key
@@ -193,10 +193,6 @@ def _compare(
     per = " per pod" if averaged else ""
     sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_told(side, converging, edges)}: {count}."
     numbers = {"value": shown, "high": edges[1], "low": edges[0], "ready": ready, "side": side.name.lower()}
-    thresholds = (
-        Threshold(f"{source.name}{per}", "up", edges[1], format_milli(upper + 1, binary=binary)),
-        Threshold(f"{source.name}{per}", "down", edges[0], format_milli(lower - 1, binary=binary)),
-    )
     return Reading(
         kind,
         described(source),
@@ -204,11 +200,17 @@ def _compare(
         Step("recommend", "watermarks", current, count, sentence, numbers),
         value,
         _status(source, kind, value, look),
-        thresholds=thresholds,
+        band=_band(f"{source.name}{per}", upper, lower, binary=binary),
         ready=ready,
         side=side,
         converging=converging,
     )
+
+
+def _band(metric: str, upper: int, lower: int, *, binary: bool) -> Band:
+    if binary and not upper % 1000 and not lower % 1000:
+        return Band(metric, upper // 1000 + 1, lower // 1000 - 1, "bytes")
+    return Band(metric, upper + 1, lower - 1)
 
 
 def _told(side: Side, converging: bool, edges: list[str]) -> str:
