@@ -116,6 +116,8 @@ class Node:
     BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
     NAMES: ClassVar[tuple[str, ...]] = ()
     READERS: ClassVar[tuple[tuple[str, str, "Callable[[Any], bool] | None", "type[Node] | None", bool], ...]] = ()
+    # Slots are set through their descriptors: reading a manifest sets hundreds.
+    SETTERS: ClassVar[tuple[tuple[Callable[[Any, Any], None], str, "type[Node] | None", bool], ...]] = ()
 
     extra: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
 
@@ -132,20 +134,21 @@ class Node:
             else (name, w.key, None, w.type, w.many)
             for name, w in cls.TABLE
         )
+        cls.SETTERS = tuple((getattr(cls, name).__set__, key, kind, many) for name, key, _, kind, many in cls.READERS)
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
         """Take a mapping as it is; null is the same as absent."""
         made = object.__new__(cls)
-        put = object.__setattr__
         get = data.get
-        for name, key, _, kind, many in cls.READERS:
+        for put, key, kind, many in cls.SETTERS:
             value = get(key)
             if value is not None and kind is not None:
                 value = _read_many(kind, value) if many else _read_one(kind, value)
-            put(made, name, value)
+            put(made, value)
         known = cls.BY_KEY
-        put(made, "extra", {} if data.keys() <= known.keys() else {k: v for k, v in data.items() if k not in known})
+        extra = {} if data.keys() <= known.keys() else {k: v for k, v in data.items() if k not in known}
+        object.__setattr__(made, "extra", extra)
         return made
 
     def write(self) -> dict[str, Any]:
