@@ -10,10 +10,11 @@ from hypot.kinds.version import gate_open
 from hypot.lint.item import amount
 from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
 from hypot.lint.world import Autoscaler, World
+from hypot.policy.settings import Settings
 
 PACE = Family("Pace", "How fast replicas are added and removed.")
 
-SYNC_PERIOD = 15
+SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
 _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
 

@@ -12,12 +12,12 @@ from hypot.lint.item import dig, some
 from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
 from hypot.lint.template import Template
 from hypot.lint.world import Autoscaler, ResourceUse, World, metrics_of
+from hypot.policy.hpa import tolerances
+from hypot.policy.settings import Settings
 
 REQUESTS = Family("Resources", "Resource metrics, and what the pods of the target ask for.")
 
 SERVED = frozenset({"cpu", "memory"})
-# The controller's own, where neither the object nor a flag says otherwise.
-TOLERANCE = 0.1
 _MEBIBYTE = 2**20 * 1000
 
 
@@ -181,10 +181,8 @@ def _readable(amount: int, resource: str) -> str:
 
 
 def up_tolerance(world: World, hpa: Autoscaler[HPA]) -> float:
-    """How far above its target usage must be before pods are added."""
-    pace = hpa.spec.scale_up
-    own = pace.tolerance if pace is not None and gate_open("HPAConfigurableTolerance", world.kubernetes) else None
-    return TOLERANCE if own is None else milli(own) / 1000
+    """How far above its target usage must be before pods are added; no flag of the controller is known here."""
+    return tolerances(hpa.spec, Settings(kubernetes=world.kubernetes))[1]
 
 
 def _target_place(use: ResourceUse) -> Where:
