@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import stat
+import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -94,7 +97,7 @@ def test_the_example_in_words():
     assert any(
         line.startswith("shop/orders    WPA → Deployment/orders      2 → 2  hold: the metrics") for line in lines
     )
-    assert "    moves      cpu: up above 77 %, down below 63 %" in lines
+    assert "    moves      cpu: up above 116 %, down below 94 %" in lines
     assert "3 autoscalers: 1 up, 2 hold." in lines
     assert "--memory" in lines[-1]
     assert max(map(len, lines)) <= 110
@@ -509,9 +512,13 @@ class Screen(io.StringIO):
 def test_colours_only_where_they_are_wanted(monkeypatch):
     """On a terminal, unless NO_COLOR says otherwise."""
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     assert verdict.glyphs_for(Screen()).colour
     assert not verdict.glyphs_for(io.StringIO()).colour
-    monkeypatch.setenv("NO_COLOR", "")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not verdict.glyphs_for(Screen()).colour
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
     assert not verdict.glyphs_for(Screen()).colour
 
 
@@ -527,3 +534,68 @@ def test_control_characters_of_the_input_do_not_reach_the_terminal(tmp_path):
     """A name may hold anything in a dump."""
     path = written(tmp_path, *world(), {**HPA, "metadata": {"name": "a\x1b[31mb\nc", "namespace": "shop"}})
     assert "shop/a?[31mb c" in hypot("-f", path).out
+
+
+# Objects of other versions.
+
+
+def test_a_field_of_a_newer_version_is_no_obstacle(tmp_path):
+    """It is told as a problem, and the rest is decided on."""
+    objects = world(spec={**HPA["spec"], "future": 1})
+    (decision,) = hypot("-f", written(tmp_path, *objects), "-o", "json").json["decisions"]
+    assert decision["decided"]
+    assert [p["rule"] for p in decision["problems"]] == ["unknown-field"]
+
+
+def test_an_old_version_is_read_with_a_warning(tmp_path):
+    """The same decision as of autoscaling/v2, and a line that says what was read."""
+    spec = {key: value for key, value in HPA["spec"].items() if key != "metrics"}
+    objects = world(apiVersion="autoscaling/v1", spec={**spec, "targetCPUUtilizationPercentage": 50})
+    result = hypot("-f", written(tmp_path, *objects), "-o", "json")
+    (decision,) = result.json["decisions"]
+    assert (result.status, decision["decided"]) == (0, True)
+    assert [(p["rule"], p["severity"]) for p in decision["problems"]] == [("old-api-version", "warning")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
+@pytest.mark.parametrize("command", [("decide", "-f"), ("lint", "-f")])
+def test_a_full_disk_is_told(command):
+    """Exit status 2 and one line, no traceback, and never the status that means something was found."""
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", "from hypot.cli.main import main; main()", *command, str(EXAMPLE)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (run.returncode, run.stderr) == (2, "Error: cannot write the answer: No space left on device\n")
+
+
+def test_a_name_that_the_stream_cannot_show_is_no_traceback(tmp_path):
+    """Linting, too, writes what it can."""
+    path = written(tmp_path, {**HPA, "metadata": {"name": "网", "namespace": "shop"}})
+    program = "from hypot.cli.main import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "lint", "-f", str(path)],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert b"shop/?" in run.stdout
+
+
+def test_two_runs_with_one_memory_forget_nothing(tmp_path):
+    """Each waits for the other, and both namespaces are remembered."""
+    memory = tmp_path / "memory.json"
+    program = "from hypot.cli.main import main; main()"
+    dumps = []
+    for name in ("a", "b", "c", "d"):
+        moved = [{**one, "metadata": {**one["metadata"], "namespace": name}} for one in world()]
+        dumps.append(written(tmp_path, *moved, name=f"{name}.yaml"))
+    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--memory", str(memory)] for d in dumps]
+    runs = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in arguments]
+    assert [run.wait(60) for run in runs] == [0, 0, 0, 0]
+    kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
+    assert set(kept) == {f"HorizontalPodAutoscaler/{name}/web" for name in ("a", "b", "c", "d")}

@@ -127,6 +127,13 @@ def test_a_band_remembers_when_and_what_but_no_sizes():
     assert found.ups == EMPTY
 
 
+def test_a_band_without_status_moved_when_its_size_did():
+    """Whoever follows our advice by hand starts the windows, too."""
+    wpa = WPA.from_dict({"metadata": {"name": "web"}, "spec": {}})
+    assert resume(wpa, Memory(), 4, 6).last_scale == NOW
+    assert resume(wpa, Memory(last_scale=NOW - 500), 4, 4).last_scale == NOW - 500
+
+
 def test_what_is_remembered_survives_writing():
     """The wire form gives back the same value."""
     told = (Condition("A", "True", "B", "c", NOW),)

@@ -54,7 +54,7 @@ def test_v1_carries_more_metrics_in_an_annotation():
     assert hpa.to_dict() == current(
         metrics=[{"type": "Pods", "pods": {"metric": {"name": "rps"}, "target": target}}, CPU]
     )
-    assert hpa.problems() == ()
+    assert [p.rule for p in hpa.problems()] == ["old-api-version"]
 
 
 def test_v1_carries_a_behavior_in_an_annotation():
@@ -70,7 +70,7 @@ def test_v1_carries_a_behavior_in_an_annotation():
     hpa = HPA.from_dict(former("v1", {ALPHA + "behavior": json.dumps(behavior)}))
     policies = [{"type": "Pods", "value": 4, "periodSeconds": 60}]
     assert hpa.to_dict() == current(behavior={"scaleUp": {"stabilizationWindowSeconds": 9, "policies": policies}})
-    assert hpa.problems() == ()
+    assert [p.rule for p in hpa.problems()] == ["old-api-version"]
 
 
 SELECTOR = {"matchLabels": {"a": "b"}}
@@ -125,7 +125,7 @@ def test_v2beta1_has_its_targets_beside_the_name(key, old, new):
     ):
         hpa = HPA.from_dict(data)
         assert hpa.to_dict() == expected
-        assert hpa.problems() == ()
+        assert [p.rule for p in hpa.problems()] == ["old-api-version"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,8 @@ def test_v2beta1_has_its_targets_beside_the_name(key, old, new):
 )
 def test_what_is_wrong_in_an_old_manifest_stays_wrong(metrics, field):
     """Nothing is lost on the way."""
-    (problem,) = HPA.from_dict(former("v2beta1", metrics=metrics)).problems()
+    warning, problem = HPA.from_dict(former("v2beta1", metrics=metrics)).problems()
+    assert (warning.rule, warning.severity) == ("old-api-version", "warning")
     assert problem.field.endswith(field)
 
 

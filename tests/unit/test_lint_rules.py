@@ -216,7 +216,7 @@ CASES = {
     ),
     "old-api-version": Case(
         [hpa(api_version="autoscaling/v2beta2")],
-        [hpa(api_version="autoscaling/v1", metrics=None, targetCPUUtilizationPercentage=70)],
+        [hpa()],
         "apiVersion: autoscaling/v2beta2",
         kubernetes="1.25",
         sound_kubernetes="1.25",

@@ -184,8 +184,8 @@ def test_decoding_errors_are_those_of_the_api_server(data, rule, message):
         ({"leaf": {"zzz": 3}}, "known here: name, maxSize"),
         ({"count": "3"}, '"3" is not a whole number'),
         ({"count": "x" * 200}, f'"{"x" * 76}... is not a whole number'),
-        ({"leaves": {}}, "{} is not a list"),
-        ({"leaf": 3}, "3 is not a mapping"),
+        ({"leaves": {}}, "{} is not a list of Leaf"),
+        ({"leaf": 3}, "3 is not a mapping, in Python a Leaf"),
     ],
 )
 def test_a_hint_says_what_belongs_there(data, hint):

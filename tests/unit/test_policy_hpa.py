@@ -28,7 +28,7 @@ from hypot.policy.decide import decide, write_failed
 from hypot.policy.decision import Condition, condition_of, show_time
 from hypot.policy.hpa import recommend, resolve, tolerances
 from hypot.policy.memory import Memory
-from hypot.policy.seen import Container, Failure, PodSample, Seen, Value, metric_key
+from hypot.policy.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
 from hypot.policy.settings import Settings
 
 INGRESS = on("ingress/front", "rps", value=100)
@@ -774,13 +774,21 @@ class TestTelling:
     """Thresholds, steps and the stable form."""
 
     def test_the_thresholds_of_70_percent(self):
-        """Above 77 %, first at 78 %; below 63 %, first at 62 %."""
-        found = decided(hpa(cpu(utilization=70)), busy(700, 700)).thresholds
+        """Above 77 %, first at 78 %; below 63 %, first at 62 %: with ten pods the edge of the tolerance decides."""
+        found = decided(hpa(cpu(utilization=70)), busy(*[700] * 10)).thresholds
         assert [t.to_dict() for t in found] == [
             {"metric": "cpu", "direction": "up", "beyond": "77 %", "first": "78 %"},
             {"metric": "cpu", "direction": "down", "beyond": "63 %", "first": "62 %"},
         ]
         assert str(found[0]) == "cpu: scales up above 77 %, first at 78 %"
+
+    def test_thresholds_change_the_proposal(self):
+        """With two pods of two, 62 % still asks for two; with three ready of four, so does 92 % for four."""
+        two = decided(hpa(cpu(utilization=70)), busy(700, 700)).thresholds
+        assert [(t.beyond, t.first) for t in two] == [("77 %", "78 %"), ("36 %", "35 %")]
+        partly = replace(busy(900, 900, 900), scale=Scale(4, 4, "app=web"))
+        three = decided(hpa(cpu(utilization=70)), partly).thresholds
+        assert [(t.beyond, t.first) for t in three] == [("93 %", "94 %"), ("63 %", "62 %")]
 
     @pytest.mark.parametrize(("percent", "desired"), [(77, 10), (78, 12), (63, 10), (62, 9)])
     def test_the_thresholds_are_true(self, percent, desired):

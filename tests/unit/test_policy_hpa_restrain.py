@@ -286,7 +286,7 @@ class TestUnknown:
     def test_the_first_look_says_from_when_on(self):
         """In the words of the unknown."""
         (words,) = decided(hpa(ITEMS), items(3, 10), Memory()).unknown
-        assert "3 takes effect" in words
+        assert "nothing smaller than 10 takes effect before" in words
         assert show_time(NOW + 300) in words
         assert decided(hpa(ITEMS), items(3, 10), KNOWN).unknown == ()
         assert decided(hpa(ITEMS), items(15, 10), Memory()).unknown == ()

@@ -417,6 +417,14 @@ def test_external_values_by_label():
     }
 
 
+def test_a_series_that_comes_twice_counts_once():
+    """Two queries may answer with the same series, and a dump may hold one answer twice; the last one counts."""
+    twice = [external_value("queue", "5", q="a"), external_value("queue", "6", q="a")]
+    unlabelled = [external_value("queue", "2"), external_value("queue", "2"), external_value("queue", "3")]
+    seen = seen_by_first(hpa(metrics=[external_metric()]), deployment(), *twice, *unlabelled)
+    assert list(seen.external_metrics.values()) == [(6000, 2000, 3000)]
+
+
 def test_no_external_value():
     """The failure holds the very question to ask."""
     selector = {"matchLabels": {"q": "a"}}

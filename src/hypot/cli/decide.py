@@ -15,7 +15,7 @@ import click
 import yaml
 
 from hypot.cli.files import BadInput, read_objects
-from hypot.cli.memoryfile import read_memory, write_memory
+from hypot.cli.memoryfile import alone, read_memory, write_memory
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
 from hypot.kinds.hpa import HPA
@@ -68,8 +68,10 @@ class _Run:
 
 
 def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
-    """Whether an object with this problem could not be decided on: no cluster would hold it."""
-    return problem.severity == "error" and (problem.kind == "Decode" or isinstance(autoscaler, HPA))
+    """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
+    if problem.severity != "error" or problem.rule == "unknown-field":
+        return False
+    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
 
 
 def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
@@ -159,16 +161,17 @@ def command(
     """
     settings = _read_settings(settings_file)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
-    memories = read_memory(memory_file) if memory_file else {}
     loaded, passed_over = read_objects(paths, may_matter)
     sources = _sources(loaded, passed_over, namespace)
     snapshot = Snapshot(one.data for one in loaded)
-    run = _Run(settings, snapshot, *_moment(now, snapshot), memories)
-    if memory_file:
-        _check_order(memory_file, memories.values(), run.now)
-    outcomes = [run.outcome(one, sources[key]) for one in snapshot.autoscalers() if (key := _key(one)) in sources]
-    if memory_file:
-        write_memory(memory_file, memories)
+    with alone(memory_file):
+        memories = read_memory(memory_file) if memory_file else {}
+        run = _Run(settings, snapshot, *_moment(now, snapshot), memories)
+        if memory_file:
+            _check_order(memory_file, memories.values(), run.now)
+        outcomes = [run.outcome(one, sources[key]) for one in snapshot.autoscalers() if (key := _key(one)) in sources]
+        if memory_file:
+            write_memory(memory_file, memories)
     if output == "text":
         _print_text(run, outcomes, with_memory=memory_file is not None)
         _tell_passed_over(loaded, passed_over, snapshot)

@@ -45,10 +45,10 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
         def show(done: int, total: int) -> None:
             nonlocal task
-            if total < _WORTH_A_BAR:
+            if max(done, total) < _WORTH_A_BAR:
                 return
             if task is None:
-                task = bar.add_task("reading", total=total)
+                task = bar.add_task("reading", total=total or None)
             bar.update(task, completed=done)
 
         yield show

@@ -1,6 +1,5 @@
 """hypot lint: what is wrong with manifests, alone and together."""
 
-import os
 import shutil
 import sys
 import textwrap
@@ -11,6 +10,7 @@ import click
 
 from hypot.cli.files import read_objects
 from hypot.cli.output import to_json
+from hypot.cli.verdict import in_colour, safe_for
 from hypot.kinds.base import count_of
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.catalogue import UnknownRule, known_ids
@@ -70,7 +70,11 @@ def command(
     """
     objects, _ = read_objects(paths, worth_keeping)
     report = check(*objects, kubernetes=kubernetes, ignore=ignore)
-    click.echo(_rendered(report, output), nl=False, color=_in_colour())
+    rendered = _rendered(report, output)
+    if output == "text":
+        click.echo(safe_for(sys.stdout, rendered), nl=False, color=in_colour(sys.stdout))
+    else:
+        click.echo(rendered.encode("utf-8", "replace"), nl=False)
     ctx.exit(1 if report.errors else 0)
 
 
@@ -80,11 +84,7 @@ def _rendered(report: Report, output: str) -> str:
     if output == "sarif":
         return to_json(sarif(report, package_version("hypot")))
     width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
-    return as_text(report, width=max(40, width), colour=_in_colour())
-
-
-def _in_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return as_text(report, width=max(40, width), colour=in_colour(sys.stdout))
 
 
 def as_text(report: Report, *, width: int = _WIDEST, colour: bool = False) -> str:

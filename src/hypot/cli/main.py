@@ -1,8 +1,9 @@
 """The entry point: commands are found by name and imported only when called."""
 
+import contextlib
 import importlib
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; exit status 0 fine, 1 found something, 2 bad usage or input."""
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(130)
@@ -55,4 +57,19 @@ def main(arguments: list[str] | None = None) -> Any:
         # The reader went away, as `| head` does: nothing more to say.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        _say(f"cannot write the answer: {error.strerror or error}")
+        _leave(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say(words: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(f"Error: {words}", err=True)
+
+
+def _leave(status: int) -> NoReturn:
+    """End without flushing what could not be written."""
+    with contextlib.suppress(OSError):
+        sys.stdout.close()
+    sys.exit(status)

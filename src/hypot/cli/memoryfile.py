@@ -1,10 +1,11 @@
 """What autoscalers remember, in a JSON file between two runs."""
 
 import contextlib
+import importlib
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +15,28 @@ from hypot.policy.continuity import Remembered
 from hypot.policy.decision import EARLIEST, LATEST
 
 _VERSION = 1
+
+
+@contextlib.contextmanager
+def alone(file: str | None) -> Iterator[None]:
+    """One run at a time with a memory file, where the system has locks: two would forget each other's entries.
+
+    The folder is locked, for the file itself is replaced as a whole.
+    """
+    try:
+        fcntl = importlib.import_module("fcntl")
+        handle = os.open(Path(os.path.realpath(file)).parent, os.O_RDONLY) if file else None
+    except (ImportError, OSError):
+        # No locks here, or no such folder, which reading or writing will tell.
+        handle = None
+    if handle is None:
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def read_memory(file: str) -> dict[str, Remembered]:

@@ -58,9 +58,14 @@ class Glyphs(NamedTuple):
         return click.style(text, fg=_COLOURS.get(verdict), bold=bold or None, dim=dim or None)
 
 
+def in_colour(stream: TextIO) -> bool:
+    """Only for a terminal that knows colours, whose user has not asked for none."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def glyphs_for(stream: TextIO) -> Glyphs:
     """Signs that this stream can show; plain ASCII where it cannot."""
-    colour = stream.isatty() and "NO_COLOR" not in os.environ
+    colour = in_colour(stream)
     try:
         "".join(Glyphs()[:5]).encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -34,6 +34,11 @@ def count_for(ratio: float, pods: int) -> int:
     return ceil_int32(ratio * pods)
 
 
+def count_outside(ratio: float, pods: int, current: int, down: float, up: float) -> int:
+    """The count a ratio asks for; inside the tolerance that is the current one."""
+    return current if within(ratio, down, up) else count_for(ratio, pods)
+
+
 def ceil_int32(count: float) -> int:
     """Round up, and stay inside a replica count's range; what is no number asks for nothing."""
     if isfinite(count):

@@ -1,8 +1,10 @@
 """What every kind has in common: metadata, target, reading, writing, checking."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from hypot.core.quantity import Quantity
@@ -70,7 +72,7 @@ def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
         metadata = target.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else target.get("name")
         return Ref(target.get("apiVersion"), target.get("kind"), name)
-    return Ref(getattr(target, "api_version", None), target.kind, target.name)
+    return Ref(*(getattr(target, name, None) for name in ("api_version", "kind", "name")))
 
 
 class InvalidAutoscaler(ValueError):  # noqa: N818  it names what was written, not what went wrong
@@ -98,14 +100,18 @@ class Kind(Node):
 
     API_VERSION: ClassVar[str] = ""
     KIND: ClassVar[str] = ""
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ()
 
     metadata: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False)
     status: Any = dataclass_field(default=None, kw_only=True, hash=False, repr=False)
     around: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
+    # The apiVersion that stood in the manifest, where that is not the current one.
+    read_from: str = dataclass_field(default="", kw_only=True, hash=False, compare=False, repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Hold any manifest, however wrong; `problems()` says what is."""
+        version = data.get("apiVersion", cls.API_VERSION)
         data = cls.in_current_version(data)
         spec = data.get("spec")
         made = cls.read(spec if isinstance(spec, dict) else {})
@@ -113,6 +119,7 @@ class Kind(Node):
         metadata = data.get("metadata")
         put(made, "metadata", {} if metadata is None else metadata)
         put(made, "status", data.get("status"))
+        put(made, "read_from", "" if version == cls.API_VERSION else str(version))
         known = {"apiVersion", "kind", "metadata", "status"}
         if spec is None or isinstance(spec, dict):
             known.add("spec")
@@ -125,13 +132,13 @@ class Kind(Node):
         return data
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest, in the newest version of its API."""
+        """The manifest, in the newest version of its API; a copy that the caller may change."""
         out: dict[str, Any] = {"apiVersion": self.API_VERSION, "kind": self.KIND, "metadata": self.metadata}
         out["spec"] = self.write()
         out.update(self.around)
         if self.status is not None:
             out["status"] = self.status
-        return out
+        return deepcopy(out)
 
     @property
     def name(self) -> str:
@@ -169,6 +176,7 @@ class Kind(Node):
         return iter(())
 
     def _outer_problems(self) -> Iterator[Problem]:
+        yield from self._version_problems()
         if isinstance(self.metadata, dict):
             yield from metadata_problems(self.metadata)
         else:
@@ -178,6 +186,15 @@ class Kind(Node):
                 yield Problem("type", "Decode", ("spec",), "spec is not a mapping", value)
             else:
                 yield Problem("unknown-field", "Decode", (key,), f'strict decoding error: unknown field "{key}"', value)
+
+    def _version_problems(self) -> Iterator[Problem]:
+        written, now = self.read_from, self.API_VERSION
+        if written in self.FORMER_VERSIONS:
+            words = f"{written} is an old version of this API; it is read as {now}, and written as that"
+            yield Problem("old-api-version", "Version", ("apiVersion",), words, written, f"write {now}", "warning")
+        elif written:
+            words = f"{written} is no version of {self.KIND}; it is read as {now}"
+            yield Problem("api-version-not-served", "Version", ("apiVersion",), words, written, f"write {now}")
 
     def _placed(self, problem: Problem) -> Problem:
         return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
@@ -237,7 +254,10 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
             yield Problem(f"reference-{key}", "Invalid", (*where, key), words, value)
     words = version_problem(ref, any_version=any_version, any_group=any_group)
     if words:
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version or "")
+        near = get_close_matches((ref.kind or "").lower(), _SHORT_KINDS, 1, 0.7)
+        api_version, kind = _SHORT_KINDS[near[0]] if near else ("", "")
+        hint = f"did you mean {kind} of {api_version}?" if near else ""
+        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version or "", hint)
 
 
 def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:

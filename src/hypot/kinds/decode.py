@@ -55,8 +55,8 @@ def _expected(where: Where, w: Wire) -> tuple[str, str]:
     if isinstance(w.type, Scalar):
         return w.type.want, w.type.go
     if w.many and not isinstance(where[-1], int):
-        return "a list", f"[]v2.{w.type.GO}"
-    return "a mapping", f"v2.{w.type.GO}"
+        return f"a list of {w.type.__name__}", f"[]v2.{w.type.GO}"
+    return f"a mapping, in Python a {w.type.__name__}", f"v2.{w.type.GO}"
 
 
 def _bounded(value: Any) -> str:

@@ -22,7 +22,7 @@ class HPA(HPASpec):
         *,
         max_replicas: int,
         min_replicas: int | None = None,
-        metrics: Iterable[Metric] | None = None,
+        metrics: Iterable[Metric] | Metric | None = None,
         scale_up: Pace | None = None,
         scale_down: Pace | None = None,
         name: str | None = None,
@@ -37,11 +37,12 @@ class HPA(HPASpec):
             "target": ref,
             "min_replicas": min_replicas,
             "max_replicas": max_replicas,
-            "metrics": None if metrics is None else tuple(metrics),
+            "metrics": None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
             "behavior": Behavior(scale_up, scale_down) if paced else None,
             "metadata": metadata_of(name or ref.name, namespace, labels, annotations),
             "status": None,
             "around": {},
+            "read_from": "",
             "extra": {},
         }
         for key, value in values.items():

@@ -5,7 +5,7 @@ from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, overload
 
 from hypot.kinds.base import Kind, Ref, refer, seconds
-from hypot.kinds.hpa_versions import CURRENT, upgraded
+from hypot.kinds.hpa_versions import CURRENT, FORMER, upgraded
 from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Wire, node
 
 Amount = str | int | float
@@ -137,6 +137,7 @@ class HPASpec(Kind):
 
     API_VERSION: ClassVar[str] = "autoscaling/v2"
     KIND: ClassVar[str] = "HorizontalPodAutoscaler"
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
     GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
 
     target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None

@@ -74,6 +74,7 @@ class WPA(WPASpec):
             "metadata": metadata_of(name or ref.name, namespace, labels, annotations),
             "status": None,
             "around": {},
+            "read_from": "",
             "extra": {},
         }
         for key, value in values.items():

@@ -131,7 +131,9 @@ def _item(one: Kind | Mapping[str, Any] | Loaded) -> Item:
 def _found(world: World) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
-            (p.rule, p.where, _words(p), p.hint, p.severity) for p in kind.problems(world.kubernetes)
+            (p.rule, p.where, _words(p), p.hint, p.severity)
+            for p in kind.problems(world.kubernetes)
+            if p.kind != "Version"
         ):
             rule_id, where, message, hint, severity = problem
             yield item, replace(_finding(rule_of(rule_id), item, where, message, hint), severity=severity)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa_versions import FORMER
 from hypot.kinds.problem import Where
 from hypot.kinds.version import Version, gate_open, opened_in, show_version
 from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
@@ -44,18 +45,24 @@ def api_version_not_served(world: World) -> Iterator[Hit]:
 @VERSIONS.rule(
     "old-api-version",
     "warning",
-    title="A beta of the autoscaling API that later versions do not serve",
-    why="It still works with the given version and stops with the upgrade. hypot reads the object as autoscaling/v2.",
+    title="An old version of the autoscaling API",
+    why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 knows one cpu percentage "
+    "and nothing else. hypot reads the object as autoscaling/v2, and writes it as that.",
     fix="write autoscaling/v2, which is served since 1.23",
     example="autoscaling/v2beta2 is gone from Kubernetes 1.26 on; it was read as autoscaling/v2",
     kinds=HPA_ONLY,
 )
 def old_api_version(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
-        removed = _REMOVED.get(hpa.item.api_version)
+        written = hpa.item.api_version
+        removed = _REMOVED.get(written)
+        read = f"it was read as {HPA.API_VERSION}"
         if removed is not None and world.kubernetes < removed:
-            words = f"{hpa.item.api_version} is gone from Kubernetes {show_version(removed)} on"
-            yield Hit(hpa.item, ("apiVersion",), f"{words}; it was read as {HPA.API_VERSION}")
+            yield Hit(
+                hpa.item, ("apiVersion",), f"{written} is gone from Kubernetes {show_version(removed)} on; {read}"
+            )
+        elif removed is None and written in FORMER:
+            yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
 
 
 @VERSIONS.rule(

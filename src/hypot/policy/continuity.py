@@ -42,7 +42,9 @@ def resumed(
     if earlier is None:
         return told
     if isinstance(autoscaler, WPA):
-        return _updated(earlier.memory, told, autoscaler.status)
+        at = _moved_at(earlier.memory, told, earlier.replicas, current, now)
+        moved = earlier.memory if at is None else replace(earlier.memory, last_scale=at)
+        return _updated(moved, told, autoscaler.status)
     hpa = with_defaults(autoscaler, settings.kubernetes, settings.gates)
     memory = earlier.memory
     if hpa.behavior is not None:

@@ -1,12 +1,13 @@
 """What was decided, and the telling of it: steps, conditions, events, thresholds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from hypot.core.quantity import format_milli
+from hypot.core.ratio import count_outside, first_above, first_below
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
 Action = Literal["scale_up", "scale_down", "none"]
@@ -84,23 +85,65 @@ Unit = Literal["percent", "amount", "bytes"]
 
 
 class Band(NamedTuple):
-    """Where a metric leaves things alone: the first amounts above and below it that do not, -1 for none below."""
+    """Where a metric leaves its proposal alone: the first amounts above and below that change it, None for none."""
 
     metric: str
-    up_at: int
-    down_at: int
+    up_at: int | None
+    down_at: int | None
     unit: Unit = "amount"
 
     def thresholds(self) -> tuple[Threshold, ...]:
-        up = Threshold(self.metric, "up", self._shown(self.up_at - 1), self._shown(self.up_at))
-        if self.down_at < 0:
-            return (up,)
-        return up, Threshold(self.metric, "down", self._shown(self.down_at + 1), self._shown(self.down_at))
+        found = []
+        if self.up_at is not None:
+            found.append(Threshold(self.metric, "up", self._shown(self.up_at - 1), self._shown(self.up_at)))
+        if self.down_at is not None and self.down_at >= 0:
+            found.append(Threshold(self.metric, "down", self._shown(self.down_at + 1), self._shown(self.down_at)))
+        return tuple(found)
 
     def _shown(self, amount: int) -> str:
         if self.unit == "percent":
             return f"{amount} %"
         return format_milli(amount * 1000, binary=True) if self.unit == "bytes" else format_milli(amount)
+
+
+class Slope(NamedTuple):
+    """How a proposal follows from an amount: the ratio to a target, weighed by pods, within tolerance and bounds."""
+
+    metric: str
+    amount: int
+    target: int
+    weight: int
+    current: int
+    down: float
+    up: float
+    low: int
+    high: int
+    unit: Unit = "amount"
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        return Band(self.metric, self._next(1), self._next(-1), self.unit).thresholds()
+
+    def _count(self, amount: int) -> int:
+        count = count_outside(amount / self.target, self.weight, self.current, self.down, self.up)
+        return min(max(count, self.low), self.high)
+
+    def _next(self, step: int) -> int | None:
+        """The nearest amount in this direction whose count is another, and goes that way."""
+        now = self._count(self.amount)
+        for edge in self._edges(step):
+            for amount in sorted((edge - 1, edge, edge + 1), key=lambda each: each * step):
+                if amount * step > self.amount * step and amount >= 0 and (self._count(amount) - now) * step > 0:
+                    return amount
+        return None
+
+    def _edges(self, step: int) -> Iterator[int]:
+        """Where the count can change: at the tolerance, and where the weighed ratio passes a whole number."""
+        if self.weight <= 0:
+            return
+        edges = {first_above(self.target, self.up), first_below(self.target, self.down)}
+        counts = (self._count(self.amount), self.current, self.low, self.high)
+        edges |= {(count + side) * self.target // self.weight for count in counts for side in (-1, 0, 1)}
+        yield from sorted(edges, key=lambda edge: edge * step)
 
 
 class Name(NamedTuple):
@@ -131,7 +174,7 @@ class Reading(NamedTuple):
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""
-    band: Band | None = None
+    band: Band | Slope | None = None
     # For kinds with a band: how many pods counted, which side was left, and whether this is a step inside it.
     ready: int = 0
     side: int = 0

@@ -51,7 +51,7 @@ def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[Reading, ...]:
     if isinstance(seen.scale, Failure):
         raise TypeError("recommend needs a scale; decide handles its absence")
     down, up = tolerances(hpa, settings)
-    look = Look(seen, seen.scale, settings, down, up)
+    look = Look(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
     return tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
 
 
@@ -243,14 +243,14 @@ class _Pass(Telling):
         self.step("restrain", rule, recommendation, settled.replicas, words, numbers)
         since = self.memory.since
         if since is not None and settled.from_then and since > self.now - settled.window:
-            self._tell_unknown(recommendation, settled.from_then)
+            self._tell_unknown(recommendation, current, settled.from_then)
 
-    def _tell_unknown(self, recommendation: int, from_then: float) -> None:
-        size = min(max(recommendation, self.low), self.high or recommendation)
+    def _tell_unknown(self, recommendation: int, current: int, from_then: float) -> None:
+        word = "smaller" if recommendation < current else "larger"
         self.unknown.append(
             f"earlier recommendations are not known; as after a controller restart the current size counts as the "
-            f"first, so {size} takes effect from {show_time(from_then)} on, in {show_seconds(from_then - self.now)}, "
-            f"if it lasts"
+            f"first, so nothing {word} than {current} takes effect before {show_time(from_then)}, in "
+            f"{show_seconds(from_then - self.now)}"
         )
 
     def _selector_is_good(self, scale: Scale) -> bool:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import assumed_usage, count_after_refill, count_for, trunc_div, utilization, within
+from hypot.core.ratio import assumed_usage, count_after_refill, count_outside, trunc_div, utilization, within
 from hypot.kinds.hpa_parts import Metric, Target
 from hypot.kinds.selector import read_selector
 from hypot.kinds.version import KNOWS_CONTAINERS
 from hypot.policy.pods import Groups, group
-from hypot.policy.proposal import CannotRead, Look, Proposal, band, identity, outcome
+from hypot.policy.proposal import CannotRead, Look, Proposal, identity, outcome, slope
 from hypot.policy.seen import Failure, metric_key
 
 
@@ -101,7 +101,7 @@ def _utilization(name: str, container: str, target: int, description: str, look:
         "utilization",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"utilization": percent, "target": target, "ratio": ratio, **_group_numbers(groups, refill)},
-        band(subject, target, look, "percent"),
+        slope(subject, percent, target, groups.ready, look, "percent") if refill is None else None,
     )
 
 
@@ -117,7 +117,7 @@ def _count(
     current = look.scale.replicas
     rising = ratio > 1.0 and bool(groups.unready)
     if not rising and not groups.missing:
-        return (current if within(ratio, look.down, look.up) else count_for(ratio, groups.ready)), None
+        return count_outside(ratio, groups.ready, current, look.down, look.up), None
     filled = _fill(groups, ratio, rising, assumed)
     refill = ratio_with(filled)
     return count_after_refill(ratio, refill, samples + len(filled), current, look.down, look.up), refill
@@ -196,7 +196,9 @@ def _average(
         "average-value",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
-        band(subject, target, look, "bytes" if binary else "amount"),
+        None
+        if refill is not None
+        else slope(subject, average, target, groups.ready, look, "bytes" if binary else "amount"),
     )
 
 

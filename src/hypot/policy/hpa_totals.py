@@ -9,7 +9,7 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hpa_parts import Metric, Target
 from hypot.kinds.selector import read_selector
 from hypot.policy.pods import ready_and_running
-from hypot.policy.proposal import CannotRead, Look, Proposal, band, finite, identity, outcome
+from hypot.policy.proposal import CannotRead, Look, Proposal, finite, identity, outcome, slope
 from hypot.policy.seen import Failure, metric_key
 
 
@@ -69,7 +69,7 @@ def _sum_of_shares(values: tuple[int, ...]) -> int:
 def _total(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
     """A value for all pods together: it is weighed by the pods that serve; from zero nothing is weighed."""
     ratio = amount / target
-    ready = 0
+    ready = ready_and_running(look.seen.pods)
     if look.scale.replicas == 0:
         replicas = ceil_int32(ratio)
     elif within(ratio, look.down, look.up):
@@ -79,7 +79,6 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
             raise CannotRead(
                 "unable to calculate ready pods: no pods returned by selector while calculating replica count"
             )
-        ready = ready_and_running(look.seen.pods)
         replicas = count_for(ratio, ready)
     shown, wanted = format_milli(amount), format_milli(target)
     told = outcome(ratio, replicas, look)
@@ -91,7 +90,7 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
         "total-value",
         f"{subject} is at {shown} in total (target {wanted}, ratio {ratio:.3f}): {told}.",
         {"value": shown, "target": wanted, "ratio": ratio, "ready": ready},
-        band(subject, target, look),
+        slope(subject, amount, target, ready, look),
     )
 
 
@@ -113,7 +112,7 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Loo
         "value-per-pod",
         f"{subject} is {told}: {outcome(ratio, replicas, look)}.",
         {"total": total, "average": shown, "target": wanted, "ratio": finite(ratio), "pods": pods},
-        band(subject, target, look),
+        slope(f"{subject} in total", amount, target * pods, pods, look) if pods else None,
     )
 
 
@@ -121,8 +120,12 @@ def _shown_selector(selector: Mapping[str, Any] | None) -> str:
     """How Kubernetes prints a selector inside its texts."""
     if selector is None:
         return "nil"
-    labels = selector.get("matchLabels") or {}
-    pairs = " ".join(f"{k}: {v}," for k, v in sorted(labels.items()))
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},MatchExpressions:[]LabelSelectorRequirement{{}},}}"
-    )
+    labels = " ".join(f"{k}: {v}," for k, v in sorted((selector.get("matchLabels") or {}).items()))
+    rules = "".join(_shown_rule(rule) for rule in selector.get("matchExpressions") or ())
+    listed = f"MatchExpressions:[]LabelSelectorRequirement{{{rules}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},{listed},}}"
+
+
+def _shown_rule(rule: Mapping[str, Any]) -> str:
+    values = " ".join(str(value) for value in rule.get("values") or ())
+    return f"LabelSelectorRequirement{{Key:{rule.get('key')},Operator:{rule.get('operator')},Values:[{values}],}},"

@@ -1,13 +1,12 @@
 """What the metrics of a HorizontalPodAutoscaler have in common: where they look, and what they propose."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
-from hypot.core.ratio import first_above, first_below, within
+from hypot.core.ratio import MAX_INT32, within
 from hypot.kinds.hpa_parts import MetricName
-from hypot.policy.decision import Band, ErrorKind, Unit
+from hypot.policy.decision import ErrorKind, Slope, Unit
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.settings import Settings
 
@@ -28,6 +27,8 @@ class Look(NamedTuple):
     settings: Settings
     down: float
     up: float
+    low: int = 0
+    high: int = MAX_INT32
 
 
 class Proposal(NamedTuple):
@@ -40,7 +41,7 @@ class Proposal(NamedTuple):
     rule: str
     sentence: str
     numbers: Mapping[str, Any]
-    band: Band
+    band: Slope | None
 
 
 def identity(metric: MetricName | None) -> tuple[str, Mapping[str, Any] | None]:
@@ -58,14 +59,10 @@ def finite(ratio: float) -> float | None:
     return ratio if isfinite(ratio) else None
 
 
-def band(subject: str, target: int, look: Look, unit: Unit = "amount") -> Band:
-    """The two amounts between which this metric leaves things alone; bytes are counted whole."""
-    if unit == "bytes" and target % 1000:
-        unit = "amount"
-    up_at, down_at = _edges(target // 1000 if unit == "bytes" else target, look.down, look.up)
-    return Band(subject, up_at, down_at, unit)
-
-
-@lru_cache(4096)
-def _edges(target: int, down: float, up: float) -> tuple[int, int]:
-    return first_above(target, up), first_below(target, down)
+def slope(subject: str, amount: int, target: int, weight: int, look: Look, unit: Unit = "amount") -> Slope:
+    """What this metric's proposal hangs on; bytes are counted whole."""
+    grain = 1000 if unit == "bytes" and target % 1000 == 0 else 1
+    shown: Unit = unit if grain == 1000 or unit != "bytes" else "amount"
+    low, high = look.low, look.high
+    current, down, up = look.scale.replicas, look.down, look.up
+    return Slope(subject, amount // grain, target // grain, weight, current, down, up, low, high, shown)

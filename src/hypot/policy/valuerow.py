@@ -38,7 +38,7 @@ class MetricValues:
     def __init__(self) -> None:
         self._custom: dict[tuple[str, str], list[_Described]] = defaultdict(list)
         self._of_pods: dict[tuple[str, str], dict[str, list[_Described]]] = {}
-        self._external: dict[str, list[_Series]] = defaultdict(list)
+        self._external: dict[str, dict[tuple[Any, ...], _Series]] = defaultdict(dict)
         self._sums: dict[tuple[str, Selector], tuple[int, ...] | Failure] = {}
 
     def add_custom(self, data: Mapping[str, Any]) -> None:
@@ -56,7 +56,10 @@ class MetricValues:
 
     def add_external(self, data: Mapping[str, Any]) -> None:
         labels = labels_of({"metadata": {"labels": data.get("metricLabels")}})
-        self._external[str(data.get("metricName") or "")].append(_Series(labels, read_amount(data.get("value"))))
+        # Answers to two queries may share a series. Labels tell which it is; without any, only a true copy is one.
+        unnamed = (str(data.get("value")), str(data.get("timestamp")))
+        key = tuple(sorted(labels.items())) or unnamed
+        self._external[str(data.get("metricName") or "")][key] = _Series(labels, read_amount(data.get("value")))
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -97,11 +100,11 @@ class MetricValues:
         except SelectorError as error:
             return Failure(str(error), "spec")
         if (metric, wanted) not in self._sums:
-            self._sums[metric, wanted] = _amounts(self._external[metric], wanted)
+            self._sums[metric, wanted] = _amounts(self._external[metric].values(), wanted)
         return self._sums[metric, wanted]
 
 
-def _amounts(series: list[_Series], wanted: Selector) -> tuple[int, ...] | Failure:
+def _amounts(series: Iterable[_Series], wanted: Selector) -> tuple[int, ...] | Failure:
     found = [one.milli for one in series if wanted.matches(one.labels)]
     amounts = tuple([amount for amount in found if amount is not None])
     # A sum without one of its parts would be too small, and shrink the target.

@@ -189,7 +189,7 @@ class _Pass(Telling):
     def _blocked(self, state: str | None) -> tuple[Decision, Memory]:
         reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
         if state is None:
-            reason, message = "FailedGetDatadogMonitor", "there is no DatadogMonitor of this name"
+            reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was seen"
             self.warn(reason, message)
         self.condition("ScalingBlocked", "True", reason, message)
         current = self._seen_replicas()

@@ -250,7 +250,7 @@ def _reply(look: Look) -> Reading:
     url = wpa.recommender.url if wpa.recommender else ""
     ready = ready_count(look)
     if reply is None or isinstance(reply, Failure):
-        why = reply.message if reply else "it was not asked"
+        why = reply.message if reply else "its answer is not known here"
         raise CannotRead(f"failed to get the recommendation from {url}: {why}")
     side = Side.ABOVE if current < reply.low else Side.BELOW if current > reply.high else Side.WITHIN
     name = metric_name(wpa.recommender) if wpa.recommender else "recommender"
