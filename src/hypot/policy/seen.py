@@ -52,36 +52,28 @@ class Pod:
     owners: tuple[Owner, ...] = ()
     pod_requests: Mapping[str, int] | None = None
     overhead: Mapping[str, int] = field(default_factory=dict)
-    # Requests are asked for at every decision and never change: remembered by (resource, container, pod level).
-    _requests: dict[tuple[str, str, bool], "int | Failure"] = field(default_factory=dict, compare=False, repr=False)
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
         """The request that utilisation is measured against, or why there is none.
 
         `containers` are the ones that run all the time, native sidecars included.
         """
-        key = (resource, container, pod_level)
-        found = self._requests.get(key)
-        if found is None:
-            by_pod = pod_level and self.pod_requests is not None and not container
-            found = self._pod_level_request(resource) if by_pod else self._summed_request(resource, container)
-            self._requests[key] = found
-        return found
-
-    def has_container(self, name: str) -> bool:
-        return any(c.name == name for c in self.containers)
-
-    def _summed_request(self, resource: str, container: str) -> "int | Failure":
+        if pod_level and self.pod_requests is not None and not container:
+            return self._pod_level_request(resource)
         total = 0
         for c in self.containers:
             if container and container != c.name:
                 continue
-            if resource not in c.requests:
+            amount = c.requests.get(resource)
+            if amount is None:
                 return Failure(f"missing request for {resource} in container {c.name} of Pod {self.name}")
-            total += c.requests[resource]
             if container:
-                return total
+                return amount
+            total += amount
         return Failure(f"container {container} not found in Pod {self.name}") if container else total
+
+    def has_container(self, name: str) -> bool:
+        return any(c.name == name for c in self.containers)
 
     def _pod_level_request(self, resource: str) -> "int | Failure":
         """What the scheduler reserves: the pod's own request or its containers', and the runtime's overhead."""
@@ -106,19 +98,19 @@ class PodSample:
     window: float
     containers: tuple[tuple[str, Mapping[str, int]], ...]
     labels: Mapping[str, str] = field(default_factory=dict)
-    _usage: dict[tuple[str, str], int | None] = field(default_factory=dict, compare=False, repr=False)
 
     def usage(self, resource: str, container: str) -> int | None:
         """Usage of the pod, or of one container; None where any part of it is missing."""
-        key = (resource, container)
-        if key not in self._usage:
-            self._usage[key] = self._read(resource, container)
-        return self._usage[key]
-
-    def _read(self, resource: str, container: str) -> int | None:
-        parts = [usage.get(resource) for name, usage in self.containers if not container or name == container]
-        known = [part for part in parts if part is not None]
-        return sum(known) if known and len(known) == len(parts) else None
+        total, known = 0, False
+        for name, usage in self.containers:
+            if container and name != container:
+                continue
+            amount = usage.get(resource)
+            if amount is None:
+                return None
+            total += amount
+            known = True
+        return total if known else None
 
 
 class Value(NamedTuple):
