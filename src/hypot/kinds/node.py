@@ -140,14 +140,16 @@ class Node:
     def read(cls, data: Mapping[str, Any]) -> Self:
         """Take a mapping as it is; null is the same as absent."""
         made = object.__new__(cls)
-        get = data.get
+        get, claimed = data.get, 0
         for put, key, kind, many in cls.SETTERS:
             value = get(key)
-            if value is not None and kind is not None:
-                value = _read_many(kind, value) if many else _read_one(kind, value)
+            if value is not None:
+                claimed += 1
+                if kind is not None:
+                    value = _read_many(kind, value) if many else _read_one(kind, value)
             put(made, value)
         known = cls.BY_KEY
-        extra = {} if data.keys() <= known.keys() else {k: v for k, v in data.items() if k not in known}
+        extra = {} if claimed == len(data) else {k: v for k, v in data.items() if k not in known}
         object.__setattr__(made, "extra", extra)
         return made
 
