@@ -81,7 +81,7 @@ def steady_pod(name):
 
 def named(name, found):
     """A random pod under a name of its own; an absent one is a pod like all others."""
-    return steady_pod(name) if found is None else replace(found, name=name, _requests={})
+    return steady_pod(name) if found is None else replace(found, name=name)
 
 
 def fleets(each, least):
