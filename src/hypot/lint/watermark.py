@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
 from hypot.kinds.wpa import DEFAULTS, LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa_parts import BandMetric, ResourceBand
+from hypot.kinds.wpa_parts import FALSE_WORDS, TRUE_WORDS, BandMetric, ResourceBand
 from hypot.lint.item import Key, amount, annotation_places, some
 from hypot.lint.labels import SelectorIndex, selector_of
 from hypot.lint.rule import WPA_ONLY, Family, Hit
@@ -17,8 +17,6 @@ from hypot.lint.world import Autoscaler, World
 WATERMARKS = Family("Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.")
 
 _LOG_ATTRIBUTES = "wpa.datadoghq.com/logs-attributes"
-# The words Go takes for a boolean.
-_BOOLEANS = frozenset({"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"})
 
 
 def _metrics(wpa: Autoscaler[WPA]) -> Iterator[tuple[Where, BandMetric]]:
@@ -244,7 +242,7 @@ def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
 def wpa_annotation(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
         for where, value in annotation_places(wpa.item, LIFECYCLE_CONTROL):
-            if value not in _BOOLEANS:
+            if value not in TRUE_WORDS | FALSE_WORDS:
                 yield Hit(wpa.item, where, f"{json.dumps(value)} is not a boolean, so lifecycle control stays off")
         for where, value in annotation_places(wpa.item, SKIP_OWNER_CHECK):
             if value != "true" and value.lower() in {"true", "1", "t", "yes", "y", "on"}:

@@ -9,6 +9,7 @@ from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import delay_over, seconds_left
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
+from hypot.kinds.wpa_parts import FALSE_WORDS, TRUE_WORDS
 from hypot.policy.decision import (
     Conditions,
     Decision,
@@ -28,8 +29,6 @@ from hypot.policy.telling import Telling
 from hypot.policy.wpa_metrics import Look, read_band, read_reply
 
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
-_TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-_FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
@@ -175,10 +174,10 @@ class _Pass(Telling):
     def blocked_by_monitor(self) -> tuple[Decision, Memory] | None:
         """Lifecycle control: a monitor of the same name must be OK, or nothing runs at all."""
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
-        if word and word not in _TRUE_WORDS | _FALSE_WORDS:
+        if word and word not in TRUE_WORDS | FALSE_WORDS:
             message = f"the annotation {LIFECYCLE_CONTROL} is {word!r}, which is neither true nor false"
             self.condition("ScalingBlocked", "False", "FailedGetDatadogMonitor", message)
-        if word not in _TRUE_WORDS:
+        if word not in TRUE_WORDS:
             return None
         state = self.seen.monitor
         if state == "OK":
