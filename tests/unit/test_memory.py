@@ -9,7 +9,7 @@ from builders import EMPTY, KNOWN, NOW, busy, decided, history, hpa, queue, reas
 from hypot.kinds.hpa_parts import Pace, cpu, external
 from hypot.kinds.wpa_parts import band
 from hypot.policy.decide import decide
-from hypot.policy.decision import Condition, show_seconds, show_time, with_condition, without_condition
+from hypot.policy.decision import Condition, show_seconds, show_time, with_condition
 from hypot.policy.memory import History, Memory, read_conditions, read_time
 from hypot.policy.settings import Settings
 
@@ -241,7 +241,6 @@ def test_setting_a_condition():
     assert [(c.type, c.status, c.since) for c in same] == [("A", "True", 1.0), ("B", "False", 2.0)]
     assert same[0].reason == "other"
     assert [(c.type, c.status, c.since) for c in turned] == [("A", "False", 4.0), ("B", "False", 2.0)]
-    assert without_condition(turned, "A") == turned[1:]
 
 
 def test_histories_of_tests_are_histories():

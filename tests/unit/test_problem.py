@@ -58,7 +58,7 @@ def test_a_value_that_json_does_not_know_is_shown_as_python_prints_it():
 
 def test_supported_values_are_listed_in_order():
     """The API server sorts them."""
-    assert unsupported("x", ("Pods", "Percent")) == 'supported values: "Percent", "Pods"'
+    assert unsupported(("Pods", "Percent")) == 'supported values: "Percent", "Pods"'
 
 
 @pytest.mark.parametrize(("value", "given"), [(3, 3), ("a", "a"), (None, None), ([1], "[1]"), ({"a": 1}, '{"a": 1}')])

@@ -199,8 +199,14 @@ class Kind(Node):
     def _placed(self, problem: Problem) -> Problem:
         return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
 
+    def author(self, metadata: Mapping[str, Any], **fields: Any) -> None:
+        """For constructors: take what was written, or raise one exception with all that the cluster would refuse."""
+        unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": ""}
+        for key, value in {**unwritten, **fields}.items():
+            object.__setattr__(self, key, value)
+        self.raise_if_refused()
+
     def raise_if_refused(self) -> None:
-        """For constructors: one exception with all that the cluster would refuse."""
         found = [p for p in self.problems() if p.severity == "error"]
         if found:
             raise InvalidAutoscaler(str(self), found)

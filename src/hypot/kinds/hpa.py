@@ -33,21 +33,14 @@ class HPA(HPASpec):
         """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
         ref = refer(target)
         paced = scale_up is not None or scale_down is not None
-        values = {
-            "target": ref,
-            "min_replicas": min_replicas,
-            "max_replicas": max_replicas,
-            "metrics": None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
-            "behavior": Behavior(scale_up, scale_down) if paced else None,
-            "metadata": metadata_of(name or ref.name, namespace, labels, annotations),
-            "status": None,
-            "around": {},
-            "read_from": "",
-            "extra": {},
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
-        self.raise_if_refused()
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            target=ref,
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            metrics=None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            behavior=Behavior(scale_up, scale_down) if paced else None,
+        )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would refuse on creation, once it has completed the object."""

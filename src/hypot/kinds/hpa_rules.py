@@ -99,7 +99,7 @@ def _invalid(rule: str, where: Where, value: Any, words: str, hint: str = "") ->
 
 def _metric_problems(metric: Metric, where: Where, strict: Strictness) -> Iterator[Problem]:
     kind = metric.type or ""
-    words = unsupported(kind, METRIC_TYPES)
+    words = unsupported(METRIC_TYPES)
     unknown = Problem("metric-type", "NotSupported", (*where, "type"), words, kind)
     if not kind:
         yield Problem("metric-type", "Required", (*where, "type"), "must specify a metric source type")
@@ -233,7 +233,7 @@ def _pace_problems(pace: Pace, where: Where) -> Iterator[Problem]:
     if window is not None and window > MAX_WINDOW:
         yield _invalid("window", at, window, f"must be less than or equal to {MAX_WINDOW}")
     if pace.select is not None and pace.select not in SELECT_POLICIES:
-        words = unsupported(pace.select, SELECT_POLICIES)
+        words = unsupported(SELECT_POLICIES)
         yield Problem("select-policy", "NotSupported", (*where, "selectPolicy"), words, pace.select)
     if not pace.limits:
         hint = "leave policies out for the defaults; selectPolicy: Disabled stops this direction"
@@ -249,7 +249,7 @@ def _pace_problems(pace: Pace, where: Where) -> Iterator[Problem]:
 def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
     kind, value, period = policy.type or "", policy.value or 0, policy.period or 0
     if kind not in POLICY_TYPES:
-        words = unsupported(kind, POLICY_TYPES)
+        words = unsupported(POLICY_TYPES)
         yield Problem("policy-type", "NotSupported", (*where, "type"), words, kind)
     if value <= 0:
         hint = "selectPolicy: Disabled stops scaling in this direction" if value == 0 else ""

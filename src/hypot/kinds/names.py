@@ -180,9 +180,7 @@ def managed_fields_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
         operation = entry.get("operation", "") if isinstance(entry, dict) else ""
         if operation not in ("Apply", "Update"):
             where: Where = ("metadata", "managedFields", i, "operation")
-            yield Problem(
-                "managed-fields", "NotSupported", where, unsupported(operation, ("Apply", "Update")), operation
-            )
+            yield Problem("managed-fields", "NotSupported", where, unsupported(("Apply", "Update")), operation)
 
 
 def _text(metadata: Mapping[str, Any], key: str) -> str | None:

@@ -71,7 +71,6 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__} that JSON cannot hold"
 
 
-def unsupported(value: object, allowed: Iterable[str]) -> str:
+def unsupported(allowed: Iterable[str]) -> str:
     """The API server's list of what it would have taken."""
-    del value
     return "supported values: " + ", ".join(f'"{word}"' for word in sorted(allowed))

@@ -51,35 +51,28 @@ class WPA(WPASpec):
     ) -> None:
         """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
         ref, up, down = refer(target), scale_up or Step(), scale_down or Step()
-        values: dict[str, Any] = {
-            "target": ref,
-            "min_replicas": min_replicas,
-            "max_replicas": max_replicas,
-            "metrics": None if metrics is None else tuple(metrics),
-            "recommender": recommender,
-            "algorithm": algorithm,
-            "tolerance": tolerance,
-            "up_factor": up.percent,
-            "down_factor": down.percent,
-            "up_rest": seconds(up.rest),
-            "down_rest": seconds(down.rest),
-            "up_after": seconds(up.after),
-            "down_after": seconds(down.after),
-            "modulo": modulo,
-            "converge": converge,
-            "dry_run": dry_run,
-            "tolerate_zero": tolerate_zero,
-            "min_available": min_available,
-            "readiness_delay": seconds(readiness_delay),
-            "metadata": metadata_of(name or ref.name, namespace, labels, annotations),
-            "status": None,
-            "around": {},
-            "read_from": "",
-            "extra": {},
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
-        self.raise_if_refused()
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            target=ref,
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            metrics=None if metrics is None else tuple(metrics),
+            recommender=recommender,
+            algorithm=algorithm,
+            tolerance=tolerance,
+            up_factor=up.percent,
+            down_factor=down.percent,
+            up_rest=seconds(up.rest),
+            down_rest=seconds(down.rest),
+            up_after=seconds(up.after),
+            down_after=seconds(down.after),
+            modulo=modulo,
+            converge=converge,
+            dry_run=dry_run,
+            tolerate_zero=tolerate_zero,
+            min_available=min_available,
+            readiness_delay=seconds(readiness_delay),
+        )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What stands against this object; the controller's defaults are applied first, as it does."""

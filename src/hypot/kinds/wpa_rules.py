@@ -186,17 +186,17 @@ def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
         if value is not None and most is not None and value > most:
             yield Problem("range", "Invalid", ("spec", key), f"must be less than or equal to {most}", value)
     if wpa.algorithm is not None and wpa.algorithm not in ALGORITHMS:
-        words = unsupported(wpa.algorithm, ALGORITHMS)
+        words = unsupported(ALGORITHMS)
         yield Problem("algorithm", "NotSupported", ("spec", "algorithm"), words, wpa.algorithm)
     if wpa.converge and wpa.converge not in CONVERGENCES:
-        words = unsupported(wpa.converge, CONVERGENCES)
+        words = unsupported(CONVERGENCES)
         yield Problem("converge", "NotSupported", ("spec", "convergeTowardsWatermark"), words, wpa.converge)
 
 
 def _metric_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
     kind = metric.type or ""
     if kind not in {"External", "Resource"}:
-        words = unsupported(kind, ("External", "Resource"))
+        words = unsupported(("External", "Resource"))
         yield Problem("metric-type", "NotSupported", (*where, "type"), words, kind)
         return
     key, source = kind.lower(), metric.source
@@ -239,7 +239,7 @@ def _requirement_problems(requirement: LabelRequirement, where: Where) -> Iterat
     if not requirement.key:
         yield Problem("selector", "Required", (*where, "key"), "must name a label")
     if operator not in OPERATORS:
-        yield Problem("selector", "NotSupported", (*where, "operator"), unsupported(operator, OPERATORS), operator)
+        yield Problem("selector", "NotSupported", (*where, "operator"), unsupported(OPERATORS), operator)
     if operator in VALUES_NEEDED and not requirement.values:
         yield Problem("selector", "Required", (*where, "values"), f"must be given for operator {operator}")
     if operator in VALUES_FORBIDDEN and requirement.values:
@@ -280,5 +280,5 @@ def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Pr
     tls = recommender.tls or TLSConfig()
     for key, version in (("minVersion", tls.min_version), ("maxVersion", tls.max_version)):
         if version is not None and version not in TLS_VERSIONS:
-            words = unsupported(version, TLS_VERSIONS)
+            words = unsupported(TLS_VERSIONS)
             yield Problem("tls-version", "NotSupported", (*where, "tlsConfig", key), words, version)

@@ -262,28 +262,22 @@ class Decision:
         }
 
 
-def with_condition(
-    conditions: Conditions,
-    kind: str,
-    status: bool | str,
-    reason: str,
-    message: str,
-    now: float,
-    began: Conditions | None = None,
-) -> Conditions:
-    """Set one condition in its place; its time moves only when its status does, compared with how the pass began."""
+def renewed(old: Condition | None, kind: str, status: bool | str, reason: str, message: str, now: float) -> Condition:
+    """A condition as it is to be told now; its time moves only when its status does."""
     word = status if isinstance(status, str) else "True" if status else "False"
-    old = condition_of(conditions if began is None else began, kind)
     since = old.since if old is not None and old.status == word else now
-    made = Condition(kind, word, reason, message, since)
+    return Condition(kind, word, reason, message, since)
+
+
+def with_condition(
+    conditions: Conditions, kind: str, status: bool | str, reason: str, message: str, now: float
+) -> Conditions:
+    """Set one condition in its place; a new one comes last."""
+    made = renewed(condition_of(conditions, kind), kind, status, reason, message, now)
     for i, there in enumerate(conditions):
         if there.type == kind:
             return (*conditions[:i], made, *conditions[i + 1 :])
     return (*conditions, made)
-
-
-def without_condition(conditions: Conditions, kind: str) -> Conditions:
-    return tuple([c for c in conditions if c.type != kind])
 
 
 def condition_of(conditions: Conditions, kind: str) -> Condition | None:

@@ -7,7 +7,6 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decision import (
-    Condition,
     Conditions,
     Decision,
     ErrorKind,
@@ -16,6 +15,7 @@ from hypot.policy.decision import (
     Reading,
     Stage,
     Step,
+    renewed,
 )
 from hypot.policy.memory import Memory
 from hypot.policy.restrain import LIMIT_REASONS, Limited, limit_step
@@ -42,11 +42,8 @@ class Telling:
         return tuple(self.told.values())
 
     def condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        """Set one condition in its place; its time moves only if its status differs from how the pass began."""
-        word = status if isinstance(status, str) else "True" if status else "False"
-        old = self.began.get(kind)
-        since = old.since if old is not None and old.status == word else self.now
-        self.told[kind] = Condition(kind, word, reason, message, since)
+        """Set one condition in its place, compared with how the pass began and not with what it said on the way."""
+        self.told[kind] = renewed(self.began.get(kind), kind, status, reason, message, self.now)
         self.last_condition = kind
 
     def step(
