@@ -1,0 +1,160 @@
+"""Where etcd, kube-apiserver and kube-controller-manager come from: given, cached, or built once with Go.
+
+Run as a script it makes sure that they are there, and prints where.
+"""
+
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MODULE = Path(__file__).parent / "controlplane"
+# The name a user knows, and the Go package it is built from.
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+}
+GO_ENVIRONMENT = {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+
+
+class UnavailableError(Exception):
+    """There are no binaries, and they cannot be built; the message says how to get them."""
+
+
+def find() -> Path | None:
+    """The folder with all three, where there is one."""
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    return next((folder for folder in (given and Path(given), _cached()) if folder and _complete(folder)), None)
+
+
+def ensure() -> Path:
+    """The folder with all three, built if need be; a second process waits for the first one's build."""
+    found = find()
+    if found:
+        return found
+    go = _go()
+    folder = _cached()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(folder.parent / f"{folder.name}.lock"):
+        if not _complete(folder):
+            _build(go, folder)
+    return folder
+
+
+def version() -> str:
+    """Which Kubernetes is pinned, as it calls itself."""
+    return _pinned(r"k8s\.io/kubernetes (v\S+)")
+
+
+def _pinned(pattern: str) -> str:
+    found = re.search(pattern, (MODULE / "go.mod").read_text(encoding="utf-8"))
+    if not found:
+        raise UnavailableError(f"{MODULE / 'go.mod'} does not say {pattern}")
+    return found[1]
+
+
+def _complete(folder: Path) -> bool:
+    return all(os.access(folder / name, os.X_OK) for name in PACKAGES)
+
+
+def _cached() -> Path:
+    """One folder per version, checksums, flags and kind of machine."""
+    parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
+    parts += [" ".join(_flags()).encode(), f"{sys.platform} {platform.machine()}".encode()]
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return home / "hypot" / f"controlplane-{version()}-{key}"
+
+
+def _flags() -> list[str]:
+    _, major, minor, *_ = re.split(r"[v.]", version())
+    words = {"gitVersion": version(), "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamps = [f"-X {package}.{name}={word}" for package in STAMPED for name, word in words.items()]
+    return ["-trimpath", "-buildvcs=false", "-ldflags", " ".join(["-s -w", *stamps])]
+
+
+def _go() -> str:
+    wanted = _pinned(r"\ngo (\d+\.\d+)")
+    how = f"install Go {wanted} or newer, or set KUBEBUILDER_ASSETS to a folder with {', '.join(PACKAGES)}"
+    go = shutil.which("go")
+    if not go:
+        raise UnavailableError(f"no control plane and no Go: {how}")
+    told = subprocess.run([go, "env", "GOVERSION"], env=_environment(), cwd="/", capture_output=True, text=True, check=False)
+    found = re.match(r"go(\d+)\.(\d+)", told.stdout)
+    if not found or (int(found[1]), int(found[2])) < tuple(int(part) for part in wanted.split(".")):
+        raise UnavailableError(f"no control plane, and Go is {told.stdout.strip() or 'not working'}: {how}")
+    return go
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **GO_ENVIRONMENT}
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build(go: str, folder: Path) -> None:
+    """Build beside the place and rename, so that a broken build leaves nothing that looks whole."""
+    say(f"building {', '.join(PACKAGES)} {version()}: once, 5 to 15 minutes on two cores")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        made = Path(place) / "bin"
+        total = len(_run(go, "list", "-deps", *PACKAGES.values()).splitlines())
+        _compile([go, "build", "-v", *_flags(), "-o", f"{made}/", *PACKAGES.values()], total)
+        (made / "server").rename(made / "etcd")
+        shutil.rmtree(folder, ignore_errors=True)
+        made.rename(folder)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, env=_environment(), cwd=MODULE, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnavailableError(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
+def _compile(command: list[str], total: int) -> None:
+    """Go tells each package it compiles; what is already in its cache is not told."""
+    began = shown = time.monotonic()
+    lines: list[str] = []
+    with subprocess.Popen(command, env=_environment(), cwd=MODULE, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr or ():
+            lines.append(line)
+            if time.monotonic() - shown >= 10:
+                shown = time.monotonic()
+                say(f"{len(lines)} of at most {total} packages compiled, {shown - began:.0f} s")
+    if process.returncode:
+        raise UnavailableError(f"go build failed: {''.join(lines[-30:])}")
+    say(f"built in {time.monotonic() - began:.0f} s")
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"control plane: {text}\n")
+    sys.stderr.flush()
+
+
+def main() -> int:
+    try:
+        say(str(ensure()))
+    except UnavailableError as error:
+        say(str(error))
+        return 1 if os.environ.get("CI") else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

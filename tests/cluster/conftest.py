@@ -1,0 +1,62 @@
+"""One control plane for all tests of a run, and a namespace for each that asks."""
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster.api import Api
+from cluster.binaries import UnavailableError, ensure
+from cluster.plane import ControlPlane
+
+_running: list[ControlPlane] = []
+_failed: list[str] = []
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failure names the logs, which are then kept."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and _running and "plane" in item.fixturenames:
+        _failed.append(item.nodeid)
+        report.sections.append(("control plane", f"logs are kept in {_running[0].folder}"))
+
+
+@pytest.fixture(scope="session")
+def plane() -> Iterator[ControlPlane]:
+    """A running etcd and API server; its logs are kept if any test failed."""
+    try:
+        binaries = ensure()
+    except UnavailableError as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+    folder = Path(tempfile.mkdtemp(prefix="hypot-cluster-"))
+    plane = ControlPlane(binaries, folder)
+    plane.start()
+    _running.append(plane)
+    try:
+        yield plane
+        plane.check()
+    finally:
+        plane.stop()
+    if not _failed:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def api(plane: ControlPlane) -> Api:
+    return plane.admin
+
+
+@pytest.fixture
+def namespace(api: Api) -> str:
+    """A fresh one; it goes with the control plane."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    return name
+

@@ -1,0 +1,33 @@
+"""Run a command for as long as whoever started us lives: when our standard input ends, the command ends.
+
+A pipe closes even when its owner is killed, so nothing is left behind by a crash.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+PATIENCE = 5.0
+
+
+def main() -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    with subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL) as child:
+        threading.Thread(target=_end_with_owner, args=(child,), daemon=True).start()
+        return child.wait()
+
+
+def _end_with_owner(child: subprocess.Popen[bytes]) -> None:
+    while os.read(0, 4096):
+        pass
+    child.terminate()
+    try:
+        child.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        child.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

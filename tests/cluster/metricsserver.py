@@ -1,0 +1,252 @@
+"""A stand-in for metrics-server and the adapters beside it: real TLS, behind the real aggregator, told what to say.
+
+What it says comes from one function per namespace. `silent`, `frozen`, `lagging` and `lying` make worse ones of it.
+Every answer is written into the journal, so that whatever a controller did can be explained by what it was told.
+"""
+
+import json
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+from urllib.parse import parse_qs, urlsplit
+
+import trustme
+from cluster.api import Api
+
+Object = dict[str, Any]
+Api3 = Literal["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"]
+VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
+KINDS = {"metrics.k8s.io": "PodMetrics", "custom.metrics.k8s.io": "MetricValue", "external.metrics.k8s.io": "ExternalMetricValue"}
+SERVICE, NAMESPACE = "metrics-stand-in", "kube-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked: of which API and namespace, when, about which metric of which object, with which selectors."""
+
+    api: str
+    namespace: str
+    at: float
+    metric: str = ""
+    resource: str = ""
+    name: str = ""
+    labels: str = ""
+    metric_labels: str = ""
+
+
+Answer = Callable[[Query], list[Object]]
+
+
+class RefusedError(Exception):
+    """Raised by an answer that is none: the status to refuse with."""
+
+    def __init__(self, status: int = 503, reason: str = "ServiceUnavailable") -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One line of the journal; no items where the question was refused."""
+
+    query: Query
+    at: float
+    status: int
+    items: tuple[Object, ...] = ()
+
+
+def silent(_: Query) -> list[Object]:
+    raise RefusedError
+
+
+def frozen(answer: Answer) -> Answer:
+    """Say for ever what was said first, its times included."""
+    said: dict[tuple[str, ...], list[Object]] = {}
+
+    def again(query: Query) -> list[Object]:
+        key = (query.api, query.metric, query.resource, query.name, query.labels, query.metric_labels)
+        if key not in said:
+            said[key] = answer(query)
+        return said[key]
+
+    return again
+
+
+def lagging(answer: Answer, seconds: float) -> Answer:
+    """What is said is older than it should be."""
+
+    def late(query: Query) -> list[Object]:
+        return [{**item, "timestamp": stamp(query.at - seconds)} for item in answer(query)]
+
+    return late
+
+
+def lying(answer: Answer, change: Callable[[Object], Object]) -> Answer:
+    def bent(query: Query) -> list[Object]:
+        return [change(item) for item in answer(query)]
+
+    return bent
+
+
+def stamp(at: float) -> str:
+    return datetime.fromtimestamp(int(at), UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass
+class Hold:
+    """One answer held back: `asked` is set when the question has come, `release` lets the answer go."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+    release: threading.Event = field(default_factory=threading.Event)
+
+
+class MetricsServer:
+    """Serves on loopback until stopped; `register` puts it behind the API server."""
+
+    def __init__(self, ca: trustme.CA) -> None:
+        self.answers: dict[str, Answer] = {}
+        self.journal: list[Answered] = []
+        self._holds: dict[str, Hold] = {}
+        self._ca = ca
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        ca.issue_cert(f"{SERVICE}.{NAMESPACE}.svc").configure_cert(tls)
+        self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+
+    def start(self) -> None:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        for hold in self._holds.values():
+            hold.release.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def register(self, api: Api, within: float = 20) -> None:
+        """A Service that leads to us, an APIService for each group; returns once all are available."""
+        api.create(
+            f"/api/v1/namespaces/{NAMESPACE}/services",
+            {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}},
+        )
+        for group in VERSIONS:
+            api.create("/apis/apiregistration.k8s.io/v1/apiservices", self._api_service(group))
+        ends = time.monotonic() + within
+        while not all(self._available(api, group) for group in VERSIONS):
+            if time.monotonic() > ends:
+                raise AssertionError(f"the metrics APIs were not available within {within} s")
+            time.sleep(0.1)
+
+    @contextmanager
+    def held(self, namespace: str) -> Iterator[Hold]:
+        """Hold back the next answer about a namespace while the caller moves its pods."""
+        hold = self._holds[namespace] = Hold()
+        try:
+            yield hold
+        finally:
+            self._holds.pop(namespace, None)
+            hold.release.set()
+
+    def answer(self, query: Query) -> Answered:
+        """Answer and remember; the one place where anything is said."""
+        hold = self._holds.pop(query.namespace, None)
+        if hold:
+            hold.asked.set()
+            hold.release.wait(30)
+        try:
+            items = self.answers.get(query.namespace, silent)(query)
+            said = Answered(query, time.time(), 200, tuple(items))
+        except RefusedError as refused:
+            said = Answered(query, time.time(), refused.status)
+        self.journal.append(said)
+        return said
+
+    def _api_service(self, group: str) -> Object:
+        service = {"name": SERVICE, "namespace": NAMESPACE, "port": self._server.server_address[1]}
+        return {
+            "metadata": {"name": f"{VERSIONS[group]}.{group}"},
+            "spec": {
+                "group": group,
+                "version": VERSIONS[group],
+                "service": service,
+                "caBundle": b64encode(self._ca.cert_pem.bytes()).decode(),
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+            },
+        }
+
+    @staticmethod
+    def _available(api: Api, group: str) -> bool:
+        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{VERSIONS[group]}.{group}"
+        conditions = api.get(path).get("status", {}).get("conditions", ())
+        return any(c["type"] == "Available" and c["status"] == "True" for c in conditions)
+
+
+def read_query(address: str, at: float) -> Query | None:
+    """The question behind an address; None where it is none about metrics."""
+    url = urlsplit(address)
+    asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+    labels, metric_labels = asked.get("labelSelector", ""), asked.get("metricLabelSelector", "")
+    match url.path.strip("/").split("/"):
+        case ["apis", "metrics.k8s.io", _, "namespaces", namespace, "pods"]:
+            return Query("metrics.k8s.io", namespace, at, labels=labels)
+        case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, "metrics", metric]:
+            return Query("custom.metrics.k8s.io", namespace, at, metric, "namespaces", namespace, labels, metric_labels)
+        case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, resource, name, metric]:
+            return Query("custom.metrics.k8s.io", namespace, at, metric, resource, name, labels, metric_labels)
+        case ["apis", "external.metrics.k8s.io", _, "namespaces", namespace, metric]:
+            return Query("external.metrics.k8s.io", namespace, at, metric, labels=labels)
+    return None
+
+
+def _resources(group: str) -> list[Object]:
+    """Discovery: only metrics.k8s.io has resources that are known beforehand."""
+    if group != "metrics.k8s.io":
+        return []
+    return [{"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}]
+
+
+def _reply(server: MetricsServer, address: str) -> tuple[int, Object]:
+    query = read_query(address, time.time())
+    if query:
+        said = server.answer(query)
+        version = f"{query.api}/{VERSIONS[query.api]}"
+        if said.status == 200:
+            return 200, {"kind": f"{KINDS[query.api]}List", "apiVersion": version, "metadata": {}, "items": said.items}
+        return said.status, _refusal(said.status, "ServiceUnavailable")
+    match urlsplit(address).path.strip("/").split("/"):
+        case ["apis", group, version] if VERSIONS.get(group) == version:
+            body = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+            return 200, {**body, "resources": _resources(group)}
+    return 404, _refusal(404, "NotFound")
+
+
+def _refusal(status: int, reason: str) -> Object:
+    return {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": status}
+
+
+def _handler(server: MetricsServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 120
+
+        def do_GET(self) -> None:  # noqa: N802 (the standard library's name)
+            status, body = _reply(server, self.path)
+            text = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: Any) -> None:
+            """The journal is the log."""
+
+    return Handler

@@ -1,0 +1,222 @@
+"""A control plane on loopback: etcd, kube-apiserver and kube-controller-manager, fresh for each run."""
+
+import json
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import trustme
+from cluster.api import Api
+
+GUARD = Path(__file__).with_name("guard.py")
+READY_WITHIN = 20.0
+GATES = "--feature-gates=HPAScaleToZero=true"
+# Who may do what is RBAC's business; these are everyone's names and groups.
+USERS = {"admin": "system:masters", "controllers": "system:masters"}
+AUDITED = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "verbs": ["watch", "list"]},
+        {
+            "level": "RequestResponse",
+            "resources": [
+                {"group": "autoscaling", "resources": ["horizontalpodautoscalers", "horizontalpodautoscalers/status"]},
+                {"group": "apps", "resources": ["deployments/scale"]},
+                {"group": "", "resources": ["pods", "pods/status"]},
+            ],
+        },
+        {"level": "None"},
+    ],
+}
+
+
+class ControlPlaneError(Exception):
+    """A part did not come up or went down; the message names its log."""
+
+
+class Child:
+    """One process, guarded so that it dies with this one."""
+
+    def __init__(self, name: str, command: Iterable[str], log: Path) -> None:
+        self.name, self.log = name, log
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, str(GUARD), *command],
+                stdin=subprocess.PIPE,
+                stdout=_file(out),
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def check(self) -> None:
+        if self._process.poll() is not None:
+            tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-5:])
+            raise ControlPlaneError(f"{self.name} ended with {self._process.returncode}, see {self.log}:\n{tail}")
+
+    def stop(self) -> None:
+        """Let go of it, and wait until it is gone."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait(15)
+
+
+class ControlPlane:
+    """Started by `start`, stopped by `stop`; everything it writes is in one folder."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self.binaries, self.folder = binaries, folder
+        self.ca = trustme.CA()
+        self.port, self._etcd, self._peer = free_ports(3)
+        self.audit_log = folder / "audit.log"
+        self._children: list[Child] = []
+        self.admin = self.client("admin")
+
+    def client(self, user: str) -> Api:
+        tls = ssl.create_default_context()
+        self.ca.configure_trust(tls)
+        return Api(self.port, tls, token_of(user))
+
+    def start(self) -> None:
+        """Etcd and the API server; the controllers come when what they ask is there."""
+        self._write_files()
+        try:
+            self._start("etcd", self._etcd_flags())
+            self._start("kube-apiserver", self._server_flags())
+            self._until("kube-apiserver", self._answers)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start_controllers(self, *flags: str) -> None:
+        """The controllers that make Deployments move, and the HPA controller with its own flags."""
+        names = ("horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller")
+        self._start(
+            "kube-controller-manager",
+            [
+                f"--kubeconfig={self.kubeconfig('controllers')}",
+                "--leader-elect=false",
+                "--secure-port=0",
+                "--kube-api-qps=500",
+                "--kube-api-burst=1000",
+                "--concurrent-horizontal-pod-autoscaler-syncs=20",
+                f"--controllers={','.join(names)},garbage-collector-controller",
+                GATES,
+                *flags,
+            ],
+        )
+
+    def stop(self) -> None:
+        for child in reversed(self._children):
+            child.stop()
+        self._children.clear()
+
+    def check(self) -> None:
+        """Every part is still running."""
+        for child in self._children:
+            child.check()
+
+    def kubeconfig(self, user: str) -> Path:
+        """A file with which kubectl or a controller can reach this control plane."""
+        path = self.folder / f"{user}.kubeconfig"
+        server = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": str(self.folder / "ca.pem")}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": server}],
+            "users": [{"name": user, "user": {"token": token_of(user)}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+            "current-context": "test",
+        }
+        path.write_text(json.dumps(config), encoding="utf-8")
+        return path
+
+    def _start(self, name: str, flags: Iterable[str]) -> None:
+        self._children.append(Child(name, [str(self.binaries / name), *flags], self.folder / f"{name}.log"))
+
+    def _write_files(self) -> None:
+        self.ca.cert_pem.write_to_path(str(self.folder / "ca.pem"))
+        serving = self.ca.issue_cert("127.0.0.1", "localhost")
+        serving.private_key_pem.write_to_path(str(self.folder / "server.key"))
+        for pem in serving.cert_chain_pems:
+            pem.write_to_path(str(self.folder / "server.pem"), append=True)
+        signing = self.ca.issue_cert("service-accounts.test")
+        signing.private_key_pem.write_to_path(str(self.folder / "service-accounts.key"))
+        users = [f'{token_of(user)},{user},{user},"{group}"' for user, group in USERS.items()]
+        (self.folder / "tokens.csv").write_text("\n".join(users), encoding="utf-8")
+        (self.folder / "audit-policy.yaml").write_text(json.dumps(AUDITED), encoding="utf-8")
+
+    def _etcd_flags(self) -> list[str]:
+        client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
+        return [
+            f"--data-dir={self.folder / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+        ]
+
+    def _server_flags(self) -> list[str]:
+        accounts = self.folder / "service-accounts.key"
+        return [
+            f"--etcd-servers=http://127.0.0.1:{self._etcd}",
+            f"--secure-port={self.port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            f"--tls-cert-file={self.folder / 'server.pem'}",
+            f"--tls-private-key-file={self.folder / 'server.key'}",
+            f"--cert-dir={self.folder}",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={accounts}",
+            f"--service-account-signing-key-file={accounts}",
+            f"--audit-policy-file={self.folder / 'audit-policy.yaml'}",
+            f"--audit-log-path={self.audit_log}",
+            GATES,
+        ]
+
+    def _answers(self) -> bool:
+        try:
+            return self.admin.call("GET", "/readyz", timeout=5).ok
+        except OSError:
+            return False
+
+    def _until(self, name: str, done: Callable[[], Any]) -> None:
+        ends = time.monotonic() + READY_WITHIN
+        while not done():
+            self.check()
+            if time.monotonic() > ends:
+                log = self.folder / f"{name}.log"
+                raise ControlPlaneError(f"{name} was not ready within {READY_WITHIN:.0f} s, see {log}")
+            time.sleep(0.1)
+
+
+def token_of(user: str) -> str:
+    return f"{user}-of-a-test"
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody has; held together, so that they differ."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def _file(out: BinaryIO) -> int:
+    return out.fileno()

@@ -1,0 +1,76 @@
+"""The control plane itself: it is the pinned one, it is ready soon, and it leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from cluster import binaries
+from cluster.api import Api
+from cluster.plane import ControlPlane
+
+TESTS = Path(__file__).parents[1]
+# Starts a plane, says which processes it has, and then waits to be killed.
+OWNER = """
+import sys, time
+from pathlib import Path
+from cluster.binaries import ensure
+from cluster.plane import ControlPlane
+plane = ControlPlane(ensure(), Path(sys.argv[1]))
+plane.start()
+print(flush=True)
+time.sleep(60)
+"""
+
+
+def test_the_version_is_the_pinned_one(api: Api) -> None:
+    """Kubernetes says what go.mod says, unless somebody brought their own binaries."""
+    told = api.get("/version")["gitVersion"]
+    if os.environ.get("KUBEBUILDER_ASSETS"):
+        pytest.skip(f"KUBEBUILDER_ASSETS is set, and brings {told}")
+    assert told == binaries.version()
+
+
+def test_a_killed_owner_takes_its_children_along(plane: ControlPlane, tmp_path: Path) -> None:
+    """Even SIGKILL leaves neither etcd nor an API server behind."""
+    assert plane.folder.is_dir()
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    with subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(tmp_path)], env=environment, stdout=subprocess.PIPE
+    ) as owner:
+        assert owner.stdout
+        owner.stdout.readline()
+        assert _running(tmp_path) == {"etcd", "kube-apiserver"}
+        owner.send_signal(signal.SIGKILL)
+    ends = time.monotonic() + 20
+    while _running(tmp_path) and time.monotonic() < ends:
+        time.sleep(0.1)
+    assert _running(tmp_path) == set()
+
+
+def test_a_part_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
+    """A control plane that cannot start says which part, and where to read why."""
+    broken = tmp_path / "bin"
+    broken.mkdir()
+    for name in binaries.PACKAGES:
+        (broken / name).write_text("#!/bin/sh\necho no space left\nexit 3\n")
+        (broken / name).chmod(0o755)
+    with pytest.raises(Exception, match=r"etcd ended with 3, see .*etcd\.log:\nno space left"):
+        ControlPlane(broken, tmp_path).start()
+
+
+def test_a_kubeconfig_leads_to_it(plane: ControlPlane) -> None:
+    """The file that controllers get names this server and its authority."""
+    config = json.loads(plane.kubeconfig("admin").read_text())
+    assert config["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{plane.port}"
+
+
+def _running(folder: Path) -> set[str]:
+    """The binaries whose command line names a folder, guards aside."""
+    told = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    commands = [line.split() for line in told.splitlines() if str(folder) in line]
+    return {Path(command[0]).name for command in commands} - {Path(sys.executable).name}
