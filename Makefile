@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format bench demo docs lock clean
+.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench demo docs lock clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hypot needs Python 3.11 or newer; set PYTHON=...")'
@@ -27,6 +27,15 @@ setup: $(READY) ## Make the virtual environment
 
 test: $(READY) ## Run the unit, property and conformance tests
 	$(BIN)/pytest -n auto
+
+test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once with Go, 5 to 15 minutes)
+	$(BIN)/python tests/cluster/binaries.py
+	$(BIN)/pytest tests/cluster
+
+fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
+	$(BIN)/python tests/cluster/binaries.py
+	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
+	  tests/cluster/test_crds.py
 
 lint: $(READY) ## Check style, types and the directions between layers
 	$(BIN)/ruff check

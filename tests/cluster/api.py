@@ -1,9 +1,9 @@
-"""A small client of the API server, for tests: JSON in and out, one connection per thread."""
+"""A small client of the API server, for tests: JSON in and out, from any number of threads."""
 
 import http.client
 import json
 import ssl
-import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +46,11 @@ class Api:
 
     def __init__(self, port: int, tls: ssl.SSLContext, token: str) -> None:
         self.port, self._tls, self.token = port, tls, token
-        self._local = threading.local()
+        self._idle: deque[http.client.HTTPSConnection] = deque()
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
 
     def call(
         self,
@@ -64,10 +68,10 @@ class Api:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content, "Accept": accept}
         address = f"{path}?{urlencode(query)}" if query else path
         try:
-            return self._exchange(self._connection(timeout), method, address, sent, headers)
+            return self._exchange(method, address, sent, headers, timeout)
         except _CLOSED:
-            self._forget()
-            return self._exchange(self._connection(timeout), method, address, sent, headers)
+            self.close()  # The server let go of what had been idle; a new connection tells whether it is gone.
+            return self._exchange(method, address, sent, headers, timeout)
 
     def get(self, path: str, **how: Any) -> Any:
         return self._expect("GET", path, **how)
@@ -104,26 +108,32 @@ class Api:
             raise ApiError(method, path, answer)
         return answer.body
 
-    @staticmethod
     def _exchange(
-        connection: http.client.HTTPSConnection, method: str, address: str, body: bytes | None, headers: dict[str, str]
+        self, method: str, address: str, body: bytes | None, headers: dict[str, str], timeout: float
     ) -> Answer:
-        connection.request(method, address, body=body, headers=headers)
-        answer = connection.getresponse()
-        return Answer(answer.status, _decoded(answer.read()))
+        connection = self._connection(timeout)
+        try:
+            connection.request(method, address, body=body, headers=headers)
+            answer = connection.getresponse()
+            read = Answer(answer.status, _decoded(answer.read()))
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
+        return read
 
     def _connection(self, timeout: float) -> http.client.HTTPSConnection:
-        if not hasattr(self._local, "connection"):
-            self._local.connection = self._connect(timeout)
-        self._local.connection.timeout = timeout
-        return self._local.connection
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            return self._connect(timeout)
+        connection.timeout = timeout
+        if connection.sock:
+            connection.sock.settimeout(timeout)
+        return connection
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=self._tls, timeout=timeout)
-
-    def _forget(self) -> None:
-        self._local.connection.close()
-        del self._local.connection
 
 
 def _decoded(body: bytes) -> Any:

@@ -23,7 +23,11 @@ from cluster.api import Api
 Object = dict[str, Any]
 Api3 = Literal["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"]
 VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
-KINDS = {"metrics.k8s.io": "PodMetrics", "custom.metrics.k8s.io": "MetricValue", "external.metrics.k8s.io": "ExternalMetricValue"}
+KINDS = {
+    "metrics.k8s.io": "PodMetrics",
+    "custom.metrics.k8s.io": "MetricValue",
+    "external.metrics.k8s.io": "ExternalMetricValue",
+}
 SERVICE, NAMESPACE = "metrics-stand-in", "kube-system"
 
 

@@ -76,12 +76,14 @@ class ControlPlane:
         self.port, self._etcd, self._peer = free_ports(3)
         self.audit_log = folder / "audit.log"
         self._children: list[Child] = []
+        self._clients: list[Api] = []
         self.admin = self.client("admin")
 
     def client(self, user: str) -> Api:
         tls = ssl.create_default_context()
         self.ca.configure_trust(tls)
-        return Api(self.port, tls, token_of(user))
+        self._clients.append(Api(self.port, tls, token_of(user)))
+        return self._clients[-1]
 
     def start(self) -> None:
         """Etcd and the API server; the controllers come when what they ask is there."""
@@ -113,6 +115,8 @@ class ControlPlane:
         )
 
     def stop(self) -> None:
+        for client in self._clients:
+            client.close()
         for child in reversed(self._children):
             child.stop()
         self._children.clear()

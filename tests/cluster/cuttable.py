@@ -1,0 +1,27 @@
+"""A client whose connections can be cut while other threads wait on them."""
+
+import http.client
+import socket
+from contextlib import suppress
+from weakref import WeakSet
+
+from cluster.api import Api
+
+
+class CuttableApi(Api):
+    """Asks as another client does, in connections of its own."""
+
+    def __init__(self, like: Api) -> None:
+        super().__init__(like.port, like._tls, like.token)
+        self._open: WeakSet[http.client.HTTPSConnection] = WeakSet()
+
+    def cut(self) -> None:
+        """Whoever reads comes to an end, whoever writes to a broken pipe."""
+        for connection in list(self._open):
+            with suppress(OSError, TypeError):
+                socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # TLS is not asked: a reader may be in it.
+
+    def _connect(self, timeout: float) -> http.client.HTTPSConnection:
+        connection = super()._connect(timeout)
+        self._open.add(connection)
+        return connection

@@ -1,0 +1,181 @@
+"""The shapes of the twins: one HorizontalPodAutoscaler each, the Deployment under it, and what may happen to it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Object = dict[str, Any]
+SELECTOR = {"matchLabels": {"verb": "GET"}}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of an HPA, and what usage at its target is: milli per pod, or milli in all."""
+
+    spec: Object
+    at_target: int
+    kind: str
+    name: str
+
+    @property
+    def per_pod(self) -> bool:
+        return self.kind in {"cpu", "memory", "pods"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One twin. `hazards` are the things that its script may do beside moving demand."""
+
+    name: str
+    metrics: tuple[Metric, ...]
+    hazards: tuple[str, ...] = ()
+    behavior: Object | None = None
+    low: int | None = 1
+    high: int = 9
+    replicas: int = 3
+    containers: tuple[Object, ...] = ()
+    template: Object = field(default_factory=dict)
+    ready_after: float = 0.4
+
+    def hpa(self) -> Object:
+        spec: Object = {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": self.name},
+            "minReplicas": self.low,
+            "maxReplicas": self.high,
+            "metrics": [metric.spec for metric in self.metrics],
+        }
+        if self.behavior:
+            spec["behavior"] = self.behavior
+        metadata = {"name": self.name}
+        return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
+
+    def deployment(self) -> Object:
+        labels = {"app": self.name}
+        pod = {"nodeName": "node-1", "containers": list(self.containers or (container("app"),)), **self.template}
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": self.name},
+            "spec": {
+                "replicas": self.replicas,
+                "selector": {"matchLabels": labels},
+                "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+                "template": {"metadata": {"labels": {**labels, "tier": "web"}}, "spec": pod},
+            },
+        }
+
+
+def container(name: str, cpu: str | None = "100m", memory: str | None = "128Mi", **more: Any) -> Object:
+    requests = {key: text for key, text in (("cpu", cpu), ("memory", memory)) if text}
+    return {"name": name, "image": "registry.test/app", "resources": {"requests": requests}, **more}
+
+
+def utilisation(resource: str, percent: int, request: int) -> Metric:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    spec = {"type": "Resource", "resource": {"name": resource, "target": target}}
+    return Metric(spec, request * percent // 100, resource, resource)
+
+
+def average(resource: str, milli: int) -> Metric:
+    target = {"type": "AverageValue", "averageValue": f"{milli}m"}
+    return Metric({"type": "Resource", "resource": {"name": resource, "target": target}}, milli, resource, resource)
+
+
+def of_container(resource: str, name: str, percent: int, request: int) -> Metric:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    spec = {"type": "ContainerResource", "containerResource": {"name": resource, "container": name, "target": target}}
+    return Metric(spec, request * percent // 100, resource, resource)
+
+
+def average_of_container(resource: str, name: str, milli: int) -> Metric:
+    target = {"type": "AverageValue", "averageValue": f"{milli}m"}
+    spec = {"type": "ContainerResource", "containerResource": {"name": resource, "container": name, "target": target}}
+    return Metric(spec, milli, resource, resource)
+
+
+def pods(name: str, milli: int, selector: Object | None = None) -> Metric:
+    named = {"name": name, **({"selector": selector} if selector else {})}
+    target = {"type": "AverageValue", "averageValue": f"{milli}m"}
+    return Metric({"type": "Pods", "pods": {"metric": named, "target": target}}, milli, "pods", name)
+
+
+def of_object(name: str, milli: int, described: Object, *, per_pod: bool = False) -> Metric:
+    target = _total(milli, per_pod=per_pod)
+    spec = {"type": "Object", "object": {"describedObject": described, "metric": {"name": name}, "target": target}}
+    return Metric(spec, milli * (4 if per_pod else 1), "object", name)
+
+
+def external(name: str, milli: int, selector: Object | None = None, *, per_pod: bool = False) -> Metric:
+    named = {"name": name, **({"selector": selector} if selector else {})}
+    spec = {"type": "External", "external": {"metric": named, "target": _total(milli, per_pod=per_pod)}}
+    return Metric(spec, milli * (4 if per_pod else 1), "external", name)
+
+
+def _total(milli: int, *, per_pod: bool) -> Object:
+    if per_pod:
+        return {"type": "AverageValue", "averageValue": f"{milli}m"}
+    return {"type": "Value", "value": f"{milli}m"}
+
+
+MIB = 2**20 * 1000
+CPU, MEMORY = utilisation("cpu", 60, 100), utilisation("memory", 70, 128 * MIB)
+SERVICE = {"apiVersion": "v1", "kind": "Service", "name": "front"}
+HERE = {"apiVersion": "v1", "kind": "Namespace", "name": "whatever"}
+WINDOWS = {"scaleUp": {"stabilizationWindowSeconds": 6}, "scaleDown": {"stabilizationWindowSeconds": 11}}
+POLICIES = {
+    direction: {
+        "stabilizationWindowSeconds": 2,
+        "selectPolicy": select,
+        "policies": [
+            {"type": "Pods", "value": 2, "periodSeconds": 7},
+            {"type": "Percent", "value": 50, "periodSeconds": 11},
+        ],
+    }
+    for direction, select in (("scaleUp", "Min"), ("scaleDown", "Max"))
+}
+QUICK = {direction: {"stabilizationWindowSeconds": 0} for direction in ("scaleUp", "scaleDown")}
+TOLERANT = {
+    "scaleUp": {"stabilizationWindowSeconds": 0, "tolerance": "0.3"},
+    "scaleDown": {"stabilizationWindowSeconds": 2, "tolerance": "20m"},
+}
+ONE_WAY = {
+    "scaleUp": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
+    "scaleDown": {"selectPolicy": "Disabled"},
+}
+SIDECAR = container("proxy", cpu="50m", memory="64Mi", restartPolicy="Always")
+POD_LEVEL = {"resources": {"requests": {"cpu": "300m", "memory": "512Mi"}}}
+PODS_MOVE = ("unready", "fail", "hide", "lag")
+
+SHAPES = (
+    Shape("cpu-share", (CPU,), ("hide", "scale", "freeze")),
+    Shape("memory-share", (MEMORY,), ("hide", "unready", "scale")),
+    Shape("cpu-amount", (average("cpu", 200),), ("unready", "hide", "lag"), QUICK),
+    Shape("memory-amount", (average("memory", 100 * MIB),), ("hide", "fail")),
+    Shape(
+        "one-container",
+        (of_container("cpu", "app", 50, 100),),
+        PODS_MOVE,
+        containers=(container("app"), container("helper")),
+    ),
+    Shape("one-container-amount", (average_of_container("memory", "app", 64 * MIB),), ("hide", "scale"), QUICK),
+    Shape("of-pods", (pods("requests_per_second", 10_000, SELECTOR),), ("hide", "unready", "silence")),
+    Shape("of-object", (of_object("hits", 500_000, SERVICE),), ("unready", "fail", "scale"), QUICK),
+    Shape("of-object-per-pod", (of_object("hits", 100_000, SERVICE, per_pod=True),), ("silence", "scale")),
+    Shape("of-namespace", (of_object("queue", 70_000, HERE),), ("silence", "edit")),
+    Shape("from-outside", (external("lag", 100_000, SELECTOR),), ("unready", "silence", "scale"), QUICK),
+    Shape("from-outside-per-pod", (external("lag", 30_000, per_pod=True),), ("edit", "scale")),
+    Shape("three-metrics", (CPU, pods("rps", 20_000), external("lag", 100_000)), ("silence", "hide", "unready")),
+    Shape("with-windows", (CPU,), ("scale", "edit"), WINDOWS, high=30),
+    Shape("with-policies", (external("lag", 50_000, per_pod=True),), ("scale", "edit"), POLICIES, high=40),
+    Shape("with-tolerance", (CPU,), ("hide",), TOLERANT),
+    Shape("one-way", (pods("rps", 10_000),), ("scale",), ONE_WAY, high=30),
+    Shape("many-missing", (CPU,), ("hide", "hide", "fail", "lie"), QUICK, replicas=6),
+    Shape("slow-start", (CPU,), ("unready", "lag", "fail"), QUICK, replicas=5, ready_after=6.0),
+    Shape("failing", (CPU, external("lag", 100_000)), ("silence", "silence", "scale"), QUICK),
+    Shape("no-requests", (CPU, MEMORY), ("scale",), containers=(container("app"), container("bare", cpu=None))),
+    Shape("zero-outside", (external("lag", 30_000, per_pod=True),), ("zero", "edit", "silence", "scale"), QUICK, low=0),
+    Shape("zero-object", (of_object("hits", 500_000, SERVICE),), ("zero", "zero", "edit"), low=0),
+    Shape("with-sidecar", (utilisation("cpu", 80, 150),), PODS_MOVE, template={"initContainers": [SIDECAR]}),
+    Shape("pod-level", (utilisation("cpu", 50, 300),), ("hide", "unready"), template=POD_LEVEL),
+    Shape("refused", (external("lag", 100_000, per_pod=True),), ("refuse", "remove", "refuse"), QUICK),
+    Shape("rivals", (CPU,), ("rival",), QUICK),
+)

@@ -1,0 +1,23 @@
+"""Waiting for what a cluster does in its own time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(check: Callable[[], T], within: float = 10) -> T:
+    """Whatever `check` says once it is neither false nor an AssertionError; its last answer is in the failure."""
+    ends = time.monotonic() + within
+    while True:
+        said: T | AssertionError
+        try:
+            said = check()
+            if said:
+                return said
+        except AssertionError as error:
+            said = error
+        if time.monotonic() > ends:
+            raise AssertionError(f"not within {within} s: {said!r}")
+        time.sleep(0.05)
