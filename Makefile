@@ -37,6 +37,9 @@ fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
 	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
 	  tests/cluster/test_crds.py
 
+examples: $(READY) ## Make examples/cluster anew, from a real cluster
+	PYTHONPATH=tests $(BIN)/python tests/cluster/make_examples.py
+
 lint: $(READY) ## Check style, types and the directions between layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check

@@ -70,6 +70,11 @@ class Reconcile:
     def write_refused(self) -> bool:
         return bool(self.scaled) and self.scaled[-1].status >= 300
 
+    @property
+    def came_too_late(self) -> bool:
+        """The HPA was deleted meanwhile, and with it what the controller knew of it."""
+        return bool(self.told) and self.told[-1].status == 404
+
     def tries_again(self, at: float) -> bool:
         """After a refused write the controller reads the scale anew, but does not decide anew."""
         return self.write_refused and not self.told and at - self.scaled[-1].ended < 0.5

@@ -90,7 +90,9 @@ def _go() -> str:
     go = shutil.which("go")
     if not go:
         raise UnavailableError(f"no control plane and no Go: {how}")
-    told = subprocess.run([go, "env", "GOVERSION"], env=_environment(), cwd="/", capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [go, "env", "GOVERSION"], env=_environment(), cwd="/", capture_output=True, text=True, check=False
+    )
     found = re.match(r"go(\d+)\.(\d+)", told.stdout)
     if not found or (int(found[1]), int(found[2])) < tuple(int(part) for part in wanted.split(".")):
         raise UnavailableError(f"no control plane, and Go is {told.stdout.strip() or 'not working'}: {how}")
@@ -143,6 +145,7 @@ def _compile(command: list[str], total: int) -> None:
 
 
 def say(text: str) -> None:
+    """To whoever waits."""
     sys.stderr.write(f"control plane: {text}\n")
     sys.stderr.flush()
 

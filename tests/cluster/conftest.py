@@ -4,16 +4,32 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from cluster.api import Api
 from cluster.binaries import UnavailableError, ensure
 from cluster.plane import ControlPlane
 
 _running: list[ControlPlane] = []
 _failed: list[str] = []
+_told: list[str] = []
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was compared, for whoever reads the run."""
+    if _told:
+        terminalreporter.section("compared with Kubernetes")
+        for line in _told:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def tell() -> Callable[[str], None]:
+    """A line for the end of the run."""
+    return _told.append
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -59,4 +75,3 @@ def namespace(api: Api) -> str:
     name = f"test-{uuid.uuid4().hex[:8]}"
     api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     return name
-

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import trustme
+
 from cluster.api import Api
 
 Object = dict[str, Any]
@@ -241,7 +242,7 @@ def _handler(server: MetricsServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
         timeout = 120
 
-        def do_GET(self) -> None:  # noqa: N802 (the standard library's name)
+        def do_GET(self) -> None:
             status, body = _reply(server, self.path)
             text = json.dumps(body).encode()
             self.send_response(status)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import trustme
+
 from cluster.api import Api
 
 GUARD = Path(__file__).with_name("guard.py")

@@ -2,16 +2,16 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+
 from cluster.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
 from cluster.metricsserver import Answered
-
-from hypot.core.quantity import Quantity
+from cluster.statuses import Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
@@ -23,13 +23,8 @@ from hypot.policy.snapshot import Snapshot
 from hypot.policy.valuerow import MetricValues
 
 Object = dict[str, Any]
-Told = dict[str, Any]
-# Times are told in whole seconds, and taken a moment before they are written.
-NEAR = 2.0
 # How far a busy machine may put the controller's look at its clock from the requests around it.
 JITTER = 0.2
-# An average over no pods: Go makes an integer of infinity, which differs by machine; hypot reports 0 (docs/deviations.md).
-_AVERAGES_OVER_NONE = {-(2**63) * 10**6, (2**63 - 1) * 10**6}
 
 
 @dataclass
@@ -60,7 +55,7 @@ class Disagreement:
         return f"hypot decide {files} --now {show_time(self.at)}"
 
     def __str__(self) -> str:
-        differ = _differences(self.hypot, self.kubernetes)
+        differ = differences(self.hypot, self.kubernetes)
         lines = [f"  {name}: hypot {self.hypot.get(name)}, Kubernetes {self.kubernetes.get(name)}" for name in differ]
         return "\n".join([f"{'/'.join(self.key)}, reconcile {self.number} at {show_time(self.at)}:", *lines])
 
@@ -77,13 +72,21 @@ class Outcome:
     reasons: Counter[str] = field(default_factory=Counter)
     disagreements: list[Disagreement] = field(default_factory=list)
 
-    def add(self, other: "Outcome") -> None:
-        self.reconciles += other.reconciles
-        self.writes += other.writes
-        self.rescales += other.rescales
-        self.other_views += other.other_views
-        self.reasons += other.reasons
-        self.disagreements += other.disagreements
+    @classmethod
+    def of_all(cls, outcomes: Iterable["Outcome"]) -> "Outcome":
+        total = cls()
+        for one in outcomes:
+            total.reconciles += one.reconciles
+            total.writes += one.writes
+            total.rescales += one.rescales
+            total.other_views += one.other_views
+            total.reasons += one.reasons
+            total.disagreements += one.disagreements
+        return total
+
+    def __str__(self) -> str:
+        counts = f"{self.reconciles:5} reconciles, {self.writes:4} statuses written, {self.rescales:3} rescales"
+        return f"{counts}, {self.other_views} by another view, {len(self.disagreements)} disagreements"
 
 
 def replay(requests: list[Request], journal: list[Answered], settings: Settings) -> dict[Key, Outcome]:
@@ -115,13 +118,15 @@ class _Replay:
         return self.outcome
 
     def _compare(self, number: int, reconcile: Reconcile) -> None:
-        self.outcome.reconciles += 1
         views = list(self._views(reconcile))
+        if not views or reconcile.came_too_late:
+            return
+        self.outcome.reconciles += 1
         self._forget_a_former_one(views[0][0])
         told = self._told_by_kubernetes(reconcile)
         for tried, (objects, now) in enumerate(views):
             decision, after = self._decide(objects, now, reconcile)
-            if _differences(_told(decision), told) == []:
+            if differences(_told(decision), told) == []:
                 self.outcome.other_views += tried > 0
                 break
         else:
@@ -133,7 +138,7 @@ class _Replay:
             )
             self.outcome.disagreements.append(lost)
             after = _corrected(after, reconcile.status_written)
-        self._go_on(reconcile, decision, after, told)
+        self._go_on(reconcile, after, told)
 
     def _forget_a_former_one(self, objects: list[Object]) -> None:
         """An HPA that was deleted and made anew begins anew."""
@@ -184,9 +189,9 @@ class _Replay:
         """What was written, or what had been before where nothing was."""
         status = reconcile.status_written
         asked = {"asked for": reconcile.replicas_written}
-        return {**(self.known if status is None else _plain(status)), **asked}
+        return {**(self.known if status is None else plain(status)), **asked}
 
-    def _go_on(self, reconcile: Reconcile, decision: Decision, after: Memory, told: Told) -> None:
+    def _go_on(self, reconcile: Reconcile, after: Memory, told: Told) -> None:
         if reconcile.told and not reconcile.status_stored:
             before = self.memory
             after = replace(after, conditions=before.conditions, desired=before.desired, last_scale=before.last_scale)
@@ -235,45 +240,4 @@ def _corrected(memory: Memory, written: Object | None) -> Memory:
 def _told(decision: Decision) -> Told:
     """What a decision would write."""
     moves = decision.desired != decision.current
-    return {**_plain(decision.status), "asked for": decision.desired if moves else None}
-
-
-def _differences(one: Told, other: Told) -> list[str]:
-    """Where two tellings differ; times may by a little."""
-    names = [name for name in sorted({*one, *other} - {"times"}) if one.get(name) != other.get(name)]
-    times, others = one.get("times", {}), other.get("times", {})
-    near = times.keys() == others.keys() and all(abs(at - others[name]) <= NEAR for name, at in times.items())
-    return names if near else [*names, "times"]
-
-
-def _plain(status: Object) -> Told:
-    """A status less its words."""
-    times = {c["type"]: read_time(c["lastTransitionTime"]) for c in status.get("conditions", ())}
-    if "lastScaleTime" in status:
-        times["scaled"] = read_time(status["lastScaleTime"])
-    return {
-        "times": times,
-        "conditions": {c["type"]: f"{c['status']}/{c['reason']}" for c in status.get("conditions", ())},
-        "order": [c["type"] for c in status.get("conditions", ())],
-        "currentReplicas": status.get("currentReplicas", 0),
-        "desiredReplicas": status.get("desiredReplicas", 0),
-        "currentMetrics": _amounts(status.get("currentMetrics") or []),
-    }
-
-
-def _amounts(value: Any) -> Any:
-    """Quantities as numbers, so that their spelling does not count."""
-    if isinstance(value, list):
-        return [_amounts(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: _amount(each) if name in {"value", "averageValue"} else _amounts(each)
-        for name, each in value.items()
-        if each not in (None, {}, "")
-    }
-
-
-def _amount(text: str) -> int:
-    nanos = Quantity.parse(text).nanos
-    return 0 if nanos in _AVERAGES_OVER_NONE else nanos
+    return {**plain(decision.status), "asked for": decision.desired if moves else None}

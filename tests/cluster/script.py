@@ -22,7 +22,7 @@ class Step:
 
 
 def script_of(shape: Shape, seed: int, steps: int) -> tuple[Step, ...]:
-    random = Random(f"{shape.name} {seed}")
+    random = Random(f"{shape.name} {seed}")  # noqa: S311 - a script, not a secret
     ratios = tuple(1.0 for _ in shape.metrics)
     made = []
     for number in range(steps):

@@ -58,7 +58,7 @@ class Shape:
             "spec": {
                 "replicas": self.replicas,
                 "selector": {"matchLabels": labels},
-                "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+                "strategy": {"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}},
                 "template": {"metadata": {"labels": {**labels, "tier": "web"}}, "spec": pod},
             },
         }
@@ -146,7 +146,7 @@ POD_LEVEL = {"resources": {"requests": {"cpu": "300m", "memory": "512Mi"}}}
 PODS_MOVE = ("unready", "fail", "hide", "lag")
 
 SHAPES = (
-    Shape("cpu-share", (CPU,), ("hide", "scale", "freeze")),
+    Shape("cpu-share", (CPU,), ("hide", "pause", "freeze")),
     Shape("memory-share", (MEMORY,), ("hide", "unready", "scale")),
     Shape("cpu-amount", (average("cpu", 200),), ("unready", "hide", "lag"), QUICK),
     Shape("memory-amount", (average("memory", 100 * MIB),), ("hide", "fail")),
@@ -168,12 +168,19 @@ SHAPES = (
     Shape("with-policies", (external("lag", 50_000, per_pod=True),), ("scale", "edit"), POLICIES, high=40),
     Shape("with-tolerance", (CPU,), ("hide",), TOLERANT),
     Shape("one-way", (pods("rps", 10_000),), ("scale",), ONE_WAY, high=30),
+    Shape("rolling", (average("memory", 100 * MIB),), ("roll", "roll", "scale"), TOLERANT, ready_after=2.0),
     Shape("many-missing", (CPU,), ("hide", "hide", "fail", "lie"), QUICK, replicas=6),
     Shape("slow-start", (CPU,), ("unready", "lag", "fail"), QUICK, replicas=5, ready_after=6.0),
     Shape("failing", (CPU, external("lag", 100_000)), ("silence", "silence", "scale"), QUICK),
     Shape("no-requests", (CPU, MEMORY), ("scale",), containers=(container("app"), container("bare", cpu=None))),
-    Shape("zero-outside", (external("lag", 30_000, per_pod=True),), ("zero", "edit", "silence", "scale"), QUICK, low=0),
-    Shape("zero-object", (of_object("hits", 500_000, SERVICE),), ("zero", "zero", "edit"), low=0),
+    Shape(
+        "zero-outside",
+        (external("lag", 30_000, per_pod=True),),
+        ("zero", "wake", "pause", "silence", "scale"),
+        QUICK,
+        low=0,
+    ),
+    Shape("zero-object", (of_object("hits", 500_000, SERVICE),), ("zero", "wake", "pause"), QUICK, low=0),
     Shape("with-sidecar", (utilisation("cpu", 80, 150),), PODS_MOVE, template={"initContainers": [SIDECAR]}),
     Shape("pod-level", (utilisation("cpu", 50, 300),), ("hide", "unready"), template=POD_LEVEL),
     Shape("refused", (external("lag", 100_000, per_pod=True),), ("refuse", "remove", "refuse"), QUICK),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from cluster import binaries
 from cluster.api import Api
 from cluster.plane import ControlPlane
@@ -71,6 +73,7 @@ def test_a_kubeconfig_leads_to_it(plane: ControlPlane) -> None:
 
 def _running(folder: Path) -> set[str]:
     """The binaries whose command line names a folder, guards aside."""
-    told = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    command = [shutil.which("ps") or "ps", "-ww", "-eo", "args"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     commands = [line.split() for line in told.splitlines() if str(folder) in line]
     return {Path(command[0]).name for command in commands} - {Path(sys.executable).name}

@@ -1,18 +1,42 @@
 """The HPA controller judges decisions: whatever it did to the twins, hypot decides the same from what it saw."""
 
+import json
 import os
-from collections import Counter
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+
+from cluster.audit import Key
+from cluster.dump import dump, to_yaml
 from cluster.plane import ControlPlane
 from cluster.replay import Outcome, replay
-from cluster.shapes import SHAPES
+from cluster.script import Step
+from cluster.shapes import SHAPES, Shape
+from cluster.statuses import differences, plain
+from cluster.twin import Twin
 from cluster.twins import SETTINGS, Stage
 
 SEED = int(os.environ.get("HYPOT_TWINS_SEED", "1"))
 STEPS = int(os.environ.get("HYPOT_TWINS_STEPS", "32"))
+# What the scripts are for: a run that meets none of one of these has proved nothing about it.
+REASONS = {
+    *("True/SucceededGetScale", "True/SucceededRescale", "True/ReadyForNewScale"),
+    *("True/ScaleDownStabilized", "True/ScaleUpStabilized", "False/FailedGetScale", "False/FailedUpdateScale"),
+    *("True/ValidMetricFound", "False/ScalingDisabled", "False/AmbiguousSelector"),
+    *("False/FailedGetResourceMetric", "False/FailedGetContainerResourceMetric", "False/FailedGetPodsMetric"),
+    *("False/FailedGetObjectMetric", "False/FailedGetExternalMetric"),
+    *("False/DesiredWithinRange", "True/TooFewReplicas", "True/TooManyReplicas"),
+    *("True/ScaleUpLimit", "True/ScaleDownLimit", "True/ScaledToZero", "False/NotScaledToZero"),
+}
+# Longer than every window and period of the shapes.
+AT_REST = 17.0
+
+Played = tuple[list[Twin], dict[Key, Outcome]]
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +47,63 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
     stage.stop()
 
 
-def test_every_reconcile_is_decided_alike(stage: Stage, plane: ControlPlane) -> None:
+@pytest.fixture(scope="module")
+def played(stage: Stage) -> Played:
+    twins = stage.twins(SHAPES)
+    record = stage.play(twins, SEED, STEPS)
+    return twins, replay(record.requests, record.journal, SETTINGS)
+
+
+def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, tell: Callable[[str], None]) -> None:
     """Each status that the controller wrote, each scale, and each silence follows from what it was told."""
-    record = stage.play(stage.twins(), SEED, STEPS)
-    outcomes = replay(record.requests, record.journal, SETTINGS)
-    total = Outcome()
-    for key, outcome in sorted(outcomes.items()):
-        print(
-            f"{'/'.join(key)}: {outcome.reconciles} reconciles, {outcome.writes} writes, {outcome.rescales} rescales, {outcome.other_views} other views, {len(outcome.disagreements)} disagreements"
-        )
-        total.add(outcome)
-    print(total.reconciles, total.writes, total.rescales, total.other_views, dict(total.reasons))
+    _, outcomes = played
+    for (_, target), outcome in sorted(outcomes.items()):
+        tell(f"twin {target:22} {outcome}")
+    total = Outcome.of_all(outcomes.values())
+    tell(f"all twins, seed {SEED:<11} {total}")
     folder = plane.folder / "disagreements"
     firsts = {each.key: each for each in reversed(total.disagreements)}
     told = [f"{each}\n  {each.write(folder)}" for each in firsts.values()]
-    assert not told, f"{len(total.disagreements)} disagreements:\n" + "\n".join(told)
+    assert not told, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(told)
+
+
+def test_the_scripts_reached_what_they_are_for(played: Played) -> None:
+    """Every reason that a condition can have came up, and every twin was looked at often enough to show it."""
+    _, outcomes = played
+    assert REASONS - set(Outcome.of_all(outcomes.values()).reasons) == set()
+    assert {key: one.reconciles for key, one in outcomes.items() if key[1] != "other" and one.reconciles < STEPS} == {}
+
+
+def test_a_dump_of_a_twin_at_rest_shows_its_status(played: Played, plane: ControlPlane, tmp_path: Path) -> None:
+    """What `hypot decide` says of a namespace, collected as a person would, is what the controller says of it."""
+    twins, _ = played
+    for number, twin in enumerate(twins):
+        twin.step = _rest(number, twin.shape)
+    time.sleep(AT_REST)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(yaml.safe_dump(SETTINGS.to_dict()))
+    compared = [_compare(plane, twin, settings, tmp_path) for twin in twins]
+    assert [told for told in compared if told] == []
+
+
+def _rest(number: int, shape: Shape) -> Step:
+    """Where a twin comes to rest soon: at its target, at its maximum, or with something that cannot be seen."""
+    slow = shape.behavior is not None and "policies" in str(shape.behavior)
+    ratios = tuple(1.0 if slow or number % 2 else 4.0 for _ in shape.metrics)
+    unseen = [hazard for hazard in shape.hazards if hazard in {"hide", "silence"}]
+    return Step(ratios, unseen[0] if unseen and number % 3 else "", amount=2)
+
+
+def _compare(plane: ControlPlane, twin: Twin, settings: Path, folder: Path) -> str:
+    """How hypot and the controller differ about a twin at rest; empty where they do not."""
+    lists = dump(plane.admin, twin.namespace)
+    file = folder / f"{twin.namespace}.yaml"
+    file.write_text(to_yaml(lists))
+    command = [str(Path(sys.executable).with_name("hypot")), "decide", "-f", str(file), "--settings", str(settings)]
+    ran = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=False)
+    if ran.returncode == 2:
+        return f"{twin.namespace}: {ran.stderr}"
+    (decision,) = json.loads(ran.stdout)["decisions"]
+    hypot, kubernetes = plain(decision["status"]), plain(lists[0]["items"][0]["status"])
+    found = differences(hypot, kubernetes)
+    return f"{twin.namespace}: {[(name, hypot.get(name), kubernetes.get(name)) for name in found]}" if found else ""

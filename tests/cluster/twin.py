@@ -2,8 +2,8 @@
 
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event
 from typing import Any
 
@@ -16,6 +16,8 @@ from cluster.shapes import Metric, Shape
 Object = dict[str, Any]
 OTHER = "other"
 REFUSING = "refuse-scale"
+# Two looks of the controller and a moment.
+ASLEEP_AFTER = 3.0
 
 
 class Twin:
@@ -37,11 +39,16 @@ class Twin:
 
     def play(self, script: tuple[Step, ...], over: Event) -> None:
         for step in script:
-            self.step = step
-            with getattr(self, f"_{step.hazard or 'calm'}")(step):
+            with self.during(step):
                 over.wait(step.seconds)
             if over.is_set():
                 return
+
+    def during(self, step: Step) -> AbstractContextManager[None]:
+        """The world as a step makes it, for as long as that lasts."""
+        self.step = step
+        happens: Callable[[Step], AbstractContextManager[None]] = getattr(self, f"_{step.hazard or 'calm'}")
+        return happens(step)
 
     def say(self, query: Query) -> list[Object]:
         """What the metrics APIs answer about this namespace, as usage is now."""
@@ -57,7 +64,7 @@ class Twin:
         raise RefusedError(404, "NotFound")
 
     def _ratio(self, number: int) -> float:
-        return 0.0 if self.step.hazard == "zero" else self.step.ratios[number]
+        return 0.0 if self.step.hazard in {"zero", "wake"} else self.step.ratios[number]
 
     def _usage(self, query: Query) -> list[Object]:
         """Usage by container of each pod that is seen; a pod's containers share it evenly."""
@@ -87,12 +94,9 @@ class Twin:
         return values
 
     def _seen_pods(self, labels: str) -> list[Object]:
-        """Some of the pods are hidden in a step that hides."""
-        running = self._pods(labels)
-        if self.step.hazard != "hide":
-            return running
-        share = (self.step.amount + 1) / 6
-        return [pod for pod in running if _share(pod["metadata"]["name"], self.step.seed + 1) >= share]
+        """Some of the pods may be hidden."""
+        hidden = self.step.amount if self.step.hazard in {"hide", "roll"} else 0
+        return self._pods(labels)[hidden:]
 
     def _pods(self, labels: str) -> list[Object]:
         """Those that run, by name."""
@@ -115,13 +119,13 @@ class Twin:
         yield
         self.server.answers[self.namespace] = self.say
 
-    def _freeze(self, _: Step) -> Any:
+    def _freeze(self, _: Step) -> AbstractContextManager[None]:
         return self._said_by(frozen(self.say))
 
-    def _lag(self, step: Step) -> Any:
+    def _lag(self, step: Step) -> AbstractContextManager[None]:
         return self._said_by(lagging(self.say, 3 * step.amount))
 
-    def _lie(self, step: Step) -> Any:
+    def _lie(self, step: Step) -> AbstractContextManager[None]:
         return self._said_by(lying(self.say, lambda item: _thousandfold(item) if step.amount % 2 else item))
 
     @contextmanager
@@ -149,26 +153,44 @@ class Twin:
 
     @contextmanager
     def _scale(self, step: Step) -> Iterator[None]:
-        """Somebody else scales; to zero once in a while."""
-        path = f"{self._apps}/{self.shape.name}/scale"
-        self.api.patch(path, {"spec": {"replicas": 3 * step.amount}})
+        """Somebody else scales."""
+        self.api.patch(f"{self._apps}/{self.shape.name}/scale", {"spec": {"replicas": 3 * step.amount or 1}})
         yield
-        if step.amount == 0:
-            self.api.patch(path, {"spec": {"replicas": 2}})
+
+    @contextmanager
+    def _pause(self, _: Step) -> Iterator[None]:
+        """Somebody else scales to zero, and back."""
+        path = f"{self._apps}/{self.shape.name}/scale"
+        self.api.patch(path, {"spec": {"replicas": 0}})
+        yield
+        self.api.patch(path, {"spec": {"replicas": 2}})
+
+    @contextmanager
+    def _roll(self, step: Step) -> Iterator[None]:
+        """A rollout: for a while there are more pods than asked for."""
+        annotations = {"metadata": {"annotations": {"rolled": str(step.seed)}}}
+        self.api.patch(f"{self._apps}/{self.shape.name}", {"spec": {"template": annotations}})
+        yield
+
+    @contextmanager
+    def _wake(self, step: Step) -> Iterator[None]:
+        """Nothing to do until the target is at zero; then the author raises the minimum."""
+        time.sleep(ASLEEP_AFTER)
+        with self._edited({"minReplicas": step.amount + 1}):
+            yield
 
     @contextmanager
     def _edit(self, step: Step) -> Iterator[None]:
         """The author changes the bounds."""
-        low = step.amount if self.shape.low else step.amount // 3
-        self.api.patch(
-            f"{self._hpas}/{self.shape.name}",
-            {"spec": {"minReplicas": low or self.shape.low, "maxReplicas": 2 + 2 * step.amount}},
-        )
+        with self._edited({"minReplicas": step.amount or self.shape.low, "maxReplicas": 2 + 2 * step.amount}):
+            yield
+
+    @contextmanager
+    def _edited(self, bounds: Object) -> Iterator[None]:
+        path = f"{self._hpas}/{self.shape.name}"
+        self.api.patch(path, {"spec": bounds})
         yield
-        self.api.patch(
-            f"{self._hpas}/{self.shape.name}",
-            {"spec": {"minReplicas": self.shape.low, "maxReplicas": self.shape.high}},
-        )
+        self.api.patch(path, {"spec": {"minReplicas": self.shape.low, "maxReplicas": self.shape.high}})
 
     @contextmanager
     def _refuse(self, _: Step) -> Iterator[None]:

@@ -12,7 +12,6 @@ from cluster.plane import ControlPlane
 from cluster.script import script_of
 from cluster.shapes import SHAPES, Shape
 from cluster.twin import Twin
-
 from hypot.policy.settings import Settings
 
 # Chosen so that no window or period is a multiple of it: recommendations never sit on the edge of a window.
@@ -49,12 +48,12 @@ class Stage:
         self.kubelet = Kubelet(plane.client("admin"))
         self.server = MetricsServer(plane.ca)
 
-    def start(self) -> None:
+    def start(self, *flags: str) -> None:
         self.server.start()
         self.server.register(self.plane.admin)
         self.kubelet.start()
         self.kubelet.add_node("node-1")
-        self.plane.start_controllers(*FLAGS)
+        self.plane.start_controllers(*(flags or FLAGS))
 
     def stop(self) -> None:
         self.kubelet.stop()

@@ -1,0 +1,54 @@
+"""Two statuses compared: what matters in them, less the words."""
+
+from typing import Any
+
+from hypot.core.quantity import Quantity
+from hypot.policy.memory import read_time
+
+Object = dict[str, Any]
+Told = dict[str, Any]
+# Times are told in whole seconds, and taken a moment before they are written.
+NEAR = 2.0
+# An average over no pods: Go makes an integer of infinity, and which differs by machine; hypot reports 0.
+_AVERAGES_OVER_NONE = {-(2**63) * 10**6, (2**63 - 1) * 10**6}
+
+
+def differences(one: Told, other: Told) -> list[str]:
+    """Where two tellings differ; times may by a little."""
+    names = [name for name in sorted({*one, *other} - {"times"}) if one.get(name) != other.get(name)]
+    times, others = one.get("times", {}), other.get("times", {})
+    near = times.keys() == others.keys() and all(abs(at - others[name]) <= NEAR for name, at in times.items())
+    return names if near else [*names, "times"]
+
+
+def plain(status: Object) -> Told:
+    """A status less its words."""
+    times = {c["type"]: read_time(c["lastTransitionTime"]) for c in status.get("conditions", ())}
+    if "lastScaleTime" in status:
+        times["scaled"] = read_time(status["lastScaleTime"])
+    return {
+        "times": times,
+        "conditions": {c["type"]: f"{c['status']}/{c['reason']}" for c in status.get("conditions", ())},
+        "order": [c["type"] for c in status.get("conditions", ())],
+        "currentReplicas": status.get("currentReplicas", 0),
+        "desiredReplicas": status.get("desiredReplicas", 0),
+        "currentMetrics": _amounts(status.get("currentMetrics") or []),
+    }
+
+
+def _amounts(value: Any) -> Any:
+    """Quantities as numbers, so that their spelling does not count."""
+    if isinstance(value, list):
+        return [_amounts(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: _amount(each) if name in {"value", "averageValue"} else _amounts(each)
+        for name, each in value.items()
+        if each not in (None, {}, "")
+    }
+
+
+def _amount(text: str) -> int:
+    nanos = Quantity.parse(text).nanos
+    return 0 if nanos in _AVERAGES_OVER_NONE else nanos

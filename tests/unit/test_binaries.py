@@ -1,0 +1,114 @@
+"""Where the control plane's binaries come from, with a stand-in for Go."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cluster import binaries
+
+SCRIPT = Path(binaries.__file__)
+# Answers as `go env`, `go list` and `go build` do; each build leaves a line in a log.
+GO = """#!/bin/sh
+case "$1" in
+  env) echo {version} ;;
+  list) echo a; echo b ;;
+  build)
+    echo "$@" >> {log}
+    while [ "$1" != -o ]; do shift; done
+    mkdir -p "$2"; sleep 0.3
+    for name in server kube-apiserver kube-controller-manager; do
+      echo "#!/bin/sh" > "$2/$name"; chmod +x "$2/$name"
+    done
+    echo k8s.io/compiled >&2
+    exit {status} ;;
+esac
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a folder as the whole of PATH but for the shell's own tools."""
+    for name in ("KUBEBUILDER_ASSETS", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setattr(
+        "shutil.which", lambda name: str(found) if (found := tmp_path / "bin" / name).exists() else None
+    )
+    return tmp_path
+
+
+def go(world: Path, version: str = "go1.26.3", status: int = 0) -> None:
+    file = world / "bin" / "go"
+    file.write_text(GO.format(version=version, log=world / "log", status=status))
+    file.chmod(0o755)
+
+
+def builds(world: Path) -> int:
+    return len((world / "log").read_text().splitlines()) if (world / "log").exists() else 0
+
+
+def test_given_binaries_come_first(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with all three is used as it is; one that lacks any is not."""
+    given = world / "given"
+    given.mkdir()
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(given))
+    for name in binaries.PACKAGES:
+        assert binaries.find() is None
+        (given / name).touch(mode=0o755)
+    assert binaries.ensure() == given
+
+
+def test_without_go_one_line_says_how_to_get_them(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing to build with is no failure, except in CI."""
+    assert world.exists()
+    assert binaries.main() == 0
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "install Go 1.26 or newer, or set KUBEBUILDER_ASSETS" in told
+    monkeypatch.setenv("CI", "true")
+    assert binaries.main() == 1
+
+
+def test_an_old_go_is_none(world: Path) -> None:
+    """It is told which is there and which is wanted."""
+    go(world, "go1.22.1")
+    with pytest.raises(binaries.UnavailableError, match=r"Go is go1\.22\.1: install Go 1\.26"):
+        binaries.ensure()
+
+
+def test_they_are_built_once(world: Path) -> None:
+    """The second time they come from the cache, under the names that people know."""
+    go(world)
+    folder = binaries.ensure()
+    assert {file.name for file in folder.iterdir()} == set(binaries.PACKAGES)
+    assert binaries.version() in folder.name
+    assert binaries.ensure() == folder
+    assert builds(world) == 1
+
+
+def test_a_failed_build_leaves_nothing(world: Path) -> None:
+    """What looks whole is whole: the next run builds again."""
+    go(world, status=1)
+    with pytest.raises(binaries.UnavailableError, match=r"go build failed: k8s\.io/compiled"):
+        binaries.ensure()
+    assert [file.suffix for file in (world / "cache" / "hypot").iterdir()] == [".lock"]
+    go(world)
+    assert binaries.find() is None
+    assert binaries.ensure().is_dir()
+
+
+def test_two_at_once_build_once(world: Path) -> None:
+    """The second waits for the first, and finds its work."""
+    go(world)
+    command = [sys.executable, str(SCRIPT)]
+    running = [subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [process.communicate(timeout=30)[1].splitlines()[-1] for process in running]
+    assert told[0] == told[1]
+    assert builds(world) == 1
