@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import trustme
 
-from cluster.api import Api
+from cluster.api import APPLY, Api
 
 Object = dict[str, Any]
-Api3 = Literal["metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"]
 VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
 KINDS = {
     "metrics.k8s.io": "PodMetrics",
@@ -136,18 +135,24 @@ class MetricsServer:
         self._server.server_close()
 
     def register(self, api: Api, within: float = 20) -> None:
-        """A Service that leads to us, an APIService for each group; returns once all are available."""
-        api.create(
-            f"/api/v1/namespaces/{NAMESPACE}/services",
-            {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}},
-        )
+        """A Service that leads to us, an APIService for each group; returns once questions arrive here."""
+        service = {"metadata": {"name": SERVICE}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+        _apply(api, f"/api/v1/namespaces/{NAMESPACE}/services", {"apiVersion": "v1", "kind": "Service", **service})
         for group in VERSIONS:
-            api.create("/apis/apiregistration.k8s.io/v1/apiservices", self._api_service(group))
+            _apply(api, "/apis/apiregistration.k8s.io/v1/apiservices", self._api_service(group))
         ends = time.monotonic() + within
-        while not all(self._available(api, group) for group in VERSIONS):
+        while not all(self._is_asked(api, group) for group in VERSIONS):
             if time.monotonic() > ends:
-                raise AssertionError(f"the metrics APIs were not available within {within} s")
+                raise AssertionError(f"no questions about metrics arrived within {within} s")
             time.sleep(0.1)
+
+    def _is_asked(self, api: Api, group: str) -> bool:
+        """Whether a question to the API server reaches this very server."""
+        place = f"namespaces/probe-{self._server.server_address[1]}"
+        path = "pods" if group == "metrics.k8s.io" else "metrics/any" if group.startswith("custom") else "any"
+        self.answers.setdefault(place.removeprefix("namespaces/"), lambda _: [])
+        asked = len(self.journal)
+        return api.call("GET", f"/apis/{group}/{VERSIONS[group]}/{place}/{path}").ok and len(self.journal) > asked
 
     @contextmanager
     def held(self, namespace: str) -> Iterator[Hold]:
@@ -176,6 +181,8 @@ class MetricsServer:
     def _api_service(self, group: str) -> Object:
         service = {"name": SERVICE, "namespace": NAMESPACE, "port": self._server.server_address[1]}
         return {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
             "metadata": {"name": f"{VERSIONS[group]}.{group}"},
             "spec": {
                 "group": group,
@@ -187,11 +194,11 @@ class MetricsServer:
             },
         }
 
-    @staticmethod
-    def _available(api: Api, group: str) -> bool:
-        path = f"/apis/apiregistration.k8s.io/v1/apiservices/{VERSIONS[group]}.{group}"
-        conditions = api.get(path).get("status", {}).get("conditions", ())
-        return any(c["type"] == "Available" and c["status"] == "True" for c in conditions)
+
+def _apply(api: Api, path: str, body: Object) -> None:
+    """Make it so, whether or not an earlier one is there."""
+    name = body["metadata"]["name"]
+    api.patch(f"{path}/{name}", body, content=APPLY, query={"fieldManager": "tests", "force": "true"})
 
 
 def read_query(address: str, at: float) -> Query | None:
@@ -199,7 +206,7 @@ def read_query(address: str, at: float) -> Query | None:
     url = urlsplit(address)
     asked = {key: values[0] for key, values in parse_qs(url.query).items()}
     labels, metric_labels = asked.get("labelSelector", ""), asked.get("metricLabelSelector", "")
-    match url.path.strip("/").split("/"):
+    match [unquote(part) for part in url.path.strip("/").split("/")]:
         case ["apis", "metrics.k8s.io", _, "namespaces", namespace, "pods"]:
             return Query("metrics.k8s.io", namespace, at, labels=labels)
         case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, "metrics", metric]:
