@@ -78,6 +78,9 @@ WRITTEN_STATUS = """
     lastConditionType: AbleToScale, lastConditionState: 'True', observedGeneration: 2}
 """
 
+# What no definition of the kind ever did without.
+ALWAYS_REQUIRED = {"self.type", "self.operator"}
+
 CRD = crd_of(WPA)
 VERSION = CRD["spec"]["versions"][0]
 ROOT = VERSION["schema"]["openAPIV3Schema"]
@@ -175,6 +178,11 @@ def test_printer_columns():
     assert [column["name"] for column in columns if column.get("priority") == 1] == ["scale count"]
 
 
+def test_columns_look_in_one_place():
+    """A path that descends by itself takes mappings in random order, and goes on to the next metric."""
+    assert [column["name"] for column in VERSION["additionalPrinterColumns"] if ".." in column["jsonPath"]] == []
+
+
 def test_status_is_typed_and_open():
     """A status of the original controller fits, and what another version adds is kept."""
     status = ROOT["properties"]["status"]
@@ -194,6 +202,14 @@ def test_cel_by_place():
         "metrics[].resource.metricSelector.matchExpressions[]": {"selector": 1},
         "recommender": {"watermark": 3},
     }
+
+
+def test_rules_ask_for_a_field_before_they_read_it():
+    """One that fails on what an older definition took would keep even a status from being written."""
+    for path, place in every_schema(SPEC):
+        for rule in [validation["rule"] for validation in place.get("x-kubernetes-validations", ())]:
+            read = set(re.findall(r"self(?:\.\w+)+(?![\w(])", rule)) - ALWAYS_REQUIRED
+            assert {field for field in read if f"has({field})" not in rule} == set(), path
 
 
 def test_whole_numbers_and_text_maps_are_held_to_their_types():

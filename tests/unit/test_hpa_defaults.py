@@ -96,13 +96,44 @@ def test_a_tolerance_in_use_is_kept(old, version, kept):
 
 
 @pytest.mark.parametrize(
-    ("amount", "canonical"),
-    [("0.05", "50m"), (47.2, "47200m"), (25, "25"), ("1000m", "1"), ("1.5Gi", "1536Mi"), ("1e3", "1e3")],
+    ("amount", "shown"),
+    [
+        *[("0.05", "50m"), (47.2, "47200m"), (25, "25"), ("1000m", "1"), ("1.5Gi", "1536Mi"), ("1e3", "1e3")],
+        *[("+5", "+5"), (" 5 ", "5"), ("1.500", "1.500"), ("1E3", "1E3")],
+    ],
 )
-def test_quantities_are_stored_in_their_canonical_form(amount, canonical):
-    """As kubectl shows them."""
+def test_quantities_are_stored_as_kubectl_shows_them(amount, shown):
+    """Mostly in their canonical form."""
     hpa = stored(HPA("deployment/web", max_replicas=3, metrics=[memory(average=amount)]))
-    assert hpa.metrics == (memory(average=canonical),)
+    assert hpa.metrics == (memory(average=shown),)
+
+
+@pytest.mark.parametrize(
+    ("selector", "shown"),
+    [
+        ({}, {}),
+        ({"matchLabels": {}, "matchExpressions": []}, {}),
+        ({"matchLabels": {"a": None}}, {"matchLabels": {"a": ""}}),
+        ({"matchExpressions": [None]}, {"matchExpressions": [{"key": "", "operator": ""}]}),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", None]}]},
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", ""]}]},
+        ),
+    ],
+)
+def test_a_selector_is_stored_without_what_is_empty(selector, shown):
+    """As its types leave it."""
+    queue = {"metric": {"name": "q", "selector": selector}, "target": {"type": "Value", "value": "5"}}
+    data = manifest(metrics=[{"type": "External", "external": queue}])
+    assert HPA.from_dict(data).problems() == ()
+    (metric,) = stored(HPA.from_dict(data)).metrics
+    assert metric.external.metric.selector == shown
+
+
+def test_an_empty_version_of_a_target_is_not_stored():
+    """Only a ReplicationController may have one."""
+    data = manifest(scaleTargetRef={"apiVersion": "", "kind": "ReplicationController", "name": "web"})
+    assert "apiVersion" not in stored(HPA.from_dict(data)).to_dict()["spec"]["scaleTargetRef"]
 
 
 def test_a_status_is_not_stored():

@@ -215,7 +215,7 @@ def test_each_rule_speaks_in_the_api_servers_words(data, expected):
         on(type="Utilization", value="5", averageValue="1"),
         on({"kind": "Service", "name": "s"}),
         metric("Resource", resource={**CPU, "name": "bogus"}),
-        metric("External", external={**QUEUE, "metric": {"name": "q", "selector": {"matchLabels": {"!": 1}}}}),
+        metric("External", external={**QUEUE, "metric": {"name": "q", "selector": {"matchLabels": {"!": "/"}}}}),
         container(name="nvidia.com/gpu"),
         policy(type="Percent", value=900),
         up(tolerance="7", stabilizationWindowSeconds=3600),
@@ -265,6 +265,59 @@ def test_a_value_that_cannot_be_read_is_told_once(target):
     """Rules that fail only because of it keep silent."""
     (problem,) = HPA.from_dict(external(**target)).problems()
     assert problem.rule in {"quantity", "type"}
+
+
+@pytest.mark.parametrize(
+    ("status", "field"),
+    [
+        (5, "status"),
+        ({"currentReplicas": "1"}, "status.currentReplicas"),
+        ({"replicas": 1}, "status.replicas"),
+        ({"lastScaleTime": "now"}, "status.lastScaleTime"),
+        ({"conditions": [{"type": 1}]}, "status.conditions[0].type"),
+        (
+            {"currentMetrics": [{"pods": {"current": {"averageValue": "x"}}}]},
+            "status.currentMetrics[0].pods.current.aver",
+        ),
+    ],
+)
+def test_a_status_is_decoded_even_where_it_will_be_dropped(status, field):
+    """As the API server does."""
+    (problem,) = HPA.from_dict({**manifest(), "status": status}).problems()
+    assert problem.field.startswith(field)
+    assert problem.rule in {"type", "unknown-field", "quantity"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "field"),
+    [
+        ("app=web", ""),
+        ({"matchLabel": {}}, ".matchLabel"),
+        ({"matchLabels": {"a": 1}}, ".matchLabels.a"),
+        ({"matchLabels": []}, ".matchLabels"),
+        ({"matchExpressions": [{"key": "a", "values": ["b", 1]}]}, ".matchExpressions[0].values[1]"),
+        ({"matchExpressions": ["a"]}, ".matchExpressions[0]"),
+    ],
+)
+def test_a_selector_is_decoded_and_not_checked_any_further(selector, field):
+    """Types and fields must be right; operators and labels need not."""
+    data = metric("External", external={**QUEUE, "metric": {"name": "q", "selector": selector}})
+    (problem,) = HPA.from_dict(data).problems()
+    assert problem.field == f"spec.metrics[0].external.metric.selector{field}"
+    assert problem.kind == "Decode"
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        (manifest(metrics=[None]), "spec.metrics[0].type"),
+        (up(policies=[None]), "spec.behavior.scaleUp.policies[0].type"),
+    ],
+)
+def test_a_null_in_a_list_is_an_empty_block(data, field):
+    """Which is refused for what it lacks."""
+    first, *_ = HPA.from_dict(data).problems()
+    assert (first.field, first.kind) in {(field, "Required"), (field, "NotSupported")}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,9 @@ def old_metrics(*metrics):
         (former("v1", {ALPHA + "metrics": '{"a": 1}', ALPHA + "behavior": "[]"}), current()),
         (former("v1", {1: "a"}), current({1: "a"})),
         ({**former("v1"), "status": {"currentCPUUtilizationPercentage": 3}}, current()),
+        (former("v1", {ALPHA + "behavior": "{}"}), current()),
+        (former("v1", {ALPHA + "behavior": '{"ScaleUp": null, "ScaleDown": null}'}), current()),
+        (former("v1", {ALPHA + "other": "kept"}), current({ALPHA + "other": "kept"})),
     ],
 )
 def test_v1_has_one_percentage(old, new):
@@ -57,6 +60,13 @@ def test_v1_carries_more_metrics_in_an_annotation():
     assert [p.rule for p in hpa.problems()] == ["old-api-version"]
 
 
+def test_v1_carries_metrics_even_without_a_spec():
+    """What is wrong with them is told."""
+    annotations = old_metrics({"type": "Resource", "resource": {"name": "cpu", "targetAverageUtilization": 0}})
+    found = {p.rule for p in HPA.from_dict({**former("v1", annotations), "spec": None}).problems()}
+    assert "utilization" in found
+
+
 def test_v1_carries_a_behavior_in_an_annotation():
     """Its keys are spelt as in Go, and its nulls mean absent."""
     behavior = {
@@ -71,6 +81,38 @@ def test_v1_carries_a_behavior_in_an_annotation():
     policies = [{"type": "Pods", "value": 4, "periodSeconds": 60}]
     assert hpa.to_dict() == current(behavior={"scaleUp": {"stabilizationWindowSeconds": 9, "policies": policies}})
     assert [p.rule for p in hpa.problems()] == ["old-api-version"]
+
+
+def test_a_behavior_that_v1_carries_is_not_completed_before_it_is_checked():
+    """Nor does it have to say everything."""
+    without_policies = former("v1", {ALPHA + "behavior": '{"ScaleUp": {"SelectPolicy": "Max"}}'})
+    found = [p.field for p in HPA.from_dict(without_policies).problems() if p.severity == "error"]
+    assert found == ["spec.behavior.scaleUp.policies"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"spec": {"scaleTargetRef": WEB, "maxReplicas": 10, "metrics": [{}]}}, "spec.metrics"),
+        ({"spec": {"scaleTargetRef": WEB, "maxReplicas": 10, "behavior": {}}}, "spec.behavior"),
+        ({"spec": {"scaleTargetRef": WEB, "maxReplicas": 10, "other": 1}}, "spec.other"),
+        ({"status": {"conditions": []}}, "status.conditions"),
+        ({"status": {"currentCPUUtilizationPercentage": "5"}}, "status.currentCPUUtilizationPercentage"),
+        ({"status": {"currentReplicas": "5"}}, "status.currentReplicas"),
+        ({"status": "fine"}, "status"),
+    ],
+)
+def test_fields_that_v1_does_not_have_are_told(changes, field):
+    """Though they are read as v2 would read them."""
+    problems = HPA.from_dict({**former("v1"), **changes}).problems()
+    assert {p.field for p in problems if p.severity == "error"} == {field}
+
+
+def test_the_status_of_a_beta_is_not_looked_at():
+    """Its fields were others, and no server takes it any more."""
+    status = {"currentMetrics": [{"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 5}}]}
+    problems = HPA.from_dict({**former("v2beta1"), "status": status}).problems()
+    assert [p.rule for p in problems] == ["old-api-version"]
 
 
 SELECTOR = {"matchLabels": {"a": "b"}}

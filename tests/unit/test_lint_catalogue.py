@@ -8,7 +8,7 @@ import pytest
 
 import hypot.kinds
 from hypot.kinds.hpa_rules import scale_problems
-from hypot.kinds.names import metadata_update_problems
+from hypot.kinds.metadata import metadata_update_problems
 from hypot.lint import check
 from hypot.lint.catalogue import FAMILIES, RULES, UnknownRule, known_ids
 from hypot.lint.docs import rules_page
@@ -37,7 +37,7 @@ def ids_in_code():
 def update_problems():
     old = {"name": "web", "generation": 2, "resourceVersion": "7"}
     yield from metadata_update_problems({"name": "api", "generation": 1}, old)
-    yield from scale_problems({"spec": {"replicas": -1}})
+    yield from scale_problems({"metadata": {"managedFields": [{"operation": "Replace"}]}})
 
 
 def test_every_id_in_the_kinds_is_known():

@@ -59,7 +59,7 @@ def test_rules_are_silenced_for_all_or_for_one():
 
 def test_generated_autoscalers_get_no_advice():
     """Whoever made the object decides; errors are told all the same."""
-    owners = [{"kind": "ScaledObject", "name": "web", "controller": True}]
+    owners = [{"apiVersion": "keda.sh/v1", "kind": "ScaledObject", "name": "web", "uid": "1", "controller": True}]
     assert rules(check(hpa(minReplicas=1, owners=owners), NO_CPU)) == ["request-missing"]
 
 

@@ -1,4 +1,4 @@
-"""Names and metadata as the API server checks them."""
+"""Names as the API server checks them."""
 
 import pytest
 
@@ -6,8 +6,6 @@ from hypot.kinds.names import (
     container_resource,
     dns_label,
     dns_subdomain,
-    metadata_problems,
-    metadata_update_problems,
     path_segment,
     qualified_name,
 )
@@ -101,80 +99,3 @@ def test_a_misspelt_container_resource_is_also_no_resource(name, last):
     first, second = container_resource(name)
     assert "must consist of" in first
     assert second == last
-
-
-GOOD = {"name": "web", "namespace": "shop", "labels": {"app": "web", "x.io/a": ""}, "annotations": {"X.io/Y": "any\n"}}
-
-
-@pytest.mark.parametrize("metadata", [GOOD, {"name": "a"}, {"generateName": "a-"}, {"name": "a", "uid": 5}])
-def test_good_metadata_has_no_problem(metadata):
-    """A namespace may be left to the request."""
-    assert list(metadata_problems(metadata)) == []
-
-
-LONG = {f"{i}.io/a": "x" * 1000 for i in range(300)}
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"name": None}, "metadata.name: Required value: name or generateName is required"),
-        ({"name": ""}, "metadata.name: Required value: name or generateName is required"),
-        ({"name": "Web"}, 'metadata.name: Invalid value: "Web": a lowercase RFC 1123 subdomain'),
-        ({"name": "a" * 254}, f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 bytes'),
-        ({"generateName": "_"}, 'metadata.generateName: Invalid value: "_": a lowercase RFC 1123 subdomain'),
-        ({"namespace": "a.b"}, 'metadata.namespace: Invalid value: "a.b": a lowercase RFC 1123 label'),
-        ({"namespace": 3}, "metadata.namespace: json: cannot unmarshal number into Go struct field ObjectMeta"),
-        ({"labels": {"a b": ""}}, 'metadata.labels: Invalid value: "a b": name part must consist of'),
-        ({"labels": {"a": "b c"}}, 'metadata.labels: Invalid value: "b c": a valid label must be an empty string'),
-        ({"labels": {"a": "b" * 64}}, f'metadata.labels: Invalid value: "{"b" * 64}": must be no more than 63 bytes'),
-        ({"labels": {"a": 1}}, "metadata.labels.a: json: cannot unmarshal number into Go struct field ObjectMeta"),
-        ({"labels": {"a": True}}, "metadata.labels.a: json: cannot unmarshal bool into"),
-        ({"labels": []}, "metadata.labels: json: cannot unmarshal array into"),
-        ({"labels": "a=b"}, "metadata.labels: json: cannot unmarshal string into"),
-        ({"annotations": {"a b": ""}}, 'metadata.annotations: Invalid value: "a b": name part must consist of'),
-        ({"annotations": {"a": 1}}, "metadata.annotations.a: json: cannot unmarshal number into"),
-        ({"annotations": LONG}, "metadata.annotations: Too long: may not be more than 262144 bytes"),
-        ({"managedFields": [{}]}, 'metadata.managedFields[0].operation: Unsupported value: "": supported values: "App'),
-        ({"managedFields": [{"operation": ["Apply"]}]}, "metadata.managedFields[0].operation: Unsupported value"),
-    ],
-)
-def test_bad_metadata_is_told_where_it_stands(changes, text):
-    """One fault, one error."""
-    texts = [str(problem) for problem in metadata_problems({**GOOD, **changes})]
-    assert [t[: len(text)] for t in texts] == [text]
-
-
-@pytest.mark.parametrize("namespace", [None, ""])
-def test_a_namespace_can_be_required(namespace):
-    """As it is for an object that stands in the cluster."""
-    (problem,) = metadata_problems({"name": "a", "namespace": namespace}, namespace_required=True)
-    assert str(problem) == "metadata.namespace: Required value"
-
-
-STORED = {**GOOD, "resourceVersion": "7", "uid": "u", "generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z"}
-
-
-@pytest.mark.parametrize("changes", [{}, {"resourceVersion": "8"}, {"generation": 3}, {"labels": {}}])
-def test_an_update_may_change_labels_and_go_on(changes):
-    """What the API server takes."""
-    assert list(metadata_update_problems({**STORED, **changes}, STORED)) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        ({"resourceVersion": ""}, 'metadata.resourceVersion: Invalid value: "": must be specified for an update'),
-        ({"generation": 1}, "metadata.generation: Invalid value: 1: must not be decremented"),
-        ({"name": "other"}, 'metadata.name: Invalid value: "other": field is immutable'),
-        ({"namespace": "other"}, 'metadata.namespace: Invalid value: "other": field is immutable'),
-        ({"uid": "v"}, 'metadata.uid: Invalid value: "v": field is immutable'),
-        ({"creationTimestamp": None}, 'metadata.creationTimestamp: Invalid value: "": field is immutable'),
-        ({"labels": {"a": "b c"}}, 'metadata.labels: Invalid value: "b c": a valid label must be'),
-        ({"managedFields": [{}]}, "metadata.managedFields[0].operation: Unsupported value"),
-    ],
-)
-def test_an_update_may_not_become_another_object(changes, text):
-    """What the API server refuses."""
-    (problem,) = metadata_update_problems({**STORED, **changes}, STORED)
-    assert str(problem).startswith(text)

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from hypot.core.quantity import Quantity, QuantityError, format_milli, is_quantity, milli
+from hypot.core.quantity import Quantity, QuantityError, format_milli, is_quantity, milli, stored_text
 
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
 MAX_INT64 = 2**63 - 1
@@ -82,6 +82,25 @@ FINER_THAN_NANO = [
 
 WITHOUT_DIGITS = ["+", "-", ".", "m", "-.k", "Ki", "Ti", "e3", ".e-9"]
 
+AMID_SPACES = [" 1", "1 ", "\u00a0\u20031\u3000", "\x851"]
+
+# What a real API server showed of a metric's target.
+SHOWN = [
+    *[(text, text) for text in ("0", "1", "+1", "-1", "5.", "1E3", "1e3", "1.500", "00500m", "7Ki", "007Ki", "5.Ki")],
+    *[(text, text) for text in ("1e-9", "123456789012345678", "999.999", "4.P", "12345678901Ki", "1e0003")],
+    *[("+0", "0"), ("0Ki", "0"), ("m", "0"), (".5", "500m"), ("1000", "1k"), ("0.500", "500m"), ("15e2", "1500")],
+    *[("8Ki", "8Ki"), ("+8Ki", "8Ki"), ("1024Ki", "1Mi"), ("1.5Gi", "1536Mi"), ("1562.5Ki", "1600k"), ("+1Pi", "1Pi")],
+    *[("+0000000000000000001", "+0000000000000000001"), ("+1234567890123456789", "1234567890123456789")],
+    *[
+        ("1.0000000001", "1000000001n"),
+        ("+99Ti", "+99Ti"),
+        ("+101Ti", "101Ti"),
+        (" +1 ", "+1"),
+        ("+123456789012Ki", "123456789012Ki"),
+    ],
+    *[(5, "5"), (1500, "1500"), (0.5, "500m"), (2.0, "2"), (1e-5, "10u"), (1e-9, "1e-9"), (1e16, "10P"), (True, None)],
+]
+
 LARGE = [
     ("1E", "1E", 10**18),
     ("10E", "10E", 10**19),
@@ -94,7 +113,7 @@ LARGE = [
 ]
 
 REFUSED = [
-    *["", " ", " 1", "1 ", "1\n", "\t500m", "1\u00a0", "half", "nan", "inf", "Infinity", "None", "0x10"],
+    *["", " ", "1\n", "\t500m", "1\u2028", "1\u200b", "1 k", "half", "nan", "inf", "Infinity", "None", "0x10"],
     *["512MB", "1K", "1ki", "1KI", "1i", "1Zi", "1Y", "1mm", "1mi", "70%", "1,5", "1_000", "1-5", "1+"],
     *["--1", "+-1", "1.5.5", "..5", "e", "1e", "1E+", "1e3Ki", "1e1.5", "ee3", "\u0661", "\uff11", "1\u00b5"],
     *["Pi", "Ei", "-.Ei", "e-10", ".e-10"],
@@ -121,6 +140,24 @@ def test_rounds_what_is_finer_than_nano_away_from_zero(text, canonical):
 def test_takes_a_bare_sign_or_suffix_for_zero(text):
     """An API server accepts these, so refusing them would be a false alarm."""
     assert Quantity.parse(text).nanos == 0
+
+
+@pytest.mark.parametrize("text", AMID_SPACES)
+def test_reads_past_the_spaces_that_an_api_server_cuts_off(text):
+    """Tabs and line breaks reach it as escapes, and are not among them."""
+    assert Quantity.parse(text) == Quantity.parse("1")
+    assert milli(text) == 1000
+
+
+@pytest.mark.parametrize(("written", "shown"), SHOWN)
+def test_knows_which_texts_an_api_server_shows_as_they_came(written, shown):
+    """Those that its quick reader thinks canonical."""
+    if shown is None:
+        with pytest.raises(QuantityError):
+            stored_text(written)
+    else:
+        assert stored_text(written) == shown
+        assert stored_text(shown) == shown
 
 
 @pytest.mark.parametrize(("text", "canonical", "units"), LARGE)
@@ -194,7 +231,10 @@ def test_refuses_absurd_sizes_at_once(hostile, complaint):
         (0.1, "100m", DECIMAL),
         (1.0, "1", DECIMAL),
         (-0.0, "0", DECIMAL),
-        (1e16, "10e15", EXPONENT),
+        (1e16, "10P", DECIMAL),
+        (1e-5, "10u", DECIMAL),
+        (1e-7, "100e-9", EXPONENT),
+        (1e21, "1e21", EXPONENT),
         (5e-324, "1e-9", EXPONENT),
     ],
 )

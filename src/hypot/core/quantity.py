@@ -1,15 +1,16 @@
 """Kubernetes resource quantities (`500m`, `1.5Gi`, `1e3`), exact.
 
 A quantity is a whole number of nano-units, the finest grain Kubernetes keeps. Everything here is integer arithmetic
-that agrees with k8s.io/apimachinery in what is accepted, how it is rounded and what the canonical form is. Four things
-of that library are not imitated: it wraps around at int64, it drops the suffix of amounts beyond E and Ei, it rounds
-some negative amounts wrongly, and it prints some texts as they came (`+1`, `1.500`) instead of canonically.
+that agrees with k8s.io/apimachinery in what is accepted, how it is rounded, what the canonical form is and which texts
+an API server prints as they came (`+1`, `1.500`). Three things of that library are not imitated: it wraps around at
+int64, it drops the suffix of amounts beyond E and Ei, and it rounds some negative amounts wrongly.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -32,6 +33,9 @@ _SUFFIX_MEANING: dict[str, tuple[int, Style]] = {
 _LONGEST_TEXT = 256
 _LARGEST_EXPONENT = 999
 _TOO_LARGE = 10**200 * _NANOS_PER_UNIT
+
+# An API server cuts these off. Other spaces are escapes in the JSON that it reads, and it takes them as written there.
+_SPACES = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
 
@@ -114,6 +118,15 @@ def format_milli(milli: int, binary: bool = False) -> str:  # noqa: FBT002 - CPU
     return str(Quantity.from_milli(milli, "BinarySI" if binary else "DecimalSI"))
 
 
+def stored_text(value: str | float) -> str:
+    """What an API server shows of a quantity that it was given."""
+    text = _json_text(value).strip(_SPACES)
+    if _looks_canonical(text):
+        return text
+    # It writes the canonical form into its storage and reads that: plain bytes come back as a decimal amount.
+    return str(Quantity.parse(str(Quantity.parse(text))))
+
+
 def is_quantity(text: object) -> bool:
     try:
         _read(_json_text(text))
@@ -129,22 +142,33 @@ def _milli_of_text(text: str) -> int:
 
 
 def _json_text(value: object) -> str:
-    """The text a JSON encoder would write for the value."""
+    """The text that the JSON encoder of Kubernetes writes for the value."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _refusal(value)
     if isinstance(value, float):
-        return float.__repr__(value)
+        return _float_text(value)
     if value.bit_length() > 4 * _LONGEST_TEXT:
         raise _refusal(value, "is beyond 1e200")
     return int.__repr__(value)
 
 
+def _float_text(value: float) -> str:
+    """Digits without an exponent between a millionth and 1e21, where Python uses one much earlier."""
+    text = float.__repr__(value)
+    if "e" in text and 1e-6 <= abs(value) < 1e21:
+        return f"{Decimal(text):f}"
+    return text.removesuffix(".0").replace("e-0", "e-")
+
+
 def _read(text: str) -> tuple[int, Style]:
     match = _FORM.fullmatch(text) if 0 < len(text) <= _LONGEST_TEXT else None
     if match is None:
-        raise _refusal(text)
+        bare = text.strip(_SPACES)
+        if bare == text:
+            raise _refusal(text)
+        return _read(bare)
     sign, whole, fraction, suffix = match.groups("")
     if suffix in _SUFFIX_MEANING:
         factor, style = _SUFFIX_MEANING[suffix]
@@ -183,6 +207,22 @@ def _without_digits(suffix: str, divisor: int, style: Style, text: str) -> tuple
     if divisor != 1 or suffix in {"Pi", "Ei"}:
         raise _refusal(text)
     return 0, style
+
+
+def _looks_canonical(text: str) -> bool:
+    """Whether the quick reader of an API server takes this text and keeps it; its test for canonical is a rough one."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        return False
+    _, whole, fraction, suffix = match.groups("")
+    number = whole.lstrip("0") or "0"
+    if suffix in _BINARY_SUFFIXES[1:]:
+        most_digits = 14 - 3 * _BINARY_SUFFIXES.index(suffix)
+        return not fraction and len(number) <= most_digits and int(number) % 8 != 0
+    exponent = 3 * _DECIMAL_SUFFIXES.index(suffix) - 9 if suffix in _DECIMAL_SUFFIXES else int(suffix[1:])
+    digits, scale = number + fraction, exponent - len(fraction)
+    quick = len(digits) <= 18 and scale >= -9
+    return quick and scale % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
 
 
 def _divide_away_from_zero(amount: int, divisor: int) -> int:

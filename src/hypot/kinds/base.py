@@ -7,10 +7,10 @@ from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
-from hypot.core.quantity import Quantity
 from hypot.kinds.decode import decode_problems, python_path
-from hypot.kinds.names import metadata_problems, path_segment
-from hypot.kinds.node import QUANTITY, STRING, Node, Scalar, Wire, node, replaced
+from hypot.kinds.metadata import metadata_problems
+from hypot.kinds.names import path_segment
+from hypot.kinds.node import STRING, Node, Scalar, Wire, node, replaced
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.version import NEWEST, Version
 
@@ -101,17 +101,21 @@ class Kind(Node):
     API_VERSION: ClassVar[str] = ""
     KIND: ClassVar[str] = ""
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ()
+    STATUS: ClassVar[type[Node] | None] = None
 
     metadata: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False)
     status: Any = dataclass_field(default=None, kw_only=True, hash=False, repr=False)
     around: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
     # The apiVersion that stood in the manifest, where that is not the current one.
     read_from: str = dataclass_field(default="", kw_only=True, hash=False, compare=False, repr=False)
+    # What that version would not have decoded.
+    misread: tuple[Problem, ...] = dataclass_field(default=(), kw_only=True, hash=False, compare=False, repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Hold any manifest, however wrong; `problems()` says what is."""
         version = data.get("apiVersion", cls.API_VERSION)
+        misread = cls.misread_in(data) if version != cls.API_VERSION else ()
         data = cls.in_current_version(data)
         spec = data.get("spec")
         made = cls.read(spec if isinstance(spec, dict) else {})
@@ -120,6 +124,7 @@ class Kind(Node):
         put(made, "metadata", {} if metadata is None else metadata)
         put(made, "status", data.get("status"))
         put(made, "read_from", "" if version == cls.API_VERSION else str(version))
+        put(made, "misread", misread)
         known = {"apiVersion", "kind", "metadata", "status"}
         if spec is None or isinstance(spec, dict):
             known.add("spec")
@@ -130,6 +135,12 @@ class Kind(Node):
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """For kinds whose API had other versions before."""
         return data
+
+    @classmethod
+    def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """What the decoder of a former version refuses, and reading it as the current one would hide."""
+        del data
+        return ()
 
     def to_dict(self) -> dict[str, Any]:
         """The manifest, in the newest version of its API; a copy that the caller may change."""
@@ -162,7 +173,7 @@ class Kind(Node):
     def problems(self, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> tuple[Problem, ...]:
         """Everything that is wrong with this object on its own, in that version with these feature gates."""
         outer = self._outer_problems()
-        if self.sound() and "spec" not in self.around:
+        if self.sound() and not self.misread and "spec" not in self.around:
             return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes, gates))])
         decode = [*outer, *decode_problems(self, ("spec",))]
         unreadable = tuple(p.where for p in decode)
@@ -178,14 +189,27 @@ class Kind(Node):
     def _outer_problems(self) -> Iterator[Problem]:
         yield from self._version_problems()
         if isinstance(self.metadata, dict):
-            yield from metadata_problems(self.metadata)
+            yield from metadata_problems(self.metadata, built_in=self.BUILT_IN)
         else:
             yield Problem("type", "Decode", ("metadata",), "metadata is not a mapping", self.metadata)
+        yield from self.misread
+        yield from self.unreadable_status()
         for key, value in self.around.items():
             if key == "spec":
                 yield Problem("type", "Decode", ("spec",), "spec is not a mapping", value)
             else:
                 yield Problem("unknown-field", "Decode", (key,), f'strict decoding error: unknown field "{key}"', value)
+
+    def unreadable_status(self) -> Iterator[Problem]:
+        """Nobody has to write a status, but what is written is decoded."""
+        if self.STATUS is None or self.status is None:
+            return
+        if not isinstance(self.status, dict):
+            yield Problem("type", "Decode", ("status",), "status is not a mapping", self.status)
+            return
+        status = self.STATUS.read(self.status)
+        if not status.sound():
+            yield from decode_problems(status, ("status",))
 
     def _version_problems(self) -> Iterator[Problem]:
         written, now = self.read_from, self.API_VERSION
@@ -201,7 +225,7 @@ class Kind(Node):
 
     def author(self, metadata: Mapping[str, Any], **fields: Any) -> None:
         """For constructors: take what was written, or raise one exception with all that the cluster would refuse."""
-        unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": ""}
+        unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
         for key, value in {**unwritten, **fields}.items():
             object.__setattr__(self, key, value)
         self.raise_if_refused()
@@ -275,17 +299,19 @@ def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:
     return "" if any_group or ref.group else "apiVersion must specify API group"
 
 
-def canonical(value: Any) -> Any:
-    """A node with every quantity as the API server would store it."""
+def as_stored(value: Any) -> Any:
+    """A node as the API server shows it: quantities as it prints them, nothing that it would leave out."""
     if not isinstance(value, Node):
-        return tuple([canonical(item) for item in value]) if isinstance(value, tuple) else value
-    changes = {}
+        return tuple([as_stored(item) for item in value]) if isinstance(value, tuple) else value
+    changes: dict[str, Any] = {}
+    if isinstance(value, Ref) and not value.api_version:
+        changes["api_version"] = None
     for name, w in value.TABLE:
         held = getattr(value, name)
         if held is None:
             continue
         if not isinstance(w.type, Scalar):
-            changes[name] = canonical(held)
-        elif w.type.go == QUANTITY.go:
-            changes[name] = str(Quantity.parse(held))
+            changes[name] = as_stored(held)
+        elif w.type.stored is not None:
+            changes[name] = w.type.stored(held)
     return replaced(value, **changes) if changes else value

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from hypot.kinds.meta import TIME
 from hypot.kinds.node import QUANTITY, Node, Scalar, Wire
 from hypot.kinds.problem import Problem, Where, dotted, shown
 
@@ -28,9 +29,35 @@ def python_path(cls: type[Node], where: Where) -> str:
 def decode_problems(root: Node, where: Where) -> Iterator[Problem]:
     """Wrong types first, then unknown fields."""
     for place, owner, w, value in root.misfits(where):
-        yield _misfit(place, owner, w, value)
+        yield from _misfits(place, owner, w, value)
     for place, owner in root.strangers(where):
         yield _stranger(place, owner)
+
+
+def _misfits(where: Where, owner: type[Node], w: Wire, value: Any) -> Iterator[Problem]:
+    """What is wrong inside, where the value has an inside."""
+    kind = w.type
+    if not isinstance(kind, Scalar):
+        yield _misfit(where, owner, w, value)
+    elif kind.shape is not None and isinstance(value, dict):
+        yield from decode_problems(kind.shape.read(value), where)
+    elif kind.each is not None and isinstance(value, list if kind.schema["type"] == "array" else dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if item is not None and not kind.each.fits(item):
+                yield _wrong_item((*where, key), owner, kind.each, item)
+    else:
+        yield _misfit(where, owner, w, value)
+
+
+def _wrong_item(where: Where, owner: type[Node], each: Scalar, item: Any) -> Problem:
+    place = _place(where[:-1])
+    message = f"json: cannot unmarshal {json_type(item)} into Go struct field {owner.GO}.{place} of type {each.go}"
+    hint = 'put the value in quotes, e.g. "true" or "1"' if not isinstance(item, dict | list) else ""
+    return Problem("type", "Decode", where, message, item, hint)
+
+
+def _place(where: Where) -> str:
+    return ".".join(part for part in where if isinstance(part, str))
 
 
 def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
@@ -38,8 +65,11 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
         hint = "write a quantity such as 500m, 2, 512Mi or 1.5Gi"
         return Problem("quantity", "Invalid", where, _quantity_words(value), value, hint)
     want, go = _expected(where, w)
-    place = ".".join(part for part in where if isinstance(part, str))
-    found = f"number {shown(value)}" if go == "int32" and json_type(value) == "number" else json_type(value)
+    if w.type is TIME and isinstance(value, str):
+        message = f'parsing time {shown(value)} as "2006-01-02T15:04:05Z07:00"'
+        return Problem("type", "Decode", where, message, value, f"write {want}")
+    place = _place(where)
+    found = f"number {shown(value)}" if go.startswith("int") and json_type(value) == "number" else json_type(value)
     message = f"json: cannot unmarshal {found} into Go struct field {owner.GO}.{place} of type {go}"
     return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
 
@@ -55,8 +85,8 @@ def _expected(where: Where, w: Wire) -> tuple[str, str]:
     if isinstance(w.type, Scalar):
         return w.type.want, w.type.go
     if w.many and not isinstance(where[-1], int):
-        return f"a list of {w.type.__name__}", f"[]v2.{w.type.GO}"
-    return f"a mapping, in Python a {w.type.__name__}", f"v2.{w.type.GO}"
+        return f"a list of {w.type.__name__}", f"[]{w.type.GO_PACKAGE}.{w.type.GO}"
+    return f"a mapping, in Python a {w.type.__name__}", f"{w.type.GO_PACKAGE}.{w.type.GO}"
 
 
 def _bounded(value: Any) -> str:

@@ -7,7 +7,8 @@ from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hpa_parts import Behavior, HPASpec, Metric, Pace
 from hypot.kinds.hpa_rules import spec_problems, strictness
-from hypot.kinds.node import node
+from hypot.kinds.hpa_versions import V1
+from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
 
@@ -44,4 +45,7 @@ class HPA(HPASpec):
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
         """What the API server of that version would refuse on creation, once it has completed the object."""
-        return spec_problems(with_defaults(self, kubernetes, gates), strictness(self, None, kubernetes, gates))
+        complete = with_defaults(self, kubernetes, gates)
+        if self.read_from == V1:  # its behavior stands in an annotation, which nobody completes
+            complete = replaced(complete, behavior=self.behavior)
+        return spec_problems(complete, strictness(self, None, kubernetes, gates))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from hypot.kinds.base import canonical
+from hypot.kinds.base import as_stored
 from hypot.kinds.hpa_parts import Behavior, HPASpec, Limit, Metric, Pace, ResourceSource, Target
 from hypot.kinds.node import replaced
 from hypot.kinds.version import NEWEST, Version, gate_open
@@ -32,8 +32,8 @@ def with_defaults(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool
 
 
 def stored(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
-    """The object as `kubectl get` shows it after creation: completed, quantities canonical, no status."""
-    made: H = canonical(with_defaults(hpa, kubernetes, gates))
+    """The object as `kubectl get` shows it after creation: completed, quantities as they are printed, no status."""
+    made: H = as_stored(with_defaults(hpa, kubernetes, gates))
     return replaced(made, status=None)
 
 

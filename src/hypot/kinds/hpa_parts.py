@@ -1,12 +1,15 @@
 """The parts of a HorizontalPodAutoscaler, and short ways to write them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, overload
 
 from hypot.kinds.base import Kind, Ref, refer, seconds
-from hypot.kinds.hpa_versions import CURRENT, FORMER, upgraded
-from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Wire, node
+from hypot.kinds.hpa_status import HPAStatus
+from hypot.kinds.hpa_versions import CURRENT, FORMER, V2BETA1, misread, upgraded
+from hypot.kinds.meta import SELECTOR
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
+from hypot.kinds.problem import Problem
 
 Amount = str | int | float
 
@@ -18,7 +21,9 @@ class MetricName(Node):
     GO: ClassVar[str] = "MetricIdentifier"
 
     name: Annotated[str | None, Wire("name", STRING)] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING)] = dataclass_field(default=None, hash=False)
+    selector: Annotated[Mapping[str, Any] | None, Wire("selector", SELECTOR)] = dataclass_field(
+        default=None, hash=False
+    )
 
 
 @node
@@ -80,6 +85,7 @@ class Metric(Node):
     """One metric: a type, and the source of that type. Write it with `cpu`, `memory`, `pods`, `on` or `external`."""
 
     GO: ClassVar[str] = "MetricSpec"
+    BUILT_IN: ClassVar[bool] = True
 
     type: Annotated[str | None, Wire("type", STRING)] = None
     object: Annotated[ObjectSource | None, Wire("object", ObjectSource)] = None
@@ -96,6 +102,7 @@ class Limit(Node):
     """How much may change in a period. Write it with `limit`."""
 
     GO: ClassVar[str] = "HPAScalingPolicy"
+    BUILT_IN: ClassVar[bool] = True
 
     type: Annotated[str | None, Wire("type", STRING)] = None
     value: Annotated[int | None, Wire("value", INT32)] = None
@@ -138,6 +145,8 @@ class HPASpec(Kind):
     API_VERSION: ClassVar[str] = "autoscaling/v2"
     KIND: ClassVar[str] = "HorizontalPodAutoscaler"
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
+    BUILT_IN: ClassVar[bool] = True
+    STATUS: ClassVar[type[Node] | None] = HPAStatus
     GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
 
     target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
@@ -158,6 +167,14 @@ class HPASpec(Kind):
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
         """Manifests of any version that Kubernetes ever served."""
         return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
+
+    def unreadable_status(self) -> Iterator[Problem]:
+        return iter(()) if self.read_from == V2BETA1 else Kind.unreadable_status(self)  # that one had other fields
+
+    @classmethod
+    def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
+        """What is wrong by the fields of autoscaling/v1; the betas are served no more."""
+        return tuple(misread(data))
 
 
 @overload

@@ -1,23 +1,59 @@
 """HorizontalPodAutoscalers of former API versions, read as autoscaling/v2."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from hypot.kinds.base import Ref
+from hypot.kinds.decode import decode_problems
+from hypot.kinds.hpa_status import HPAStatus, HPAStatusV1
+from hypot.kinds.node import INT32, Node, Wire, node
+from hypot.kinds.problem import Problem
 
 CURRENT = "autoscaling/v2"
-FORMER = ("autoscaling/v1", "autoscaling/v2beta1", "autoscaling/v2beta2")
+V1 = "autoscaling/v1"
+V2BETA1 = "autoscaling/v2beta1"
+FORMER = (V1, V2BETA1, "autoscaling/v2beta2")
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"
+_CARRYING = frozenset(
+    _ANNOTATION + key
+    for key in ("metrics", "behavior", "current-metrics", "conditions", "scale-up-tolerance", "scale-down-tolerance")
+)
+
+
+@node
+class _SpecV1(Node):
+    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
+
+    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
+    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
+    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
+    utilization: Annotated[int | None, Wire("targetCPUUtilizationPercentage", INT32)] = None
+
+
+def misread(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """What the decoder of autoscaling/v1 refuses and that of v2 would take, such as its metrics."""
+    if data.get("apiVersion") != V1:
+        return
+    yield from _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY)
+    yield from _foreign(data, "status", HPAStatusV1, known=HPAStatus.BY_KEY.keys() & HPAStatusV1.BY_KEY.keys())
+
+
+def _foreign(data: Mapping[str, Any], key: str, of: type[Node], known: Container[str]) -> Iterator[Problem]:
+    block = data.get(key)
+    if isinstance(block, dict):
+        yield from decode_problems(of.read({k: v for k, v in block.items() if k not in known}), (key,))
 
 
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest as autoscaling/v2; a version that is none of ours is left as it is."""
     version, spec = data.get("apiVersion"), data.get("spec")
     out = {**data, "apiVersion": CURRENT}
+    if version == V1 and (spec is None or isinstance(spec, dict)):
+        return _from_v1(out, dict(spec or {}))
     if not isinstance(spec, dict):
         return out
-    if version == "autoscaling/v1":
-        return _from_v1(out, dict(spec))
-    if version == "autoscaling/v2beta1":
+    if version == V2BETA1:
         metrics = spec.get("metrics")
         if isinstance(metrics, list):
             out["spec"] = {**spec, "metrics": [_metric(m) for m in metrics]}
@@ -37,17 +73,17 @@ def _from_v1(out: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
         carried = {key: _json(annotations.get(_ANNOTATION + key)) for key in ("metrics", "behavior")}
         if isinstance(carried["metrics"], list):
             metrics = [*(_metric(m) for m in carried["metrics"]), *metrics]
-        if isinstance(carried["behavior"], dict):
-            spec["behavior"] = _uncapitalised(carried["behavior"])
+        if isinstance(carried["behavior"], dict) and (behavior := _uncapitalised(carried["behavior"])):
+            spec["behavior"] = behavior
         _add_conditions(out, _json(annotations.get(_ANNOTATION + "conditions")))
-        kept = {k: v for k, v in annotations.items() if not str(k).startswith(_ANNOTATION)}
+        kept = {k: v for k, v in annotations.items() if k not in _CARRYING}
         out["metadata"] = {**metadata, "annotations": kept} if kept else _without(metadata, "annotations")
     if metrics:
         spec["metrics"] = metrics
     out["spec"] = spec
-    status = out.pop("status", None)
-    if isinstance(status, dict) and (kept := _without(status, "currentCPUUtilizationPercentage")):
-        out["status"] = kept
+    status = out.get("status")
+    if isinstance(status, dict):
+        out["status"] = _without(status, "currentCPUUtilizationPercentage") or None
     return out
 
 

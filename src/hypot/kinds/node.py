@@ -11,7 +11,7 @@ from dataclasses import field as dataclass_field
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
-from hypot.core.quantity import is_quantity
+from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.problem import Where
 
 T = TypeVar("T")
@@ -20,12 +20,19 @@ N = TypeVar("N", bound="Node")
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf type: its name in Go's decoder, its OpenAPI schema, and whether a value is one."""
+    """A leaf type: its name in Go's decoder, its OpenAPI schema, and whether a value is one.
+
+    What has an inside says how that is checked: as a node (`shape`), or item by item (`each`). `stored` is what an API
+    server shows where that may be another value.
+    """
 
     go: str
     schema: Mapping[str, Any]
     fits: Callable[[Any], bool]
     want: str
+    shape: "type[Node] | None" = None
+    each: "Scalar | None" = None
+    stored: Callable[[Any], Any] | None = None
 
 
 def _is_int32(value: Any) -> bool:
@@ -68,6 +75,7 @@ QUANTITY = Scalar(
     },
     is_quantity,
     "a quantity such as 500m, 2 or 512Mi",
+    stored=stored_text,
 )
 
 # A custom resource's schema can take a whole number or text for a quantity, not a fraction.
@@ -112,6 +120,9 @@ class Node:
     """A part of a manifest."""
 
     GO: ClassVar[str] = ""
+    GO_PACKAGE: ClassVar[str] = "v2"
+    # Decoded by a type of the API server's own, not by a schema: there null in a list is an empty block.
+    BUILT_IN: ClassVar[bool] = False
     TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
     BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
     NAMES: ClassVar[tuple[str, ...]] = ()
@@ -187,7 +198,7 @@ class Node:
                 for i, item in enumerate(value):
                     if isinstance(item, kind):
                         yield from item.misfits((*where, w.key, i))
-                    else:
+                    elif item is not None or not kind.BUILT_IN:
                         yield (*where, w.key, i), type(self), w, item
             else:
                 yield (*where, w.key), type(self), w, value
@@ -249,7 +260,9 @@ def _written(value: Any) -> Any:
 def _readable(w: Wire, value: Any) -> Any:
     kind = w.type
     if isinstance(kind, Scalar):
-        return value if kind.fits(value) else None
+        # What selects is kept as far as it is a mapping: without it everything would be selected.
+        kept_as_it_is = kind.fits(value) or (kind.shape is not None and isinstance(value, dict))
+        return value if kept_as_it_is else None
     if not w.many:
         return value.readable() if isinstance(value, kind) else None
     if not isinstance(value, tuple):

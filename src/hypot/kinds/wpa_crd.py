@@ -43,7 +43,7 @@ def _factor_checks() -> Iterator[Check]:
 _SPEC_CHECKS = (
     Check(
         "min-over-max",
-        "!has(self.minReplicas) || self.minReplicas <= self.maxReplicas",
+        "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
         "must be greater than or equal to minReplicas",
         ".maxReplicas",
     ),
@@ -156,6 +156,8 @@ def _condition(name: str) -> str:
     return f'.status.conditions[?(@.type=="{name}")].status'
 
 
+# A path that descends by itself (`..`) takes mappings in random order, and goes on to the next metric.
+_FIRST_METRIC = ".spec.metrics[0]['external','resource']"
 # External metrics report a value, resources the mean of the pods.
 _FIRST_VALUE = ".status.currentMetrics[0]['external','resource']['currentValue','currentAverageValue']"
 
@@ -164,8 +166,8 @@ _COLUMNS = (
     Column("condition", "string", ".status.lastConditionType", "the condition that was written last"),
     Column("condition state", "string", ".status.lastConditionState", "its state"),
     Column("value", "string", _FIRST_VALUE, "value of the first metric"),
-    Column("high watermark", "string", ".spec..highWatermark", "high mark of the first metric"),
-    Column("low watermark", "string", ".spec..lowWatermark", "low mark of the first metric"),
+    Column("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high mark of the first metric"),
+    Column("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low mark of the first metric"),
     Column("age", "date", ".metadata.creationTimestamp", "time since creation"),
     Column("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
     Column("max replicas", "integer", ".spec.maxReplicas", "never more than this"),

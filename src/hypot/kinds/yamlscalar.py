@@ -39,12 +39,19 @@ def _plain(text: str) -> Any:
         return text
     if len(figures) > LONGEST_NUMBER:
         raise Refused(f"a number of {len(figures)} digits; quote it if it is text")
-    if octal:
-        return int(figures, 8)
-    if _INTEGER.fullmatch(figures):
-        return int(figures, 0)
+    if octal or _INTEGER.fullmatch(figures):
+        whole = int(figures, 8 if octal else 0)
+        if _fits_64_bits(whole, signed=figures[0] in "+-"):
+            return whole
+        if not _FLOAT.fullmatch(figures):
+            return text
     number = float(figures)
     return text if number in {float("inf"), float("-inf")} else number
+
+
+def _fits_64_bits(whole: int, *, signed: bool) -> bool:
+    """What does not is a float there, or text where no float is written like that."""
+    return -(2**63) <= whole < (2**63 if signed else 2**64)
 
 
 def _as_json_prints(value: Any) -> Any:

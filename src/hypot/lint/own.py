@@ -50,11 +50,21 @@ OBJECTS.known(
     kinds=BOTH,
 )
 OBJECTS.known(
-    "managed-fields",
-    title="managedFields of an unknown operation",
-    why="The cluster keeps this list itself; a manifest has no business with it.",
-    fix="remove metadata.managedFields",
-    example='Unsupported value: "Replace": supported values: "Apply", "Update"',
+    "owner-references",
+    title="An owner that is not fully named, or a second controller",
+    why="An owner takes the object along when it is deleted, so it must be known exactly; one of them controls it.",
+    fix="write apiVersion, kind, name and uid of each owner, and controller: true for at most one",
+    example='Invalid value: "": must not be empty',
+    kinds=BOTH,
+)
+OBJECTS.known(
+    "finalizers",
+    title="A finalizer that is none",
+    why="Finalizers are qualified names; an object is deleted before its dependents or after them, not both.",
+    fix="write names such as example.com/guard, and orphan or foregroundDeletion but not both",
+    example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     kinds=BOTH,
 )
 OBJECTS.known(
@@ -132,6 +142,14 @@ OBJECTS.known(
     example="Invalid value: 10: must be greater than or equal to `minReplicas`",
     kinds=BOTH,
 )
+OBJECTS.known(
+    "not-negative",
+    title="A negative count",
+    why="Replicas and generations are counted from 0.",
+    fix="write 0 or more",
+    example="Invalid value: -1: must be greater than or equal to 0",
+    kinds=(*BOTH, "Scale"),
+)
 
 UPDATES.known(
     "resource-version",
@@ -158,10 +176,10 @@ UPDATES.known(
     kinds=HPA_ONLY,
 )
 UPDATES.known(
-    "not-negative",
-    title="A negative count",
-    why="Replicas and generations are counted from 0.",
-    fix="write 0 or more",
-    example="Invalid value: -1: must be greater than or equal to 0",
-    kinds=(*HPA_ONLY, "Scale"),
+    "managed-fields",
+    title="managedFields of an unknown operation",
+    why="The cluster keeps this list itself; a manifest has no business with it.",
+    fix="remove metadata.managedFields",
+    example='Unsupported value: "Replace": supported values: "Apply", "Update"',
+    kinds=("Scale",),
 )

@@ -1,0 +1,163 @@
+"""The API server's rules for object metadata, in its order and its words."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hypot.kinds.decode import decode_problems
+from hypot.kinds.meta import ObjectMeta, OwnerReference
+from hypot.kinds.names import byte_count, dns_label, dns_subdomain, label_value, qualified_name
+from hypot.kinds.node import Scalar
+from hypot.kinds.problem import Problem, Where, unsupported
+
+# A name that is generated is the given beginning, cut, and five random characters.
+_GENERATED_FROM = 58
+_ANY_FIVE = "x" * 5
+_ANNOTATION_BYTES = 256 * 1024
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def metadata_problems(
+    metadata: Mapping[str, Any], *, namespace_required: bool = False, built_in: bool = False
+) -> Iterator[Problem]:
+    """Object metadata of a namespaced object; a namespace that is not written is mostly the request's own."""
+    meta = metadata
+    owners: tuple[OwnerReference, ...] = ()
+    unreadable: set[str | int] = set()
+    if not _is_plain(metadata):
+        read = ObjectMeta.read(metadata)
+        for problem in decode_problems(read, ("metadata",)):
+            yield problem
+            unreadable.add(problem.where[1])
+        readable = read.readable()
+        meta, owners = readable.write(), readable.owners or ()
+    yield from _name_problems(meta.get("name"), meta.get("generateName"), unreadable="name" in unreadable)
+    namespace = meta.get("namespace")
+    if namespace_required and not namespace and "namespace" not in unreadable:
+        yield Problem("namespace", "Required", ("metadata", "namespace"), "")
+    for words in dns_label(namespace) if namespace else ():
+        yield Problem("namespace", "Invalid", ("metadata", "namespace"), words, namespace)
+    if (meta.get("generation") or 0) < 0:
+        where: Where = ("metadata", "generation")
+        yield Problem("not-negative", "Invalid", where, "must be greater than or equal to 0", meta["generation"])
+    yield from _map_problems(metadata, "labels", check_values=True)
+    yield from _map_problems(metadata, "annotations", check_values=False)
+    if "ownerReferences" not in unreadable:
+        yield from _owner_problems(owners)
+    yield from _finalizer_problems(meta.get("finalizers"), built_in=built_in)
+
+
+# How each value is checked where nothing has an inside that must be read.
+_FITS = {w.key: w.type.fits for _, w in ObjectMeta.TABLE if isinstance(w.type, Scalar)}
+
+
+def _is_plain(metadata: Mapping[str, Any]) -> bool:
+    """Whether every value has its type, at a glance: nearly always."""
+    for key, value in metadata.items():
+        fits = _FITS.get(key)
+        if fits is None or (value is not None and not fits(value)):
+            return False
+    return True
+
+
+def _name_problems(name: str | None, beginning: str | None, *, unreadable: bool) -> Iterator[Problem]:
+    for words in dns_subdomain(_without_dash(beginning)) if beginning else ():
+        yield Problem("name", "Invalid", ("metadata", "generateName"), words, beginning)
+    if not name and beginning:
+        name = beginning[:_GENERATED_FROM] + _ANY_FIVE
+    if not name and not unreadable:
+        yield Problem("name", "Required", ("metadata", "name"), "name or generateName is required")
+    for words in dns_subdomain(name) if name else ():
+        yield Problem("name", "Invalid", ("metadata", "name"), words, name)
+
+
+def _without_dash(beginning: str) -> str:
+    """The API server looks past a last dash by putting a letter for it, and for what stands before it."""
+    return f"{beginning[:-2]}a" if len(beginning) > 1 and beginning.endswith("-") else beginning
+
+
+def _owner_problems(written: Iterable[OwnerReference]) -> Iterator[Problem]:
+    owners = tuple(dict.fromkeys(written))  # the same one twice counts once
+    for owner in owners:
+        group, version = _group_and_version(owner.api_version or "")
+        if not version:
+            yield _owner_problem("apiVersion", owner.api_version or "", "version must not be empty")
+        for key, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
+            if not value:
+                yield _owner_problem(key, "", "must not be empty")
+        if (group, version, owner.kind) == ("", "v1", "Event"):
+            yield _owner_problem("", str(owner.name), "/v1, Kind=Event is disallowed from being an owner")
+    controllers = [f"{owner.kind or ''}/{owner.name or ''}" for owner in owners if owner.controller]
+    for other in controllers[1:]:
+        words = "Only one reference can have Controller set to true. Found "
+        yield _owner_problem("", other, f'{words}"true" in references for {controllers[0]} and {other}')
+
+
+def _owner_problem(key: str, value: str, words: str) -> Problem:
+    where: Where = ("metadata", "ownerReferences", key) if key else ("metadata", "ownerReferences")
+    return Problem("owner-references", "Invalid", where, words, value)
+
+
+def _group_and_version(written: str) -> tuple[str, str]:
+    """Both empty where the text is no version of an API."""
+    group, _, version = written.rpartition("/")
+    return ("", "") if "/" in group else (group, version)
+
+
+def _finalizer_problems(written: list[str | None] | None, *, built_in: bool) -> Iterator[Problem]:
+    """Custom resources may have any finalizer that is a qualified name."""
+    where: Where = ("metadata", "finalizers")
+    finalizers = [name or "" for name in written or ()]
+    for name in finalizers:
+        for words in qualified_name(name):
+            yield Problem("finalizers", "Invalid", where, words, name)
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        words = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield Problem("finalizers", "Invalid", where, words, finalizers)
+    for i, name in enumerate(finalizers if built_in else ()):
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            words = "name is neither a standard finalizer name nor is it fully qualified"
+            yield Problem("finalizers", "Invalid", (*where, i), words, name)
+
+
+_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def metadata_update_problems(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Problem]:
+    """What an update may not do to the metadata of an object."""
+    if not new.get("resourceVersion"):
+        where: Where = ("metadata", "resourceVersion")
+        yield Problem("resource-version", "Invalid", where, "must be specified for an update", "")
+    if (new.get("generation") or 0) < (old.get("generation") or 0):
+        where = ("metadata", "generation")
+        yield Problem("generation", "Invalid", where, "must not be decremented", new.get("generation") or 0)
+    for key in _IMMUTABLE:
+        if (new.get(key) or "") != (old.get(key) or ""):
+            yield Problem("immutable", "Invalid", ("metadata", key), "field is immutable", new.get(key) or "")
+    yield from _map_problems(new, "labels", check_values=True)
+    yield from _map_problems(new, "annotations", check_values=False)
+    yield from managed_fields_problems(new)
+
+
+def managed_fields_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    """For updates and scales; on creation the API server drops a list that it cannot use."""
+    entries = metadata.get("managedFields") or ()
+    for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+        operation = entry.get("operation", "") if isinstance(entry, dict) else ""
+        if operation not in ("Apply", "Update"):
+            where: Where = ("metadata", "managedFields", i, "operation")
+            yield Problem("managed-fields", "NotSupported", where, unsupported(("Apply", "Update")), operation)
+
+
+def _map_problems(metadata: Mapping[str, Any], key: str, *, check_values: bool) -> Iterator[Problem]:
+    entries = metadata.get(key)
+    size = 0
+    for name, value in entries.items() if isinstance(entries, dict) else ():
+        for words in qualified_name(str(name) if check_values else str(name).lower()):
+            yield Problem(key, "Invalid", ("metadata", key), words, name)
+        if not isinstance(value, str):
+            continue
+        size += byte_count(str(name)) + byte_count(value)
+        for words in label_value(value) if check_values else ():
+            yield Problem(key, "Invalid", ("metadata", key), words, value)
+    if not check_values and size > _ANNOTATION_BYTES:
+        yield Problem(key, "TooLong", ("metadata", key), f"may not be more than {_ANNOTATION_BYTES} bytes")

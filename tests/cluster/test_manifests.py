@@ -1,0 +1,136 @@
+"""The API server judges HorizontalPodAutoscalers, and hypot must have said the same."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from cluster.api import Answer, Api
+from cluster.fuzz import fuzzing
+from cluster.manifest_cases import BY_RULE, REGRESSIONS
+from cluster.manifest_texts import texts
+from cluster.manifests import Object, manifests, sound, sound_v1
+from cluster.verdicts import KUBERNETES, Verdict, as_json, disagreement, of_hypot, of_server, post, shown_in_v2
+from hypot.kinds.load import LoadError, load
+from hypot.kinds.problem import Problem
+from hypot.lint import check as check_all
+from hypot.lint.own import OBJECTS
+from hypot.lint.own_fields import FIELDS
+from hypot.lint.rule import HPA_ONLY
+
+RULES = {rule.id for rule in (*OBJECTS.rules, *FIELDS.rules) if set(HPA_ONLY) <= set(rule.kinds)}
+CASES = [pytest.param(rule, data, id=f"{rule}-{i}") for rule, those in BY_RULE.items() for i, data in enumerate(those)]
+
+
+def judged(api: Api, namespace: str, data: Mapping[str, Any]) -> tuple[Verdict, tuple[Problem, ...]]:
+    """What both say to a manifest, which is the same."""
+    version = str(data["apiVersion"]).rpartition("/")[2]
+    answer = post(api, namespace, as_json(data), version=version)
+    ours, problems = of_hypot(data)
+    theirs = of_server(answer)
+    if version == "v1" and theirs.kind == "accepted":
+        theirs = shown_in_v2(api, namespace, data)
+    compare(data, answer, theirs, ours, problems)
+    return theirs, problems
+
+
+def compare(sent: Any, answer: Answer, theirs: Verdict, ours: Verdict, problems: tuple[Problem, ...]) -> None:
+    assert theirs == ours, disagreement(sent, answer, theirs, ours, problems)
+
+
+def test_every_rule_has_its_manifests() -> None:
+    """Those that stand for the API server's rules in `hypot lint`, and no others."""
+    assert BY_RULE.keys() == RULES
+
+
+@pytest.mark.parametrize(("rule", "data"), CASES)
+def test_a_broken_rule_is_the_servers_rule(api: Api, namespace: str, rule: str, data: Object) -> None:
+    """The server refuses what breaks a rule, at the same place and for the same reason."""
+    theirs, problems = judged(api, namespace, data)
+    assert theirs.kind != "accepted"
+    assert rule in {problem.rule for problem in problems}
+
+
+@pytest.mark.parametrize("data", REGRESSIONS.values(), ids=REGRESSIONS)
+def test_a_settled_disagreement_stays_settled(api: Api, namespace: str, data: Object) -> None:
+    """What hypot once saw otherwise."""
+    judged(api, namespace, data)
+
+
+def test_random_manifests(api: Api, namespace: str) -> None:
+    """Accepted as the same spec, undecodable, or refused for the same reasons at the same places."""
+    seen: Counter[str] = Counter()
+
+    @fuzzing()
+    @given(manifests(sound()))
+    def check(data: Object) -> None:
+        theirs, problems = judged(api, namespace, data)
+        seen.update([theirs.kind, *{problem.rule for problem in problems}])
+
+    check()
+    told("manifests", seen)
+    assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 30
+    assert len(RULES & seen.keys()) >= 12  # the table above has them all
+
+
+def test_random_manifests_of_version_1(api: Api, namespace: str) -> None:
+    """The same for autoscaling/v1; what it accepts is looked at in v2."""
+    seen: Counter[str] = Counter()
+
+    @fuzzing(1 / 5)
+    @given(manifests(sound_v1()))
+    def check(data: Object) -> None:
+        theirs, _ = judged(api, namespace, data)
+        seen[theirs.kind] += 1
+
+    check()
+    told("manifests of version 1", seen)
+    assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 5
+
+
+def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path) -> None:
+    """As text, which both read for themselves."""
+    seen: Counter[str] = Counter()
+    files = (tmp_path / f"{i}.yaml" for i in count())
+
+    @fuzzing(1 / 2)
+    @given(texts(manifests(sound())))
+    def check(text: str) -> None:
+        answer = post(api, namespace, text.encode(), content="application/yaml")
+        ours, problems = of_text(text, next(files))
+        theirs = of_server(answer)
+        compare(text, answer, theirs, ours, problems)
+        seen[theirs.kind] += 1
+
+    check()
+    told("manifests in YAML", seen)
+    assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 5
+
+
+def of_text(text: str, file: Path) -> tuple[Verdict, tuple[Problem, ...]]:
+    """What `hypot lint` says to a file."""
+    file.write_text(text, encoding="utf-8")
+    try:
+        (loaded,) = load([str(file)])
+    except LoadError as error:
+        return Verdict("unreadable"), (Problem("load", "Decode", (), str(error)),)
+    finally:
+        file.unlink()
+    return of_hypot(loaded.data)
+
+
+def told(what: str, seen: Counter[str]) -> None:
+    """For whoever runs with -s."""
+    print(f"\n{what}: {', '.join(f'{number} {word}' for word, number in seen.most_common())}")  # noqa: T201
+
+
+@pytest.mark.parametrize("version", ["v2beta1", "v2beta2", "v3"])
+def test_a_version_that_is_not_served_is_refused(api: Api, namespace: str, version: str) -> None:
+    """By the server, and by `hypot lint`."""
+    data = {**BY_RULE["max-replicas"][0], "apiVersion": f"autoscaling/{version}"}
+    assert of_server(post(api, namespace, as_json(data))).kind == "unreadable"
+    assert "api-version-not-served" in {finding.rule for finding in check_all(data, kubernetes=KUBERNETES).errors}

@@ -1,0 +1,161 @@
+"""The API server reads and prints quantities, in autoscalers and in pods, and hypot does the same."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from cluster.api import Api
+from cluster.fuzz import fuzzing
+from cluster.quantity_texts import numerals, texts
+from cluster.verdicts import STRICT_DRY_RUN, as_json, post
+from hypot.core.quantity import Quantity, QuantityError, stored_text
+from hypot.kinds.load import LoadError, load
+
+MILLI = 10**6
+REFUSED, NOT_POSITIVE, NEGATIVE = "refused", "not positive", "negative"
+ODD = [True, False, [], {}, "null", " ", "0", 5, 0.5, 2.0, 2**63, 10**30, "\u00a0+1", "1.500", "m", "Ei", ".e-10"]
+
+
+def autoscaler(values: list[Any]) -> dict[str, Any]:
+    """One metric for each."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    sources = [{"metric": {"name": "x"}, "target": {"type": "AverageValue", "averageValue": one}} for one in values]
+    spec = {
+        "maxReplicas": 3,
+        "scaleTargetRef": target,
+        "metrics": [{"type": "External", "external": s} for s in sources],
+    }
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "q"}, "spec": spec}
+
+
+def pod(values: list[Any]) -> dict[str, Any]:
+    """One container for each."""
+    containers = [
+        {"name": f"c{i}", "image": "x", "resources": {"requests": {"cpu": one}}} for i, one in enumerate(values)
+    ]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q"}, "spec": {"containers": containers}}
+
+
+def as_targets(api: Api, namespace: str, values: list[Any]) -> list[str] | str:
+    """What the server shows of them, or why it takes none."""
+    answer = post(api, namespace, as_json(autoscaler(values)))
+    if not answer.ok:
+        return {400: REFUSED, 422: NOT_POSITIVE}[answer.status]
+    return [metric["external"]["target"]["averageValue"] for metric in answer.body["spec"]["metrics"]]
+
+
+def as_requests(api: Api, namespace: str, values: list[Any]) -> list[str] | str:
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    answer = api.call("POST", path, as_json(pod(values)), query=STRICT_DRY_RUN)
+    if not answer.ok:
+        return {400: REFUSED, 422: NEGATIVE}[answer.status]
+    return [one["resources"]["requests"]["cpu"] for one in answer.body["spec"]["containers"]]
+
+
+def target(value: Any) -> str:
+    """What hypot says of a metric's target."""
+    try:
+        return stored_text(value) if Quantity.parse(value).sign > 0 else NOT_POSITIVE
+    except QuantityError:
+        return REFUSED
+
+
+def request(value: Any) -> str:
+    """The same of a pod's request, which is rounded up to whole milli-units."""
+    try:
+        quantity = Quantity.parse(value)
+    except QuantityError:
+        return REFUSED
+    if quantity.sign < 0:
+        return NEGATIVE
+    rounded = Quantity(quantity.milli * MILLI, quantity.style)
+    return stored_text(value) if rounded == quantity else stored_text(str(rounded))
+
+
+def loses_its_suffix(value: Any) -> bool:
+    """Go's library has no suffix beyond E and prints a thousand of them as 1, which hypot does not imitate."""
+    try:
+        quantity = Quantity.parse(value)
+    except QuantityError:
+        return False
+    return quantity.style == "DecimalSI" and str(quantity).endswith("000E")
+
+
+def absurd(value: Any) -> bool:
+    """Beyond what hypot reads at all."""
+    exponent = re.search(r"[eE]([+-]?[0-9]+)", str(value))
+    return exponent is not None and abs(int(exponent[1])) > 150
+
+
+def together(asked: Any, expected: dict[int, str], values: list[Any]) -> None:
+    """The good ones in one object, the bad ones each in its own."""
+    good = [i for i, said in expected.items() if said not in {REFUSED, NOT_POSITIVE, NEGATIVE}]
+    if good:
+        assert asked([values[i] for i in good]) == [expected[i] for i in good], f"of {[values[i] for i in good]!r}"
+    for i in expected.keys() - set(good):
+        assert asked([values[i]]) == expected[i], f"of {values[i]!r}"
+
+
+def test_random_quantities(api: Api, namespace: str) -> None:
+    """Taken or not, and shown in the same words, as targets of metrics and as requests of pods."""
+    seen: Counter[str] = Counter()
+
+    @fuzzing()
+    @example(ODD)
+    @given(st.lists(texts, min_size=1, max_size=15))
+    def check(values: list[Any]) -> None:
+        values = [value for value in values if not loses_its_suffix(value) and not absurd(value)]
+        targets = {i: target(value) for i, value in enumerate(values)}
+        together(lambda some: as_targets(api, namespace, some), targets, values)
+        requests = {i: request(value) for i, value in enumerate(values)}
+        together(lambda some: as_requests(api, namespace, some), requests, values)
+        seen.update(kind_of(value, said) for value, said in zip(values, targets.values(), strict=True))
+
+    check()
+    print(f"\nquantities: {', '.join(f'{number} {word}' for word, number in seen.most_common())}")  # noqa: T201
+    assert min(seen[word] for word in (REFUSED, NOT_POSITIVE, "as it came", "in canonical form", "trimmed")) >= 30
+
+
+def kind_of(value: Any, said: str) -> str:
+    if said in {REFUSED, NOT_POSITIVE}:
+        return said
+    if said == value:
+        return "as it came"
+    return "trimmed" if str(value) != str(value).strip() else "in canonical form"
+
+
+def test_random_numbers_in_files(api: Api, namespace: str, tmp_path: Path) -> None:
+    """Numbers of YAML are what Kubernetes makes of them, and print as that."""
+    file = tmp_path / "hpa.yaml"
+
+    @fuzzing()
+    @given(numerals)
+    def check(numeral: str) -> None:
+        text = as_json(autoscaler(["here"])).decode().replace('"here"', numeral)
+        file.write_text(f"---\n{text}\n", encoding="utf-8")
+        answer = post(api, namespace, file.read_bytes(), content="application/yaml")
+        shown = {400: REFUSED, 422: NOT_POSITIVE}.get(answer.status) or value_in(answer.body)
+        try:
+            (loaded,) = load([str(file)])
+        except LoadError:
+            assert shown == REFUSED
+            return
+        assert target(value_in(loaded.data)) == shown, f"of {numeral}"
+
+    check()
+
+
+def value_in(data: Any) -> Any:
+    return data["spec"]["metrics"][0]["external"]["target"]["averageValue"]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("1000E", "1"), ("72000E", "72"), ("2000.E", "2")])
+def test_a_thousand_exa_lose_their_suffix(api: Api, namespace: str, text: str, shown: str) -> None:
+    """A mistake of Go's library that hypot does not make; should it be mended, `loses_its_suffix` can go."""
+    assert as_targets(api, namespace, [text]) == [shown]
+    assert loses_its_suffix(text)
