@@ -29,16 +29,16 @@ test: $(READY) ## Run the unit, property and conformance tests
 	$(BIN)/pytest -n auto
 
 test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once with Go, 5 to 15 minutes)
-	$(BIN)/python tests/cluster/binaries.py
+	$(BIN)/python tests/cluster/plane/binaries.py
 	$(BIN)/pytest tests/cluster
 
 fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
-	$(BIN)/python tests/cluster/binaries.py
+	$(BIN)/python tests/cluster/plane/binaries.py
 	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
 	  tests/cluster/test_crds.py
 
 examples: $(READY) ## Make examples/cluster anew, from a real cluster
-	PYTHONPATH=tests $(BIN)/python tests/cluster/make_examples.py
+	PYTHONPATH=tests $(BIN)/python tests/cluster/twins/make_examples.py
 
 lint: $(READY) ## Check style, types and the directions between layers
 	$(BIN)/ruff check

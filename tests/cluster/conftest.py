@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster.api import Api
-from cluster.binaries import UnavailableError, ensure
-from cluster.plane import ControlPlane
+from cluster.plane.api import Api
+from cluster.plane.binaries import UnavailableError, ensure
+from cluster.plane.controlplane import ControlPlane
 
 _running: list[ControlPlane] = []
 _failed: list[str] = []

@@ -17,9 +17,9 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
-from cluster.api import APPLY, JSON, MERGE, TABLE, Answer, Api, Object
-from cluster.watermark_cases import BROKEN, REFUSED, TAKEN, advised, metric, resource, wpa
-from cluster.watermarks import ABSENT, Manifest, manifests, sound
+from cluster.fuzz.watermark_cases import BROKEN, REFUSED, TAKEN, advised, metric, resource, wpa
+from cluster.fuzz.watermarks import ABSENT, Manifest, manifests, sound
+from cluster.plane.api import APPLY, JSON, MERGE, TABLE, Answer, Api, Object
 from hypot.kinds.problem import Problem
 from hypot.kinds.wpa import WPA
 from unit.test_crd import HOMES

@@ -8,10 +8,10 @@ from threading import active_count
 
 import pytest
 
-from cluster.api import STRATEGIC, Api, Object
-from cluster.kubelet import Kubelet, Rule
-from cluster.podstatus import IN_PROGRESS, PENDING, address, condition, is_ready
-from cluster.waiting import eventually
+from cluster.plane.api import STRATEGIC, Api, Object
+from cluster.plane.waiting import eventually
+from cluster.standins.kubelet import Kubelet, Rule
+from cluster.standins.podstatus import IN_PROGRESS, PENDING, address, condition, is_ready
 
 LARGER = {"requests": {"cpu": "200m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
 SMALL = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}}

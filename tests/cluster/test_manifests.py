@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cluster.api import Answer, Api
-from cluster.fuzz import fuzzing
-from cluster.manifest_cases import BY_RULE, REGRESSIONS
-from cluster.manifest_texts import texts
-from cluster.manifests import Object, manifests, sound, sound_v1
-from cluster.verdicts import KUBERNETES, Verdict, as_json, disagreement, of_hypot, of_server, post, shown_in_v2
+from cluster.fuzz.manifest_cases import BY_RULE, REGRESSIONS
+from cluster.fuzz.manifest_texts import texts
+from cluster.fuzz.manifests import Object, manifests, sound, sound_v1
+from cluster.fuzz.many import fuzzing
+from cluster.fuzz.verdicts import KUBERNETES, Verdict, as_json, disagreement, of_hypot, of_server, post, shown_in_v2
+from cluster.plane.api import Answer, Api
 from hypot.kinds.load import LoadError, load
 from hypot.kinds.problem import Problem
 from hypot.lint import check as check_all

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cluster.api import Answer, Api
-from cluster.metricsserver import MetricsServer, Query, frozen, lagging, lying, silent, stamp
-from cluster.plane import ControlPlane
+from cluster.plane.api import Answer, Api
+from cluster.plane.controlplane import ControlPlane
+from cluster.standins.metricsserver import MetricsServer, Query, frozen, lagging, lying, silent, stamp
 
 USAGE = "/apis/metrics.k8s.io/v1beta1/namespaces/{}/pods"
 CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/{}/pods/*/rps"

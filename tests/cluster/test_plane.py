@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cluster import binaries
-from cluster.api import Api
-from cluster.plane import ControlPlane
+from cluster.plane import binaries
+from cluster.plane.api import Api
+from cluster.plane.controlplane import ControlPlane
 
 TESTS = Path(__file__).parents[1]
 # Starts a plane, says which processes it has, and then waits to be killed.
 OWNER = """
 import sys, time
 from pathlib import Path
-from cluster.binaries import ensure
-from cluster.plane import ControlPlane
+from cluster.plane.binaries import ensure
+from cluster.plane.controlplane import ControlPlane
 plane = ControlPlane(ensure(), Path(sys.argv[1]))
 plane.start()
 print(flush=True)

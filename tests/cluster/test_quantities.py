@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cluster.api import Api
-from cluster.fuzz import fuzzing
-from cluster.quantity_texts import numerals, texts
-from cluster.verdicts import STRICT_DRY_RUN, as_json, post
+from cluster.fuzz.many import fuzzing
+from cluster.fuzz.quantity_texts import numerals, texts
+from cluster.fuzz.verdicts import STRICT_DRY_RUN, as_json, post
+from cluster.plane.api import Api
 from hypot.core.quantity import Quantity, QuantityError, stored_text
 from hypot.kinds.load import LoadError, load
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cluster.audit import Key
-from cluster.dump import dump, to_yaml
-from cluster.plane import ControlPlane
-from cluster.replay import Outcome, replay
-from cluster.script import Step
-from cluster.shapes import SHAPES, Shape
-from cluster.statuses import differences, plain
-from cluster.twin import Twin
-from cluster.twins import SETTINGS, Stage
+from cluster.plane.controlplane import ControlPlane
+from cluster.twins.audit import Key
+from cluster.twins.dump import dump, to_yaml
+from cluster.twins.replay import Outcome, replay
+from cluster.twins.script import Step
+from cluster.twins.shapes import SHAPES, Shape
+from cluster.twins.stage import SETTINGS, Stage
+from cluster.twins.statuses import differences, plain
+from cluster.twins.twin import Twin
 
 SEED = int(os.environ.get("HYPOT_TWINS_SEED", "1"))
 STEPS = int(os.environ.get("HYPOT_TWINS_STEPS", "32"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import binaries
+from cluster.plane import binaries
 
 SCRIPT = Path(binaries.__file__)
 # Answers as `go env`, `go list` and `go build` do; each build leaves a line in a log.

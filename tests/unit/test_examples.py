@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cluster.statuses import differences, plain
+from cluster.twins.statuses import differences, plain
 from hypot.cli.main import main
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "cluster").glob("*.yaml"))

@@ -72,7 +72,7 @@ LONG = {f"{i}.io/a": "x" * 1000 for i in range(300)}
 )
 def test_bad_metadata_is_told_where_it_stands(changes, text):
     """One fault, one error."""
-    (problem, *more) = metadata_problems({**GOOD, **changes})
+    (problem, *more) = metadata_problems({**GOOD, **changes}, built_in=True)
     assert str(problem)[: len(text)] == text
     assert {other.field for other in more} <= {problem.field}
 
@@ -170,3 +170,8 @@ def test_an_update_may_not_become_another_object(changes, text):
     """What the API server refuses."""
     (problem,) = metadata_update_problems({**STORED, **changes}, STORED)
     assert str(problem).startswith(text)
+
+
+def test_the_generation_of_a_custom_resource_is_counted_anew():
+    """Whatever was written there; a built-in kind refuses what is negative."""
+    assert list(metadata_problems({"name": "web", "generation": -1})) == []

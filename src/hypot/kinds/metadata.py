@@ -36,7 +36,7 @@ def metadata_problems(
         yield Problem("namespace", "Required", ("metadata", "namespace"), "")
     for words in dns_label(namespace) if namespace else ():
         yield Problem("namespace", "Invalid", ("metadata", "namespace"), words, namespace)
-    if (meta.get("generation") or 0) < 0:
+    if built_in and (meta.get("generation") or 0) < 0:  # of a custom resource the API server counts it anew
         where: Where = ("metadata", "generation")
         yield Problem("not-negative", "Invalid", where, "must be greater than or equal to 0", meta["generation"])
     yield from _map_problems(metadata, "labels", check_values=True)

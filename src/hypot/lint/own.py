@@ -148,7 +148,7 @@ OBJECTS.known(
     why="Replicas and generations are counted from 0.",
     fix="write 0 or more",
     example="Invalid value: -1: must be greater than or equal to 0",
-    kinds=(*BOTH, "Scale"),
+    kinds=(*HPA_ONLY, "Scale"),
 )
 
 UPDATES.known(

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cluster.manifests import Object, look, places
+from cluster.fuzz.manifests import Object, look, places
 
 SCALARS = (
     *("yes", "no", "on", "Off", "y", "n", "True", "false", "~", "null", "Null", "", '""', "''", "0x10", "0o17", "017"),

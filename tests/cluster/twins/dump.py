@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import yaml
 
-from cluster.api import Api
+from cluster.plane.api import Api
 
 Object = dict[str, Any]
 KINDS = (

@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
-from cluster.api import Object
-from cluster.metricsserver import stamp
+from cluster.plane.api import Object
+from cluster.standins.metricsserver import stamp
 
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 LOOPBACK = "127.0.0.1"

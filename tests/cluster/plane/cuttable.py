@@ -5,7 +5,7 @@ import socket
 from contextlib import suppress
 from weakref import WeakSet
 
-from cluster.api import Api
+from cluster.plane.api import Api
 
 
 class CuttableApi(Api):

@@ -5,13 +5,13 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
 
-from cluster.audit import Request, read_audit
-from cluster.kubelet import Kubelet
-from cluster.metricsserver import Answered, MetricsServer
-from cluster.plane import ControlPlane
-from cluster.script import script_of
-from cluster.shapes import SHAPES, Shape
-from cluster.twin import Twin
+from cluster.plane.controlplane import ControlPlane
+from cluster.standins.kubelet import Kubelet
+from cluster.standins.metricsserver import Answered, MetricsServer
+from cluster.twins.audit import Request, read_audit
+from cluster.twins.script import script_of
+from cluster.twins.shapes import SHAPES, Shape
+from cluster.twins.twin import Twin
 from hypot.policy.settings import Settings
 
 # Chosen so that no window or period is a multiple of it: recommendations never sit on the edge of a window.

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cluster.metricsserver import KINDS, VERSIONS, Answered
+from cluster.standins.metricsserver import KINDS, VERSIONS, Answered
 
 Object = dict[str, Any]
 Key = tuple[str, str]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from cluster.shapes import Shape
+from cluster.twins.shapes import Shape
 
 # Usage as a share of the target: around the default tolerance, far below, far above, and none.
 RATIOS = (0.0, 0.2, 0.5, 0.85, 0.88, 0.92, 1.0, 1.0, 1.08, 1.12, 1.3, 1.7, 2.5, 4.0)

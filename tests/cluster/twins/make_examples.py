@@ -5,14 +5,14 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cluster.binaries import ensure, say
-from cluster.dump import dump, to_yaml
-from cluster.plane import ControlPlane
-from cluster.script import Step
-from cluster.shapes import SHAPES
-from cluster.twins import Stage
+from cluster.plane.binaries import ensure, say
+from cluster.plane.controlplane import ControlPlane
+from cluster.twins.dump import dump, to_yaml
+from cluster.twins.script import Step
+from cluster.twins.shapes import SHAPES
+from cluster.twins.stage import Stage
 
-FOLDER = Path(__file__).resolve().parents[2] / "examples" / "cluster"
+FOLDER = Path(__file__).resolve().parents[3] / "examples" / "cluster"
 SETTLED = 25.0
 
 

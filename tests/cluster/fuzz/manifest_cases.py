@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cluster.manifest_values import OWNER
-from cluster.manifests import CARRIED, KIND, Object
+from cluster.fuzz.manifest_values import OWNER
+from cluster.fuzz.manifests import CARRIED, KIND, Object
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 METADATA = {"name": "web"}

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import trustme
 
-from cluster.api import Api
+from cluster.plane.api import Api
 
 GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 20.0

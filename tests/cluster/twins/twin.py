@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import Event
 from typing import Any
 
-from cluster.api import Api, ApiError
-from cluster.kubelet import Kubelet, Rule
-from cluster.metricsserver import Answer, MetricsServer, Query, RefusedError, frozen, lagging, lying, stamp
-from cluster.script import Step
-from cluster.shapes import Metric, Shape
+from cluster.plane.api import Api, ApiError
+from cluster.standins.kubelet import Kubelet, Rule
+from cluster.standins.metricsserver import Answer, MetricsServer, Query, RefusedError, frozen, lagging, lying, stamp
+from cluster.twins.script import Step
+from cluster.twins.shapes import Metric, Shape
 
 Object = dict[str, Any]
 OTHER = "other"

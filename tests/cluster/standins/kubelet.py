@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from json import JSONDecodeError
 from typing import Literal
 
-from cluster import podstatus
-from cluster.api import Api, ApiError, Object
-from cluster.cuttable import CuttableApi
-from cluster.podstatus import IN_PROGRESS, PENDING, address, condition, now, path, started
+from cluster.plane.api import Api, ApiError, Object
+from cluster.plane.cuttable import CuttableApi
+from cluster.standins import podstatus
+from cluster.standins.podstatus import IN_PROGRESS, PENDING, address, condition, now, path, started
 
 PODS = "/api/v1/pods"
 AWAY = (OSError, http.client.HTTPException, JSONDecodeError)

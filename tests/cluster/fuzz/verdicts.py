@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from cluster.api import JSON, Answer, Api
+from cluster.plane.api import JSON, Answer, Api
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import stored
 from hypot.kinds.problem import Problem

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster.watermarks import ABSENT, Manifest, manifest_of
+from cluster.fuzz.watermarks import ABSENT, Manifest, manifest_of
 from hypot.kinds.wpa_rules import MAX_METRICS, MAX_SELECTOR_ENTRIES
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MODULE = Path(__file__).parent / "controlplane"
+MODULE = Path(__file__).parents[1] / "controlplane"
 # The name a user knows, and the Go package it is built from.
 PACKAGES = {
     "etcd": "go.etcd.io/etcd/server/v3",

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from cluster.manifest_values import JUNK, METADATA, PERCENTAGE, POOLS, RESOURCES, SOURCES, STATUS, TYPES
+from cluster.fuzz.manifest_values import JUNK, METADATA, PERCENTAGE, POOLS, RESOURCES, SOURCES, STATUS, TYPES
 
 Object = dict[str, Any]
 Place = tuple[str | int, ...]

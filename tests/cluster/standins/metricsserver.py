@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import trustme
 
-from cluster.api import APPLY, Api
+from cluster.plane.api import APPLY, Api
 
 Object = dict[str, Any]
 VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}

@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from cluster.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
-from cluster.metricsserver import Answered
-from cluster.statuses import Told, differences, plain
+from cluster.standins.metricsserver import Answered
+from cluster.twins.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
+from cluster.twins.statuses import Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
