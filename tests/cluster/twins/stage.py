@@ -75,4 +75,6 @@ class Stage:
         for each in played:
             each.result()
         time.sleep(SYNC_PERIOD)
-        return Record(read_audit(self.plane.audit_log), list(self.server.journal))
+        theirs = {twin.namespace for twin in twins}
+        requests = [request for request in read_audit(self.plane.audit_log) if request.namespace in theirs]
+        return Record(requests, list(self.server.journal))
