@@ -18,7 +18,7 @@ from cluster.twins.replay import Outcome, replay
 from cluster.twins.script import Step
 from cluster.twins.shapes import SHAPES, Shape
 from cluster.twins.stage import SETTINGS, Stage
-from cluster.twins.statuses import differences, plain
+from cluster.twins.statuses import NEAR, differences, plain
 from cluster.twins.twin import Twin
 from hypot.policy.memory import read_time
 
@@ -64,7 +64,8 @@ def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, t
     tell(f"all twins, seed {SEED:<11} {total}")
     folder = plane.folder / "disagreements"
     firsts = {each.key: each for each in reversed(total.disagreements)}
-    told = [f"{each}\n  {each.write(folder)}" for each in firsts.values()]
+    told = [f"{each}\n  {' '.join(each.write(folder))}" for each in firsts.values()]
+    assert total.other_views < total.reconciles / 20, "too much was explained by what might have been seen"
     assert not told, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(told)
 
 
@@ -73,6 +74,17 @@ def test_the_scripts_reached_what_they_are_for(played: Played) -> None:
     _, outcomes = played
     assert REASONS - set(Outcome.of_all(outcomes.values()).reasons) == set()
     assert {key: one.reconciles for key, one in outcomes.items() if key[1] != "other" and one.reconciles < STEPS} == {}
+
+
+def test_the_files_of_a_case_replay_it(played: Played, tmp_path: Path) -> None:
+    """`hypot decide` on the dump, the memory and the settings of a reconcile tells what was told in it."""
+    _, outcomes = played
+    latest = [outcome.latest for outcome in outcomes.values() if outcome.latest]
+    assert len(latest) == len(outcomes)
+    for case in latest:
+        decisions = _decided(case.write(tmp_path)[1:])
+        status = next(each["status"] for each in decisions if each["target"]["name"] == case.key[1])
+        assert (case.key, differences(plain(status), case.status, NEAR + case.took)) == (case.key, [])
 
 
 def test_a_dump_of_a_twin_at_rest_shows_its_status(
@@ -109,11 +121,16 @@ def _compare(lists: list[Object], settings: Path, folder: Path) -> str:
     """How hypot and the controller differ about a namespace; empty where they do not."""
     file = folder / "dump.yaml"
     file.write_text(to_yaml(lists))
-    command = [str(Path(sys.executable).with_name("hypot")), "decide", "-f", str(file), "--settings", str(settings)]
-    ran = subprocess.run([*command, "-o", "json"], capture_output=True, text=True, check=False)
-    if ran.returncode == 2:
-        return ran.stderr
-    (decision,) = json.loads(ran.stdout)["decisions"]
+    (decision,) = _decided(["decide", "-f", str(file), "--settings", str(settings)])
     hypot, kubernetes = plain(decision["status"]), plain(lists[0]["items"][0]["status"])
     found = [(name, hypot.get(name), kubernetes.get(name)) for name in differences(hypot, kubernetes)]
     return f"{decision['autoscaler']['name']}: {found}" if found else ""
+
+
+def _decided(arguments: list[str]) -> list[Object]:
+    """What the command answers; an autoscaler that cannot be decided is an answer too."""
+    command = [str(Path(sys.executable).with_name("hypot")), *arguments, "-o", "json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode < 2, ran.stderr
+    decisions: list[Object] = json.loads(ran.stdout)["decisions"]
+    return decisions

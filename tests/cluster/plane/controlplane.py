@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import trustme
 
@@ -18,7 +18,7 @@ GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 20.0
 GATES = "--feature-gates=HPAScaleToZero=true"
 # Who may do what is RBAC's business; these are everyone's names and groups.
-USERS = {"admin": "system:masters", "controllers": "system:masters"}
+USERS = dict.fromkeys(("admin", "controllers", "kubelet"), "system:masters")
 AUDITED = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -51,7 +51,7 @@ class Child:
             self._process = subprocess.Popen(
                 [sys.executable, str(GUARD), *command],
                 stdin=subprocess.PIPE,
-                stdout=_file(out),
+                stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -221,7 +221,3 @@ def free_ports(count: int) -> list[int]:
     for each in sockets:
         each.close()
     return ports
-
-
-def _file(out: BinaryIO) -> int:
-    return out.fileno()

@@ -19,7 +19,7 @@ Object = dict[str, Any]
 Key = tuple[str, str]
 CONTROLLER = "horizontal-pod-autoscaler"
 # How long a change may take until the controller's caches show it.
-CACHE_LAG = 1.0
+CACHE_LAG = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,16 @@ class Reconcile:
         return min([request.began for request in (*self.scaled, *self.told)], default=self.knew + 0.02)
 
     @property
+    def over(self) -> float:
+        """When it had nothing left to tell; on a busy machine a while after it had decided."""
+        return max([self.acted, *(request.began for request in self.told)])
+
+    @property
+    def scaled_at(self) -> float:
+        """When it knew that its size was taken."""
+        return self.scaled[-1].ended
+
+    @property
     def replicas_written(self) -> int | None:
         """The size it asked for; None where it asked for none."""
         return self.scaled[0].sent["spec"].get("replicas", 0) if self.scaled and self.scaled[0].sent else None
@@ -70,22 +80,21 @@ class Reconcile:
     def write_refused(self) -> bool:
         return bool(self.scaled) and self.scaled[-1].status >= 300
 
-    @property
-    def came_too_late(self) -> bool:
-        """The HPA was deleted meanwhile, and with it what the controller knew of it."""
-        return bool(self.told) and self.told[-1].status == 404
-
     def tries_again(self, at: float) -> bool:
         """After a refused write the controller reads the scale anew, but does not decide anew."""
         return self.write_refused and not self.told and at - self.scaled[-1].ended < 0.5
 
     @property
-    def status_written(self) -> Object | None:
-        return self.told[-1].sent["status"] if self.told and self.told[-1].sent else None
+    def seen_as(self) -> tuple[str, str] | None:
+        """Identity and version of the HPA that it worked on, which a write tells; a cache may be behind."""
+        if not self.told or not self.told[0].sent:
+            return None
+        metadata = self.told[0].sent["metadata"]
+        return metadata["uid"], metadata["resourceVersion"]
 
     @property
-    def status_stored(self) -> bool:
-        return bool(self.told) and self.told[-1].status < 300
+    def status_written(self) -> Object | None:
+        return self.told[-1].sent["status"] if self.told and self.told[-1].sent else None
 
 
 def read_audit(path: Path) -> list[Request]:
@@ -154,8 +163,19 @@ class Timeline:
     def __init__(self, requests: Iterable[Request]) -> None:
         self._changes = _in_order(request for request in requests if _changes(request))
         self._states: list[dict[Key, Object]] = [{}]
+        self._hpas: dict[str, Object] = {}
         for request in self._changes:
             self._states.append(_after(self._states[-1], request))
+            if request.answer and request.resource.startswith("horizontalpodautoscalers"):
+                self._hpas[str(_version(request.answer))] = request.answer
+
+    def hpa(self, version: str) -> Object | None:
+        """The HPA that had this version."""
+        return self._hpas.get(version)
+
+    def at(self, moment: float) -> dict[Key, Object]:
+        """After everything that had begun to change by then."""
+        return self._states[max((i for i, change in enumerate(self._changes, 1) if change.began <= moment), default=0)]
 
     def around(self, read: float, acted: float) -> list[dict[Key, Object]]:
         """What the controller's caches may have shown: the likeliest first, then what was before it or came after."""

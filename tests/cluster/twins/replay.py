@@ -1,17 +1,18 @@
 """Decide again what the HPA controller decided, from what it saw, and say where the two differ."""
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from cluster.standins.metricsserver import Answered
 from cluster.twins.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
-from cluster.twins.statuses import Told, differences, plain
+from cluster.twins.statuses import NEAR, Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
@@ -23,41 +24,64 @@ from hypot.policy.snapshot import Snapshot
 from hypot.policy.valuerow import MetricValues
 
 Object = dict[str, Any]
-# How far a busy machine may put the controller's look at its clock from the requests around it.
+# How far the controller's look at its clock may be from the requests around it, beside what those tell.
 JITTER = 0.2
+# How many reconciles lie within the longest window or period of the shapes.
+REMEMBERED = 12
+# Beside the status: which size was written, if any.
+ASKED = "asked for"
+
+
+class View(NamedTuple):
+    """What the controller may have seen, and when."""
+
+    hpa: Object
+    objects: list[Object]
+    now: float
 
 
 @dataclass
-class Disagreement:
-    """A reconcile in which hypot and Kubernetes differ, with all that is needed to look at it again."""
+class Case:
+    """What hypot and Kubernetes made of one reconcile, with all that is needed to look at it again."""
 
     key: Key
     number: int
-    at: float
+    view: View
     hypot: Told
     kubernetes: Told
-    objects: list[Object]
     memory: Memory
-    replicas: int | None
     settings: Settings
+    # How long the controller was at it.
+    took: float
 
-    def write(self, folder: Path) -> str:
+    @property
+    def differences(self) -> list[str]:
+        return differences(self.hypot, self.kubernetes, NEAR + self.took)
+
+    @property
+    def status(self) -> Told:
+        """What Kubernetes told, less what it asked for."""
+        return {name: value for name, value in self.kubernetes.items() if name != ASKED}
+
+    def write(self, folder: Path) -> list[str]:
         """Files, and the command that decides on them."""
         place = folder / f"{'-'.join(self.key)}-{self.number}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "dump.yaml").write_text(yaml.safe_dump_all(self.objects), encoding="utf-8")
-        entry = Remembered(self.memory, self.replicas, self.at).to_dict()
+        (place / "dump.yaml").write_text(yaml.safe_dump_all(self.view.objects), encoding="utf-8")
+        entry = Remembered(self.memory, self.kubernetes.get("currentReplicas")).to_dict()
         known = {"version": 1, "autoscalers": {f"HorizontalPodAutoscaler/{self.key[0]}/{self.key[1]}": entry}}
         (place / "memory.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         (place / "settings.yaml").write_text(yaml.safe_dump(self.settings.to_dict()), encoding="utf-8")
         (place / "told.json").write_text(json.dumps({"hypot": self.hypot, "kubernetes": self.kubernetes}, indent=1))
-        files = f"-f {place}/dump.yaml --memory {place}/memory.json --settings {place}/settings.yaml"
-        return f"hypot decide {files} --now {show_time(self.at)}"
+        files = ["-f", f"{place}/dump.yaml", "--memory", f"{place}/memory.json", "--settings", f"{place}/settings.yaml"]
+        return ["hypot", "decide", *files, "--now", datetime.fromtimestamp(self.view.now, UTC).isoformat()]
 
     def __str__(self) -> str:
-        differ = differences(self.hypot, self.kubernetes)
-        lines = [f"  {name}: hypot {self.hypot.get(name)}, Kubernetes {self.kubernetes.get(name)}" for name in differ]
-        return "\n".join([f"{'/'.join(self.key)}, reconcile {self.number} at {show_time(self.at)}:", *lines])
+        lines = [
+            f"  {name}: hypot {self.hypot.get(name)}, Kubernetes {self.kubernetes.get(name)}"
+            for name in self.differences
+        ]
+        return "\n".join([f"{'/'.join(self.key)}, reconcile {self.number} at {show_time(self.view.now)}:", *lines])
 
 
 @dataclass
@@ -70,7 +94,15 @@ class Outcome:
     # Where the controller's caches showed what had been a moment before, or its clock another second.
     other_views: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    disagreements: list[Disagreement] = field(default_factory=list)
+    disagreements: list[Case] = field(default_factory=list)
+    # The last case that was decided alike.
+    latest: Case | None = None
+
+    def count(self, reconcile: Reconcile, case: Case) -> None:
+        self.reconciles += 1
+        self.writes += bool(reconcile.told)
+        self.rescales += reconcile.replicas_written is not None and not reconcile.write_refused
+        self.reasons.update(case.kubernetes["conditions"].values())
 
     @classmethod
     def of_all(cls, outcomes: Iterable["Outcome"]) -> "Outcome":
@@ -105,102 +137,112 @@ def _neighbours(by_target: dict[Key, list[Reconcile]], key: Key) -> list[Reconci
 
 
 class _Replay:
+    """One HPA's reconciles, each decided with the memory that the one before it left."""
+
     def __init__(self, key: Key, timeline: Timeline, neighbours: list[Reconcile], settings: Settings) -> None:
         self.key, self.timeline, self.neighbours, self.settings = key, timeline, neighbours, settings
-        self.memory = Memory()
-        self.known: Told = {}
-        self.uid = ""
+        self.memory, self.uid = Memory(), ""
+        self.doubts: deque[float] = deque(maxlen=REMEMBERED)
         self.outcome = Outcome()
 
     def run(self, mine: list[Reconcile]) -> Outcome:
         for number, reconcile in enumerate(mine[:-1]):  # The last one may have been cut short.
-            self._compare(number, reconcile)
+            views = list(self._views(reconcile))
+            if views and not self._lost_its_hpa(reconcile):
+                self._compare(number, reconcile, views)
         return self.outcome
 
-    def _compare(self, number: int, reconcile: Reconcile) -> None:
-        views = list(self._views(reconcile))
-        if not views or reconcile.came_too_late:
-            return
-        self.outcome.reconciles += 1
-        self._forget_a_former_one(views[0][0])
-        told = self._told_by_kubernetes(reconcile)
-        for tried, (objects, now) in enumerate(views):
-            decision, after = self._decide(objects, now, reconcile)
-            if differences(_told(decision), told) == []:
+    def _lost_its_hpa(self, reconcile: Reconcile) -> bool:
+        """Deleted before it was through, and with it what the controller knew of it: nobody can decide that again."""
+        live = {obj["metadata"]["uid"] for obj in self.timeline.at(reconcile.over).values()}
+        return reconcile.seen_as is not None and reconcile.seen_as[0] not in live
+
+    def _compare(self, number: int, reconcile: Reconcile, views: list[View]) -> None:
+        self._forget_a_former_one(views[0].hpa)
+        for tried, view in enumerate(views):
+            case, after = self._case(number, view, reconcile)
+            if not case.differences:
                 self.outcome.other_views += tried > 0
+                self.outcome.latest = case
                 break
         else:
-            objects, now = views[0]
-            decision, after = self._decide(objects, now, reconcile)
-            replicas = None if reconcile.scale is None else reconcile.scale["spec"].get("replicas", 0)
-            lost = Disagreement(
-                self.key, number, now, _told(decision), told, objects, self.memory, replicas, self.settings
-            )
-            self.outcome.disagreements.append(lost)
-            after = _corrected(after, reconcile.status_written)
-        self._go_on(reconcile, after, told)
+            case, after = self._case(number, views[0], reconcile)
+            self.outcome.disagreements.append(case)
+        self.outcome.count(reconcile, case)
+        self.memory = after
 
-    def _forget_a_former_one(self, objects: list[Object]) -> None:
+    def _case(self, number: int, view: View, reconcile: Reconcile) -> tuple[Case, Memory]:
+        """What was written, or what had been before where nothing was, beside what hypot would write."""
+        memory = _as_stored(self.memory, view.hpa)
+        decision, after = self._decide(view, memory, reconcile)
+        written = reconcile.status_written
+        told = plain(view.hpa.get("status") or {} if written is None else written)
+        told = {**told, ASKED: reconcile.replicas_written}
+        took = reconcile.over - reconcile.knew
+        return Case(self.key, number, view, _told(decision), told, memory, self.settings, took), after
+
+    def _forget_a_former_one(self, hpa: Object) -> None:
         """An HPA that was deleted and made anew begins anew."""
-        uid = next(
-            each["metadata"]["uid"]
-            for each in objects
-            if "scaleTargetRef" in each["spec"] and _target(each) == self.key[1]
-        )
-        if uid != self.uid:
-            self.uid, self.memory, self.known = uid, Memory(), {}
+        if hpa["metadata"]["uid"] != self.uid:
+            self.memory, self.uid = Memory(), hpa["metadata"]["uid"]
 
-    def _views(self, reconcile: Reconcile) -> Iterator[tuple[list[Object], float]]:
+    def _views(self, reconcile: Reconcile) -> Iterator[View]:
         """What the controller may have seen, and when: the likeliest first."""
-        metrics = metric_objects(reconcile.answers)
+        metrics, times = metric_objects(reconcile.answers), self._times(reconcile)
         for state in self.timeline.around(reconcile.knew, reconcile.acted):
-            hpas = [obj for (kind, _), obj in state.items() if kind == "horizontalpodautoscalers"]
-            if not any(_target(hpa) == self.key[1] for hpa in hpas):
+            hpas = {_target(obj): obj for (kind, _), obj in state.items() if kind == "horizontalpodautoscalers"}
+            hpa = self._hpa(reconcile, hpas.get(self.key[1]))
+            if hpa is None:
                 continue
+            others = [other for target, other in hpas.items() if target != self.key[1]]
             pods = [{"apiVersion": "v1", "kind": "Pod", **obj} for (kind, _), obj in state.items() if kind == "pods"]
-            for scales in self._scales(reconcile, {_target(hpa): _created(hpa) for hpa in hpas}):
-                for now in (reconcile.acted, reconcile.knew, reconcile.knew - JITTER, reconcile.acted + JITTER):
-                    yield [*hpas, *scales, *pods, *metrics], now
+            for scales in self._scales(reconcile, {target: _created(other) for target, other in hpas.items()}):
+                for now in times:
+                    yield View(hpa, [hpa, *others, *scales, *pods, *metrics], now)
+
+    def _hpa(self, reconcile: Reconcile, live: Object | None) -> Object | None:
+        """The very version that it worked on, where it told."""
+        return self.timeline.hpa(reconcile.seen_as[1]) if reconcile.seen_as else live
+
+    def _times(self, reconcile: Reconcile) -> tuple[float, ...]:
+        """When it may have looked at its clock; the clock of what it remembers is as uncertain."""
+        self.doubts.append(reconcile.acted - reconcile.knew)
+        early, late = reconcile.knew - JITTER - max(self.doubts), reconcile.acted + JITTER + max(self.doubts)
+        return (reconcile.acted, reconcile.knew, early, late)
 
     def _scales(self, reconcile: Reconcile, since: dict[str, float]) -> list[list[Object]]:
         """The scale it read, and those that were read for others before: their pods are known only from then on."""
-        views = []
-        for before in (reconcile.read, reconcile.knew):
-            known = [one for one in self.neighbours if since.get(one.target, before) <= one.began < before]
+        others = [one for one in self.neighbours if one.began >= since.get(one.target, reconcile.over)]
+        likely = [one for one in others if one.read < reconcile.read]
+        surely = [one for one in others if one.acted < reconcile.began]
+        perhaps = [one for one in others if one.began < reconcile.acted]
+        views: list[list[Object]] = []
+        for known in (likely, surely, perhaps):
             latest = {one.target: one.scale for one in known}
-            views.append([scale for scale in (reconcile.scale, *latest.values()) if scale is not None])
-        return views if views[0] != views[1] else views[:1]
+            view = [scale for scale in (reconcile.scale, *latest.values()) if scale is not None]
+            if view not in views:
+                views.append(view)
+        return views
 
-    def _decide(self, objects: list[Object], now: float, reconcile: Reconcile) -> tuple[Decision, Memory]:
-        snapshot = Snapshot(objects)
+    def _decide(self, view: View, memory: Memory, reconcile: Reconcile) -> tuple[Decision, Memory]:
+        snapshot = Snapshot(view.objects)
         hpa = next(
             a for a in snapshot.autoscalers() if isinstance(a, HPA) and a.target and a.target.name == self.key[1]
         )
-        seen = _with_all_values(snapshot.seen(hpa, now, self.settings), hpa, reconcile)
-        decision, after = decide(hpa, seen, self.memory, self.settings)
+        seen = _with_all_values(snapshot.seen(hpa, view.now, self.settings), hpa, reconcile)
+        decision, after = decide(hpa, seen, memory, self.settings)
         if not decision.rescales:
             return decision, after
         if reconcile.write_refused:
             refused = write_failed(hpa, decision, after, "refused")
             return refused, after.failed(refused)
-        return decision, after.acted(decision, now)
+        return decision, after.acted(decision, reconcile.scaled_at if reconcile.scaled else view.now)
 
-    def _told_by_kubernetes(self, reconcile: Reconcile) -> Told:
-        """What was written, or what had been before where nothing was."""
-        status = reconcile.status_written
-        asked = {"asked for": reconcile.replicas_written}
-        return {**(self.known if status is None else plain(status)), **asked}
 
-    def _go_on(self, reconcile: Reconcile, after: Memory, told: Told) -> None:
-        if reconcile.told and not reconcile.status_stored:
-            before = self.memory
-            after = replace(after, conditions=before.conditions, desired=before.desired, last_scale=before.last_scale)
-        elif reconcile.told:
-            self.outcome.writes += 1
-            self.known = {name: value for name, value in told.items() if name != "asked for"}
-        self.outcome.rescales += reconcile.replicas_written is not None and not reconcile.write_refused
-        self.outcome.reasons.update(told.get("conditions", {}).values())
-        self.memory = after
+def _as_stored(memory: Memory, hpa: Object) -> Memory:
+    """What a controller remembers of a status is what it reads of it."""
+    stored = Memory.from_status(hpa.get("status"))
+    return replace(memory, conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
 
 
 def _target(hpa: Object) -> str:
@@ -229,15 +271,7 @@ def _with_all_values(seen: Seen, hpa: HPA, reconcile: Reconcile) -> Seen:
     return replace(seen, pods_metrics=found)
 
 
-def _corrected(memory: Memory, written: Object | None) -> Memory:
-    """After a disagreement go on from what Kubernetes wrote, so that one does not make others."""
-    if written is None:
-        return memory
-    told = Memory.from_status(written)
-    return replace(memory, conditions=told.conditions, desired=told.desired, last_scale=told.last_scale)
-
-
 def _told(decision: Decision) -> Told:
     """What a decision would write."""
     moves = decision.desired != decision.current
-    return {**plain(decision.status), "asked for": decision.desired if moves else None}
+    return {**plain(decision.status), ASKED: decision.desired if moves else None}

@@ -134,8 +134,11 @@ POLICIES = {
 }
 QUICK = {direction: {"stabilizationWindowSeconds": 0} for direction in ("scaleUp", "scaleDown")}
 TOLERANT = {
-    "scaleUp": {"stabilizationWindowSeconds": 0, "tolerance": "0.3"},
-    "scaleDown": {"stabilizationWindowSeconds": 2, "tolerance": "20m"},
+    "scaleUp": {"stabilizationWindowSeconds": 0, "tolerance": "20m"},
+    "scaleDown": {"stabilizationWindowSeconds": 2, "tolerance": "0.3"},
+}
+INTOLERANT = {
+    direction: {"stabilizationWindowSeconds": 0, "tolerance": "0.01"} for direction in ("scaleUp", "scaleDown")
 }
 ONE_WAY = {
     "scaleUp": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
@@ -168,7 +171,7 @@ SHAPES = (
     Shape("with-policies", (external("lag", 50_000, per_pod=True),), ("scale", "edit"), POLICIES, high=40),
     Shape("with-tolerance", (CPU,), ("hide",), TOLERANT),
     Shape("one-way", (pods("rps", 10_000),), ("scale",), ONE_WAY, high=30),
-    Shape("rolling", (average("memory", 100 * MIB),), ("roll", "roll", "scale"), TOLERANT, ready_after=2.0),
+    Shape("rolling", (average("memory", 100 * MIB),), ("roll", "roll", "scale"), INTOLERANT, ready_after=2.0),
     Shape("many-missing", (CPU,), ("hide", "hide", "fail", "lie"), QUICK, replicas=6),
     Shape("slow-start", (CPU,), ("unready", "lag", "fail"), QUICK, replicas=5, ready_after=6.0),
     Shape("failing", (CPU, external("lag", 100_000)), ("silence", "silence", "scale"), QUICK),

@@ -45,7 +45,7 @@ class Stage:
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
-        self.kubelet = Kubelet(plane.client("admin"))
+        self.kubelet = Kubelet(plane.client("kubelet"))
         self.server = MetricsServer(plane.ca)
 
     def start(self, *flags: str) -> None:

@@ -13,12 +13,12 @@ NEAR = 2.0
 _AVERAGES_OVER_NONE = {-(2**63) * 10**6, (2**63 - 1) * 10**6}
 
 
-def differences(one: Told, other: Told) -> list[str]:
+def differences(one: Told, other: Told, near: float = NEAR) -> list[str]:
     """Where two tellings differ; times may by a little."""
     names = [name for name in sorted({*one, *other} - {"times"}) if one.get(name) != other.get(name)]
     times, others = one.get("times", {}), other.get("times", {})
-    near = times.keys() == others.keys() and all(abs(at - others[name]) <= NEAR for name, at in times.items())
-    return names if near else [*names, "times"]
+    alike = times.keys() == others.keys() and all(abs(at - others[name]) <= near for name, at in times.items())
+    return names if alike else [*names, "times"]
 
 
 def plain(status: Object) -> Told:
