@@ -1,13 +1,10 @@
 """A real API server judges the CustomResourceDefinitions, and says of every manifest what the rules say of it."""
 
 import json
-import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 from itertools import count
 from pathlib import Path
@@ -15,11 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
+from cluster.fuzz.many import EXAMPLES, fuzzing
 from cluster.fuzz.watermark_cases import BROKEN, REFUSED, TAKEN, advised, metric, resource, wpa
 from cluster.fuzz.watermarks import ABSENT, Manifest, manifests, sound
 from cluster.plane.api import APPLY, JSON, MERGE, TABLE, Answer, Api, Object
+from cluster.plane.waiting import eventually
 from hypot.kinds.problem import Problem
 from hypot.kinds.wpa import WPA
 from unit.test_crd import HOMES
@@ -30,11 +29,6 @@ WPAS = f"/apis/{WPA.API_VERSION}/namespaces/{NAMESPACE}/watermarkpodautoscalers"
 SERVED_WITHIN = 20.0
 HYPOT = Path(sys.executable).with_name("hypot")
 
-_CHOSEN = "HYPOT_FUZZ" in os.environ
-_EXAMPLES = int(os.environ.get("HYPOT_FUZZ", "300"))
-_UNHURRIED = settings(deadline=None, database=None, derandomize=not _CHOSEN, suppress_health_check=list(HealthCheck))
-FUZZ = settings(_UNHURRIED, max_examples=_EXAMPLES)
-STORED = settings(_UNHURRIED, max_examples=max(50, _EXAMPLES // 20))
 
 OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 # What an API server adds where it stopped early: rules in CEL need values that fit the schema.
@@ -56,15 +50,8 @@ def served(api: Api, definitions: list[Object]) -> Api:
     for definition in definitions:
         status, warnings = told(api, "POST", CRDS, definition)
         assert (status, warnings) == (201, [])
-        wait_until(lambda definition=definition: established(api, definition))
+        eventually(lambda definition=definition: established(api, definition), SERVED_WITHIN)
     return api
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    ends = time.monotonic() + SERVED_WITHIN
-    while not done():
-        assert time.monotonic() < ends, f"not within {SERVED_WITHIN:.0f} s"
-        time.sleep(0.05)
 
 
 def told(api: Api, method: str, path: str, body: Any, content: str = JSON) -> tuple[int, list[str]]:
@@ -161,13 +148,13 @@ def test_rules_and_server_agree(served: Api) -> None:
     """Whatever stands in a manifest: the verdict is the same, and so is the place."""
     verdicts: Counter[bool] = Counter()
 
-    @FUZZ
+    @fuzzing()
     @given(manifests())
     def each(manifest: Manifest) -> None:
         verdicts[not agree(served, manifest)] += 1
 
     each()
-    assert min(verdicts[True], verdicts[False]) > _EXAMPLES // 10, verdicts
+    assert min(verdicts[True], verdicts[False]) > EXAMPLES // 10, verdicts
 
 
 @pytest.mark.parametrize("rule", HOMES)
@@ -228,7 +215,7 @@ def within(part: Any, whole: Any) -> bool:
 def test_objects_come_back_as_they_were_written(served: Api) -> None:
     """No default is added, nothing is pruned, and a number stays a number and a text a text."""
 
-    @STORED
+    @fuzzing(1 / 6)
     @given(sound)
     def each(manifest: Manifest) -> None:
         manifest = named(manifest)
@@ -323,14 +310,14 @@ def tightened(served: Api, definitions: list[Object]) -> str:
     lax = deepcopy(definition)
     lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = OPEN
     held = served.create(CRDS, lax)
-    wait_until(lambda: established(served, lax))
+    eventually(lambda: established(served, lax), SERVED_WITHIN)
     path = f"/apis/{group}/v1alpha1/namespaces/{NAMESPACE}/{names['plural']}"
     for rule, manifest in STORED_BEFORE.items():
         metadata = {"name": rule, "finalizers": [FINALIZER]}
         served.create(path, {**manifest, "apiVersion": f"{group}/v1alpha1", "metadata": metadata})
     served.patch(f"{CRDS}/{held['metadata']['name']}", {"spec": definition["spec"]})
     refused = {**BROKEN["range"], "apiVersion": f"{group}/v1alpha1"}
-    wait_until(lambda: not served.call("POST", path, refused, query={"dryRun": "All"}).ok)
+    eventually(lambda: not served.call("POST", path, refused, query={"dryRun": "All"}).ok, SERVED_WITHIN)
     return path
 
 
@@ -431,7 +418,7 @@ def applied(api: Api, path: str, body: Object, manager: str = "tests", *, force:
 def test_applying_twice_changes_nothing(served: Api) -> None:
     """Whatever was applied: no new version of the object, so no watcher wakes."""
 
-    @STORED
+    @fuzzing(1 / 6)
     @given(sound)
     def each(manifest: Manifest) -> None:
         manifest = named(manifest)

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from cluster.plane import binaries
 from cluster.plane.api import Api
 from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
 
 TESTS = Path(__file__).parents[1]
 # Starts a plane, says which processes it has, and then waits to be killed.
@@ -48,10 +48,7 @@ def test_a_killed_owner_takes_its_children_along(plane: ControlPlane, tmp_path: 
         owner.stdout.readline()
         assert _running(tmp_path) == {"etcd", "kube-apiserver"}
         owner.send_signal(signal.SIGKILL)
-    ends = time.monotonic() + 20
-    while _running(tmp_path) and time.monotonic() < ends:
-        time.sleep(0.1)
-    assert _running(tmp_path) == set()
+    eventually(lambda: _running(tmp_path) == set(), within=20)
 
 
 def test_a_part_that_dies_is_named_with_its_log(tmp_path: Path) -> None:

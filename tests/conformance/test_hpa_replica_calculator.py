@@ -10,12 +10,12 @@ from hypot.kinds.hpa_parts import (
     ContainerResourceSource,
     ExternalSource,
     Metric,
-    MetricName,
     ObjectSource,
     PodsSource,
     ResourceSource,
     Target,
 )
+from hypot.kinds.metricname import MetricName
 from hypot.policy.hpa_metrics import read_metric
 from hypot.policy.pods import group
 from hypot.policy.proposal import Look

@@ -59,12 +59,13 @@ def test_every_decision_is_json(spec, seen, memory, setup):
 @often
 @given(hpas(), any_world, memories, settings_of)
 def test_the_size_stays_within_its_bounds(spec, seen, memory, setup):
-    """Where it was within them before; from outside it goes to the nearest, or stays."""
+    """Where it was within them before; from outside it goes to the nearest, or stays, or wakes from zero."""
     decision, _ = decide(spec, inside(spec, seen), memory, setup)
     assert spec.min_replicas <= decision.desired <= spec.max_replicas
     decision, _ = decide(spec, seen, memory, setup)
     if isinstance(seen.scale, Scale) and not spec.min_replicas <= seen.scale.replicas <= spec.max_replicas:
-        assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas}
+        woken = range(spec.min_replicas, spec.max_replicas + 1) if seen.scale.replicas == 0 else ()
+        assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas, *woken}
 
 
 @often

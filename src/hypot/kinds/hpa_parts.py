@@ -1,29 +1,16 @@
 """The parts of a HorizontalPodAutoscaler, and short ways to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field as dataclass_field
 from typing import Annotated, Any, ClassVar, overload
 
 from hypot.kinds.base import Kind, Ref, refer, seconds
 from hypot.kinds.hpa_status import HPAStatus
 from hypot.kinds.hpa_versions import CURRENT, FORMER, V2BETA1, misread, upgraded
-from hypot.kinds.meta import SELECTOR
+from hypot.kinds.metricname import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
-
-
-@node
-class MetricName(Node):
-    """Which series: a name and, where one name has many, a selector."""
-
-    GO: ClassVar[str] = "MetricIdentifier"
-
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", SELECTOR)] = dataclass_field(
-        default=None, hash=False
-    )
 
 
 @node

@@ -6,8 +6,9 @@ from typing import Any
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref, reference_problems, version_problem
-from hypot.kinds.hpa_parts import Behavior, HPASpec, Limit, Metric, MetricName, Pace, Target
+from hypot.kinds.hpa_parts import Behavior, HPASpec, Limit, Metric, Pace, Target
 from hypot.kinds.metadata import managed_fields_problems
+from hypot.kinds.metricname import MetricName
 from hypot.kinds.names import container_resource, dns_label, path_segment
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.version import NEWEST, SCALE_TARGET_NEEDS_GROUP, Version, gate_open

@@ -3,16 +3,9 @@
 from typing import Annotated, Any, ClassVar
 
 from hypot.kinds.base import Ref
-from hypot.kinds.meta import INT64, SELECTOR, TIME
+from hypot.kinds.meta import INT64, TIME
+from hypot.kinds.metricname import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
-
-
-@node
-class _MetricName(Node):
-    GO: ClassVar[str] = "MetricIdentifier"
-
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    selector: Annotated[Any, Wire("selector", SELECTOR)] = None
 
 
 @node
@@ -45,7 +38,7 @@ class _OfContainerResource(Node):
 class _OfPods(Node):
     GO: ClassVar[str] = "PodsMetricStatus"
 
-    metric: Annotated[_MetricName | None, Wire("metric", _MetricName)] = None
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
     current: Annotated[_Current | None, Wire("current", _Current)] = None
 
 
@@ -54,7 +47,7 @@ class _OfObject(Node):
     GO: ClassVar[str] = "ObjectMetricStatus"
 
     described: Annotated[Ref | None, Wire("describedObject", Ref)] = None
-    metric: Annotated[_MetricName | None, Wire("metric", _MetricName)] = None
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
     current: Annotated[_Current | None, Wire("current", _Current)] = None
 
 
@@ -62,7 +55,7 @@ class _OfObject(Node):
 class _OfExternal(Node):
     GO: ClassVar[str] = "ExternalMetricStatus"
 
-    metric: Annotated[_MetricName | None, Wire("metric", _MetricName)] = None
+    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
     current: Annotated[_Current | None, Wire("current", _Current)] = None
 
 

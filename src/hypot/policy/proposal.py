@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from hypot.core.ratio import MAX_INT32, within
-from hypot.kinds.hpa_parts import MetricName
+from hypot.kinds.metricname import MetricName
 from hypot.policy.decision import ErrorKind, Slope, Unit
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.settings import Settings

@@ -6,7 +6,7 @@ from typing import Any
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
-from hypot.kinds.hpa_parts import MetricName
+from hypot.kinds.metricname import MetricName
 from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ExternalBand, ResourceBand

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import trustme
 
 from cluster.plane.api import APPLY, Api
+from cluster.plane.waiting import eventually
 
 Object = dict[str, Any]
 VERSIONS = {"metrics.k8s.io": "v1beta1", "custom.metrics.k8s.io": "v1beta2", "external.metrics.k8s.io": "v1beta1"}
@@ -140,11 +141,7 @@ class MetricsServer:
         _apply(api, f"/api/v1/namespaces/{NAMESPACE}/services", {"apiVersion": "v1", "kind": "Service", **service})
         for group in VERSIONS:
             _apply(api, "/apis/apiregistration.k8s.io/v1/apiservices", self._api_service(group))
-        ends = time.monotonic() + within
-        while not all(self._is_asked(api, group) for group in VERSIONS):
-            if time.monotonic() > ends:
-                raise AssertionError(f"no questions about metrics arrived within {within} s")
-            time.sleep(0.1)
+        eventually(lambda: all(self._is_asked(api, group) for group in VERSIONS), within)
 
     def _is_asked(self, api: Api, group: str) -> bool:
         """Whether a question to the API server reaches this very server."""
