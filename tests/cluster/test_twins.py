@@ -65,7 +65,7 @@ def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, t
     folder = plane.folder / "disagreements"
     firsts = {each.key: each for each in reversed(total.disagreements)}
     told = [f"{each}\n  {' '.join(each.write(folder))}" for each in firsts.values()]
-    assert total.other_views < total.reconciles / 20, "too much was explained by what might have been seen"
+    assert total.other_views < total.reconciles / 50, "too much was explained by what might have been seen"
     assert not told, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(told)
 
 

@@ -84,9 +84,10 @@ def _quantity_words(value: Any) -> str:
 def _expected(where: Where, w: Wire) -> tuple[str, str]:
     if isinstance(w.type, Scalar):
         return w.type.want, w.type.go
+    go, authored = f"{w.type.GO_PACKAGE}.{w.type.GO}", where[0] == "spec"
     if w.many and not isinstance(where[-1], int):
-        return f"a list of {w.type.__name__}", f"[]{w.type.GO_PACKAGE}.{w.type.GO}"
-    return f"a mapping, in Python a {w.type.__name__}", f"{w.type.GO_PACKAGE}.{w.type.GO}"
+        return f"a list of {w.type.__name__}" if authored else "a list", f"[]{go}"
+    return f"a mapping, in Python a {w.type.__name__}" if authored else "a mapping", go
 
 
 def _bounded(value: Any) -> str:

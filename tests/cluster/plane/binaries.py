@@ -29,13 +29,21 @@ STAMPED = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
 class UnavailableError(Exception):
-    """There are no binaries, and they cannot be built; the message says how to get them."""
+    """There are no binaries, and nothing to build them with; the message says how to get them."""
+
+
+class BuildError(Exception):
+    """They could have been built, but were not."""
 
 
 def find() -> Path | None:
     """The folder with all three, where there is one."""
     given = os.environ.get("KUBEBUILDER_ASSETS")
-    return next((folder for folder in (given and Path(given), _cached()) if folder and _complete(folder)), None)
+    if given and _complete(Path(given)):
+        return Path(given)
+    if given:
+        say(f"KUBEBUILDER_ASSETS={given} is passed over: it has not all of {', '.join(PACKAGES)}")
+    return folder if _complete(folder := _cached()) else None
 
 
 def ensure() -> Path:
@@ -45,7 +53,10 @@ def ensure() -> Path:
         return found
     go = _go()
     folder = _cached()
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"the cache folder {folder.parent} cannot be made: {error}; set XDG_CACHE_HOME") from error
     with _lock(folder.parent / f"{folder.name}.lock"):
         if not _complete(folder):
             _build(go, folder)
@@ -73,8 +84,8 @@ def _cached() -> Path:
     parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
     parts += [" ".join(_flags()).encode(), f"{sys.platform} {platform.machine()}".encode()]
     key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "hypot" / f"controlplane-{version()}-{key}"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - never fails
+    return Path(home) / "hypot" / f"controlplane-{version()}-{key}"
 
 
 def _flags() -> list[str]:
@@ -106,7 +117,11 @@ def _environment() -> dict[str, str]:
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another process is building; waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -125,7 +140,7 @@ def _build(go: str, folder: Path) -> None:
 def _run(*command: str) -> str:
     done = subprocess.run(command, env=_environment(), cwd=MODULE, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise UnavailableError(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-2000:]}")
+        raise BuildError(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-2000:]}")
     return done.stdout
 
 
@@ -140,7 +155,7 @@ def _compile(command: list[str], total: int) -> None:
                 shown = time.monotonic()
                 say(f"{len(lines)} of at most {total} packages compiled, {shown - began:.0f} s")
     if process.returncode:
-        raise UnavailableError(f"go build failed: {''.join(lines[-30:])}")
+        raise BuildError(f"go build failed: {''.join(lines[-30:])}")
     say(f"built in {time.monotonic() - began:.0f} s")
 
 
@@ -156,6 +171,9 @@ def main() -> int:
     except UnavailableError as error:
         say(str(error))
         return 1 if os.environ.get("CI") else 0
+    except BuildError as error:
+        say(str(error))
+        return 1
     return 0
 
 

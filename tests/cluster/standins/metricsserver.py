@@ -65,6 +65,7 @@ class Answered:
     at: float
     status: int
     items: tuple[Object, ...] = ()
+    reason: str = ""
 
 
 def silent(_: Query) -> list[Object]:
@@ -112,6 +113,11 @@ class Hold:
     release: threading.Event = field(default_factory=threading.Event)
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Whoever asked has gone; a control plane that stops does that."""
+
+
 class MetricsServer:
     """Serves on loopback until stopped; `register` puts it behind the API server."""
 
@@ -120,7 +126,7 @@ class MetricsServer:
         self.journal: list[Answered] = []
         self._holds: dict[str, Hold] = {}
         self._ca = ca
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Quiet(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         ca.issue_cert(f"{SERVICE}.{NAMESPACE}.svc").configure_cert(tls)
@@ -171,7 +177,7 @@ class MetricsServer:
             items = self.answers.get(query.namespace, silent)(query)
             said = Answered(query, time.time(), 200, tuple(items))
         except RefusedError as refused:
-            said = Answered(query, time.time(), refused.status)
+            said = Answered(query, time.time(), refused.status, reason=refused.reason)
         self.journal.append(said)
         return said
 
@@ -229,7 +235,7 @@ def _reply(server: MetricsServer, address: str) -> tuple[int, Object]:
         version = f"{query.api}/{VERSIONS[query.api]}"
         if said.status == 200:
             return 200, {"kind": f"{KINDS[query.api]}List", "apiVersion": version, "metadata": {}, "items": said.items}
-        return said.status, _refusal(said.status, "ServiceUnavailable")
+        return said.status, _refusal(said.status, said.reason)
     match urlsplit(address).path.strip("/").split("/"):
         case ["apis", group, version] if VERSIONS.get(group) == version:
             body = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}

@@ -16,10 +16,6 @@ class Metric:
     kind: str
     name: str
 
-    @property
-    def per_pod(self) -> bool:
-        return self.kind in {"cpu", "memory", "pods"}
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -150,8 +146,8 @@ PODS_MOVE = ("unready", "fail", "hide", "lag")
 
 SHAPES = (
     Shape("cpu-share", (CPU,), ("hide", "pause", "freeze")),
-    Shape("memory-share", (MEMORY,), ("hide", "unready", "scale")),
-    Shape("cpu-amount", (average("cpu", 200),), ("unready", "hide", "lag"), QUICK),
+    Shape("memory-share", (MEMORY,), ("hide", "pend", "linger")),
+    Shape("cpu-amount", (average("cpu", 200),), ("unready", "hide", "lag", "pend", "linger"), QUICK),
     Shape("memory-amount", (average("memory", 100 * MIB),), ("hide", "fail")),
     Shape(
         "one-container",
@@ -161,18 +157,19 @@ SHAPES = (
     ),
     Shape("one-container-amount", (average_of_container("memory", "app", 64 * MIB),), ("hide", "scale"), QUICK),
     Shape("of-pods", (pods("requests_per_second", 10_000, SELECTOR),), ("hide", "unready", "silence")),
-    Shape("of-object", (of_object("hits", 500_000, SERVICE),), ("unready", "fail", "scale"), QUICK),
+    Shape("of-object", (of_object("hits", 500_000, SERVICE),), ("unready", "fail", "linger", "pend"), QUICK),
     Shape("of-object-per-pod", (of_object("hits", 100_000, SERVICE, per_pod=True),), ("silence", "scale")),
     Shape("of-namespace", (of_object("queue", 70_000, HERE),), ("silence", "edit")),
     Shape("from-outside", (external("lag", 100_000, SELECTOR),), ("unready", "silence", "scale"), QUICK),
     Shape("from-outside-per-pod", (external("lag", 30_000, per_pod=True),), ("edit", "scale")),
-    Shape("three-metrics", (CPU, pods("rps", 20_000), external("lag", 100_000)), ("silence", "hide", "unready")),
+    Shape("three-metrics", (CPU, pods("rps", 20_000), external("lag", 100_000)), ("silence", "hush", "unready")),
     Shape("with-windows", (CPU,), ("scale", "edit"), WINDOWS, high=30),
     Shape("with-policies", (external("lag", 50_000, per_pod=True),), ("scale", "edit"), POLICIES, high=40),
     Shape("with-tolerance", (CPU,), ("hide",), TOLERANT),
     Shape("one-way", (pods("rps", 10_000),), ("scale",), ONE_WAY, high=30),
     Shape("rolling", (average("memory", 100 * MIB),), ("roll", "roll", "scale"), INTOLERANT, ready_after=2.0),
     Shape("many-missing", (CPU,), ("hide", "hide", "fail", "lie"), QUICK, replicas=6),
+    Shape("very-slow-start", (CPU,), ("unready", "pend"), QUICK, ready_after=18.0),
     Shape("slow-start", (CPU,), ("unready", "lag", "fail"), QUICK, replicas=5, ready_after=6.0),
     Shape("failing", (CPU, external("lag", 100_000)), ("silence", "silence", "scale"), QUICK),
     Shape("no-requests", (CPU, MEMORY), ("scale",), containers=(container("app"), container("bare", cpu=None))),

@@ -70,8 +70,10 @@ class Stage:
         over = Event()
         with ThreadPoolExecutor(len(twins)) as pool:
             played = [pool.submit(twin.play, script_of(twin.shape, seed, steps), over) for twin in twins]
-            wait(played, return_when=FIRST_EXCEPTION)
-            over.set()
+            try:
+                wait(played, return_when=FIRST_EXCEPTION)
+            finally:
+                over.set()
         for each in played:
             each.result()
         time.sleep(SYNC_PERIOD)

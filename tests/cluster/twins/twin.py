@@ -4,6 +4,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -55,13 +56,16 @@ class Twin:
         for number, metric in enumerate(self.shape.metrics):
             if not _asks(query, metric):
                 continue
-            if self.step.hazard == "silence" and self.step.amount % len(self.shape.metrics) == number:
+            if self.step.hazard == "hush" or self._silenced(number):
                 raise RefusedError
             if query.api == "metrics.k8s.io":
                 return self._usage(query)
             amount = round(metric.at_target * self._ratio(number))
             return self._of_pods(query, amount) if metric.kind == "pods" else _totals(query, metric, amount)
         raise RefusedError(404, "NotFound")
+
+    def _silenced(self, number: int) -> bool:
+        return self.step.hazard == "silence" and self.step.amount % len(self.shape.metrics) == number
 
     def _ratio(self, number: int) -> float:
         return 0.0 if self.step.hazard in {"zero", "wake"} else self.step.ratios[number]
@@ -111,7 +115,23 @@ class Twin:
     def _calm(self, _: Step) -> Iterator[None]:
         yield
 
-    _hide = _silence = _zero = _calm
+    _hide = _silence = _hush = _zero = _calm
+
+    @contextmanager
+    def _ruled(self, **changes: Any) -> Iterator[None]:
+        """Pods live by another rule for a while."""
+        rule = self.kubelet.rules[self.namespace]
+        self.kubelet.rules[self.namespace] = replace(rule, **changes)
+        yield
+        self.kubelet.rules[self.namespace] = rule
+
+    def _pend(self, _: Step) -> AbstractContextManager[None]:
+        """No new pod starts."""
+        return self._ruled(starts=False)
+
+    def _linger(self, _: Step) -> AbstractContextManager[None]:
+        """Deleted pods go on running."""
+        return self._ruled(gone_after=None)
 
     @contextmanager
     def _said_by(self, answer: Answer) -> Iterator[None]:
