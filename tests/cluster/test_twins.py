@@ -94,13 +94,13 @@ def test_a_dump_of_a_twin_at_rest_shows_its_status(
     twins, _ = played
     for number, twin in enumerate(twins):
         twin.step = _rest(number, twin.shape)
-    time.sleep(AT_REST + 10)
+    time.sleep(AT_REST + 15)
     settings = tmp_path / "settings.yaml"
     settings.write_text(yaml.safe_dump(SETTINGS.to_dict()))
     dumps = {twin.namespace: dump(plane.admin, twin.namespace) for twin in twins}
     moving = {name for name, lists in dumps.items() if time.time() - _last_scaled(lists) < AT_REST}
     tell(f"dumps of {len(dumps) - len(moving)} twins at rest; still moving: {', '.join(sorted(moving)) or 'none'}")
-    assert len(moving) < 8
+    assert len(moving) < len(dumps) / 3
     compared = [_compare(lists, settings, tmp_path) for name, lists in dumps.items() if name not in moving]
     assert [told for told in compared if told] == []
 
