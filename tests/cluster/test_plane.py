@@ -56,7 +56,8 @@ def test_a_part_that_dies_is_named_with_its_log(tmp_path: Path) -> None:
     broken = tmp_path / "bin"
     broken.mkdir()
     for name in binaries.PACKAGES:
-        (broken / name).write_text("#!/bin/sh\necho no space left\nexit 3\n")
+        does = "echo no space left; exit 3" if name == "etcd" else "exec sleep 30"
+        (broken / name).write_text(f"#!/bin/sh\n{does}\n")
         (broken / name).chmod(0o755)
     with pytest.raises(Exception, match=r"etcd ended with 3, see .*etcd\.log:\nno space left"):
         ControlPlane(broken, tmp_path).start()
