@@ -13,8 +13,8 @@ PATIENCE = 5.0
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL) as child:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Not before: the command would ignore it too.
         threading.Thread(target=_end_with_owner, args=(child,), daemon=True).start()
         return child.wait()
 
