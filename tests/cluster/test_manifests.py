@@ -24,6 +24,8 @@ from hypot.lint.own_fields import FIELDS
 from hypot.lint.rule import HPA_ONLY
 
 RULES = {rule.id for rule in (*OBJECTS.rules, *FIELDS.rules) if set(HPA_ONLY) <= set(rule.kinds)}
+# About the request, not about the manifest: a name of another namespace is a name.
+NOT_HERE = "the namespace of the provided object does not match the namespace sent on the request"
 NEEDS_TWO_CHANGES = {"zero-needs-outside-metric"}
 CASES = [pytest.param(rule, data, id=f"{rule}-{i}") for rule, those in BY_RULE.items() for i, data in enumerate(those)]
 
@@ -112,6 +114,8 @@ def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, tell
     @given(texts(manifests(sound())))
     def check(text: str) -> None:
         answer = post(api, namespace, text.encode(), content="application/yaml")
+        if NOT_HERE in str(answer.body.get("message")):
+            return
         ours, problems = of_text(text, next(files))
         theirs = of_server(answer)
         compare(text, answer, theirs, ours, problems)
