@@ -11,6 +11,8 @@ QUANTITIES = (
     *("1", "500m", "0", "-1", "1.5Gi", "1e3", "1E3", "+1", "5.", ".5", "0.5", "1.500", "00500m", "1000", "1000m"),
     *("1 ", " 1", "\u00a01\u3000", "1\t", "1\n", "m", ".", "-", "+", "Ei", "e3", "1e-9", "0.1n", "1e-12", "-0.1n"),
     *("", " ", "512MB", "1K", "half", "1,5", "0x10", "1e", "8Ei", "9Ki", "1024Ki", "0Ki", "-1Ki", "0.5Ki", "12e6"),
+    *("8Ki", "16Ki", "0.99Ki", "1000Ki", "0.3", "Pi", "Ti", "123456789012345678", "1234567890123456789"),
+    *("12345678901Ki", "123456789012Ki", "12345678Mi", "123456789Mi", "12345Gi", "0.0001Ki", "1.2345678901234567"),
     *(1, 0, -1, 5, 0.5, -0.5, 2.0, 1000, 2**63, 10**20, True, False),
 )
 WHOLE = (0, 1, 2, 3, -1, 5, 100, 1.5, 2.0, "1", "", True, *INT32)
@@ -188,12 +190,19 @@ STATUS: dict[str, tuple[Any, ...]] = {
             [{"type": 1}],
             [{"type": "AbleToScale", "status": "True", "reason": "r", "message": "m"}],
         ),
+        [{"observedGeneration": "1"}],
         *([{"lastTransitionTime": "x"}], [{"lastTransitionTime": TIMES[0]}], [{"why": "x"}]),
     ),
     "currentMetrics": (
         *([], [None], [{}], [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 5}}}]),
         *([{"resource": {"current": {"averageValue": "x"}}}], [{"pods": {"current": {"averageValue": " 1m"}}}]),
         *([{"object": {"describedObject": {"kind": 5}}}], [{"external": {"metric": {"selector": {"matchLabels": 5}}}}]),
+        *([{"containerResource": {"container": "app"}}], [{"containerResource": {"container": 1}}]),
+        *(
+            [{"external": {"current": {"value": "1", "averageValue": "1m"}}}],
+            [{"external": {"current": {"value": "x"}}}],
+        ),
+        *([{"object": {"current": {"value": "1"}}}], [{"pods": {"metric": {"name": "rps"}}}]),
         *([{"containerResource": {"container": None, "current": {"value": 1}}}], [{"resource": {"target": {}}}]),
     ),
     "replicas": (1,),

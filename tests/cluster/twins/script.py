@@ -1,6 +1,6 @@
 """What happens to a twin, decided beforehand: the same seed gives the same script."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from cluster.twins.shapes import Shape
@@ -18,7 +18,7 @@ class Step:
     hazard: str = ""
     amount: int = 0
     seconds: float = 4.0
-    seed: int = field(default=0)
+    seed: int = 0
 
 
 def script_of(shape: Shape, seed: int, steps: int) -> tuple[Step, ...]:
