@@ -14,7 +14,7 @@ JSON = "application/json"
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-_CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, http.client.CannotSendRequest)
+_CLOSED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError, http.client.CannotSendRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Api:
             return self._exchange(method, address, sent, headers, timeout)
         except _CLOSED:
             self.close()  # The server let go of what had been idle; a new connection tells whether it is gone.
-            return self._exchange(method, address, sent, headers, timeout)
+            return self._exchange(method, address, sent, headers, timeout, self._connect(timeout))
 
     def get(self, path: str, **how: Any) -> Any:
         return self._expect("GET", path, **how)
@@ -109,9 +109,15 @@ class Api:
         return answer.body
 
     def _exchange(
-        self, method: str, address: str, body: bytes | None, headers: dict[str, str], timeout: float
+        self,
+        method: str,
+        address: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        timeout: float,
+        connection: http.client.HTTPSConnection | None = None,
     ) -> Answer:
-        connection = self._connection(timeout)
+        connection = connection or self._connection(timeout)
         try:
             connection.request(method, address, body=body, headers=headers)
             answer = connection.getresponse()
