@@ -68,10 +68,10 @@ class Api:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content, "Accept": accept}
         address = f"{path}?{urlencode(query)}" if query else path
         try:
-            return self._exchange(method, address, sent, headers, timeout)
+            return self._exchange(self._connection(timeout), method, address, sent, headers)
         except _CLOSED:
             self.close()  # The server let go of what had been idle; a new connection tells whether it is gone.
-            return self._exchange(method, address, sent, headers, timeout, self._connect(timeout))
+            return self._exchange(self._connect(timeout), method, address, sent, headers)
 
     def get(self, path: str, **how: Any) -> Any:
         return self._expect("GET", path, **how)
@@ -110,14 +110,12 @@ class Api:
 
     def _exchange(
         self,
+        connection: http.client.HTTPSConnection,
         method: str,
         address: str,
         body: bytes | None,
         headers: dict[str, str],
-        timeout: float,
-        connection: http.client.HTTPSConnection | None = None,
     ) -> Answer:
-        connection = connection or self._connection(timeout)
         try:
             connection.request(method, address, body=body, headers=headers)
             answer = connection.getresponse()
