@@ -13,10 +13,14 @@ from importlib import import_module
 from typing import Any
 
 from hypot.kinds.base import Kind
+from hypot.kinds.checkpoint import Checkpoint
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.meta import INT64
 from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 
-ALL_CRDS: tuple[type[Kind], ...] = (WPA,)
+ALL_CRDS: tuple[type[Kind], ...] = (WPA, VPA, Checkpoint, Hvpa)
 
 Schema = dict[str, Any]
 Place = tuple[type[Node], str]
@@ -57,7 +61,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a kind's tables do not say. `hints` add to a field's schema; `shapes` give a free mapping its fields."""
+    """What a kind's tables do not say. `hints` add to a field's schema; `shapes` give a free mapping its fields.
+
+    `scale` names the paths of a scale subresource as a definition does: specReplicasPath, statusReplicasPath and
+    labelSelectorPath. `status_apart` is false where writers send spec and status as one.
+    """
 
     doc: str
     plural: str
@@ -68,6 +76,9 @@ class Facts:
     checks: Mapping[type[Node], tuple[Check, ...]] = field(default_factory=dict)
     hints: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
     shapes: Mapping[Place, type[Node]] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    scale: Mapping[str, str] | None = None
+    status_apart: bool = True
 
 
 def facts_of(kind: type[Kind]) -> Facts:
@@ -80,10 +91,13 @@ def crd_of(kind: type[Kind]) -> dict[str, Any]:
     """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
     facts = facts_of(kind)
     group, _, version = kind.API_VERSION.partition("/")
+    metadata: Schema = {"name": f"{facts.plural}.{group}"}
+    if facts.annotations:
+        metadata["annotations"] = dict(facts.annotations)
     definition = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{facts.plural}.{group}"},
+        "metadata": metadata,
         "spec": {
             "group": group,
             "names": {
@@ -99,7 +113,7 @@ def crd_of(kind: type[Kind]) -> dict[str, Any]:
                     "name": version,
                     "served": True,
                     "storage": True,
-                    "subresources": {"status": {}},
+                    **_subresources(facts),
                     "additionalPrinterColumns": [_column(column) for column in facts.columns],
                     "schema": {"openAPIV3Schema": _root(kind, facts)},
                 }
@@ -109,6 +123,18 @@ def crd_of(kind: type[Kind]) -> dict[str, Any]:
     # Built of tables that all kinds share: the caller gets lists of their own, and YAML no anchors.
     fresh: dict[str, Any] = json.loads(json.dumps(definition))
     return fresh
+
+
+def cel_amount(place: str) -> str:
+    """A quantity in CEL. It is asked for its type and made of a number in the ways that API servers think cheap."""
+    return f"(type({place}) in [int] ? quantity('0').add({place}) : quantity({place}))"
+
+
+def _subresources(facts: Facts) -> Schema:
+    doors: Schema = {"status": {}} if facts.status_apart else {}
+    if facts.scale is not None:
+        doors["scale"] = dict(facts.scale)
+    return {"subresources": doors} if doors else {}
 
 
 def _column(column: Column) -> Schema:
@@ -158,6 +184,8 @@ def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:
 def _scalar(kind: Scalar) -> Schema:
     """A leaf, closed where API servers are more lenient than the types behind it."""
     schema: Schema = dict(kind.schema)
+    if kind is INT64:
+        return _checked(schema, _whole("type(self) == int"))
     if kind is INT32:
         # Before 1.36 an API server does not look at `format`, and one number too large stops every typed reader.
         return _checked({**schema, "minimum": -(2**31), "maximum": 2**31 - 1}, _whole("type(self) == int"))
@@ -165,6 +193,8 @@ def _scalar(kind: Scalar) -> Schema:
         return _checked(schema, _whole("type(self) in [int] || type(self) in [string]"))
     if kind is FRACTION:
         return {**schema, **_ONLY_NUMBERS_AND_TEXT}
+    if kind.each is not None and schema["type"] == "object":
+        return {**schema, "additionalProperties": _scalar(kind.each)}
     if kind is STRINGS:
         # Null is dropped without a word where it is not allowed, and a selector that lost a label selects more.
         texts = {"type": "string", "nullable": True}

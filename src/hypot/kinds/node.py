@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 from inspect import get_annotations
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
 from hypot.kinds.problem import Where
@@ -225,6 +225,19 @@ class Node:
             if kept is not value:
                 changes[name] = kept
         return replaced(self, **changes) if changes else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Itself(Generic[N]):
+    """One value and no other that looks alike: what was computed of it is found again without comparing it."""
+
+    value: N
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Itself) and other.value is self.value
 
 
 def replaced(value: N, /, **changes: Any) -> N:

@@ -1,0 +1,142 @@
+"""VerticalPodAutoscalerCheckpoint, autoscaling.k8s.io/v1: what a recommender has learned of one container."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field as dataclass_field
+from math import isfinite
+from typing import Annotated, Any, ClassVar
+
+from hypot.kinds.base import Kind, metadata_of
+from hypot.kinds.meta import INT64, TIME
+from hypot.kinds.node import STRING, Node, Scalar, Wire, node
+from hypot.kinds.problem import Problem, Where
+from hypot.kinds.version import Version
+
+# The one format that recommenders read; one of another version is ignored.
+FORMAT = "v3"
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and isfinite(value)
+
+
+def _is_weights(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) and _is_number(w) for key, w in value.items())
+
+
+NUMBER = Scalar("float64", {"type": "number"}, _is_number, "a number")
+WEIGHTS = Scalar(
+    "map[int]uint32",
+    {"type": "object", "additionalProperties": {"type": "number"}},
+    _is_weights,
+    "a mapping of bucket to weight",
+    each=NUMBER,
+)
+
+
+@node
+class HistogramCheckpoint(Node):
+    """A histogram: weights by bucket, in parts of the largest; their sum; and the time that they are weighed for."""
+
+    GO: ClassVar[str] = "HistogramCheckpoint"
+    GO_PACKAGE: ClassVar[str] = "v1"
+
+    reference: Annotated[str | None, Wire("referenceTimestamp", TIME)] = None
+    weights: Annotated[Mapping[str, float] | None, Wire("bucketWeights", WEIGHTS)] = dataclass_field(
+        default=None, hash=False
+    )
+    total: Annotated[float | None, Wire("totalWeight", NUMBER)] = None
+
+
+@node
+class CheckpointStatus(Node):
+    """What was learned, in the format of the upstream recommender."""
+
+    GO: ClassVar[str] = "VerticalPodAutoscalerCheckpointStatus"
+    GO_PACKAGE: ClassVar[str] = "v1"
+
+    updated: Annotated[str | None, Wire("lastUpdateTime", TIME)] = None
+    version: Annotated[str | None, Wire("version", STRING)] = None
+    cpu: Annotated[HistogramCheckpoint | None, Wire("cpuHistogram", HistogramCheckpoint)] = None
+    memory: Annotated[HistogramCheckpoint | None, Wire("memoryHistogram", HistogramCheckpoint)] = None
+    first_sample: Annotated[str | None, Wire("firstSampleStart", TIME)] = None
+    last_sample: Annotated[str | None, Wire("lastSampleStart", TIME)] = None
+    samples: Annotated[int | None, Wire("totalSamplesCount", INT64)] = None
+
+
+@node
+class CheckpointSpec(Kind):
+    """The fields of a checkpoint, as read."""
+
+    API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1"
+    KIND: ClassVar[str] = "VerticalPodAutoscalerCheckpoint"
+    GO: ClassVar[str] = "VerticalPodAutoscalerCheckpointSpec"
+    GO_PACKAGE: ClassVar[str] = "v1"
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
+    STATUS: ClassVar[type[Node] | None] = CheckpointStatus
+
+    vpa: Annotated[
+        str | None, Wire("vpaObjectName", STRING, schema={"minLength": 1}, doc="the VerticalPodAutoscaler it is for")
+    ] = None
+    container: Annotated[
+        str | None, Wire("containerName", STRING, schema={"minLength": 1}, doc="the container it is about")
+    ] = None
+
+
+@node
+class Checkpoint(CheckpointSpec):
+    """A VerticalPodAutoscalerCheckpoint: one per autoscaler and container, named after both."""
+
+    def __init__(
+        self,
+        vpa: str,
+        container: str,
+        *,
+        saved: CheckpointStatus | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a checkpoint. Raises with all that is wrong."""
+        metadata = metadata_of(name or f"{vpa}-{container}", namespace, labels, annotations)
+        self.author(metadata, vpa=vpa, container=container)
+        object.__setattr__(self, "status", None if saved is None else saved.write())
+        self.raise_if_refused()
+
+    @property
+    def saved(self) -> CheckpointStatus:
+        """What was learned, as far as it can be read."""
+        return CheckpointStatus.read(self.status if isinstance(self.status, dict) else {}).readable()
+
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        """Whether it says what it is about, and whether a recommender will take it."""
+        del kubernetes, gates
+        for key, value in (("vpaObjectName", self.vpa), ("containerName", self.container)):
+            if not value:
+                yield Problem("checkpoint-subject", "Required", ("spec", key), "must be set")
+        if self.status is not None:
+            yield from _ignored(self.saved)
+
+    def unreadable_status(self) -> Iterator[Problem]:
+        """A status must be readable, but what another version of the recommender adds to it is no fault."""
+        return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
+
+
+def _ignored(saved: CheckpointStatus) -> Iterator[Problem]:
+    if saved.version != FORMAT:
+        words = f"only {FORMAT} is read, so the checkpoint is ignored"
+        yield _warning(("status", "version"), words, saved.version)
+    for key, histogram in (("cpuHistogram", saved.cpu), ("memoryHistogram", saved.memory)):
+        if histogram is None:
+            continue
+        if (histogram.total or 0) < 0:
+            words = "must not be negative; the checkpoint is ignored"
+            yield _warning(("status", key, "totalWeight"), words, histogram.total)
+        for bucket, weight in (histogram.weights or {}).items():
+            if not bucket.isdecimal() or weight < 0:
+                words = "is no bucket with a weight; the checkpoint is ignored"
+                yield _warning(("status", key, "bucketWeights", bucket), words, weight)
+
+
+def _warning(where: Where, words: str, value: Any) -> Problem:
+    return Problem("checkpoint-ignored", "Invalid", where, words, value, severity="warning")
