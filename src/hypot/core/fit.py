@@ -1,0 +1,86 @@
+"""How a recommended size is brought within what a pod may have. Whole amounts: millicores, or bytes."""
+
+from typing import NamedTuple
+
+from hypot.core.amount import round_up
+
+# The largest quantity that Kubernetes keeps as a whole number.
+LARGEST = 2**63 - 1
+
+
+class Scaled(NamedTuple):
+    """An amount in proportion; `cut` says that it had to be cut to the largest there is."""
+
+    amount: int
+    cut: bool = False
+
+
+class Bounded(NamedTuple):
+    """An amount within bounds, and which of them moved it."""
+
+    amount: int
+    raised: bool
+    cut: bool
+
+
+class Split(NamedTuple):
+    """Every part is multiplied by `result / base`, and rounded up where the parts must reach a minimum."""
+
+    base: int
+    result: int
+    up: bool
+
+
+def in_proportion(amount: int, base: int, result: int, up: bool = False) -> Scaled:  # noqa: FBT002 - how to round
+    """What is to the amount as the result is to the base; where the base is nothing, the amount stays."""
+    if base == 0:
+        return Scaled(amount)
+    scaled = -(-amount * result // base) if up else amount * result // base
+    return Scaled(LARGEST, cut=True) if scaled > LARGEST else Scaled(scaled)
+
+
+def proportional_limit(limit: int, request: int, recommended: int, default: int) -> tuple[int | None, bool]:
+    """The limit that keeps its ratio to the request, and whether it was cut; None is no limit. Zero is unset.
+
+    A limit without a request is also the request, so such a container keeps both the same.
+    """
+    original = limit or default
+    if not original or not recommended:
+        return None, False
+    if not request or original == request:
+        return recommended, False
+    return in_proportion(original, request, recommended)
+
+
+def within(amount: int, low: int, high: int) -> Bounded:
+    """Raised to the minimum, then cut to the maximum, so that the maximum wins. Zero is no bound."""
+    raised = max(amount, low) if low else amount
+    kept = min(raised, high) if high else raised
+    return Bounded(kept, raised != amount, kept != raised)
+
+
+def request_for_limit(edge: int, limit: int, request: int, default: int) -> int:
+    """The request whose limit, in proportion, is at the edge; zero where no limit would follow."""
+    original = limit or default
+    if not original or not edge:
+        return 0
+    return in_proportion(request, original, edge).amount if request else edge
+
+
+def range_for_request(low: int, high: int, limit: int, request: int, default: int) -> tuple[int, int]:
+    """What a LimitRange of containers leaves for a request, for the limit has to be within it too. Zero is no bound."""
+    least = max(low, request_for_limit(low, limit, request, default))
+    return least, request_for_limit(high, limit, request, default)
+
+
+def pod_split(requests: int, limits: int, low: int, high: int) -> Split | None:
+    """How the containers of a pod share a LimitRange of pods; None where their sums fit, or none of them is limited."""
+    if limits == 0 or (low <= limits and low <= requests and (high == 0 or limits <= high)):
+        return None
+    if low > requests:
+        return Split(requests, low, up=True)
+    return Split(limits, high if 0 < high < limits else low, up=False)
+
+
+def whole_cores(millicores: int) -> int:
+    return round_up(millicores, 1000)

@@ -1,0 +1,234 @@
+"""What the CRD of Hvpas needs beyond their fields: the rules in CEL, the columns, the paths of its scale."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar
+
+from hypot.core import timeofday
+from hypot.core.interval import HORIZONTAL_ONLY
+from hypot.kinds.base import Ref
+from hypot.kinds.crd import Check, Column, Facts, Place
+from hypot.kinds.hpa_parts import Limit
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_crd_metrics import SELECTOR_SHAPES, AnyMetric, behavior_hints, metric_checks
+from hypot.kinds.hvpa_interval_rules import MAX_INTERVALS
+from hypot.kinds.hvpa_parts import (
+    MAINTENANCE_WINDOW,
+    HPABlock,
+    HPATemplate,
+    HPATemplateSpec,
+    ScaleType,
+    ScalingInterval,
+    VPABlock,
+    VPATemplate,
+    Window,
+)
+from hypot.kinds.hvpa_rules import MAX_METRICS, MAX_WEIGHTS
+from hypot.kinds.hvpa_status import BLOCKED, LIMITED, STATUS
+from hypot.kinds.node import Node, Wire, node
+from hypot.kinds.vpa_crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
+from hypot.kinds.vpa_parts import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
+from hypot.kinds.wpa_crd import FACTS as WPA_FACTS
+from hypot.kinds.wpa_rules import LabelRequirement, LabelSelector
+
+# Groups under k8s.io are the community's. An API server serves a kind there only where its definition says how it came.
+UNAPPROVED = {"api-approved.kubernetes.io": "unapproved, experimental API of hypot"}
+SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.targetSelector",
+}
+
+
+# An amount with a digit that is not zero.
+_DIGITS = r"(0*[1-9][0-9]*(\.[0-9]*)?|0*\.0*[1-9][0-9]*)"
+_SOME = {"pattern": AMOUNT_TEXT.replace(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)", _DIGITS), "minimum": 1}
+
+
+@node
+class Sizes(Node):
+    """The shape of maxResources, which is kept as the mapping it was."""
+
+    GO: ClassVar[str] = "ResourceList"
+
+    cpu: Annotated[Amount | None, Wire("cpu", AMOUNT, schema=_SOME, doc="cpu of one pod")] = None
+    memory: Annotated[Amount | None, Wire("memory", AMOUNT, schema=_SOME, doc="memory of one pod")] = None
+
+
+def _has(path: str) -> str:
+    """Whether a field is there, asked from the spec inwards."""
+    keys = path.split(".")
+    return " && ".join(f"has(self.{'.'.join(keys[: i + 1])})" for i in range(len(keys)))
+
+
+_LIST, _WEIGHTS = "self.scalingIntervals", "self.weightBasedScalingIntervals"
+_LAST = f"{_LIST}[size({_LIST}) - 1]"
+_BUT_THE_LAST = list(range(MAX_INTERVALS - 1))
+_MIN, _MAX = "hpa.template.spec.minReplicas", "hpa.template.spec.maxReplicas"
+_POLICIES = "vpa.template.spec.resourcePolicy.containerPolicies"
+_NO_INTERVALS = f"!has({_LIST}) || size({_LIST}) == 0"
+
+
+def _form_checks() -> Iterator[Check]:
+    weighted = f"has({_WEIGHTS}) && size({_WEIGHTS}) > 0"
+    some = f"has({_LIST}) && size({_LIST}) > 0"
+    words = "needs at least one interval"
+    yield Check("scaling-intervals", f"({some}) || ({weighted})", words, ".scalingIntervals", "Required")
+    words = "must not stand beside scalingIntervals, which take its place"
+    both = f"!({some} && {weighted})"
+    yield Check("weights-and-intervals", both, words, ".weightBasedScalingIntervals", "Forbidden")
+    first = f"(has(w.startReplicaCount) && w.startReplicaCount > 0 ? w.startReplicaCount : ({_or(_MIN, '1')}))"
+    last = f"(has(w.lastReplicaCount) && w.lastReplicaCount > 0 ? w.lastReplicaCount : ({_or(_MAX, '2147483647')}))"
+    ordered = f"!has({_WEIGHTS}) || {_WEIGHTS}.all(w, {first} <= {last})"
+    words = "must not end below its first count"
+    yield Check("weight", ordered, words, ".weightBasedScalingIntervals")
+
+
+def _or(path: str, otherwise: str) -> str:
+    return f"{_has(path)} ? self.{path} : {otherwise}"
+
+
+def _count_checks() -> Iterator[Check]:
+    at, gaps = ".scalingIntervals", f"{_LIST}.filter(i, !has(i.maxReplicas)).size()"
+    only_last = f"{_NO_INTERVALS} || {gaps} == (has({_LAST}.maxReplicas) ? 0 : 1)"
+    yield Check("interval-replicas", only_last, "only the last interval may leave maxReplicas out", at, "Required")
+    bounded = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas) || ({_has(_MAX)})"
+    words = "maxReplicas must be set where the hpa block has none"
+    yield Check("interval-replicas", bounded, words, at, "Required")
+    one, following = f"{_LIST}[k]", f"{_LIST}[k + 1]"
+    unknown = f"k + 1 >= size({_LIST}) || !has({one}.maxReplicas) || !has({following}.maxReplicas)"
+    # Places are counted off: what a list is made into has no size to API servers before 1.30, and no end to its cost.
+    rising = f"{_BUT_THE_LAST}.all(k, {unknown} || {one}.maxReplicas < {following}.maxReplicas)"
+    below = f"{_LIST}.all(i, !has(i.maxReplicas) || i.maxReplicas < self.{_MAX})"
+    beyond = f"has({_LAST}.maxReplicas) || !({_has(_MAX)}) || {below}"
+    words = "maxReplicas must be greater than that of the interval before"
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || ({rising} && ({beyond}))", words, at)
+    enough = f"{_NO_INTERVALS} || !has({_LIST}[0].maxReplicas) || !({_has(_MIN)})"
+    words = "the first maxReplicas must not be below minReplicas"
+    yield Check("interval-replicas", f"{enough} || {_LIST}[0].maxReplicas >= self.{_MIN}", words, at)
+
+
+def _size_checks() -> Iterator[Check]:
+    """Of sizes CEL can say that they are there; it cannot multiply them."""
+    for name in RESOURCES:
+        sized = f"has(i.maxResources) && has(i.maxResources.{name})"
+        pinned = f"has(i.effectiveIntervalExtrapolation) && i.effectiveIntervalExtrapolation == '{HORIZONTAL_ONLY}'"
+        elsewhere = f"has(p.controlledResources) && !('{name}' in p.controlledResources)"
+        capped = f"has(p.maxAllowed) && '{name}' in p.maxAllowed"
+        off = f"has(p.mode) && p.mode == '{OFF}'"
+        covers = f"self.{_POLICIES}.all(p, ({off}) || ({elsewhere}) || ({capped}))"
+        covered = f"{_has(_POLICIES)} && size(self.{_POLICIES}) > 0 && {covers}"
+        every = f"{_LIST}.all(i, ({pinned}) || ({sized})) || ({covered})"
+        words = f"maxResources.{name} must be set where maxAllowed says nothing of it"
+        yield Check("interval-size", f"{_NO_INTERVALS} || {every}", words, ".scalingIntervals", "Required")
+
+
+def _other_checks() -> Iterator[Check]:
+    modes = [
+        f"({_has(path)} && self.{path} == '{MAINTENANCE_WINDOW}')"
+        for block in ("", "hpa.", "vpa.")
+        for path in (f"{block}{direction}.updatePolicy.updateMode" for direction in ("scaleUp", "scaleDown"))
+    ]
+    words = f"must be set for the mode {MAINTENANCE_WINDOW}"
+    needed = f"has(self.maintenanceTimeWindow) || !({' || '.join(modes)})"
+    yield Check("maintenance-window", needed, words, ".maintenanceTimeWindow", "Required")
+    for name in RESOURCES:
+        path = f"scalingIntervalsOverlap.{name}.percentage"
+        within = f"!({_has(path)}) || self.{path} <= 100"
+        yield Check("percentage", within, "must be less than or equal to 100", f".{path}")
+
+
+_MIN_OVER_MAX = Check(
+    "min-over-max",
+    "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+    "must be greater than or equal to minReplicas",
+    ".maxReplicas",
+)
+
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_METADATA: dict[str, Any] = {
+    "properties": {
+        "labels": {**_TEXTS, "description": "its labels"},
+        "annotations": {**_TEXTS, "description": "its annotations; in the vpa block also knobs of the recommender"},
+        "ownerReferences": {
+            "type": "array",
+            "description": "must not be set: what is made of the template belongs to the Hvpa",
+            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            "maxItems": 0,
+            "x-kubernetes-list-type": "atomic",
+        },
+    }
+}
+
+
+def _condition(name: str, key: str) -> str:
+    return f'.status.conditions[?(@.type=="{name}")].{key}'
+
+
+_COLUMNS = (
+    Column("Target", "string", ".spec.targetRef.name", "the workload"),
+    Column("Replicas", "integer", ".status.replicas", "how many pods there are"),
+    Column("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
+    Column("Blocked", "string", _condition(BLOCKED, "reason"), "what holds a change back"),
+    Column("Limited", "string", _condition(LIMITED, "status"), "whether more is asked for than there may be"),
+    Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+)
+
+
+MAX_CONTROLLED = 10
+
+
+def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    yield (Ref, "kind"), {"minLength": 1}
+    yield (Ref, "name"), {"minLength": 1}
+    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
+    yield (Hvpa, "scalingIntervals"), {"maxItems": MAX_INTERVALS}
+    yield (Hvpa, "weightBasedScalingIntervals"), {"maxItems": MAX_WEIGHTS}
+    yield (HPATemplateSpec, "metrics"), {"maxItems": MAX_METRICS}
+    for key in ("begin", "end"):
+        yield (Window, key), {"pattern": f"^{timeofday.PATTERN}$"}
+    span = {"pattern": f"^{timeofday.SPAN_PATTERN}$", "maxLength": timeofday.LONGEST_SPAN}
+    yield (ScaleType, "stabilizationDuration"), span
+    for template in (HPATemplate, VPATemplate):
+        yield (template, "metadata"), _METADATA
+    for place, hint in WPA_FACTS.hints.items():
+        if place[0] in {LabelSelector, LabelRequirement}:
+            yield place, dict(hint)
+    # A rule looks into this list for each interval; two names are all there are.
+    controlled: Place = (ContainerPolicy, "controlledResources")
+    yield controlled, {**PART_HINTS[controlled], "maxItems": MAX_CONTROLLED}
+    yield from behavior_hints()
+
+
+FACTS = Facts(
+    doc="Scales a workload on both axes: from how much in total to how many pods of what size.",
+    plural="hvpas",
+    short_names=("hvpa",),
+    status=STATUS,
+    columns=_COLUMNS,
+    required={
+        Hvpa: ("targetRef",),
+        Ref: ("kind", "name"),
+        Window: ("begin", "end"),
+        AnyMetric: ("type",),
+        Limit: ("periodSeconds", "type", "value"),
+        LabelRequirement: WPA_FACTS.required[LabelRequirement],
+        **PART_REQUIRED,
+    },
+    checks={
+        Hvpa: (*_form_checks(), *_count_checks(), *_size_checks(), *_other_checks()),
+        HPATemplateSpec: (_MIN_OVER_MAX,),
+        AnyMetric: tuple(metric_checks()),
+        LabelRequirement: WPA_FACTS.checks[LabelRequirement],
+        **PART_CHECKS,
+    },
+    hints={**PART_HINTS, **dict(_hints())},
+    shapes={
+        (HPABlock, "selector"): LabelSelector,
+        (VPABlock, "selector"): LabelSelector,
+        (HPATemplateSpec, "metrics"): AnyMetric,
+        (ScalingInterval, "maxResources"): Sizes,
+        **SELECTOR_SHAPES,
+    },
+    annotations=UNAPPROVED,
+    scale=SCALE,
+)

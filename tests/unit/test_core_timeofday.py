@@ -1,0 +1,130 @@
+"""Times of the day and spans of time, as maintenance windows and stabilisation write them."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hypot.core import timeofday
+
+SECONDS = st.integers(0, timeofday.DAY - 1)
+
+
+def at(text):
+    hour, minute, second = (int(part) for part in text.split(":"))
+    return hour * 3600 + minute * 60 + second
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("160554+0200", "14:05:54"),
+        ("220000+0100", "21:00:00"),
+        ("003000+0100", "23:30:00"),
+        ("233000-0100", "00:30:00"),
+        ("000000+0000", "00:00:00"),
+        ("235959-0000", "23:59:59"),
+        ("120000+0530", "06:30:00"),
+        ("120000+2400", "12:00:00"),
+    ],
+)
+def test_local_times_are_counted_in_utc(text, utc):
+    """A zone is taken off, over midnight where need be."""
+    assert timeofday.parse(text) == at(utc)
+    assert re.fullmatch(timeofday.PATTERN, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["foo", "", "160554", "16:05:54+0200", "160554+02:00", "160554Z", "240000+0000", "166000+0000", "160060+0000"],
+        *["160554+2500", "160554+0061", "60554+0200", " 160554+0200", "160554+0200\n", "\uff1160554+0200"],
+    ],
+)
+def test_what_is_no_time_is_refused(text):
+    """The message says how to write one."""
+    with pytest.raises(ValueError, match="HHMMSS"):
+        timeofday.parse(text)
+    assert not re.fullmatch(timeofday.PATTERN, text)
+
+
+@given(SECONDS)
+def test_what_is_written_is_read_again(second):
+    """Times go back and forth without loss."""
+    assert timeofday.parse(timeofday.format(second)) == second
+
+
+def test_writing():
+    """Written in UTC, and a time beyond the day is one of the next."""
+    assert timeofday.format(at("16:15:23")) == "161523+0000"
+    assert timeofday.format(timeofday.DAY + 1) == "000001+0000"
+
+
+def test_adding_wraps():
+    """Fourteen hours after the afternoon it is morning."""
+    assert timeofday.add(at("16:15:23"), at("14:14:14")) == at("06:29:37")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "time", "inside"),
+    [
+        ("16:00:00", "19:00:00", "15:59:59", False),
+        ("16:00:00", "19:00:00", "16:00:00", True),
+        ("16:00:00", "19:00:00", "19:00:00", True),
+        ("16:00:00", "19:00:00", "19:00:01", False),
+        ("23:00:00", "01:00:00", "22:59:59", False),
+        ("23:00:00", "01:00:00", "00:59:00", True),
+        ("23:00:00", "01:00:00", "01:00:00", True),
+        ("23:00:00", "01:00:00", "01:00:01", False),
+        ("23:00:00", "00:00:00", "00:00:00", True),
+        ("12:00:00", "12:00:00", "12:00:00", True),
+        ("12:00:00", "12:00:00", "12:00:01", False),
+    ],
+)
+def test_windows_include_their_ends(begin, end, time, inside):
+    """Also over midnight; one that ends where it begins is a second long."""
+    assert timeofday.contains(at(begin), at(end), at(time)) is inside
+
+
+@given(SECONDS, SECONDS, SECONDS)
+def test_shifting_a_window_and_a_time_changes_nothing(begin, end, time):
+    """Midnight is no special time."""
+    inside = timeofday.contains(begin, end, time)
+    shifted = [timeofday.add(second, 4711) for second in (begin, end, time)]
+    assert timeofday.contains(*shifted) is inside
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "seconds"),
+    [
+        ("16:00:00", "19:00:00", 10800),
+        ("23:00:00", "01:00:00", 7200),
+        ("23:00:00", "00:00:00", 3600),
+        ("12:00:00", "12:00:00", timeofday.DAY),
+    ],
+)
+def test_durations(begin, end, seconds):
+    """An end that is not after the begin is on the next day."""
+    assert timeofday.duration(at(begin), at(end)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        *[("3m", 180), ("1h30m", 5400), ("1.5h", 5400), ("90s", 90), ("300ms", 0.3), ("0", 0), ("+5s", 5), (".5m", 30)],
+        *[("2us", 2e-6), ("2µs", 2e-6), ("7ns", 7e-9), ("1m1m", 120)],
+    ],
+)
+def test_spans_are_read_as_go_reads_them(text, seconds):
+    """Any unit, fractions, and several parts."""
+    assert timeofday.span(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3", "m", "-3m", "3 m", "3d", "1h-3m", "1..5h", ".h", "3m\n", "1" * 10 + "s", "1s" * 40]
+)
+def test_what_is_no_span_is_refused(text):
+    """A negative one, too, and one that never ends."""
+    with pytest.raises(ValueError, match="duration"):
+        timeofday.span(text)
