@@ -6,6 +6,7 @@ import jsonschema
 import pytest
 
 from hypot.kinds.version import NEWEST
+from hypot.kinds.vpa_knobs import Knobs
 from hypot.policy.settings import Settings, SettingsError, settings_schema
 
 CHANGED = Settings(
@@ -33,6 +34,7 @@ def test_the_defaults_are_the_controller_s():
         "initialReadinessDelay": 30.0,
         "scaleUpFactor": 2.0,
         "scaleUpFloor": 4.0,
+        "vpa": Knobs().to_mapping(),
     }
     assert NEWEST == (1, 37)
 

@@ -533,8 +533,8 @@ def test_the_newest_time_of_the_input():
         ("argoproj.io/v1alpha1", "Rollout", True),
         ("metrics.k8s.io/v1beta1", "PodMetrics", True),
         ("v1", "Secret", False),
-        ("apps/v1", "DaemonSet", False),
-        ("batch/v1", "Job", False),
+        ("apps/v1", "DaemonSet", True),
+        ("batch/v1", "Job", True),
         ("networking.k8s.io/v1", "Ingress", False),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hpa_parts import Behavior, Pace
-from hypot.kinds.wpa import WPA
+from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import Memory
 from hypot.policy.restrain import longest_period
 from hypot.policy.settings import Settings
@@ -35,13 +35,13 @@ class Remembered:
 
 
 def resumed(
-    autoscaler: HPA | WPA, earlier: Remembered | None, current: int | None, now: float, settings: Settings
+    autoscaler: Autoscaler, earlier: Remembered | None, current: int | None, now: float, settings: Settings
 ) -> Memory:
     """The memory to decide with: the status alone, or what is remembered, brought up to date by the status."""
     told = Memory.from_status(autoscaler.status)
     if earlier is None:
         return told
-    if isinstance(autoscaler, WPA):
+    if not isinstance(autoscaler, HPA):
         at = _moved_at(earlier.memory, told, earlier.replicas, current, now)
         moved = earlier.memory if at is None else replace(earlier.memory, last_scale=at)
         return _updated(moved, told, autoscaler.status)

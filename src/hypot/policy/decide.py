@@ -1,24 +1,30 @@
 """The one entry: the same decision in the command line, in replay and in the controller."""
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy import hpa, wpa
+from hypot.policy import hpa, hvpa, vpa, wpa
 from hypot.policy.decision import Decision
 from hypot.policy.memory import Memory
 from hypot.policy.seen import Seen
 from hypot.policy.settings import Settings
 
-Autoscaler = HPA | WPA
+Autoscaler = HPA | WPA | VPA | Hvpa
 
 
 def decide(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
     """What this autoscaler would do now, why, and what must be remembered. Pure: deciding twice changes nothing."""
     if isinstance(spec, HPA):
         return hpa.decide(spec, seen, memory, settings)
-    return wpa.decide(spec, seen, memory, settings)
+    if isinstance(spec, WPA):
+        return wpa.decide(spec, seen, memory, settings)
+    if isinstance(spec, VPA):
+        return vpa.decide(spec, seen, memory, settings)
+    return hvpa.decide(spec, seen, memory, settings)
 
 
 def write_failed(spec: Autoscaler, decision: Decision, memory: Memory, message: str) -> Decision:
     """The decision after its write was refused."""
-    failed = hpa.write_failed if isinstance(spec, HPA) else wpa.write_failed
-    return failed(decision, memory, message)
+    policies = {HPA: hpa.write_failed, WPA: wpa.write_failed, VPA: vpa.write_failed, Hvpa: hvpa.write_failed}
+    return policies[type(spec)](decision, memory, message)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from hypot.core.quantity import format_milli
 from hypot.core.ratio import count_outside, first_above, first_below
+from hypot.policy.size import Size, resources_of
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
 Action = Literal["scale_up", "scale_down", "none"]
@@ -187,6 +188,20 @@ class Reading(NamedTuple):
         return "scale_up" if self.proposal > replicas_before else "scale_down"
 
 
+class PodAction(NamedTuple):
+    """What happens to one running pod, by which rule, and why."""
+
+    pod: str
+    action: Literal["resize", "evict", "none"]
+    rule: str
+    sentence: str
+    sizes: tuple[Size, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {"pod": self.pod, "action": self.action, "rule": self.rule, "sentence": self.sentence}
+        return {**told, "resources": resources_of(self.sizes)} if self.sizes else told
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One decision, whole. `conditions` are those after a successful write, `unwritten` those before it."""
@@ -213,6 +228,12 @@ class Decision:
     # How long a scale event of this direction matters to rate limits; None where none are kept.
     event_period: float | None = None
     readings: tuple[Reading, ...] = ()
+    # For kinds that size pods: what each container has now, and what it is to have.
+    sizes: tuple[Size, ...] = ()
+    desired_sizes: tuple[Size, ...] = ()
+    actions: tuple[PodAction, ...] = ()
+    # Whether sizes reach running pods one by one, as the actions say, and not all at once.
+    by_pod: bool = False
 
     @property
     def status(self) -> dict[str, Any]:
@@ -227,8 +248,32 @@ class Decision:
 
     @property
     def moves(self) -> bool:
-        """Whether the size changes, or would in a dry run: what windows and counters go by."""
+        """Whether anything changes, or would in a dry run: what windows and counters go by."""
+        return self.recounts or self.resizes
+
+    @property
+    def recounts(self) -> bool:
+        """Whether the number of replicas changes."""
         return self.decided and self.desired is not None and self.desired != self.current
+
+    @property
+    def resizes(self) -> bool:
+        """Whether the size of any container changes."""
+        if self.by_pod:
+            return self.decided and any(action.action != "none" for action in self.actions)
+        return self.decided and self.desired_sizes != self.sizes
+
+    @property
+    def grows(self) -> bool:
+        """Whether the workload gets more of anything."""
+        if self.recounts and (self.desired or 0) > (self.current or 0):
+            return True
+        had = {size.container: size.requests for size in self.sizes}
+        return self.resizes and any(
+            amount > had.get(size.container, {}).get(resource, 0)
+            for size in self.desired_sizes
+            for resource, amount in size.requests.items()
+        )
 
     @property
     def rescales(self) -> bool:
@@ -237,7 +282,7 @@ class Decision:
 
     @property
     def action(self) -> Action:
-        if not self.rescales or self.desired is None or self.current is None:
+        if not self.recounts or self.dry_run or self.desired is None or self.current is None:
             return "none"
         return "scale_up" if self.desired > self.current else "scale_down"
 
@@ -249,8 +294,8 @@ class Decision:
             "at": show_time(self.at),
             "decided": self.decided,
             "dryRun": self.dry_run,
-            "current": {"replicas": self.current},
-            "desired": {"replicas": self.desired},
+            "current": _point(self.current, self.sizes),
+            "desired": _point(self.desired, self.desired_sizes),
             "reason": self.reason,
             "steps": [step.to_dict() for step in self.steps],
             "conditions": [condition.to_dict() for condition in self.conditions],
@@ -259,7 +304,12 @@ class Decision:
             "unknown": list(self.unknown),
             "error": self.error,
             "status": self.status,
+            **({"pods": [action.to_dict() for action in self.actions]} if self.actions else {}),
         }
+
+
+def _point(replicas: int | None, sizes: tuple[Size, ...]) -> dict[str, Any]:
+    return {"replicas": replicas, "resources": resources_of(sizes)} if sizes else {"replicas": replicas}
 
 
 def renewed(old: Condition | None, kind: str, status: bool | str, reason: str, message: str, now: float) -> Condition:
@@ -287,9 +337,11 @@ def condition_of(conditions: Conditions, kind: str) -> Condition | None:
     return None
 
 
-def refused(decision: Decision, able: str, event: str, message: str, kept: Mapping[str, Any]) -> Decision:
+def refused(
+    decision: Decision, able: str, event: str, message: str, kept: Mapping[str, Any], condition: str = "AbleToScale"
+) -> Decision:
     """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
-    conditions = with_condition(decision.unwritten, "AbleToScale", "False", able, message, decision.at)
+    conditions = with_condition(decision.unwritten, condition, "False", able, message, decision.at)
     warnings = [e for e in decision.events if e.type == "Warning"]
     return replace(
         decision,

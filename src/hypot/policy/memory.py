@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from hypot.core.window import NO_SLOT, last_older
 from hypot.policy.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
+from hypot.policy.vertical import NO_PAST, Vertical
 
 
 class History(NamedTuple):
@@ -49,17 +50,25 @@ class Memory:
     desired: int = 0
     conditions: Conditions = ()
     scalings: int = 0
+    vertical: Vertical = NO_PAST
 
-    def after_deciding(self, recommendations: History | None, conditions: Conditions, desired: int) -> "Memory":
-        """What a decision alone leaves behind: no deed, only what was recommended and told."""
+    def after_deciding(
+        self,
+        recommendations: History | None,
+        conditions: Conditions,
+        desired: int,
+        vertical: Vertical | None = None,
+    ) -> "Memory":
+        """What a decision alone leaves behind: no deed, only what was seen, recommended and told."""
         deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
-        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings)
+        sizes = self.vertical if vertical is None else vertical
+        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings, sizes)
 
     def looked_at_first(self, replicas: int, at: float) -> "Memory":
         """As a controller starts: the current size counts as the first recommendation."""
         first = History((replicas,), (at,))
         deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
-        return Memory(first, at, *deeds, self.desired, self.conditions, self.scalings)
+        return Memory(first, at, *deeds, self.desired, self.conditions, self.scalings, self.vertical)
 
     def acted(self, decision: Decision, at: float) -> "Memory":
         """What is remembered once the decision was written: the only way a deed enters memory."""
@@ -71,6 +80,7 @@ class Memory:
             desired=decision.desired,
             conditions=decision.conditions,
             scalings=self.scalings + 1,
+            vertical=replace(self.vertical, last_up=at) if decision.desired_sizes and decision.grows else self.vertical,
         )
         if decision.event_period is None:
             return moved
@@ -97,7 +107,9 @@ class Memory:
         """What an object's own status remembers: times and conditions, but no sizes of past moves."""
         if not isinstance(status, Mapping):
             return cls()
-        last = read_time(status.get("lastScaleTime"))
+        scaling = status.get("lastScaling")
+        written = scaling.get("lastUpdated") if isinstance(scaling, Mapping) else status.get("lastScaleTime")
+        last = read_time(written)
         desired = status.get("desiredReplicas")
         count = status.get("scalingEventsCount")
         return cls(
@@ -119,6 +131,7 @@ class Memory:
             "desired": self.desired,
             "conditions": [{**c.to_dict(), "since": c.since} for c in self.conditions],
             "scalings": self.scalings,
+            **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
         }
 
     @classmethod
@@ -133,6 +146,7 @@ class Memory:
             desired=int(data.get("desired", 0)),
             conditions=read_conditions(data.get("conditions")),
             scalings=int(data.get("scalings", 0)),
+            vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
         )
 
 

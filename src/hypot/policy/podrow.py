@@ -6,9 +6,10 @@ from typing import Any
 
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.memory import read_time
-from hypot.policy.seen import Container, Owner, Pod, PodSample
+from hypot.policy.seen import Container, Ended, Owner, Pod, PodSample, Resize, ResizeState
 
 _GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
 _GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)")
 
 
@@ -53,7 +54,8 @@ def read_amounts(data: Any) -> dict[str, int]:
 def read_pod(data: Mapping[str, Any]) -> Pod:
     metadata, spec, status = inner(data, "metadata"), inner(data, "spec"), inner(data, "status")
     ready = next((c for c in mappings(status.get("conditions")) if c.get("type") == "Ready"), None)
-    sidecars, others = _init_containers(spec)
+    told = _by_name(status.get("containerStatuses"))
+    sidecars, others = _init_containers(spec, status)
     return Pod(
         name=name_of(data),
         phase=str(status.get("phase") or ""),
@@ -61,31 +63,91 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
         ready=None if ready is None else str(ready.get("status")),
         ready_since=None if ready is None else read_time(ready.get("lastTransitionTime")),
         started=read_time(status.get("startTime")),
-        containers=(*(_container(c) for c in mappings(spec.get("containers"))), *sidecars),
+        containers=(*(read_container(c, told) for c in mappings(spec.get("containers"))), *sidecars),
         init_containers=others,
         labels=labels_of(data),
-        owners=tuple(_owner(o) for o in mappings(metadata.get("ownerReferences"))),
+        owners=_owners(metadata.get("ownerReferences")),
         pod_requests=read_amounts(inner(spec, "resources", "requests")) or None,
         overhead=read_amounts(spec.get("overhead")),
+        uid=_text(metadata, "uid"),
+        reason=_text(status, "reason"),
+        node=_text(spec, "nodeName"),
+        annotations=inner(metadata, "annotations"),
+        resize=read_resize(status.get("conditions")),
+        qos=_text(status, "qosClass"),
     )
 
 
-def _init_containers(spec: Mapping[str, Any]) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return str(data.get(key) or "")
+
+
+def _by_name(statuses: Any) -> dict[str, Mapping[str, Any]]:
+    return {_text(status, "name"): status for status in mappings(statuses)}
+
+
+def _init_containers(
+    spec: Mapping[str, Any], status: Mapping[str, Any]
+) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
     """Native sidecars, which run as long as the pod does, and those that end before it starts."""
-    given = list(mappings(spec.get("initContainers")))
-    sidecars = tuple(_container(c) for c in given if c.get("restartPolicy") == "Always")
-    return sidecars, tuple(_container(c) for c in given if c.get("restartPolicy") != "Always")
+    given, told = list(mappings(spec.get("initContainers"))), _by_name(status.get("initContainerStatuses"))
+    sidecars = [read_container(c, told, sidecar=True) for c in given if c.get("restartPolicy") == "Always"]
+    return tuple(sidecars), tuple([read_container(c, told) for c in given if c.get("restartPolicy") != "Always"])
 
 
-def _container(data: Mapping[str, Any]) -> Container:
+def read_container(
+    data: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]] | None = None, *, sidecar: bool = False
+) -> Container:
     """A limit without a request is also the request, as the API server completes it."""
     resources = inner(data, "resources")
-    requests = {**read_amounts(resources.get("limits")), **read_amounts(resources.get("requests"))}
-    return Container(str(data.get("name") or ""), requests)
+    limits = read_amounts(resources.get("limits"))
+    name = _text(data, "name")
+    status = (told or {}).get(name, {})
+    actual = status.get("resources")
+    policies = [p.get("resourceName") for p in mappings(data.get("resizePolicy")) if _restarts(p)]
+    restarts = status.get("restartCount")
+    return Container(
+        name,
+        {**limits, **read_amounts(resources.get("requests"))},
+        limits,
+        read_amounts(inner(actual, "requests")) if isinstance(actual, dict) else None,
+        read_amounts(inner(actual, "limits")) if isinstance(actual, dict) else None,
+        _ended(inner(status, "lastState", "terminated") or inner(status, "state", "terminated")),
+        restarts if isinstance(restarts, int) else 0,
+        frozenset([str(resource) for resource in policies]),
+        sidecar,
+    )
 
 
-def _owner(data: Mapping[str, Any]) -> Owner:
-    return Owner(str(data.get("kind") or ""), str(data.get("name") or ""))
+def _restarts(policy: Mapping[str, Any]) -> bool:
+    return policy.get("restartPolicy") == "RestartContainer"
+
+
+def _ended(data: Mapping[str, Any]) -> Ended | None:
+    if not data:
+        return None
+    return Ended(_text(data, "reason"), read_time(data.get("startedAt")), read_time(data.get("finishedAt")))
+
+
+def read_resize(conditions: Any) -> Resize | None:
+    """What a pod's conditions tell of a resize in place; only those that are true count, one that waits first."""
+    told = {_text(c, "type"): c for c in mappings(conditions) if c.get("status") == "True"}
+    waiting, running = told.get("PodResizePending"), told.get("PodResizeInProgress")
+    if waiting is not None:
+        state = _PENDING.get(_text(waiting, "reason"), "unknown")
+        return Resize(state, read_time(waiting.get("lastTransitionTime")), _text(waiting, "message"))
+    if running is None:
+        return None
+    since, message = read_time(running.get("lastTransitionTime")), _text(running, "message")
+    if _text(running, "reason") == "Error":
+        return Resize("error", since, message)
+    return Resize("unknown" if _text(running, "reason") or message else "in-progress", since, message)
+
+
+def _owners(references: Any) -> tuple[Owner, ...]:
+    """Who owns a pod, first who made it."""
+    ordered = sorted(mappings(references), key=lambda reference: reference.get("controller") is not True)
+    return tuple([Owner(_text(reference, "kind"), _text(reference, "name")) for reference in ordered])
 
 
 def read_sample(data: Mapping[str, Any], labels: Mapping[str, str]) -> PodSample:

@@ -15,7 +15,13 @@ _RESOURCES = {
     ("apps", "ReplicaSet"): ("replicasets.apps", "rs"),
     ("", "ReplicationController"): ("replicationcontrollers", "rc"),
 }
-_BUILT_IN_GROUPS = {"apps", ""}
+_BUILT_IN_GROUPS = {"apps", "", "batch"}
+# Kinds with pods and without a scale: how many there are is not theirs to say.
+_WITHOUT_SCALE = {
+    ("apps", "DaemonSet"): ("daemonsets.apps", "ds"),
+    ("batch", "Job"): ("jobs.batch", "job"),
+    ("batch", "CronJob"): ("cronjobs.batch", "cronjob"),
+}
 
 
 def group_of(api_version: Any) -> str:
@@ -46,6 +52,8 @@ def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
         selector = _selector(data, ref)
     except SelectorError as error:
         return Failure(f"the selector of {what} cannot be read: {error}")
+    if not has_scale(ref):
+        return Scale(_pods_of(data), _pods_of(data), selector)
     asked = spec.get("replicas")
     # A manifest without status was never on a cluster: it is taken to be at rest.
     at_rest = 0 if isinstance(data.get("status"), dict) else 1 if asked is None else asked
@@ -65,13 +73,16 @@ def _scale(
 
 def _selector(data: Mapping[str, Any], ref: Ref) -> str:
     """Built-in kinds carry a structured selector or plain labels; custom ones often its text in status."""
-    text, chosen = inner(data, "status").get("selector"), inner(data, "spec", "selector")
+    status = inner(data, "status")
+    text, chosen = status.get("selector") or status.get("targetSelector"), inner(data, "spec", "selector")
     if ref.group not in _BUILT_IN_GROUPS and isinstance(text, str) and text:
         return text
     if "matchLabels" in chosen or "matchExpressions" in chosen:
         return show_selector(chosen)
-    if not chosen and ref.kind == "ReplicationController":
+    if not chosen and ref.kind in {"ReplicationController", "Job"}:
         chosen = inner(data, "spec", "template", "metadata", "labels")
+    if not chosen and ref.kind == "CronJob":
+        chosen = inner(data, "spec", "jobTemplate", "spec", "template", "metadata", "labels")
     if any(isinstance(value, dict | list) for value in chosen.values()):
         return ""
     return show_selector({"matchLabels": chosen})
@@ -80,10 +91,26 @@ def _selector(data: Mapping[str, Any], ref: Ref) -> str:
 def resource_of(ref: Ref) -> tuple[str, str]:
     """How the API names the target's kind in full, and how kubectl takes it."""
     kind, group = ref.kind or "", ref.group
-    if (group, kind) in _RESOURCES:
-        return _RESOURCES[group, kind]
+    known = {**_RESOURCES, **_WITHOUT_SCALE}
+    if (group, kind) in known:
+        return known[group, kind]
     full = f"{plural(kind)}.{group}" if group else plural(kind)
     return full, full
+
+
+def has_scale(ref: Ref) -> bool:
+    return (ref.group, ref.kind or "") not in _WITHOUT_SCALE
+
+
+def no_scale(ref: Ref) -> Failure:
+    return Failure(f"{ref} has no scale subresource: the number of its pods is not an autoscaler's to set", "spec")
+
+
+def _pods_of(data: Mapping[str, Any]) -> int:
+    """How many pods such a workload has, as far as it tells."""
+    status = inner(data, "status")
+    counts = [status.get("desiredNumberScheduled"), status.get("active"), inner(data, "spec").get("parallelism")]
+    return next((count for count in counts if type(count) is int and count >= 0), 0)
 
 
 def not_there(ref: Ref, namespace: str, elsewhere: str) -> Failure:

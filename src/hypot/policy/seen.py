@@ -1,11 +1,12 @@
 """Everything observed for one decision. Amounts are integers of milli-units, times are seconds since the epoch."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from hypot.kinds.selector import Selector
+from hypot.kinds.vpa_knobs import Knobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,50 @@ class Owner(NamedTuple):
     name: str
 
 
+class Ended(NamedTuple):
+    """How a container ended the last time."""
+
+    reason: str
+    started: float | None = None
+    finished: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
+    """A container: what its pod asks for, what the kubelet says it has, and how it fared."""
+
     name: str
     requests: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    # None where the kubelet says nothing, which is not the same as nothing set.
+    actual_requests: Mapping[str, int] | None = None
+    actual_limits: Mapping[str, int] | None = None
+    ended: Ended | None = None
+    restarts: int = 0
+    # Resources whose change in place restarts the container.
+    restarts_on_resize: frozenset[str] = frozenset()
+    # Runs beside the others from before they start; vertical autoscalers leave it alone.
+    sidecar: bool = False
+
+    @property
+    def current_requests(self) -> Mapping[str, int]:
+        """What it really has: an in-place resize shows in the status first, and never in the template."""
+        return self.requests if self.actual_requests is None else self.actual_requests
+
+    @property
+    def current_limits(self) -> Mapping[str, int]:
+        return self.limits if self.actual_limits is None else self.actual_limits
+
+
+ResizeState = Literal["deferred", "infeasible", "in-progress", "error", "unknown"]
+
+
+class Resize(NamedTuple):
+    """An in-place resize that is not done yet, as the pod's conditions tell it."""
+
+    state: ResizeState
+    since: float | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +93,13 @@ class Pod:
     owners: tuple[Owner, ...] = ()
     pod_requests: Mapping[str, int] | None = None
     overhead: Mapping[str, int] = field(default_factory=dict)
+    uid: str = ""
+    # Why it failed, where it did: Evicted, say.
+    reason: str = ""
+    node: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    resize: Resize | None = None
+    qos: str = ""
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
         """The request that utilisation is measured against, or why there is none.
@@ -122,6 +170,51 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Node:
+    """A machine: what pods may ask for, what they ask for now, and whether it is short of memory."""
+
+    name: str
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    requested: Mapping[str, int] = field(default_factory=dict)
+    short_of_memory: bool = False
+
+
+class LimitRange(NamedTuple):
+    """One item of a LimitRange, of type Container or Pod."""
+
+    type: str
+    low: Mapping[str, int] = {}
+    high: Mapping[str, int] = {}
+    default: Mapping[str, int] = {}
+
+
+class Bounds(NamedTuple):
+    """What a recommender says of one container, in amounts: millicores and bytes."""
+
+    container: str
+    target: Mapping[str, int]
+    lower: Mapping[str, int] = {}
+    upper: Mapping[str, int] = {}
+    uncapped: Mapping[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Somebody's recommendation of sizes, and where it comes from in words."""
+
+    containers: tuple[Bounds, ...]
+    origin: str
+
+
+class Controller(NamedTuple):
+    """What made a pod directly, and how many it is to keep; None where nobody says."""
+
+    kind: str
+    name: str
+    replicas: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a recommender answered."""
 
@@ -130,6 +223,26 @@ class Reply:
     high: int = 0
     reason: str = ""
     observed: float = 0.0
+
+
+class CountAdvice(NamedTuple):
+    """What the status of an HPA asks for; `current` is the count it was computed at."""
+
+    desired: int
+    current: int
+    origin: str
+
+
+class UsageView(Protocol):
+    """The histograms of one target's containers, only read here."""
+
+    def containers(self) -> tuple[str, ...]:
+        """Those that are known, by name."""
+
+    def estimate(
+        self, knobs: Knobs | Mapping[str, Knobs], containers: Sequence[str], resources: Mapping[str, Sequence[str]]
+    ) -> tuple[Bounds, ...]:
+        """What each of these containers needs, before any bound of an object or a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +261,20 @@ class Seen:
     # The state of the DatadogMonitor that guards a WatermarkPodAutoscaler; None where there is no such object.
     monitor: str | None = None
     reply: Reply | Failure | None = None
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    limit_ranges: tuple[LimitRange, ...] = ()
+    # What made the pods, by the name of the pod's direct controller.
+    controllers: Mapping[tuple[str, str], Controller] = field(default_factory=dict)
+    # The size of each container in the target's pod template.
+    template: tuple[Container, ...] = ()
+    # How often sizes were used, for recommenders of our own; absent where nothing was folded or loaded.
+    usage: UsageView | None = None
+    # What an object's status recommends, where it is asked.
+    size_advice: Recommendation | Failure | None = None
+    # What an HPA's status asks for, where it is asked.
+    count_advice: CountAdvice | Failure | None = None
+    # What in the input could not be used, in words.
+    notes: tuple[str, ...] = ()
 
 
 def metric_key(name: str | None, selector: Mapping[str, Any] | None, of: str = "") -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from hypot.kinds.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
+from hypot.kinds.vpa_knobs import Knobs
+from hypot.kinds.vpa_knobs import schema as knobs_schema
 
 
 class SettingsError(ValueError):
@@ -52,6 +54,9 @@ class Settings:
     )
     scale_up_factor: float = _number(2.0, "Without behavior one decision may at most multiply the size by this.")
     scale_up_floor: float = _number(4.0, "Without behavior one decision may always reach this size.")
+    vpa: Knobs = field(
+        default=Knobs(), metadata={"why": "The flags of the Vertical Pod Autoscaler's components, by their own names."}
+    )
 
     def gate(self, name: str) -> bool:
         return gate_open(name, self.kubernetes, self.gates)
@@ -67,7 +72,8 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         values = {wire_name(f.name): getattr(self, f.name) for f in fields(self)}
-        return {**values, "kubernetes": show_version(self.kubernetes), "gates": dict(self.gates)}
+        shown = {"kubernetes": show_version(self.kubernetes), "gates": dict(self.gates), "vpa": self.vpa.to_mapping()}
+        return {**values, **shown}
 
 
 def wire_name(name: str) -> str:
@@ -84,11 +90,22 @@ def _checked(name: str, value: Any) -> Any:
             raise SettingsError(f"kubernetes: {error}") from error
     if name == "gates":
         return _checked_gates(value)
+    if name == "vpa":
+        return _checked_knobs(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise SettingsError(f"{name}: {value!r} is not a number of at least 0")
     if name == "syncPeriod" and value == 0:
         raise SettingsError("syncPeriod: must be more than 0")
     return float(value)
+
+
+def _checked_knobs(value: Any) -> Knobs:
+    if not isinstance(value, Mapping):
+        raise SettingsError("vpa: write a mapping of flags, such as 'safetyMargin: 0.1'")
+    try:
+        return Knobs.from_mapping(value)
+    except ValueError as error:
+        raise SettingsError(f"vpa: {error}") from error
 
 
 def _checked_gates(value: Any) -> dict[str, bool]:
@@ -116,6 +133,7 @@ def settings_schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     properties["syncPeriod"]["exclusiveMinimum"] = 0
+    properties["vpa"] = {"description": properties["vpa"]["description"], **knobs_schema()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hypot settings",

@@ -1,36 +1,50 @@
 """From the objects of a dump to what each autoscaler sees. Nothing is fetched, and time is an argument."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
+from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.metricname import MetricName
 from hypot.kinds.selector import Selector, SelectorError, read_selector
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ExternalBand, ResourceBand
+from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
 from hypot.policy.namespace import Namespace, selector_of
 from hypot.policy.podrow import inner, mappings, name_of
-from hypot.policy.scalerow import group_of, not_there, read_scale, scale_of_workload
+from hypot.policy.scalerow import group_of, has_scale, no_scale, not_there, read_scale, scale_of_workload
 from hypot.policy.seen import Failure, PodSample, Scale, Seen, Value, metric_key
 from hypot.policy.settings import Settings
+from hypot.policy.sizerow import read_template
+from hypot.policy.surroundings import Surroundings, controllers_of
 from hypot.policy.valuerow import MetricValues
 
-Autoscaler = HPA | WPA
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
 
-AUTOSCALERS: dict[tuple[str, str], type[HPA | WPA]] = {
+AUTOSCALERS: dict[tuple[str, str], type[Autoscaler]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): HPA,
     ("datadoghq.com", "WatermarkPodAutoscaler"): WPA,
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): VPA,
+    ("autoscaling.k8s.io", "Hvpa"): Hvpa,
+    ("autoscaling.gardener.cloud", "Hvpa"): Hvpa,
 }
 _KNOWN = {
     *AUTOSCALERS,
     ("autoscaling", "Scale"),
+    ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"),
     ("", "Pod"),
+    ("", "Node"),
+    ("", "LimitRange"),
     ("", "ReplicationController"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
     ("apps", "Deployment"),
     ("apps", "StatefulSet"),
     ("apps", "ReplicaSet"),
@@ -78,6 +92,7 @@ class Snapshot:
         self._monitors: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
         self._values = MetricValues()
+        self._surroundings = Surroundings()
         self._times: set[str] = set()
         self._found: dict[tuple[str, Key], Scale | Failure] = {}
         takers = self._takers()
@@ -85,12 +100,18 @@ class Snapshot:
             takers.get((group_of(data.get("apiVersion")), data.get("kind")), self._take_workload)(data)
             self._times.update(_times(data))
         for autoscaler in self._autoscalers.values():
+            self._surroundings.take_autoscaler(autoscaler)
             self._take_claim(autoscaler)
 
     def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
         return {
             **dict.fromkeys(AUTOSCALERS, self._take_autoscaler),
-            ("", "Pod"): lambda data: self._namespace(_namespace_of(data)).take_pod(data),
+            ("", "Pod"): self._take_pod,
+            ("", "Node"): self._surroundings.take_node,
+            ("", "LimitRange"): lambda data: self._surroundings.take_limit_range(_namespace_of(data), data),
+            ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"): (
+                lambda data: self._surroundings.take_checkpoint(_namespace_of(data), data)
+            ),
             ("metrics.k8s.io", "PodMetrics"): lambda data: self._namespace(_namespace_of(data)).take_sample(data),
             ("custom.metrics.k8s.io", "MetricValue"): self._values.add_custom,
             ("external.metrics.k8s.io", "ExternalMetricValue"): self._values.add_external,
@@ -101,6 +122,13 @@ class Snapshot:
     def _take_autoscaler(self, data: Object) -> None:
         kind = AUTOSCALERS[group_of(data["apiVersion"]), data["kind"]]
         self._autoscalers[key_of(data)] = kind.from_dict(data)
+        if kind is Hvpa:
+            # An HPA may scale the Hvpa itself.
+            self._take_workload(data)
+
+    def _take_pod(self, data: Object) -> None:
+        self._namespace(_namespace_of(data)).take_pod(data)
+        self._surroundings.take_pod(data)
 
     def _take_workload(self, data: Object) -> None:
         self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
@@ -142,10 +170,12 @@ class Snapshot:
         answers = _Answers(self._values, namespace, scale.selector)
         if isinstance(autoscaler, HPA):
             answers.to_hpa(with_defaults(autoscaler, settings.kubernetes, dict(settings.gates) or None))
-        else:
+        elif isinstance(autoscaler, Hvpa):
+            answers.to_hvpa(autoscaler, settings)
+        elif isinstance(autoscaler, WPA):
             answers.to_wpa(autoscaler)
         itself = f"{namespace.name}/{autoscaler.name}" if isinstance(autoscaler, HPA) else ""
-        return Seen(
+        seen = Seen(
             now,
             scale,
             answers.pods,
@@ -156,14 +186,41 @@ class Snapshot:
             rivals=tuple([name for name in namespace.claimants(scale.selector) if name != itself]),
             monitor=monitor,
         )
+        return self._with_sizes(autoscaler, seen, settings) if isinstance(autoscaler, VPA | Hvpa) else seen
+
+    def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
+        """The same, and what sizes depend on."""
+        around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
+        usage, notes = around.usage(autoscaler, settings)
+        workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
+        owners = {(o.kind, o.name) for pod in seen.pods for o in pod.owners}
+        made = {
+            owner: found
+            for owner in owners
+            for found in self._workloads.get((owner[0], namespace, owner[1]), {}).values()
+        }
+        return replace(
+            seen,
+            nodes=around.nodes(seen.pods),
+            limit_ranges=around.limit_ranges(namespace),
+            controllers=controllers_of(seen.pods, made),
+            template=read_template(workload) if workload else (),
+            usage=usage,
+            size_advice=around.size_advice(autoscaler),
+            count_advice=around.count_advice(autoscaler) if isinstance(autoscaler, Hvpa) else None,
+            notes=notes,
+        )
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
-        """The scale of the autoscaler's target, looked for once."""
+        """The scale of the autoscaler's target, looked for once; who only sizes pods needs none."""
         ref = target_of(autoscaler)
         key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""))
         if key not in self._found:
             self._found[key] = self._find_scale(ref, autoscaler.namespace)
-        return self._found[key]
+        found = self._found[key]
+        if isinstance(found, Scale) and not has_scale(ref) and not isinstance(autoscaler, VPA):
+            return no_scale(ref)
+        return found
 
     def _find_scale(self, ref: Ref, namespace: str) -> Scale | Failure:
         workloads = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {})
@@ -199,6 +256,12 @@ class _Answers:
             elif metric.type == "External" and metric.external:
                 asked = metric.external.metric or MetricName()
                 self._ask_external(asked.name, asked.selector)
+
+    def to_hvpa(self, hvpa: Hvpa, settings: Settings) -> None:
+        """Usage is looked at for saturation too, whatever the metrics."""
+        self.resources = self._namespace.samples([selector_of(self._selector)])
+        if hvpa.uses_hpa:
+            self.to_hpa(with_defaults(hpa_of(hvpa), settings.kubernetes, dict(settings.gates) or None))
 
     def to_wpa(self, wpa: WPA) -> None:
         """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""

@@ -1,17 +1,16 @@
 """What one pass through the stages has to tell: steps, conditions, events, and at the end a Decision."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from hypot.kinds.base import Ref
-from hypot.kinds.hpa import HPA
-from hypot.kinds.wpa import WPA
 from hypot.policy.decision import (
     Conditions,
     Decision,
     ErrorKind,
     Event,
     Name,
+    PodAction,
     Reading,
     Stage,
     Step,
@@ -21,11 +20,28 @@ from hypot.policy.memory import Memory
 from hypot.policy.restrain import LIMIT_REASONS, Limited, limit_step
 from hypot.policy.seen import Failure, Seen
 
+if TYPE_CHECKING:
+    from hypot.policy.size import Size
+
+
+class Scaler(Protocol):
+    """An autoscaler of any kind, as far as telling needs to know it."""
+
+    API_VERSION: ClassVar[str]
+    KIND: ClassVar[str]
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def target(self) -> Ref | None: ...
+
 
 class Telling:
     """Collects while an autoscaler of any kind is decided; the kind says which reasons its conditions have."""
 
-    def __init__(self, spec: HPA | WPA, seen: Seen, memory: Memory) -> None:
+    def __init__(self, spec: Scaler, seen: Seen, memory: Memory) -> None:
         self.spec, self.seen, self.memory, self.now = spec, seen, memory, seen.now
         self.began = {condition.type: condition for condition in memory.conditions}
         self.told = dict(self.began)
@@ -36,6 +52,9 @@ class Telling:
         self.readings: tuple[Reading, ...] = ()
         self.error = ""
         self.error_kind: ErrorKind = "none"
+        self.sizes: tuple[Size, ...] = ()
+        self.desired_sizes: tuple[Size, ...] = ()
+        self.actions: tuple[PodAction, ...] = ()
 
     @property
     def conditions(self) -> Conditions:
@@ -126,6 +145,7 @@ class Telling:
         decided: bool = True,
         dry_run: bool = False,
         event_period: float | None = None,
+        by_pod: bool = False,
     ) -> Decision:
         """Everything told so far, as one value."""
         spec, ref, conditions = self.spec, self.spec.target or Ref(), self.in_order(self.conditions)
@@ -148,6 +168,10 @@ class Telling:
             dry_run=dry_run,
             event_period=event_period,
             readings=self.readings,
+            sizes=self.sizes,
+            desired_sizes=self.desired_sizes,
+            actions=self.actions,
+            by_pod=by_pod,
         )
 
 

@@ -1,0 +1,269 @@
+"""One decision of an Hvpa: how much in total, so how many replicas of which size."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.hvpa import Hvpa, refusals
+from hypot.kinds.hvpa_intervals import allowed, counts_of
+from hypot.policy.count_source import count_wish
+from hypot.policy.decision import Conditions, Decision, Event, refused
+from hypot.policy.hvpa_gates import OPEN, Direction, Gate, change_gate, direction_of, time_gate
+from hypot.policy.hvpa_resolve import Need, Vote, grows_while_shrinking, largest_vote, sized, vote_of
+from hypot.policy.hvpa_telling import HvpaTelling, kebab
+from hypot.policy.memory import Memory
+from hypot.policy.saturation import Saturation, saturation
+from hypot.policy.seen import Failure, Scale, Seen
+from hypot.policy.settings import Settings
+from hypot.policy.size import Size
+from hypot.policy.size_source import size_wish
+from hypot.policy.standing import Standing, standing
+from hypot.policy.telling import sentence
+from hypot.policy.urgency import urgency
+from hypot.policy.wish import Glance, Source, Total, Wish, total_of
+
+SOURCES: tuple[Source, ...] = (count_wish, size_wish)
+SATURATED = "saturation"
+# Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
+_HOLDS = {"UpdatePolicy", "MaintenanceWindow", "ParadoxicalScaling", "MissingData"}
+
+
+def decide(
+    hvpa: Hvpa, seen: Seen, memory: Memory, settings: Settings, sources: Sequence[Source] = SOURCES
+) -> tuple[Decision, Memory]:
+    """What hypot would do now, why, and what it must remember. Nothing is done here."""
+    return _Pass(hvpa, seen, memory, settings, sources).run()
+
+
+def recommend(glance: Glance, sources: Sequence[Source] = SOURCES) -> tuple[Wish, ...]:
+    """What each source asks for; those that are switched off are not asked."""
+    return tuple([wish for source in sources if (wish := source(glance)) is not None])
+
+
+def needs_of(glance: Glance, wishes: tuple[Wish, ...], heat: Saturation) -> tuple[Need, ...]:
+    """What each container that may be sized needs in total."""
+    return tuple(
+        [
+            _need(one, wishes, heat, glance.replicas)
+            for one in glance.standing
+            if one.container not in glance.switched_off
+        ]
+    )
+
+
+def _need(one: Standing, wishes: tuple[Wish, ...], heat: Saturation, replicas: int) -> Need:
+    totals: dict[str, Total] = {}
+    asked: list[tuple[str, Total]] = []
+    for resource in RESOURCES:
+        place, now = (one.container, resource), one.totals[resource]
+        total = total_of(place, now, wishes)
+        asked += [(resource, Total(wish.totals[place], wish.source)) for wish in wishes if place in wish.totals]
+        if place in heat.twice:
+            hot = Total(heat.twice[place].total(replicas), SATURATED)
+            asked.append((resource, hot))
+            total = hot if total is None or hot.amount > total.amount else total
+        if total is not None:
+            totals[resource] = total
+    direction = direction_of(one.totals, {resource: total.amount for resource, total in totals.items()})
+    return Need(one, totals, tuple(asked), direction)
+
+
+def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:
+    """Whether a container may move now; the first gate that blocks counts."""
+    if need.direction == "none":
+        return OPEN
+    urgent = bool(glance.urgency)
+    door = time_gate(glance.hvpa, need.direction, glance.last_scale, glance.seen.now, urgent=urgent)
+    if door != OPEN:
+        return door
+    if need.direction == "down" and missing:
+        return Gate("MissingData", "nothing shrinks while an answer is missing")
+    saturated = any(total.source == SATURATED for total in need.totals.values())
+    if need.direction == "up" and (urgent or saturated):
+        return OPEN
+    return change_gate(glance.hvpa, need.direction, need.standing.totals, need.amounts)
+
+
+def paradox_gate(hvpa: Hvpa, need: Need, current: int, voted: int) -> Gate:
+    """Going down, replicas are not taken away while that would make every pod larger."""
+    if need.direction != "down" or voted >= current or not grows_while_shrinking(hvpa, need, current, voted):
+        return OPEN
+    words = f"with {voted} replicas each pod would have to grow although the total falls"
+    return Gate("ParadoxicalScaling", words)
+
+
+def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
+    """The decision after it could not be written; remember its conditions with `memory.failed`."""
+    kept = {"desiredReplicas": memory.desired or None, "lastScaling": None}
+    return refused(decision, "FailedUpdate", "FailedScaling", message, kept, "Ready")
+
+
+class _Pass(HvpaTelling):
+    """One pass, in the order of the stages."""
+
+    def __init__(self, hvpa: Hvpa, seen: Seen, memory: Memory, settings: Settings, sources: Sequence[Source]) -> None:
+        super().__init__(hvpa, seen, memory)
+        self.settings, self.sources = settings, sources
+
+    def run(self) -> tuple[Decision, Memory]:
+        problems = [problem for problem in refusals(self.hvpa) if problem.where[0] == "spec"]
+        if problems:
+            return self._bad_spec("; ".join(str(problem) for problem in problems))
+        if self.hvpa.is_weight_based:
+            return self._bad_spec("weightBasedScalingIntervals are not decided by: write scalingIntervals")
+        scale = self.seen.scale
+        if isinstance(scale, Failure):
+            self.no_scale(scale, "FailedGetScale")
+            self.told.pop("AbleToScale", None)
+            self.condition("Ready", "False", "FailedGetScale", scale.message)
+            return self._undecided(None)
+        self.condition("Ready", "True", "TargetRead", "the target and its scale were read")
+        self.vertical = self.vertical.counted(scale.replicas, self.now)
+        if scale.replicas == 0:
+            self.step("restrain", "scaling-disabled", 0, 0, "The target has zero replicas: it stays off.")
+            return self._finish(scale, 0, "")
+        return self._decided(scale)
+
+    def _bad_spec(self, words: str) -> tuple[Decision, Memory]:
+        self.condition("Ready", "False", "InvalidSpec", words)
+        self.step("observe", "bad-spec", None, None, sentence(words))
+        self.failed(words, "spec")
+        return self._undecided(self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None)
+
+    def _decided(self, scale: Scale) -> tuple[Decision, Memory]:
+        glance = self._look(scale)
+        if not glance.standing:
+            words = "neither a pod nor the target's pod template is there, so no size is known"
+            return self._no_recommendation(scale, words)
+        wishes = recommend(glance, self.sources)
+        self.steps += [step for wish in wishes for step in wish.steps]
+        heat = self._heat(glance)
+        missing = [wish.missing for wish in wishes if wish.missing]
+        if not any(wish.totals or wish.replicas is not None for wish in wishes) and not heat.twice:
+            return self._no_recommendation(scale, missing[0] if missing else "no source is switched on")
+        self.tell_recommendations(missing)
+        needs = needs_of(glance, wishes, heat)
+        for need in needs:
+            self.tell_need(need)
+        votes = self._votes(glance, needs, wishes, missing=bool(missing))
+        advice = next((wish.advice for wish in wishes if wish.advice), {})
+        self.vertical = self.vertical.learnt(advice)
+        return self._resolved(glance, needs, votes)
+
+    def _look(self, scale: Scale) -> Glance:
+        standings = standing(self.seen, scale.replicas)
+        off = frozenset([one.container for one in standings if allowed(self.hvpa, one.container).switched_off])
+        self.sizes = self.desired_sizes = tuple([one.size for one in standings])
+        answered = self.memory.last_scale if self.vertical.last_up is None else self.vertical.last_up
+        urgent = self.urgent = urgency(self.seen, standings, off, answered)
+        if urgent:
+            words = f"{urgent}: upwards neither stabilisation nor the minimum change holds back"
+            self.step("observe", "urgent", None, None, sentence(words))
+        return Glance(
+            self.hvpa, self.seen, scale, standings, off, self.memory.last_scale, self.vertical, self.settings, urgent
+        )
+
+    def _heat(self, glance: Glance) -> Saturation:
+        names = [one.container for one in glance.standing if one.container not in glance.switched_off]
+        heat = saturation(self.seen, names, self.vertical.hot)
+        if heat.hot != self.vertical.hot:
+            self.vertical = replace(self.vertical, hot=heat.hot)
+        self.tell_heat(heat, glance.replicas)
+        return heat
+
+    def _no_recommendation(self, scale: Scale, words: str) -> tuple[Decision, Memory]:
+        self.condition("RecommendationProvided", "False", "NoRecommendation", words)
+        self.step("resolve", "hold-on-failure", scale.replicas, scale.replicas, sentence(f"{words}: nothing moves"))
+        self.failed(words, "internal")
+        return self._undecided(scale.replicas)
+
+    def _votes(self, glance: Glance, needs: tuple[Need, ...], wishes: tuple[Wish, ...], *, missing: bool) -> list[Vote]:
+        current = glance.replicas
+        votes = [vote for need in needs if (vote := self._vote(glance, need, missing=missing)) is not None]
+        votes += self._count_votes(glance, wishes)
+        return [*votes, Vote(current)] if missing else votes
+
+    def _vote(self, glance: Glance, need: Need, *, missing: bool) -> Vote | None:
+        current, door = glance.replicas, gate_of(glance, need, missing=missing)
+        vote = vote_of(self.hvpa, need, current)
+        if door == OPEN and vote is not None:
+            door = paradox_gate(self.hvpa, need, current, vote.replicas)
+        if door == OPEN:
+            return vote
+        self.blocked[need.container] = door
+        self.step("restrain", kebab(door.reason), None, None, f"{need.container} stays as it is: {door.words}.")
+        return Vote(current, need.container) if door.reason in _HOLDS else None
+
+    def _count_votes(self, glance: Glance, wishes: tuple[Wish, ...]) -> list[Vote]:
+        """Votes for a count alone; they too wait for their time."""
+        low, high = counts_of(self.hvpa)
+        asked = [(wish.source, min(max(wish.replicas, low), high)) for wish in wishes if wish.replicas is not None]
+        return [Vote(self._in_time(glance, source, count), source=source) for source, count in asked]
+
+    def _in_time(self, glance: Glance, source: str, count: int) -> int:
+        """This count where it may be gone to now, else the one that is there."""
+        current = glance.replicas
+        if count == current:
+            return current
+        direction: Direction = "up" if count > current else "down"
+        door = time_gate(self.hvpa, direction, glance.last_scale, self.now, urgent=bool(glance.urgency))
+        if door == OPEN:
+            return count
+        self.blocked[f"replicas by {source}"] = door
+        self.step("restrain", kebab(door.reason), count, current, sentence(door.words))
+        return current
+
+    def _resolved(self, glance: Glance, needs: tuple[Need, ...], votes: list[Vote]) -> tuple[Decision, Memory]:
+        current, best = glance.replicas, largest_vote(votes)
+        desired = self._within_intervals(glance, current if best is None else best.replicas)
+        reason = self.tell_vote(current, best)
+        # A count that nobody's total asks for spreads no total: pods keep at least their size.
+        spreads = best is None or bool(best.resource)
+        results = {n.container: sized(self.hvpa, n, current, desired, spreads=spreads) for n in needs if n.totals}
+        free = {name for name in results if name not in self.blocked}
+        changing = desired != current or any(results[name].size != self._size(name) for name in free)
+        moving = {name for name in results if changing and self._may_follow(name)}
+        self.desired_sizes = tuple([results[s.container].size if s.container in moving else s for s in self.sizes])
+        for need in needs:
+            if need.container in moving:
+                self.tell_size(need, results[need.container], desired)
+        self.tell_limits(needs)
+        return self._finish(glance.scale, desired, reason or self.size_reason(needs, moving))
+
+    def _within_intervals(self, glance: Glance, count: int) -> int:
+        """Back to the counts that intervals are for, where somebody left them and it is time to."""
+        low, high = counts_of(self.hvpa)
+        inside = min(max(count, low), high)
+        if inside == count:
+            return count
+        allowed_count = self._in_time(glance, "intervals", inside)
+        if allowed_count == inside:
+            self.step("restrain", "intervals", count, inside, f"Intervals are for {low} to {high} replicas: {inside}.")
+        return allowed_count
+
+    def _may_follow(self, container: str) -> bool:
+        """What only waits for its time or for more to change is changed along with the others."""
+        door = self.blocked.get(container, OPEN)
+        return door.reason not in _HOLDS
+
+    def _size(self, container: str) -> Size:
+        return next(size for size in self.sizes if size.container == container)
+
+    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
+        self.tell_blocked()
+        unwritten = self.conditions
+        moves = desired != scale.replicas or self.desired_sizes != self.sizes
+        if moves:
+            self.events.append(Event("Normal", "Scaled", f"{self.summary(scale.replicas, desired)}; reason: {reason}"))
+        status = self.status(scale, desired, moves=moves)
+        decision = self.decision(scale.replicas, desired, status, reason=reason, unwritten=unwritten)
+        return decision, self._remembered(self.memory.desired if moves else desired, unwritten)
+
+    def _remembered(self, desired: int, conditions: Conditions) -> Memory:
+        return self.memory.after_deciding(None, conditions, desired, self.vertical)
+
+    def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
+        old = self.hvpa.status if isinstance(self.hvpa.status, dict) else {}
+        status = {key: value for key, value in old.items() if key != "conditions"}
+        decision = self.decision(current, current, status, decided=False)
+        return decision, self._remembered(self.memory.desired, self.conditions)

@@ -1,0 +1,166 @@
+"""From what each container needs in total to one point: a number of replicas, and the size of each container."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hypot.core.amount import CPU, RESOURCES
+from hypot.core.interval import interval_of, per_pod, replicas_for, rounded, scaled_limit
+from hypot.kinds.hvpa_intervals import Allowed, allowed, intervals_of, only_counts_at, share
+from hypot.kinds.hvpa_parts import HvpaSpec
+from hypot.policy.hvpa_gates import Direction
+from hypot.policy.size import Size
+from hypot.policy.standing import Standing
+from hypot.policy.wish import Total
+
+# Memory is written in whole kilobytes, cpu in millicores.
+GRAINS = {CPU: 1, "memory": 1000}
+
+
+class Need(NamedTuple):
+    """What one container needs: its totals, who asks for what, and which way that is."""
+
+    standing: Standing
+    totals: Mapping[str, Total]
+    asked: tuple[tuple[str, Total], ...]
+    direction: Direction
+
+    @property
+    def container(self) -> str:
+        return self.standing.container
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        return {resource: total.amount for resource, total in self.totals.items()}
+
+
+class Vote(NamedTuple):
+    """A number of replicas, and which resource of which container asks for it by whose word."""
+
+    replicas: int
+    container: str = ""
+    resource: str = ""
+    source: str = ""
+    total: int = 0
+
+
+def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
+    """The most that any source asks for by any resource. Going down, one resource that stays keeps the count."""
+    if need.direction == "none":
+        return Vote(current, need.container)
+    votes = [vote for resource, total in need.asked if (vote := _lookup(hvpa, need, resource, total, current))]
+    if not votes:
+        return None
+    best = max(votes, key=_by_count)
+    if need.direction == "up":
+        return best
+    by_resource = [max((v for v in votes if v.resource == r), key=_by_count) for r in {v.resource for v in votes}]
+    staying = [vote for vote in by_resource if vote.replicas == current]
+    return min(staying, key=_by_name) if staying else best
+
+
+def _by_count(vote: Vote) -> tuple[int, str, str]:
+    return vote.replicas, vote.resource, vote.source
+
+
+def _by_name(vote: Vote) -> tuple[str, str]:
+    return vote.resource, vote.source
+
+
+def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: int) -> Vote | None:
+    intervals = intervals_of(hvpa, need.container, resource)
+    if not intervals:
+        return None
+    return Vote(replicas_for(intervals, total.amount, current), need.container, resource, total.source, total.amount)
+
+
+def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) -> bool:
+    """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
+    if not need.totals or only_counts_at(hvpa, fewer):
+        return False
+    for resource, total in need.totals.items():
+        request = need.standing.requests.get(resource, 0)
+        base = share(hvpa, "base", resource).both
+        numerator, denominator = per_pod(total.amount, request, current, fewer, *base)
+        if numerator <= request * denominator:
+            return False
+    return True
+
+
+class Sized(NamedTuple):
+    """A container's new size, the resources that kept theirs against the total, and those that hit their bound."""
+
+    size: Size
+    kept: tuple[str, ...] = ()
+    budgeted: tuple[str, ...] = ()
+    capped: tuple[str, ...] = ()
+
+
+def sized(hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bool = True) -> Sized:
+    """The size of one container at the new count; bounds come last.
+
+    Where replicas rise no pod shrinks, unless the total falls and is spread over them.
+    """
+    rises = desired > current and not (spreads and need.direction == "down")
+    bounds = allowed(hvpa, need.container)
+    requests = dict(need.standing.requests)
+    kept, budgeted, capped = [], [], []
+    for resource, total in need.totals.items():
+        old = requests.get(resource, 0)
+        base = share(hvpa, "base", resource).both
+        fraction = per_pod(total.amount, old, current, desired, *base)
+        wanted = _pinned(hvpa, need, resource, desired)
+        if wanted is None:
+            wanted = old if _is_had(need, resource, current, desired) else rounded(*fraction, GRAINS[resource])
+            if rises and wanted < old:
+                wanted = old
+                kept.append(resource)
+            elif fraction != (total.amount, desired):
+                budgeted.append(resource)
+            enough = wanted
+        else:
+            enough = rounded(total.amount, desired, 1)
+        requests[resource] = _bounded(bounds, need.standing, resource, wanted)
+        if requests[resource] < enough:
+            capped.append(resource)
+    size = Size(need.container, requests, _limits(hvpa, bounds, need, requests, desired))
+    return Sized(size, tuple(kept), tuple(budgeted), tuple(capped))
+
+
+def _is_had(need: Need, resource: str, current: int, desired: int) -> bool:
+    """Whether the pods have exactly what is asked for: that is not rounded to something else."""
+    return desired == current and need.totals[resource].amount == need.standing.totals[resource]
+
+
+def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int | None:
+    """The only size there is at this count; where none is written, the one that is there."""
+    if not only_counts_at(hvpa, desired):
+        return None
+    interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
+    return interval.pinned if interval is not None else need.standing.requests.get(resource, 0)
+
+
+def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) -> int:
+    """Within what the policy allows; where limits are left alone, requests stay below them."""
+    amount = max(amount, bounds.least.get(resource, 0))
+    amount = min(amount, bounds.most.get(resource) or amount)
+    return min(amount, standing.limits.get(resource, amount)) if bounds.requests_only else amount
+
+
+def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
+    limits = dict(need.standing.limits)
+    if bounds.requests_only:
+        return limits
+    for resource in RESOURCES:
+        if resource in limits and resource in need.totals:
+            gap, old = share(hvpa, "limits_gap", resource), need.standing.requests.get(resource)
+            made = scaled_limit(limits[resource], old, requests[resource], *gap, desired)
+            limits[resource] = max(rounded(made, 1, GRAINS[resource]), requests[resource])
+    return limits
+
+
+def largest_vote(votes: Sequence[Vote]) -> Vote | None:
+    """The vote for most replicas; of equals one that a total stands behind, then by name: their order never matters."""
+    ordered = sorted(
+        votes, key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, vote.source)
+    )
+    return ordered[0] if ordered else None

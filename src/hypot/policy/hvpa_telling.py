@@ -1,0 +1,192 @@
+"""What a decision on both axes has to tell: who asked for what, what held it back, what becomes of each container."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypot.core.amount import brief
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_intervals import intervals_of
+from hypot.policy.decision import show_time
+from hypot.policy.hvpa_gates import Gate, scale_type
+from hypot.policy.hvpa_resolve import Need, Sized, Vote
+from hypot.policy.memory import Memory
+from hypot.policy.saturation import Saturation, told
+from hypot.policy.seen import Scale, Seen
+from hypot.policy.size import briefly, resources_of, shown
+from hypot.policy.telling import Telling, sentence
+
+
+class HvpaTelling(Telling):
+    """Collects while an Hvpa is decided."""
+
+    def __init__(self, hvpa: Hvpa, seen: Seen, memory: Memory) -> None:
+        super().__init__(hvpa, seen, memory)
+        self.hvpa = hvpa
+        self.vertical = memory.vertical
+        self.urgent = ""
+        self.blocked: dict[str, Gate] = {}
+        self.limits: list[str] = []
+        self.unknown += list(seen.notes)
+
+    def tell_recommendations(self, missing: list[str]) -> None:
+        if missing:
+            self.condition("RecommendationProvided", "False", "PartlyMissing", missing[0])
+            return
+        self.condition("RecommendationProvided", "True", "Recommended", "every source that is switched on has spoken")
+
+    def tell_heat(self, heat: Saturation, replicas: int) -> None:
+        for place, one in heat.twice.items():
+            total = brief(place[1], one.total(replicas))
+            words = f"{told(place, one)}, in two samples: at least {total} in total, whatever the minimum change"
+            self.step("recommend", "saturated", None, None, sentence(words))
+        for place, one in heat.once.items():
+            self.unknown.append(f"{told(place, one)}; seen once, and it overrides the minimum change when seen twice")
+        for name, resource in heat.uncapped:
+            self.unknown.append(
+                f"{resource} of {name} is used beyond its request and has no limit; without the Node in the input "
+                "nobody can say whether it is saturated"
+            )
+
+    def tell_need(self, need: Need) -> None:
+        if not need.totals:
+            return
+        words = ", ".join(
+            f"{resource} {brief(resource, total.amount)} ({total.source}; has "
+            f"{brief(resource, need.standing.totals[resource])})"
+            for resource, total in need.totals.items()
+        )
+        numbers = {
+            "container": need.container,
+            "direction": need.direction,
+            "totals": {r: {"total": brief(r, t.amount), "source": t.source} for r, t in need.totals.items()},
+        }
+        self.step("resolve", "total", None, None, f"{need.container} needs in total: {words}.", numbers)
+
+    def tell_vote(self, current: int, best: Vote | None) -> str:
+        if best is None:
+            return ""
+        if not best.resource:
+            if best.replicas != current:
+                words = f"{best.source} asks for {best.replicas} replicas"
+                self.step("resolve", "votes", current, best.replicas, sentence(words))
+                return words
+            return ""
+        what = f"{best.resource} of {best.container}, {brief(best.resource, best.total)} in total by {best.source}"
+        words = f"{what}, is for {best.replicas} replicas."
+        numbers = {"container": best.container, "resource": best.resource, "source": best.source}
+        self.step("resolve", "interval", current, best.replicas, sentence(words.rstrip(".")), numbers)
+        return what if best.replicas != current else ""
+
+    def size_reason(self, needs: Iterable[Need], moving: set[str]) -> str:
+        """Which container, resource and source asks for the change of size that is largest for what is there."""
+        changes = [
+            (
+                abs(total.amount - need.standing.totals[resource]) / max(need.standing.totals[resource], 1),
+                need,
+                resource,
+            )
+            for need in needs
+            if need.container in moving
+            for resource, total in need.totals.items()
+        ]
+        if not changes or self.desired_sizes == self.sizes:
+            return ""
+        _, need, resource = max(changes, key=lambda change: (change[0], change[1].container, change[2]))
+        total = need.totals[resource]
+        return f"{resource} of {need.container}, {brief(resource, total.amount)} in total by {total.source}"
+
+    def tell_size(self, need: Need, result: Sized, desired: int) -> None:
+        old, new = need.standing.size, result.size
+        if new == old:
+            return
+        changes = [
+            f"{resource} {_shown(resource, old.requests.get(resource))} → {_shown(resource, amount)}"
+            for resource, amount in new.requests.items()
+            if amount != old.requests.get(resource)
+        ]
+        words = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
+        for resources, why in (
+            (result.kept, "is kept, for no pod shrinks while replicas rise"),
+            (result.budgeted, "includes the base load of each replica"),
+            (result.capped, "is cut at what is allowed"),
+        ):
+            if resources:
+                words += f"; {' and '.join(resources)} {why}"
+        numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
+        self.step("resolve", "size", None, None, f"{words}.", numbers)
+        self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
+
+    def tell_limits(self, needs: Iterable[Need]) -> None:
+        for need in needs:
+            for resource, total in need.totals.items():
+                intervals = intervals_of(self.hvpa, need.container, resource)
+                if intervals and total.amount > intervals[-1].high:
+                    most = brief(resource, intervals[-1].high)
+                    self.limits.append(f"{resource} of {need.container} needs more than the last interval's {most}")
+        if self.limits:
+            self.condition("ScalingLimited", "True", "BeyondLastInterval", "; ".join(sorted(set(self.limits))))
+        else:
+            self.condition("ScalingLimited", "False", "WithinIntervals", "what is needed is within the intervals")
+
+    def tell_blocked(self) -> None:
+        if not self.blocked:
+            self.condition("ScalingBlocked", "False", "NotBlocked", "nothing is held back")
+            return
+        name, door = min(self.blocked.items())
+        self.condition("ScalingBlocked", "True", door.reason, f"{name}: {door.words}")
+
+    def summary(self, current: int, desired: int) -> str:
+        parts = [f"replicas {current} → {desired}"] if current != desired else []
+        for old, new in zip(self.sizes, self.desired_sizes, strict=True):
+            if old != new:
+                parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
+        return "; ".join(parts)
+
+    def status(self, scale: Scale, desired: int, *, moves: bool) -> dict[str, Any]:
+        last = self.now if moves else self.memory.last_scale
+        recount = self.vertical.recount
+        status: dict[str, Any] = {
+            "replicas": scale.status_replicas,
+            "targetSelector": scale.selector,
+            "desiredReplicas": desired,
+            "scaleUpUpdatePolicy": {"updateMode": scale_type(self.hvpa, "up").mode},
+            "scaleDownUpdatePolicy": {"updateMode": scale_type(self.hvpa, "down").mode},
+            "overrideScaleUpStabilization": bool(self.urgent),
+            "replicasAtRecommendation": recount.before if recount else scale.replicas,
+            "lastProcessedRecommendations": self._processed(),
+            "lastBlockedScaling": [{"reason": reason} for reason in sorted({g.reason for g in self.blocked.values()})],
+        }
+        if last is not None:
+            status["lastScaling"] = self._scaling(scale, desired, last) if moves else self._old_scaling(last)
+        return status
+
+    def _scaling(self, scale: Scale, desired: int, at: float) -> dict[str, Any]:
+        containers = [
+            {"containerName": name, "resources": resources}
+            for name, resources in resources_of(self.desired_sizes).items()
+        ]
+        return {
+            "lastUpdated": show_time(at),
+            "hpaStatus": {"currentReplicas": scale.replicas, "desiredReplicas": desired},
+            "vpaStatus": {"containerResources": containers},
+        }
+
+    def _old_scaling(self, at: float) -> Mapping[str, Any]:
+        old = self.hvpa.status.get("lastScaling") if isinstance(self.hvpa.status, dict) else None
+        return {**old, "lastUpdated": show_time(at)} if isinstance(old, dict) else {"lastUpdated": show_time(at)}
+
+    def _processed(self) -> dict[str, Any]:
+        """The sizes that this decision was made with."""
+        sizes = [
+            {"containerName": name, "resources": {"requests": shown(advice)}}
+            for name, advice in sorted(self.vertical.advice.items())
+        ]
+        return {"vpaStatus": {"containerResources": sizes}}
+
+
+def _shown(resource: str, amount: int | None) -> str:
+    return "none" if amount is None else brief(resource, amount)
+
+
+def kebab(word: str) -> str:
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

@@ -1,0 +1,112 @@
+"""Pods that use all they can get: what they need is not seen in what they use, so more is proposed at once."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hypot.core.amount import RESOURCES, brief, of_milli
+from hypot.policy.seen import Container, Failure, Pod, Seen
+from hypot.policy.standing import live
+from hypot.policy.wish import Place
+
+# From which share of its cap on a container counts as saturated, and by what the cap is then exceeded.
+FULL, AHEAD = 0.95, 1.3
+
+
+class Heat(NamedTuple):
+    """The use of one resource of one container over all sampled pods, and what it cannot exceed."""
+
+    usage: int
+    cap: int | None
+    pods: int
+    at: float
+
+    @property
+    def full(self) -> bool:
+        return self.cap is not None and self.cap > 0 and self.usage >= FULL * self.cap
+
+    def total(self, replicas: int) -> int:
+        """What to ask for: beyond the cap, for all replicas."""
+        return 0 if self.cap is None else int(AHEAD * self.cap * replicas / self.pods)
+
+
+# A pod, one of its containers, what that used, and when.
+_Measured = tuple[Pod, Container, Mapping[str, int], float]
+
+
+class Saturation(NamedTuple):
+    """What is saturated in two samples, what in one so far, and the first samples to remember."""
+
+    twice: Mapping[Place, Heat]
+    once: Mapping[Place, Heat]
+    hot: Mapping[str, float]
+    # Beyond the request, and how much more there is nobody can say.
+    uncapped: tuple[Place, ...] = ()
+
+
+def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, float]) -> Saturation:
+    twice: dict[Place, Heat] = {}
+    once: dict[Place, Heat] = {}
+    hot: dict[str, float] = {}
+    uncapped: list[Place] = []
+    for place, heat in _heats(seen, frozenset(containers)).items():
+        if heat.cap is None:
+            uncapped.append(place)
+        if not heat.full:
+            continue
+        key = "/".join(place)
+        first = hot[key] = remembered.get(key, heat.at)
+        (twice if first < heat.at else once)[place] = heat
+    return Saturation(twice, once, hot, tuple(uncapped))
+
+
+def _heats(seen: Seen, names: frozenset[str]) -> dict[Place, Heat]:
+    """The heat of every place that was measured; without a cap only where the request is exceeded."""
+    if isinstance(seen.pod_metrics, Failure):
+        return {}
+    measured: dict[str, list[_Measured]] = {name: [] for name in sorted(names)}
+    for pod in live(seen.pods):
+        sample = seen.pod_metrics.get(pod.name)
+        if sample is None:
+            continue
+        usages = dict(sample.containers)
+        for container in pod.containers:
+            if container.name in measured and container.name in usages:
+                measured[container.name].append((pod, container, usages[container.name], sample.at))
+    found = {(name, r): _heat(seen, r, there) for name, there in measured.items() if there for r in RESOURCES}
+    return {place: heat for place, heat in found.items() if heat is not None}
+
+
+def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
+    together = asked = pods = 0
+    newest = 0.0
+    for _, container, usage, at in measured:
+        if resource in usage:
+            together += usage[resource]
+            asked += container.current_requests.get(resource, 0)
+            pods += 1
+            newest = max(newest, at)
+    if not pods or together < FULL * asked:
+        # No cap is below the request.
+        return None
+    caps = [_cap(seen, pod, container, resource) for pod, container, usage, _ in measured if resource in usage]
+    known = [cap for cap in caps if cap is not None]
+    cap = of_milli(resource, sum(known)) if len(known) == len(caps) else None
+    return Heat(of_milli(resource, together), cap, pods, newest)
+
+
+def _cap(seen: Seen, pod: Pod, container: Container, resource: str) -> int | None:
+    """The limit; without one, the request and what is free on the node."""
+    limit = container.current_limits.get(resource)
+    if limit is not None:
+        return limit
+    node = seen.nodes.get(pod.node)
+    if node is None or resource not in node.allocatable:
+        return None
+    free = max(0, node.allocatable[resource] - node.requested.get(resource, 0))
+    return container.current_requests.get(resource, 0) + free
+
+
+def told(place: Place, heat: Heat) -> str:
+    name, resource = place
+    used, cap = brief(resource, heat.usage), brief(resource, heat.cap or 0)
+    return f"{resource} of {name} uses {used} of the {cap} it can get"

@@ -1,0 +1,119 @@
+"""The size recommendation as a source: what pods of the current number need, times their number."""
+
+from collections.abc import Mapping
+
+from hypot.core.amount import RESOURCES, brief
+from hypot.core.window import seconds_left
+from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
+from hypot.kinds.vpa_parts import policy_of
+from hypot.policy.decision import Step, show_seconds
+from hypot.policy.hvpa_gates import settle_time
+from hypot.policy.seen import Bounds, Failure, Recommendation
+from hypot.policy.wish import Glance, Place, Wish
+
+NAME = "vpa"
+
+
+def size_wish(glance: Glance) -> Wish | None:
+    """Totals from our own recommender, or from an object's status where that is asked for or all there is."""
+    if not glance.hvpa.uses_vpa:
+        return None
+    found = advised(glance)
+    if isinstance(found, Failure):
+        step = Step("recommend", "no-size", None, None, f"No size is recommended: {found.message}.")
+        return Wish(NAME, (step,), measured=True, missing=found.message)
+    return _wish(glance, found)
+
+
+def advised(glance: Glance) -> Recommendation | Failure:
+    """Our own recommender reads histograms; a dump without them may still hold what another one made of them."""
+    seen = glance.seen
+    if glance.hvpa.recommendations == "own" and seen.usage is not None:
+        return Recommendation(_estimated(glance), "histograms of usage")
+    if seen.size_advice is not None:
+        return seen.size_advice
+    return Failure("there is neither a history of usage nor a VerticalPodAutoscaler with a recommendation")
+
+
+def _estimated(glance: Glance) -> tuple[Bounds, ...]:
+    usage, knobs = glance.seen.usage, knobs_of(glance)
+    if usage is None:
+        return ()
+    names = [one.container for one in glance.standing if one.container not in glance.switched_off]
+    policies = {name: policy_of(glance.hvpa.container_policies, name) for name in names}
+    each = {name: for_container(knobs, policies[name]) for name in names}
+    controlled = {name: policy.controlled_resources for name, policy in policies.items() if policy is not None}
+    resources = {name: RESOURCES if controlled.get(name) is None else controlled[name] or () for name in names}
+    return usage.estimate(each, names, resources)
+
+
+def knobs_of(glance: Glance) -> Knobs:
+    return knobs_from(glance.hvpa.vpa_annotations, glance.settings.vpa)
+
+
+def _wish(glance: Glance, found: Recommendation) -> Wish:
+    replicas = glance.replicas
+    standing = {one.container: one for one in glance.standing}
+    totals: dict[Place, int] = {}
+    advice: dict[str, dict[str, int]] = {}
+    stale: list[str] = []
+    own = glance.hvpa.recommendations == "own"
+    for bounds in found.containers:
+        name = bounds.container
+        if name not in standing or name in glance.switched_off:
+            continue
+        # The bound of one pod does not bound the need of all: our own recommender hands on what it found.
+        target = bounds.uncapped if own and bounds.uncapped and glance.seen.usage is not None else bounds.target
+        advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
+        for resource, amount in advice[name].items():
+            total, now = amount * replicas, standing[name].totals[resource]
+            doubtful = total != now and _stale(glance, name, resource, amount, rises=total > now)
+            if doubtful:
+                stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
+            totals[name, resource] = now if doubtful else total
+    steps = [_told(advice, found.origin, replicas)]
+    if stale:
+        steps.append(_told_stale(glance, stale))
+    missing = "" if totals else f"the {found.origin} say nothing about the containers that are there"
+    return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, missing=missing)
+
+
+def _stale(glance: Glance, container: str, resource: str, amount: int, *, rises: bool) -> bool:
+    """Whether a recommendation was learnt from fewer pods and would be read as more again, or the other way round.
+
+    It is believed once it has gone on in its direction since the count changed, or had the time to forget.
+    """
+    recount, now = glance.vertical.recount, glance.seen.now
+    if recount is None or glance.urgency or rises != (recount.after > recount.before):
+        return False
+    if seconds_left(recount.at, settle_time(glance.hvpa), now) > 0:
+        return True
+    knobs = knobs_of(glance)
+    half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
+    then = recount.advice.get(container, {}).get(resource)
+    if then is None or seconds_left(recount.at, half_life, now) <= 0:
+        return False
+    return amount <= then if rises else amount >= then
+
+
+def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
+    sizes = {name: {r: brief(r, amount) for r, amount in target.items()} for name, target in advice.items()}
+    words = "; ".join(f"{name} {_listed(target)}" for name, target in sizes.items()) or "nothing"
+    sentence = f"By the {origin} each of the {replicas} pods needs: {words}."
+    return Step("recommend", "size", None, None, sentence, {"origin": origin, "targets": sizes})
+
+
+def _listed(target: Mapping[str, str]) -> str:
+    return ", ".join(f"{resource} {amount}" for resource, amount in target.items()) or "nothing"
+
+
+def _told_stale(glance: Glance, places: list[str]) -> Step:
+    recount = glance.vertical.recount
+    if recount is None:
+        raise AssertionError("only a change of the count makes a recommendation stale")
+    ago = show_seconds(glance.seen.now - recount.at)
+    words = (
+        f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there are "
+        f"{recount.after} since {ago}: it is not read a second time."
+    )
+    return Step("recommend", "stale-size", None, None, words, {"replicasAtRecommendation": recount.before})

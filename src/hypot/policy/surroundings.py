@@ -1,0 +1,148 @@
+"""What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypot.kinds.base import Ref
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
+from hypot.kinds.vpa_parts import policy_of
+from hypot.policy.podrow import inner, mappings, name_of, read_pod
+from hypot.policy.seen import (
+    Controller,
+    CountAdvice,
+    Failure,
+    LimitRange,
+    Node,
+    Pod,
+    Recommendation,
+    UsageView,
+)
+from hypot.policy.settings import Settings
+from hypot.policy.sizerow import read_advice, read_controller, read_count_advice, read_limit_range, read_node
+
+Object = Mapping[str, Any]
+
+
+class Surroundings:
+    """Takes objects as they come; answers are computed when first asked for."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Object] = {}
+        self._on_node: dict[str, list[Object]] = {}
+        self._ranges: dict[str, dict[str, Object]] = {}
+        self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
+        self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
+        self._counters: dict[tuple[str, str, str], list[HPA]] = {}
+        self._read_nodes: dict[str, Node] = {}
+
+    def take_node(self, data: Object) -> None:
+        self._nodes[name_of(data)] = data
+
+    def take_pod(self, data: Object) -> None:
+        node = inner(data, "spec").get("nodeName")
+        if isinstance(node, str) and inner(data, "status").get("phase") not in {"Succeeded", "Failed"}:
+            self._on_node.setdefault(node, []).append(data)
+
+    def take_limit_range(self, namespace: str, data: Object) -> None:
+        self._ranges.setdefault(namespace, {})[name_of(data)] = data
+
+    def take_checkpoint(self, namespace: str, data: Object) -> None:
+        spec = inner(data, "spec")
+        owner, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
+        self._checkpoints.setdefault((namespace, owner), {})[container] = data
+
+    def take_autoscaler(self, autoscaler: Any) -> None:
+        """Remember who sizes or counts which target."""
+        ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+        key = (autoscaler.namespace, ref.kind or "", ref.name or "")
+        if isinstance(autoscaler, VPA):
+            self._sizers.setdefault(key, []).append(autoscaler)
+        elif isinstance(autoscaler, HPA):
+            self._counters.setdefault(key, []).append(autoscaler)
+
+    def nodes(self, pods: Iterable[Pod]) -> dict[str, Node]:
+        """The nodes that these pods are on."""
+        return {name: self._node(name) for name in {pod.node for pod in pods} if name in self._nodes}
+
+    def _node(self, name: str) -> Node:
+        if name not in self._read_nodes:
+            requested: dict[str, int] = {}
+            for data in self._on_node.get(name, ()):
+                for container in read_pod(data).containers:
+                    for resource, amount in container.current_requests.items():
+                        requested[resource] = requested.get(resource, 0) + amount
+            self._read_nodes[name] = read_node(self._nodes[name], requested)
+        return self._read_nodes[name]
+
+    def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
+        return tuple([item for data in self._ranges.get(namespace, {}).values() for item in read_limit_range(data)])
+
+    def usage(self, autoscaler: VPA | Hvpa, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+        """The histograms that checkpoints hold, and what is wrong with those that could not be read."""
+        owners = [autoscaler.name, *(vpa.name for vpa in self._sizers_of(autoscaler))]
+        found = next((c for owner in owners if (c := self._checkpoints.get((autoscaler.namespace, owner)))), None)
+        if not found:
+            return None, ()
+        return _loaded(autoscaler, found, settings)
+
+    def _sizers_of(self, autoscaler: VPA | Hvpa) -> list[VPA]:
+        if isinstance(autoscaler, VPA):
+            return []
+        ref = autoscaler.target or Ref()
+        return self._sizers.get((autoscaler.namespace, ref.kind or "", ref.name or ""), [])
+
+    def size_advice(self, autoscaler: VPA | Hvpa) -> Recommendation | Failure | None:
+        """A VPA's own status; for an Hvpa that of the VPA of the same target."""
+        if isinstance(autoscaler, VPA):
+            return read_advice(autoscaler)
+        sizers = self._sizers_of(autoscaler)
+        return read_advice(_owned_first(sizers, autoscaler.name)) if sizers else None
+
+    def count_advice(self, hvpa: Hvpa) -> CountAdvice | Failure | None:
+        """What the HPA asks for that counts for this Hvpa: one that scales the Hvpa itself, else its target."""
+        ref = hvpa.target or Ref()
+        for kind, name in (("Hvpa", hvpa.name), (ref.kind or "", ref.name or "")):
+            counters = self._counters.get((hvpa.namespace, kind, name))
+            if counters:
+                return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
+        return None
+
+
+def _owned_first(scalers: Any, owner: str) -> Any:
+    """Of several, the one that belongs to this Hvpa, else the first by name."""
+    return min(scalers, key=lambda scaler: (owner not in _owners(scaler), scaler.name))
+
+
+def _owners(scaler: HPA | VPA) -> set[str]:
+    metadata = scaler.metadata if isinstance(scaler.metadata, dict) else {}
+    return {str(o.get("name")) for o in mappings(metadata.get("ownerReferences")) if o.get("kind") == "Hvpa"}
+
+
+def _loaded(
+    autoscaler: VPA | Hvpa, checkpoints: Mapping[str, Object], settings: Settings
+) -> tuple[UsageView | None, tuple[str, ...]]:
+    from hypot.policy.usage import Usage  # noqa: PLC0415 - numpy costs a tenth of a second, and few dumps need it
+
+    usage, notes, any_good = Usage(), [], False
+    annotations = autoscaler.vpa_annotations if isinstance(autoscaler, Hvpa) else autoscaler.annotations
+    policies = autoscaler.container_policies if isinstance(autoscaler, Hvpa) else autoscaler.resource_policy
+    knobs: Knobs = knobs_from(annotations, settings.vpa)
+    for container, data in sorted(checkpoints.items()):
+        usage.declare(autoscaler.name, container, for_container(knobs, policy_of(policies, container)), 0.0)
+        try:
+            usage.load(autoscaler.name, container, inner(data, "status"))
+            any_good = True
+        except ValueError as error:
+            notes.append(f"checkpoint {name_of(data)} cannot be used: {error}")
+    return (usage.view(autoscaler.name) if any_good else None), tuple(notes)
+
+
+def controllers_of(
+    pods: Iterable[Pod], workloads: Mapping[tuple[str, str], Object]
+) -> dict[tuple[str, str], Controller]:
+    """What made these pods, as far as it is in the input."""
+    wanted = {(owner.kind, owner.name) for pod in pods for owner in pod.owners}
+    return {key: read_controller(workloads[key]) for key in wanted if key in workloads}

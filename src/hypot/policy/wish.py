@@ -1,0 +1,70 @@
+"""What a source asks for: totals per container and resource, or a number of replicas alone.
+
+A source is a function of one look at the workload. The decision knows a list of them and nothing else about them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from hypot.kinds.hvpa import Hvpa
+from hypot.policy.decision import Step
+from hypot.policy.seen import Scale, Seen
+from hypot.policy.settings import Settings
+from hypot.policy.standing import Standing
+from hypot.policy.vertical import Vertical
+
+# Container and resource.
+Place = tuple[str, str]
+
+
+class Glance(NamedTuple):
+    """What every source looks at. `switched_off` are the containers that nothing may size."""
+
+    hvpa: Hvpa
+    seen: Seen
+    scale: Scale
+    standing: tuple[Standing, ...]
+    switched_off: frozenset[str]
+    last_scale: float | None
+    vertical: Vertical
+    settings: Settings
+    # Why more is needed at once, in words; empty where it is not.
+    urgency: str = ""
+
+    @property
+    def replicas(self) -> int:
+        return self.scale.replicas
+
+
+class Wish(NamedTuple):
+    """What one source asks for, and how it came about."""
+
+    source: str
+    steps: tuple[Step, ...]
+    totals: Mapping[Place, int] = {}
+    # Whether the totals are measured by what pods use, so that they also say how large a pod must be.
+    measured: bool = False
+    # A vote for a count alone: it says nothing about sizes.
+    replicas: int | None = None
+    # The size per pod that the totals were made of.
+    advice: Mapping[str, Mapping[str, int]] = {}
+    # Why it says less than it should; nothing shrinks while anybody's answer is missing.
+    missing: str = ""
+
+
+Source = Callable[[Glance], Wish | None]
+
+
+class Total(NamedTuple):
+    """How much one resource of one container needs, and who says so."""
+
+    amount: int
+    source: str
+
+
+def total_of(place: Place, now: int, wishes: tuple[Wish, ...]) -> Total | None:
+    """What was measured counts; what was merely counted joins where nothing was measured, or where it asks for more."""
+    measured = [Total(wish.totals[place], wish.source) for wish in wishes if wish.measured and place in wish.totals]
+    counted = [Total(wish.totals[place], wish.source) for wish in wishes if not wish.measured and place in wish.totals]
+    heard = [*measured, *(total for total in counted if not measured or total.amount > now)]
+    return max(heard, key=lambda total: total.amount, default=None)

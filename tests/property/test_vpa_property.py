@@ -1,0 +1,299 @@
+"""What holds for every recommendation that is made to fit, and for every pass over running pods."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.vpa_knobs import Knobs
+from hypot.kinds.vpa_parts import UPDATE_MODES, ResourcePolicy, UpdatePolicy, amounts_of, policy_of
+from hypot.policy.seen import Bounds, Container, Controller, Ended, LimitRange, Owner, Pod, Resize
+from hypot.policy.vpa_act import plan
+from hypot.policy.vpa_fit import amounts, capped, fit
+from property.worlds import NOW
+
+often = settings(max_examples=40, deadline=None)
+
+NAMES = ("app", "side")
+SETS = (Owner("ReplicaSet", "web-5d9c"), Owner("StatefulSet", "db"), Owner("Job", "once"), Owner("Rollout", "new"))
+COUNTED = SETS[:2]
+FIELDS = ("target", "lower", "upper")
+
+small = st.integers(0, 3000)
+some = st.integers(1, 3000)
+# Milli-bytes that are not whole bytes as well.
+milli = st.one_of(small, st.integers(0, 3_000_000))
+
+
+def resources(values):
+    return st.fixed_dictionaries({}, optional={"cpu": values, "memory": values})
+
+
+quantities = st.fixed_dictionaries({}, optional={"cpu": small.map(lambda a: f"{a}m"), "memory": small})
+ends = st.builds(Ended, st.sampled_from(["OOMKilled", "Error"]), st.just(NOW - 100), st.just(NOW))
+
+
+def containers(name):
+    return st.builds(
+        Container,
+        st.just(name),
+        resources(milli),
+        resources(milli),
+        st.one_of(st.none(), resources(milli)),
+        st.one_of(st.none(), resources(milli)),
+        st.one_of(st.none(), ends),
+        restarts_on_resize=st.sampled_from([frozenset(), frozenset({"memory"})]),
+    )
+
+
+def bounds(name):
+    return st.builds(Bounds, st.just(name), resources(small), resources(small), resources(small))
+
+
+def named(strategy):
+    """One of these for each of some names."""
+    chosen = st.lists(st.sampled_from(NAMES), unique=True)
+    return chosen.flatmap(lambda names: st.tuples(*(strategy(name) for name in names)))
+
+
+policies = st.one_of(
+    st.none(),
+    st.lists(
+        st.fixed_dictionaries(
+            {"containerName": st.sampled_from([*NAMES, "*"])},
+            optional={
+                "mode": st.sampled_from(["Auto", "Off"]),
+                "minAllowed": quantities,
+                "maxAllowed": quantities,
+                "controlledValues": st.sampled_from(["RequestsAndLimits", "RequestsOnly"]),
+            },
+        ),
+        max_size=3,
+    ).map(lambda written: ResourcePolicy.read({"containerPolicies": written})),
+)
+ranges = st.lists(
+    st.builds(LimitRange, st.sampled_from(["Container", "Pod"]), resources(milli), resources(milli), resources(milli)),
+    max_size=3,
+)
+resizes = st.one_of(
+    st.none(),
+    st.builds(
+        Resize,
+        st.sampled_from(["deferred", "infeasible", "in-progress", "error", "unknown"]),
+        st.one_of(st.none(), st.floats(NOW - 5000, NOW)),
+    ),
+)
+
+
+def pods(name="web-0"):
+    return st.builds(
+        Pod,
+        st.just(name),
+        phase=st.sampled_from(["Running", "Running", "Running", "Pending", "Failed"]),
+        deleted=st.sampled_from([False, False, False, True]),
+        started=st.one_of(st.none(), st.floats(NOW - 10**5, NOW)),
+        containers=named(containers),
+        owners=st.sampled_from([*((owner,) for owner in SETS), ()]),
+        node=st.sampled_from(["n1", ""]),
+        resize=resizes,
+        annotations=st.sampled_from([{}, {}, {"vpaObservedContainers": "app"}]),
+    )
+
+
+fleets = st.integers(0, 6).flatmap(lambda n: st.tuples(*(pods(f"web-{i}") for i in range(n))))
+updates = st.fixed_dictionaries(
+    {"updateMode": st.sampled_from(UPDATE_MODES)},
+    optional={"minReplicas": st.integers(1, 4), "evictAfterOOMSeconds": st.integers(1, 200)},
+).map(UpdatePolicy.read)
+setups = st.builds(
+    Knobs,
+    eviction_tolerance=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
+    update_threshold=st.sampled_from([0.0, 0.1]),
+    min_replicas=st.integers(1, 3),
+)
+replicas = st.fixed_dictionaries({owner: st.one_of(st.none(), st.integers(0, 6)) for owner in COUNTED})
+versions = st.sampled_from([(1, 36), (1, 36), (1, 33), (1, 32)])
+
+
+# Anything at all, which mostly ends in leaving pods alone.
+odd_worlds = st.tuples(fleets, named(bounds), policies, ranges, updates, replicas, setups, versions)
+
+
+def serving(name):
+    """A pod that runs, asks for something and is part of a set."""
+    return st.builds(
+        Pod,
+        st.just(name),
+        phase=st.sampled_from(["Running", "Running", "Running", "Pending"]),
+        started=st.just(NOW - 50_000),
+        containers=st.tuples(st.builds(Container, st.just("app"), st.fixed_dictionaries({"cpu": some}))),
+        owners=st.sampled_from([(owner,) for owner in (SETS[0], SETS[0], SETS[2])]),
+        node=st.just("n1"),
+        resize=st.one_of(st.none(), st.none(), st.none(), resizes),
+    )
+
+
+def busy(count):
+    """Pods that mostly want a change, in a set that is mostly whole."""
+    kept = st.sampled_from([count, count, count + 1, max(1, count - 2)])
+    advice = st.builds(Bounds, st.just("app"), st.fixed_dictionaries({"cpu": some}), resources(small))
+    modes = st.sampled_from(["InPlace", "InPlace", "InPlaceOrRecreate", "Recreate", "Auto"])
+    return st.tuples(
+        st.tuples(*(serving(f"web-{i}") for i in range(count))),
+        st.tuples(advice),
+        st.none(),
+        st.just([]),
+        modes.map(lambda mode: UpdatePolicy.read({"updateMode": mode})),
+        st.fixed_dictionaries(dict.fromkeys(COUNTED, kept)),
+        setups,
+        versions,
+    )
+
+
+busy_worlds = st.integers(1, 7).flatmap(busy)
+worlds = st.one_of(busy_worlds, busy_worlds, odd_worlds)
+
+
+def passed(world, order=lambda many: many):
+    """A pass over a world, whose lists may be in another order."""
+    fleet, advice, policy, limit_ranges, update, counts, knobs, version = world
+    controllers = {owner: Controller(*owner, count) for owner, count in counts.items()}
+    shuffled = [replace(one, containers=tuple(order(one.containers))) for one in order(fleet)]
+    fitted = {one.name: fit(order(advice), policy, one, order(limit_ranges)) for one in shuffled}
+    return plan(shuffled, fitted, update, policy, controllers, knobs, version, NOW, {}, {})
+
+
+def backwards(many):
+    return list(reversed(many))
+
+
+@often
+@given(named(bounds), policies, pods(), ranges)
+def test_what_is_fitted_is_allowed(advice, policy, pod, limit_ranges):
+    """Within minAllowed and maxAllowed, of which the maximum wins; only a fixed limit may be lower still."""
+    for each in fit(advice, policy, pod, limit_ranges).bounds:
+        own = policy_of(policy, each.container)
+        if own is None or own.controlled_values == "RequestsOnly":
+            continue
+        assert_allowed(each, own)
+
+
+@often
+@given(named(bounds), policies)
+def test_what_is_capped_is_allowed(advice, policy):
+    """The same for everybody; who has no policy keeps what was recommended."""
+    for before, after in zip(advice, capped(advice, policy, Knobs()), strict=True):
+        own = policy_of(policy, before.container)
+        if own is None:
+            assert after == before
+        else:
+            assert_allowed(after, own)
+
+
+def assert_allowed(each, own):
+    low, high = amounts_of(own.min_allowed), amounts_of(own.max_allowed)
+    for field in FIELDS:
+        for resource, amount in getattr(each, field).items():
+            most = high.get(resource)
+            assert not most or amount <= most
+            assert amount >= min(low.get(resource, 0), most or low.get(resource, 0))
+
+
+@often
+@given(named(bounds), policies, pods(), ranges)
+def test_requests_only_leaves_limits_alone(advice, policy, pod, limit_ranges):
+    """And requests do not go above them."""
+    present = {container.name: container for container in pod.containers}
+    for each in fit(advice, policy, pod, limit_ranges).containers:
+        own = policy_of(policy, each.size.container)
+        if own is None or own.controlled_values != "RequestsOnly":
+            continue
+        limits = amounts(present[each.size.container].current_limits)
+        assert each.size.limits == limits
+        assert not each.patch.limits
+        assert all(each.patch.requests[r] <= limits[r] for r in each.patch.requests if limits.get(r))
+
+
+@often
+@given(named(bounds), pods(), ranges)
+def test_fitting_twice_changes_nothing_within_the_policy(advice, pod, limit_ranges):
+    """Where no LimitRange of pods rounds again."""
+    only = [each for each in limit_ranges if each.type == "Container"]
+    once = fit(advice, None, pod, only)
+    assert fit(once.bounds, None, pod, only).bounds == once.bounds
+
+
+@often
+@given(worlds)
+def test_never_more_pods_than_the_budget(world):
+    """Per controller, pods that do not run aside."""
+    fleet, *_, update, counts, knobs, _ = world
+    acted = {action.pod for action in passed(world).actions if action.action != "none"}
+    taken = Counter(pod.owners[0] for pod in fleet if pod.name in acted and pod.phase != "Pending")
+    alive = [
+        pod
+        for pod in fleet
+        if not pod.deleted and pod.phase != "Failed" and (pod.phase != "Pending" or pod.node) and pod.owners
+    ]
+    running = Counter(pod.owners[0] for pod in alive if pod.phase != "Pending")
+    live = Counter(pod.owners[0] for pod in alive)
+    for owner in taken:
+        configured = counts[owner] if owner in COUNTED else live[owner] if owner.kind == "Job" else 0
+        spare = int(configured * knobs.eviction_tolerance)
+        alone = configured == running[owner] and spare == 0
+        assert taken[owner] <= max(running[owner] - configured + spare, 1 if alone else 0)
+        assert live[owner] >= (update.min_replicas or knobs.min_replicas)
+
+
+@often
+@given(worlds)
+def test_each_mode_does_only_what_it_may(world):
+    """Off and Initial nothing, InPlace no eviction, Recreate no resize, and nothing at all to pods that are gone."""
+    fleet, *_, update, _, _, _ = world
+    actions = passed(world).actions
+    done = {action.action for action in actions}
+    allowed = {
+        "Off": {"none"},
+        "Initial": {"none"},
+        "InPlace": {"none", "resize"},
+        "Recreate": {"none", "evict"},
+        "Auto": {"none", "evict"},
+    }
+    assert done <= allowed.get(update.mode, {"none", "evict", "resize"})
+    gone = {pod.name for pod in fleet if pod.deleted or pod.phase == "Failed"}
+    assert all(action.action == "none" for action in actions if action.pod in gone)
+
+
+@often
+@given(worlds)
+def test_the_order_in_which_things_are_given_changes_nothing(world):
+    """Of pods, containers, recommendations and ranges: priority and name alone say who is taken."""
+    fleet, advice, policy, limit_ranges, *rest = world
+    alike = (fleet, advice, policy, [each._replace(default={}) for each in limit_ranges], *rest)
+    here, there = passed(alike), passed(alike, backwards)
+    assert [action[:4] for action in here.actions] == [action[:4] for action in there.actions]
+    assert (here.stuck, here.infeasible) == (there.stuck, there.infeasible)
+    sizes = [[{size.container: size for size in action.sizes} for action in of.actions] for of in (here, there)]
+    assert sizes[0] == sizes[1]
+
+
+@often
+@given(worlds)
+def test_every_pod_is_told_about(world):
+    """Once, in a sentence, and all of it is JSON; what is remembered is of pods that are there."""
+    fleet = world[0]
+    result = passed(world)
+    assert sorted(action.pod for action in result.actions) == sorted(pod.name for pod in fleet)
+    assert all(action.sentence[0].isupper() and action.sentence.endswith(".") for action in result.actions)
+    json.dumps([[action.to_dict() for action in result.actions], result.stuck, result.infeasible], allow_nan=False)
+    names = {pod.name for pod in fleet}
+    assert set(result.stuck) | set(result.infeasible) <= names
+
+
+@often
+@given(worlds)
+def test_passing_again_decides_the_same(world):
+    """A pass changes nothing but what it remembers, and that does not change what it decides."""
+    assert passed(world) == passed(world)
