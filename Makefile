@@ -52,6 +52,8 @@ format: $(READY) ## Rewrite the code in the house's style
 
 bench: $(READY) ## Print speed and memory figures
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/core.py
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/hvpa.py
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/bank.py
 
 demo: $(READY) ## Decide on the bundled example
 	$(BIN)/hypot decide -f examples/shop.yaml

@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from hypot.kinds.version import show_version
+from hypot.kinds.vpa_knobs import Knobs
 from hypot.lint.docs import rules_page
 from hypot.policy.settings import Settings, settings_schema, wire_name
 
@@ -30,7 +31,29 @@ def settings_page() -> str:
         flag = f.metadata.get("flag")
         shown = f"`{flag}`" if flag else ""
         lines.append(f"| `{wire_name(f.name)}` | {_default(f.name)} | {f.metadata['why']} | {shown} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_knob_lines()]) + "\n"
+
+
+def _knob_lines() -> list[str]:
+    """The knobs of sizes: each may also be an annotation of one object."""
+    given = Knobs().to_mapping()
+    lines = [
+        "",
+        "## The settings of `vpa`",
+        "",
+        "Each stands under `vpa:` in the file, and holds for one object where that object has the annotation: a",
+        "VerticalPodAutoscaler in its metadata, an Hvpa in `spec.vpa.template.metadata`.",
+        "",
+        "| setting | default | what it is | annotation | upstream flag |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for f in fields(Knobs):
+        name, flag = wire_name(f.name), f.metadata.get("flag")
+        default, unit = given.get(name, "none"), f.metadata["unit"]
+        shown = f"{default:g} s" if unit == "seconds" else f"`{default}`"
+        annotation = f"`hypot.dev/{f.name.replace('_', '-')}`"
+        lines.append(f"| `{name}` | {shown} | {f.metadata['why']} | {annotation} | {f'`{flag}`' if flag else ''} |")
+    return lines
 
 
 def _default(name: str) -> str:
@@ -39,6 +62,8 @@ def _default(name: str) -> str:
         return show_version(value)
     if name == "gates":
         return "the version's"
+    if name == "vpa":
+        return "see below"
     unit = next(f for f in fields(Settings) if f.name == name).metadata["unit"]
     return f"{value:g}" + (" s" if unit == "seconds" else "")
 

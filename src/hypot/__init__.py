@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from hypot.kinds.base import InvalidAutoscaler, Ref
     from hypot.kinds.hpa import HPA
     from hypot.kinds.hpa_parts import FROZEN, Pace, cpu, external, limit, memory, on, pods
+    from hypot.kinds.hvpa import Hvpa
+    from hypot.kinds.hvpa_parts import Change, ResourceChanges, ScaleType, Window, interval
     from hypot.kinds.problem import Problem
+    from hypot.kinds.vpa import VPA
+    from hypot.kinds.vpa_parts import ContainerPolicy, EvictionRequirement
     from hypot.kinds.wpa import WPA
     from hypot.kinds.wpa_parts import Recommender, Step, band, resource_band
     from hypot.lint import check
@@ -25,8 +29,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "FROZEN": "hypot.kinds.hpa_parts",
     "HPA": "hypot.kinds.hpa",
+    "VPA": "hypot.kinds.vpa",
     "WPA": "hypot.kinds.wpa",
+    "Change": "hypot.kinds.hvpa_parts",
+    "ContainerPolicy": "hypot.kinds.vpa_parts",
     "Decision": "hypot.policy.decision",
+    "EvictionRequirement": "hypot.kinds.vpa_parts",
+    "Hvpa": "hypot.kinds.hvpa",
     "InvalidAutoscaler": "hypot.kinds.base",
     "Memory": "hypot.policy.memory",
     "Pace": "hypot.kinds.hpa_parts",
@@ -34,14 +43,18 @@ _HOMES = {
     "Quantity": "hypot.core.quantity",
     "Recommender": "hypot.kinds.wpa_parts",
     "Ref": "hypot.kinds.base",
+    "ResourceChanges": "hypot.kinds.hvpa_parts",
+    "ScaleType": "hypot.kinds.hvpa_parts",
     "Seen": "hypot.policy.seen",
     "Settings": "hypot.policy.settings",
     "Step": "hypot.kinds.wpa_parts",
+    "Window": "hypot.kinds.hvpa_parts",
     "band": "hypot.kinds.wpa_parts",
     "check": "hypot.lint",
     "cpu": "hypot.kinds.hpa_parts",
     "decide": "hypot.policy.decide",
     "external": "hypot.kinds.hpa_parts",
+    "interval": "hypot.kinds.hvpa_parts",
     "limit": "hypot.kinds.hpa_parts",
     "memory": "hypot.kinds.hpa_parts",
     "on": "hypot.kinds.hpa_parts",
@@ -52,8 +65,13 @@ _HOMES = {
 __all__ = [
     "FROZEN",
     "HPA",
+    "VPA",
     "WPA",
+    "Change",
+    "ContainerPolicy",
     "Decision",
+    "EvictionRequirement",
+    "Hvpa",
     "InvalidAutoscaler",
     "Memory",
     "Pace",
@@ -61,14 +79,18 @@ __all__ = [
     "Quantity",
     "Recommender",
     "Ref",
+    "ResourceChanges",
+    "ScaleType",
     "Seen",
     "Settings",
     "Step",
+    "Window",
     "band",
     "check",
     "cpu",
     "decide",
     "external",
+    "interval",
     "limit",
     "memory",
     "on",

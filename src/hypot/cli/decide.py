@@ -22,13 +22,14 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.load import Loaded, Source
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version, parse_version, show_version
+from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered, resumed
-from hypot.policy.decide import decide
+from hypot.policy.decide import Autoscaler, decide
 from hypot.policy.decision import LATEST, Decision, Name, show_time
 from hypot.policy.memory import read_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings, SettingsError
-from hypot.policy.snapshot import Autoscaler, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
+from hypot.policy.snapshot import AUTOSCALERS, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
 
 _ORIGINS = {
     "given": "as given",
@@ -71,7 +72,7 @@ def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
     """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
     if problem.severity != "error" or problem.rule == "unknown-field":
         return False
-    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
+    return problem.kind == "Decode" or isinstance(autoscaler, HPA | VPA)
 
 
 def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
@@ -218,7 +219,8 @@ def _sources(loaded: list[Loaded], passed_over: Counter[str], namespace: str | N
     if not found:
         kinds = Counter(str(one.data["kind"]) for one in loaded) + passed_over
         there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
-        raise BadInput(f"no HorizontalPodAutoscaler or WatermarkPodAutoscaler in the input: {there}")
+        known = ", ".join(dict.fromkeys(kind for _, kind in AUTOSCALERS))
+        raise BadInput(f"no autoscaler in the input ({known}): {there}")
     chosen = {key: source for key, source in found.items() if namespace in {None, key[1]}}
     if not chosen:
         others = ", ".join(sorted({key[1] for key in found}))

@@ -11,6 +11,7 @@ import click
 COMMANDS = {
     "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "What would each autoscaler in a dump do now, and why?"),
+    "intervals": ("hypot.cli.intervals", "Which totals are for how many replicas of what size?"),
     "lint": ("hypot.cli.lint", "What is wrong with these manifests, alone and together?"),
 }
 

@@ -14,13 +14,15 @@ import click
 from hypot.kinds.load import Source
 from hypot.kinds.problem import Problem
 from hypot.policy.decision import Decision, Step
+from hypot.policy.size import briefly
 
 _WIDEST = 110
 _INDENT = 4
 _LABEL = 10
 _WIDEST_NAME = 36
-_SHORT_KINDS = {"HorizontalPodAutoscaler": "HPA", "WatermarkPodAutoscaler": "WPA"}
-_COLOURS = {"up": "green", "down": "yellow", "undecided": "red"}
+_SHORT_KINDS = {"HorizontalPodAutoscaler": "HPA", "WatermarkPodAutoscaler": "WPA", "VerticalPodAutoscaler": "VPA"}
+_VERDICTS = ("up", "down", "resize", "hold", "undecided")
+_COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "undecided": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,12 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """One of up, down, hold and undecided."""
+        """One of up, down, resize, hold and undecided."""
         decision = self.decision
         if not decision.decided:
             return "undecided"
-        if not decision.moves or decision.desired is None or decision.current is None:
-            return "hold"
+        if not decision.recounts or decision.desired is None or decision.current is None:
+            return "resize" if decision.resizes else "hold"
         return "up" if decision.desired > decision.current else "down"
 
 
@@ -50,6 +52,7 @@ class Glyphs(NamedTuple):
     down: str = "▼"
     undecided: str = "✗"
     hold: str = " "
+    resize: str = "◆"
     colour: bool = False
 
     def style(self, text: str, verdict: str = "", *, bold: bool = False, dim: bool = False) -> str:
@@ -67,9 +70,9 @@ def glyphs_for(stream: TextIO) -> Glyphs:
     """Signs that this stream can show; plain ASCII where it cannot."""
     colour = in_colour(stream)
     try:
-        "".join(Glyphs()[:5]).encode(getattr(stream, "encoding", None) or "ascii")
+        "".join(Glyphs()[:6]).encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return Glyphs("->", "^", "v", "x", " ", colour)
+        return Glyphs("->", "^", "v", "x", " ", "*", colour)
     return Glyphs(colour=colour)
 
 
@@ -95,7 +98,7 @@ def tell(outcomes: Sequence[Outcome], glyphs: Glyphs, width: int) -> Iterator[st
 def summary(outcomes: Sequence[Outcome]) -> str:
     """How many of which verdict."""
     counts = Counter(outcome.verdict for outcome in outcomes)
-    told = [f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "hold", "undecided") if counts[verdict]]
+    told = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
     total = len(outcomes)
     return f"{total} autoscaler{'' if total == 1 else 's'}: {', '.join(told)}."
 
@@ -158,10 +161,12 @@ def _words(outcome: Outcome) -> str:
     if outcome.verdict != "hold":
         reason = decision.reason.replace(" (percentage of request)", "")
         return _clean(f"dry run: {reason}" if decision.dry_run else reason)
+    if decision.sizes:
+        return f"hold: {_hold_words(decision)}"
     held = [step for step in decision.steps if step.stage == "restrain" and step.before != step.after]
     if not held and not decision.readings:
         held = list(decision.steps)
-    return f"hold: {_gist(held[-1])}" if held else f"hold: the metrics ask for {decision.current}"
+    return f"hold: {_gist(held[-1])}" if held else f"hold: the metrics ask for {_figure(decision.current)}"
 
 
 def _error(decision: Decision) -> str:
@@ -170,6 +175,12 @@ def _error(decision: Decision) -> str:
         return decision.error
     count = f" ({len(broken)} of {len(decision.readings)} metrics fail)" if len(decision.readings) > 1 else ""
     return broken[0].error + count
+
+
+def _hold_words(decision: Decision) -> str:
+    """Why a kind that sizes pods leaves everything as it is."""
+    held = [step for step in decision.steps if step.stage == "restrain"]
+    return _clean(held[-1].sentence.rstrip(".")) if held else "it has what it needs"
 
 
 def _gist(step: Step) -> str:
@@ -190,12 +201,26 @@ def _details(outcome: Outcome, glyphs: Glyphs, width: int) -> Iterator[str]:
     for metric, limits in groupby(decision.thresholds, key=lambda threshold: threshold.metric):
         edges = [f"{t.direction} {'above' if t.direction == 'up' else 'below'} {t.beyond}" for t in limits]
         yield from _entry("moves", f"{metric}: {', '.join(edges)}", glyphs, width)
+    yield from _sizes(decision, glyphs, width)
     for sentence in decision.unknown:
         yield from _entry("unknown", sentence, glyphs, width)
     for problem in outcome.problems:
         where = f"{outcome.source.file}:{outcome.source.line_of(problem.where)}"
         hint = f" ({problem.hint})" if problem.hint else ""
         yield from _entry(problem.severity, f"{where}: {problem}{hint}", glyphs, width)
+
+
+def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
+    """The requests of each container, and what becomes of them."""
+    for old, new in zip(decision.sizes, decision.desired_sizes, strict=True):
+        had, gets = briefly(old.requests), briefly(new.requests)
+        parts = [
+            f"{resource} {had.get(resource, 'none')}"
+            + (f" {glyphs.arrow} {gets[resource]}" if gets.get(resource) not in {None, had.get(resource)} else "")
+            for resource in (*had, *(name for name in gets if name not in had))
+        ]
+        label = "advised" if decision.by_pod else "size"
+        yield from _entry(label, f"{new.container}: {', '.join(parts) or 'no requests'}", glyphs, width)
 
 
 def _worth_telling(decision: Decision) -> list[Step]:

@@ -1,0 +1,309 @@
+"""hypot intervals: which totals are for how many replicas of what size, as a table and as charts."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from hypot.cli.files import BadInput, read_objects
+from hypot.cli.output import to_json, to_yaml
+from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
+from hypot.core.amount import readable
+from hypot.face.interval_table import UNITS, Row, Table, figure, named, notes_of, silent, tables_of
+from hypot.kinds.base import Ref
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.load import Loaded, Source
+from hypot.kinds.problem import Problem
+
+_GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
+_PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
+_LEGEND = (
+    'Above its total "up to" a count gives way to the next one. Below its total "down to" it may give way to fewer,',
+    "but not while each pod would have to grow for that. In between, the size of the pods moves.",
+)
+_WEIGHTS = "weightBasedScalingIntervals have no effective intervals; hypot lint says why, and prints an interval form"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An Hvpa of the input, where it stands, and all that is wrong with it."""
+
+    hvpa: Hvpa
+    source: Source
+    problems: tuple[Problem, ...]
+    # None where there are no intervals, or none that can be relied on.
+    tables: tuple[Table, ...]
+
+    @classmethod
+    def of(cls, loaded: Loaded) -> "_Entry":
+        hvpa = Hvpa.from_dict(loaded.data)
+        problems = hvpa.problems()
+        sound = not hvpa.is_weight_based and all(problem.severity != "error" for problem in problems)
+        return cls(hvpa, loaded.source, problems, tables_of(hvpa) if sound else ())
+
+    @property
+    def name(self) -> str:
+        return f"{self.hvpa.namespace}/{self.hvpa.name}"
+
+
+def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path is not None and not path.lower().endswith((*_PAGES, *_PICTURES)):
+        raise click.BadParameter(f"{path!r} is no kind of plot; name a file that ends in .html, .png or .svg")
+    return path
+
+
+@click.command("intervals")
+@click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Manifests: files, directories or - for standard input. May be given more than once.",
+)
+@click.option("-n", "--namespace", help="Only the Hvpas of this namespace.")
+@click.option("--name", help="Only the Hvpa of this name.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    callback=_plot,
+    help="Draw it too: .html for a page of its own, .png or .svg where matplotlib is installed.",
+)
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plot: str | None, output: str) -> int:
+    """Which totals are for how many replicas of what size?
+
+    Exit status: 0 fine, 1 a manifest has errors or no intervals, 2 bad usage or input.
+    """
+    loaded, passed_over = read_objects(paths, _is_hvpa)
+    entries = _chosen(_entries(loaded, passed_over), namespace, name)
+    fine = all(entry.tables for entry in entries)
+    if plot is not None and fine:
+        _draw(plot, [entry.hvpa for entry in entries])
+    if output == "text":
+        _print_text(entries)
+    else:
+        document = {"hvpas": [_as_dict(entry) for entry in entries]}
+        click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
+    if plot is not None and not fine:
+        click.echo(f"{plot}: not drawn, as not every Hvpa has intervals that can be relied on", err=True)
+    return 0 if fine else 1
+
+
+def _is_hvpa(api_version: str, kind: str) -> bool:
+    return kind == Hvpa.KIND and api_version.partition("/")[0] in _GROUPS
+
+
+def _entries(loaded: list[Loaded], passed_over: Counter[str]) -> list[_Entry]:
+    """Every Hvpa; the last of several with one name, as for kubectl apply."""
+    if not loaded:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(passed_over.items()))
+        raise BadInput(f"no Hvpa in the input: {f'found only {kinds}' if kinds else 'there is nothing in it'}")
+    found: dict[str, _Entry] = {}
+    for one in loaded:
+        entry = _Entry.of(one)
+        if entry.name in found:
+            places = " and ".join(f"{source.file}:{source.line}" for source in (found[entry.name].source, one.source))
+            click.echo(f"{entry.name} is in the input twice, {places}: the last one counts", err=True)
+        found[entry.name] = entry
+    return list(found.values())
+
+
+def _chosen(entries: list[_Entry], namespace: str | None, name: str | None) -> list[_Entry]:
+    chosen = [
+        entry for entry in entries if namespace in {None, entry.hvpa.namespace} and name in {None, entry.hvpa.name}
+    ]
+    if not chosen:
+        asked = " ".join(part for part in (name and f"named {name}", namespace and f"in namespace {namespace}") if part)
+        raise BadInput(f"no Hvpa {asked}; there are {_names(entries)}")
+    return chosen
+
+
+def _names(entries: Sequence[_Entry]) -> str:
+    return ", ".join(sorted(entry.name for entry in entries))
+
+
+def _draw(path: str, hvpas: list[Hvpa]) -> None:
+    made = _page(hvpas) if path.lower().endswith(_PAGES) else _picture(hvpas, path[-3:].lower())
+    try:
+        Path(path).write_bytes(made)
+    except OSError as error:
+        raise BadInput(f"{path}: cannot write the plot: {error.strerror or error}; check the folder") from error
+
+
+def _page(hvpas: list[Hvpa]) -> bytes:
+    from hypot.face.interval_plot import page  # noqa: PLC0415  the rules and plotly, only for drawing
+
+    return page(hvpas).encode("utf-8", "replace")
+
+
+def _picture(hvpas: list[Hvpa], form: str) -> bytes:
+    if len(hvpas) > 1:
+        names = ", ".join(f"{hvpa.namespace}/{hvpa.name}" for hvpa in hvpas)
+        words = f"a picture shows one Hvpa, and there are {len(hvpas)}: {names}"
+        raise BadInput(f"{words}; choose with --name NAME or -n NAMESPACE, or draw an .html")
+    if not any(table.rows for table in tables_of(hvpas[0])):
+        raise BadInput(f"{hvpas[0]}: nothing to draw, as no container of it is sized")
+    try:
+        from hypot.face.interval_picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise BadInput("matplotlib is not installed: pip install hypot[pictures]") from error
+    return picture(hvpas[0], form)
+
+
+def _print_text(entries: list[_Entry]) -> None:
+    glyphs = glyphs_for(sys.stdout)
+    lines = [line for entry in entries for line in _told(entry, glyphs)]
+    if any(table.rows for entry in entries for table in entry.tables):
+        lines += _LEGEND
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    found = _findings(entries, colour=glyphs.colour)
+    click.echo(safe_for(sys.stdout, f"{text}\n{found}" if found else text), nl=False, color=glyphs.colour)
+
+
+def _findings(entries: list[_Entry], *, colour: bool) -> str:
+    """All problems, as `hypot lint` prints them."""
+    if not any(entry.problems for entry in entries):
+        return ""
+    from hypot.cli.lint import as_text  # noqa: PLC0415  only where something is wrong
+    from hypot.lint.report import Finding, Report  # noqa: PLC0415
+
+    found = [
+        Finding(
+            problem.rule,
+            problem.severity,
+            entry.source.file,
+            entry.source.line_of(problem.where),
+            Hvpa.API_VERSION,
+            Hvpa.KIND,
+            entry.hvpa.namespace,
+            entry.hvpa.name,
+            problem.field,
+            str(problem).removeprefix(f"{problem.field}: "),
+            problem.hint,
+        )
+        for entry in entries
+        for problem in entry.problems
+    ]
+    found.sort(key=lambda one: (one.file, one.line or 0))
+    files = len({entry.source.file for entry in entries})
+    return as_text(Report(tuple(found), len(entries), files, len(entries), 0), colour=colour)
+
+
+def _told(entry: _Entry, glyphs: Glyphs) -> Iterator[str]:
+    target = entry.hvpa.target if isinstance(entry.hvpa.target, Ref) else Ref()
+    name = glyphs.style(_printable(entry.name), bold=True)
+    yield f"{name}  Hvpa {glyphs.arrow} {_printable(str(target))}"
+    if not entry.tables:
+        yield f"    {_WEIGHTS if entry.hvpa.is_weight_based else 'not shown: the manifest has errors'}"
+    for table in entry.tables:
+        yield ""
+        words = _printable(named(table.containers, alone=len(entry.tables) == 1))
+        silence = silent(table)
+        yield f"    {words}: {silence}" if silence and not table.rows else f"    {words}"
+        yield from (f"    {line}".rstrip() for line in _grid(table, glyphs))
+        if silence and table.rows:
+            yield f"    {silence}"
+    yield ""
+
+
+class _Column(NamedTuple):
+    head: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        return max(map(len, [self.head, *self.cells]))
+
+
+def _grid(table: Table, glyphs: Glyphs) -> Iterator[str]:
+    """The seed's table: per pod and in total, up and down, side by side for each resource."""
+    if not table.rows:
+        return
+    counts = _Column("replicas", [str(row.replicas) for row in table.rows])
+    blank = " " * counts.width
+    top, middle, heads = blank, blank, counts.head.rjust(counts.width)
+    bodies = [cell.rjust(counts.width) for cell in counts.cells]
+    for resource in table.resources:
+        up, down = _pair(table.rows, resource, up=True), _pair(table.rows, resource, up=False)
+        spans = [sum(column.width for column in pair) + 2 for pair in (up, down)]
+        top += "  " + f" {resource}, {UNITS[resource][0]} ".center(sum(spans) + 2, "-")
+        middle += "  " + " up to ".center(spans[0], "-") + "  " + " down to ".center(spans[1], "-")
+        for column in (*up, *down):
+            heads += "  " + column.head.rjust(column.width)
+            bodies = [f"{b}  {cell.rjust(column.width)}" for b, cell in zip(bodies, column.cells, strict=True)]
+    yield from (glyphs.style(line, dim=True) for line in (top, middle))
+    yield glyphs.style(heads, bold=True)
+    for row, body in zip(table.rows, bodies, strict=True):
+        notes = "; ".join(notes_of(row))
+        yield f"{body}  {glyphs.style(notes, dim=True)}" if notes else body
+
+
+def _pair(rows: Sequence[Row], resource: str, *, up: bool) -> tuple[_Column, _Column]:
+    each = [row.up_to_per_pod(resource) if up else row.down_to_per_pod(resource) for row in rows]
+    all_of_them = [row.reaches[resource].up_to if up else row.reaches[resource].down_to for row in rows]
+    return (
+        _Column("per pod", ["-" if amount is None else figure(resource, amount) for amount in each]),
+        _Column("total", [figure(resource, amount) for amount in all_of_them]),
+    )
+
+
+def _printable(words: str) -> str:
+    """Names come from files: what would steer the terminal is shown as an escape."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def _as_dict(entry: _Entry) -> dict[str, Any]:
+    """One entry of what -o json and -o yaml print; intervals.schema.json describes it."""
+    hvpa, source = entry.hvpa, entry.source
+    target = hvpa.target if isinstance(hvpa.target, Ref) else Ref()
+    return {
+        "apiVersion": hvpa.API_VERSION,
+        "kind": hvpa.KIND,
+        "namespace": hvpa.namespace,
+        "name": hvpa.name,
+        "file": source.file,
+        "line": source.line,
+        "target": {"apiVersion": target.api_version, "kind": target.kind, "name": target.name},
+        "weightBased": hvpa.is_weight_based,
+        "containers": [_table_as_dict(table) for table in entry.tables],
+        "problems": [_problem_as_dict(problem, source) for problem in entry.problems],
+    }
+
+
+def _table_as_dict(table: Table) -> dict[str, Any]:
+    return {
+        "names": list(table.containers),
+        "mode": "Off" if table.off else "Auto",
+        "unsized": list(table.unsized),
+        "intervals": [
+            {"replicas": row.replicas, **{resource: _reach_as_dict(row, resource) for resource in table.resources}}
+            for row in table.rows
+        ],
+    }
+
+
+def _reach_as_dict(row: Row, resource: str) -> dict[str, Any]:
+    reach = row.reaches[resource]
+    return {
+        "upTo": _amounts(resource, row.up_to_per_pod(resource), reach.up_to),
+        "downTo": _amounts(resource, row.down_to_per_pod(resource), reach.down_to),
+        "fixed": readable(resource, reach.fixed) if reach.fixed else None,
+        "atMinAllowed": reach.at_least,
+    }
+
+
+def _amounts(resource: str, per_pod: float | None, total: int) -> dict[str, str | None]:
+    each = None if per_pod is None else readable(resource, round(per_pod))
+    return {"perPod": each, "total": readable(resource, total)}
+
+
+def _problem_as_dict(problem: Problem, source: Source) -> dict[str, Any]:
+    return {**problem.to_dict(), "file": source.file, "line": source.line_of(problem.where)}
