@@ -79,6 +79,74 @@ def wpa(name="web", *, target=None, annotations=None, **spec) -> Manifest:
     }
 
 
+WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+def vpa(name="web", *, target=None, annotations=None, **spec) -> Manifest:
+    """A VerticalPodAutoscaler with nothing to say against it, and these fields; None takes one away."""
+    body = {"targetRef": WEB | (target or {}), "updatePolicy": {"updateMode": "InPlaceOrRecreate"}} | spec
+    made = thing("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", name, **_without_none(body))
+    return changed(made, "metadata", "annotations", to=annotations) if annotations else made
+
+
+def sized(*policies, **more) -> Manifest:
+    """A VerticalPodAutoscaler with these container policies."""
+    return vpa(resourcePolicy={"containerPolicies": [{"containerName": "app"} | policy for policy in policies]}, **more)
+
+
+def hvpa(name="web", *, annotations=None, **spec) -> Manifest:
+    """An Hvpa with nothing to say against it, and these fields; None takes one away."""
+    body = {
+        "targetRef": WEB,
+        "hpa": hpa_block(cpu(100)),
+        "vpa": vpa_block({"minAllowed": {"cpu": "100m"}}),
+        "scalingIntervals": [
+            {"maxReplicas": 2, "maxResources": {"cpu": "1", "memory": "2Gi"}},
+            {"maxReplicas": 4, "maxResources": {"cpu": "2", "memory": "4Gi"}},
+        ],
+    } | spec
+    made = thing("autoscaling.k8s.io/v1alpha1", "Hvpa", name, **_without_none(body))
+    return changed(made, "metadata", "annotations", to=annotations) if annotations else made
+
+
+def hpa_block(*metrics, deploy=True, **spec):
+    body = {"minReplicas": 2, "maxReplicas": 4, "metrics": list(metrics) or None} | spec
+    return {"deploy": deploy, "template": {"spec": _without_none(body)}}
+
+
+def vpa_block(*policies, deploy=True, **metadata):
+    policies = [{"containerName": "app"} | policy for policy in policies]
+    template = {"spec": {"resourcePolicy": {"containerPolicies": policies}}}
+    return {"deploy": deploy, "template": template | ({"metadata": metadata} if metadata else {})}
+
+
+def ending(*intervals) -> Manifest:
+    """An Hvpa with intervals of count, cpu and memory."""
+    keys = ("maxReplicas", "cpu", "memory")
+    rows = [dict(zip(keys, one, strict=True)) for one in intervals]
+    return hvpa(scalingIntervals=[{"maxReplicas": row.pop("maxReplicas"), "maxResources": row} for row in rows])
+
+
+def weighted(*weights, **spec) -> Manifest:
+    """An Hvpa of the released controller: weight, first and last count."""
+    keys = ("vpaWeight", "startReplicaCount", "lastReplicaCount")
+    intervals = [dict(zip(keys, one, strict=True)) for one in weights or [(0, 2, 3), (100, 4, 4)]]
+    largest = {"maxAllowed": {"cpu": "2", "memory": "4Gi"}}
+    body = {"scalingIntervals": None, "weightBasedScalingIntervals": intervals, "vpa": vpa_block(largest)} | spec
+    return hvpa(**body)
+
+
+def checkpoint(status=None, **spec) -> Manifest:
+    body = _without_none({"vpaObjectName": "web", "containerName": "app"} | spec)
+    return thing("autoscaling.k8s.io/v1", "VerticalPodAutoscalerCheckpoint", "web-app", **body) | {
+        "status": status or {"version": "v3"}
+    }
+
+
+def _without_none(body):
+    return {key: value for key, value in body.items() if value is not None}
+
+
 def container(name="app", requests=None, limits=None, **more):
     resources = {"requests": {"cpu": "500m", "memory": "512Mi"} if requests is None else requests}
     if limits is not None:
@@ -124,6 +192,10 @@ def limited(**policy):
 def recommended(**recommender):
     given = {"url": "http://recommender", "highWatermark": "50", "lowWatermark": "40"} | recommender
     return wpa(metrics=None, recommender=given)
+
+
+def requiring(**requirement):
+    return vpa(updatePolicy={"updateMode": "Off", "evictionRequirements": [requirement]})
 
 
 # Rule id of a kind's own -> a manifest that breaks it.
@@ -172,4 +244,62 @@ OWN = {
     "watermark": wpa(metrics=[band(highWatermark="30")]),
     "recommender-url": recommended(url="ftp://recommender"),
     "tls-version": recommended(tlsConfig={"minVersion": "SSL3"}),
+} | {
+    "target-ref": vpa() | {"spec": {}},
+    "update-mode": vpa(updatePolicy={"updateMode": "Always"}),
+    "auto-mode": vpa(updatePolicy={"updateMode": "Auto"}),
+    "in-place-version": vpa(updatePolicy={"updateMode": "InPlace"}),
+    "eviction-requirement": requiring(resources=["cpu"], changeRequirement="Higher"),
+    "eviction-never": requiring(resources=[], changeRequirement="TargetHigherThanRequests"),
+    "recommender": vpa(recommenders=[{"name": "a"}, {"name": "b"}]),
+    "startup-boost": vpa(startupBoost={"cpu": {"type": "Factor"}}),
+    "policy-count": sized(*({"containerName": f"c{i}"} for i in range(16))),
+    "duplicate-policy": sized({}, {}),
+    "container-mode": sized({"mode": "auto"}),
+    "controlled-values": sized({"mode": "Off", "controlledValues": "RequestsAndLimits"}),
+    "controlled-resources": sized({"controlledResources": ["disk"]}),
+    "allowed-range": sized({"minAllowed": {"cpu": "100"}, "maxAllowed": {"cpu": "10"}}),
+    "resource-count": sized({"minAllowed": {f"r{i}": 1 for i in range(21)}}),
+    "ignored-resource": sized({"maxAllowed": {"mem": "1Gi"}}),
+    "whole-amount": sized({"minAllowed": {"cpu": "1500u"}}),
+    "oom-bump-up": sized({"oomBumpUpRatio": "0.5"}),
+    "knob": vpa(annotations={"hypot.dev/target-cpu-percentile": "0"}),
+    "knob-order": vpa(annotations={"hypot.dev/target-cpu-percentile": "0.97"}),
+    "checkpoint-subject": checkpoint(vpaObjectName=None),
+    "checkpoint-ignored": checkpoint(status={"version": "v2"}),
+    "scaling-intervals": hvpa(scalingIntervals=[]),
+    "interval-replicas": ending((2, "1", "1Gi"), (2, "2", "2Gi")),
+    "interval-size": hvpa(scalingIntervals=[{"maxReplicas": 4, "maxResources": {"cpu": "1"}}]),
+    "interval-resource": hvpa(
+        scalingIntervals=[{"maxReplicas": 4, "maxResources": {"cpu": "1", "memory": "1Gi", "disk": "3Gi"}}]
+    ),
+    "interval-bounds": changed(ending((4, "500m", "1Gi")), "spec", "vpa", to=vpa_block({"minAllowed": {"cpu": "1"}})),
+    "interval-total": ending((2, "1", "1Gi"), (4, "400m", "2Gi")),
+    "extrapolation": hvpa(
+        scalingIntervals=[
+            {
+                "maxReplicas": 4,
+                "maxResources": {"cpu": "1", "memory": "1Gi"},
+                "effectiveIntervalExtrapolation": "logarithmic",
+            }
+        ]
+    ),
+    "overlap": changed(
+        ending((2, "250m", "1Gi"), (4, "500m", "2Gi")),
+        "spec",
+        "scalingIntervalsOverlap",
+        to={"cpu": {"value": "500m"}},
+    ),
+    "percentage": hvpa(scalingIntervalsOverlap={"cpu": {"percentage": 101}}),
+    "stabilization": hvpa(scaleUp={"stabilizationDuration": "3 minutes"}),
+    "maintenance-window": hvpa(scaleUp={"updatePolicy": {"updateMode": "MaintenanceWindow"}}),
+    "weight": weighted((101, 2, 4)),
+    "weights-and-intervals": hvpa(weightBasedScalingIntervals=[{"vpaWeight": 0}]),
+    "recommendations": hvpa(annotations={"hypot.dev/recommendations": "theirs"}),
+    "last-interval": changed(hvpa(), "spec", "hpa", "template", "spec", "maxReplicas", to=10),
+    "deploy-absent": hvpa(vpa={}),
+    "no-source": hvpa(hpa=hpa_block(deploy=False), vpa=vpa_block(deploy=False)),
+    "unread-field": changed(hvpa(), "spec", "vpa", "scaleUp", to={"stabilizationDuration": "3m"}),
 }
+# Rule id -> the version of Kubernetes that the breach is one in.
+OWN_KUBERNETES = {"in-place-version": "1.32"}

@@ -9,16 +9,17 @@ import pytest
 import hypot.kinds
 from hypot.kinds.hpa_rules import scale_problems
 from hypot.kinds.metadata import metadata_update_problems
+from hypot.kinds.vpa import VPA
 from hypot.lint import check
 from hypot.lint.catalogue import FAMILIES, RULES, UnknownRule, known_ids
 from hypot.lint.docs import rules_page
 from hypot.lint.own import UPDATES
-from unit.lint_cases import OWN
+from unit.lint_cases import OWN, OWN_KUBERNETES, vpa
 
 ROOT = Path(__file__).parents[2]
 KINDS = Path(hypot.kinds.__path__[0])
 # Calls that make a Problem, and take its rule id first.
-MAKERS = {"Problem", "_invalid", "_least"}
+MAKERS = {"Problem", "_invalid", "_least", "_too_many"}
 # Ids that the kinds put together from a key.
 COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
 
@@ -54,8 +55,9 @@ def test_every_known_id_can_be_reported():
 @pytest.mark.parametrize("rule", OWN)
 def test_own_rule_is_found_with_the_message_of_the_docs(rule):
     """A manifest that breaks a kind's own rule is reported as the docs show it."""
-    messages = [finding.message for finding in check(OWN[rule]).findings if finding.rule == rule]
-    assert messages[:1] == [RULES[rule].example]
+    report = check(OWN[rule], kubernetes=OWN_KUBERNETES.get(rule, "1.37"))
+    found = [(finding.message, finding.severity) for finding in report.findings if finding.rule == rule]
+    assert found[:1] == [(RULES[rule].example, RULES[rule].severity)]
 
 
 def test_update_rules_have_the_message_of_the_docs():
@@ -64,10 +66,17 @@ def test_update_rules_have_the_message_of_the_docs():
     assert found == {rule.id: rule.example for rule in UPDATES.rules}
 
 
+def test_closed_gate_has_the_message_of_the_docs():
+    """Lint knows no gates of the vertical autoscaler's components; who does is told."""
+    in_place = VPA.from_dict(vpa(updatePolicy={"updateMode": "InPlace"}))
+    (found,) = in_place.problems(gates={"InPlace": False})
+    assert str(found).removeprefix(f"{found.field}: ") == RULES["vpa-gate"].example
+
+
 def test_every_rule_has_a_breach():
-    """Own rules, update rules and rules with code are all there is."""
+    """Own rules, update rules, rules with code and the one over gates are all there is."""
     with_code = {rule.id for rule in RULES.values() if rule.check is not None}
-    assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} == RULES.keys()
+    assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} | {"vpa-gate"} == RULES.keys()
 
 
 def test_ids_are_unique_and_words_complete():

@@ -13,7 +13,7 @@ from hypot.cli.main import cli, main
 from hypot.cli.output import to_yaml
 from hypot.lint import check
 from hypot.lint.catalogue import RULES
-from unit.lint_cases import container, hpa, workload, wpa
+from unit.lint_cases import container, hpa, hvpa, vpa, weighted, workload, wpa
 
 SCHEMA = json.loads(Path(lint_command.__file__).with_name("lint.schema.json").read_text(encoding="utf-8"))
 NO_CPU = workload("web", container(requests={}))
@@ -141,6 +141,40 @@ def test_json_keeps_to_its_schema():
         "name": "web",
     }
     assert (found["file"], found["line"], found["field"]) == ("k8s/web.yaml", 15, "spec.metrics[0].resource")
+
+
+def test_a_manifest_to_paste_is_one_text():
+    """Programs get the form of intervals with its lines, and it is sound as it stands."""
+    result = run("-f", "-", "-o", "json", input=to_yaml(weighted()) + "---\n" + to_yaml(workload()))
+    output = json.loads(result.output)
+    jsonschema.validate(output, SCHEMA)
+    (found,) = output["findings"]
+    assert (found["rule"], found["line"]) == ("weight-based", 34)
+    form = found["hint"].partition("\n")[2]
+    assert run("-f", "-", input=form + "\n---\n" + to_yaml(workload())).output.startswith("nothing found")
+
+
+def test_a_manifest_to_paste_keeps_its_lines():
+    """People can copy it from the terminal: indented as one, it is still the same YAML."""
+    objects = to_yaml(weighted()) + "---\n" + to_yaml(workload())
+    lines = run("-f", "-", input=objects).output.splitlines()
+    start, end = lines.index("    apiVersion: autoscaling.k8s.io/v1alpha1"), lines.index("", 2)
+    form = "\n".join(lines[start:end]) + "\n"
+    assert run("-f", "-", input=form + "---\n" + to_yaml(workload())).output.startswith("nothing found")
+
+
+def test_both_axes_in_every_form(tmp_path):
+    """VerticalPodAutoscalers and Hvpas have a file and a line, and count as autoscalers."""
+    file = tmp_path / "both.yaml"
+    file.write_text("---\n".join(map(to_yaml, [hvpa(), vpa(), workload()])), encoding="utf-8")
+    text, log = run("-f", str(file)), json.loads(run("-f", str(file), "-o", "sarif").output)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    places = [i for i, line in enumerate(lines, 1) if line == "  targetRef:"]
+    assert text.exit_code == 1
+    assert [f"{file}:{line}  error  two-sizers" in text.output for line in places] == [True, True]
+    regions = [one["locations"][0]["physicalLocation"]["region"] for one in log["runs"][0]["results"]]
+    assert [region["startLine"] for region in regions] == places
+    assert text.output.endswith("2 errors, 0 warnings, 0 advice in 1 file, 3 objects\n")
 
 
 def test_sarif_for_code_scanning(folder):

@@ -188,10 +188,12 @@ class TestVpa:
         (found,) = findings("vpa-conflict", hpa(), vpa())
         assert "the cpu requests of the containers" in found.message
 
-    def test_watermarks_of_a_resource(self):
-        """A WatermarkPodAutoscaler on cpu fights just so."""
-        assert findings("vpa-conflict", wpa(metrics=[band("Resource")]), workload(), vpa())
-        assert not findings("vpa-conflict", wpa(), workload(), vpa())
+    @pytest.mark.parametrize(
+        "scaler", [hpa(metrics=[cpu(type="AverageValue", averageValue="500m")]), wpa(metrics=[band("Resource")])]
+    )
+    def test_amounts_are_no_share_of_the_request(self, scaler):
+        """The request may change, and the count that follows from usage stays the same."""
+        assert not findings("vpa-conflict", scaler, workload(), vpa())
 
 
 class TestBudget:

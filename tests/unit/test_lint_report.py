@@ -14,7 +14,7 @@ from hypot.kinds.selector import Selector
 from hypot.lint import check
 from hypot.lint.item import Key
 from hypot.lint.world import worth_keeping
-from unit.lint_cases import changed, container, hpa, thing, workload, wpa
+from unit.lint_cases import changed, checkpoint, container, hpa, hvpa, sized, thing, vpa, weighted, workload, wpa
 
 NO_CPU = workload("web", container(requests={}))
 IGNORE = "hypot.dev/lint-ignore"
@@ -138,7 +138,31 @@ PLACES = [
     (thing("v1", "LimitRange", limits=[]), ("spec", "limits")),
     (thing("v1", "ResourceQuota", hard={"cpu": 1}), ("spec", "hard")),
     (thing("keda.sh/v1alpha1", "ScaledObject", scaleTargetRef={"name": "web"}), ("spec", "scaleTargetRef")),
-    (thing("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", targetRef={}), ("spec",)),
+    (vpa(), ("spec",)),
+    (vpa(), ("spec", "targetRef")),
+    (vpa(), ("spec", "updatePolicy")),
+    (vpa(), ("spec", "updatePolicy", "updateMode")),
+    (vpa(), ("spec", "resourcePolicy")),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies")),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies", 0)),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies", 0, "maxAllowed")),
+    (hvpa(), ("spec",)),
+    (hvpa(), ("spec", "hpa")),
+    (hvpa(), ("spec", "hpa", "template", "spec")),
+    (hvpa(), ("spec", "hpa", "template", "spec", "metrics")),
+    (hvpa(), ("spec", "vpa")),
+    (hvpa(), ("spec", "vpa", "template")),
+    (hvpa(), ("spec", "scaleUp")),
+    (hvpa(), ("spec", "scalingIntervals")),
+    (hvpa(), ("spec", "scalingIntervals", 0)),
+    (weighted(), ("metadata",)),
+    (weighted(), ("spec", "hpa")),
+    (weighted(), ("spec", "vpa", "scaleUp")),
+    (weighted(), ("spec", "vpa", "template", "spec", "resourcePolicy", "containerPolicies")),
+    (weighted(), ("spec", "weightBasedScalingIntervals")),
+    (weighted(), ("spec", "weightBasedScalingIntervals", 0)),
+    (checkpoint(), ("spec",)),
+    (checkpoint(), ("status",)),
 ]
 
 
@@ -147,7 +171,9 @@ PLACES = [
 def test_nothing_in_a_manifest_breaks_the_linter(place, value):
     """Any value anywhere is reported or passed over, never an exception."""
     manifest, path = place
-    beside = [hpa("beside"), workload(), thing("policy/v1", "PodDisruptionBudget", "all", selector={}, minAvailable=2)]
+    limits = thing("v1", "LimitRange", limits=[{"type": "Container", "max": {"cpu": "1"}}])
+    beside = [hpa("beside"), vpa("beside"), hvpa("beside"), workload(), limits]
+    beside += [thing("policy/v1", "PodDisruptionBudget", "all", selector={}, minAvailable=2)]
     report = check(changed(manifest, *path, to=value), *beside)
     assert report.objects >= len(beside)
 

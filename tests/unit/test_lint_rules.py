@@ -11,16 +11,22 @@ from hypot.lint import check
 from hypot.lint.catalogue import RULES
 from unit.lint_cases import (
     band,
+    checkpoint,
     container,
     cpu,
     external,
     hpa,
+    hpa_block,
+    hvpa,
     limited,
     memory,
     of_container,
     paced,
     recommended,
+    sized,
     thing,
+    vpa,
+    weighted,
     workload,
     wpa,
 )
@@ -39,6 +45,7 @@ class Case:
 
 
 LIVE = {"uid": "d3a2b714"}
+ON_HVPA = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa"}
 ONE_CPU = container(limits={"cpu": "500m"})
 OBJECT = {"describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"}, "metric": {"name": "hits"}}
 
@@ -51,9 +58,12 @@ def scaled_up(**rules):
     return hpa(behavior={"scaleUp": rules})
 
 
-def vpa(**spec):
-    ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    return thing("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", targetRef=ref, **spec)
+def limit_range(**item):
+    return thing("v1", "LimitRange", "compute", limits=[{"type": "Container"} | item])
+
+
+def recreating(mode="Recreate", **policy):
+    return vpa(updatePolicy={"updateMode": mode} | policy)
 
 
 def budget(**spec):
@@ -136,6 +146,12 @@ CASES = {
         [hpa(), hpa("api", target={"name": "api"}), *(workload(n, labels={"app": n}) for n in ("web", "api"))],
         "scaleTargetRef:",
     ),
+    "two-sizers": Case(
+        [vpa(), vpa("web-memory")],
+        [vpa(), vpa("web-memory", updatePolicy={"updateMode": "Off"})],
+        "targetRef:",
+        "VerticalPodAutoscaler",
+    ),
     "vpa-conflict": Case(
         [hpa(), workload(), vpa()], [hpa(), workload(), vpa(updatePolicy={"updateMode": "Off"})], "resource:"
     ),
@@ -208,6 +224,31 @@ CASES = {
         "wpa.datadoghq.com/lifecycle-control.enabled: 'yes'",
         "WatermarkPodAutoscaler",
     ),
+    "policy-container-missing": Case(
+        [sized({"containerName": "api"}), workload("web", container(), container("proxy"))],
+        [sized({"containerName": "proxy"}), workload("web", container(), container("proxy"))],
+        "- containerName: api",
+        "VerticalPodAutoscaler",
+    ),
+    "limit-range-bounds": Case(
+        [sized({"maxAllowed": {"cpu": "4"}}), limit_range(max={"cpu": "2"})],
+        [sized({"maxAllowed": {"cpu": "2"}}), limit_range(max={"cpu": "2"})],
+        "cpu: '4'",
+        "VerticalPodAutoscaler",
+    ),
+    "too-few-replicas": Case(
+        [recreating(), workload(replicas=1)],
+        [recreating(minReplicas=1), workload(replicas=1)],
+        "updatePolicy:",
+        "VerticalPodAutoscaler",
+    ),
+    "recreates-pods": Case(
+        [recreating()], [recreating()], "updateMode: Recreate", "VerticalPodAutoscaler", sound_kubernetes="1.32"
+    ),
+    "hpa-dominates": Case(
+        [hvpa(hpa=hpa_block(cpu(70)))], [hvpa(hpa=hpa_block(cpu(100)))], "averageUtilization: 70", "Hvpa"
+    ),
+    "weight-based": Case([weighted()], [hvpa()], "weightBasedScalingIntervals:", "Hvpa"),
     "api-version-not-served": Case(
         [hpa(api_version="autoscaling/v2beta2")],
         [hpa(api_version="autoscaling/v2beta2")],
@@ -276,7 +317,15 @@ def test_every_rule_with_code_has_a_case():
 
 
 @pytest.mark.parametrize(
-    "manifests", [[hpa(), workload()], [wpa(), workload()], [wpa(metrics=[band("Resource")]), workload()]]
+    "manifests",
+    [
+        [hpa(), workload()],
+        [wpa(), workload()],
+        [wpa(metrics=[band("Resource")]), workload()],
+        [vpa(), checkpoint(), workload(replicas=2)],
+        [hvpa(), workload()],
+        [hpa(target=ON_HVPA), hvpa(replicas=2), vpa(updatePolicy={"updateMode": "Off"}), workload()],
+    ],
 )
 def test_sound_manifests_yield_nothing(manifests):
     """A reasonable pair has no finding at all, advice included."""

@@ -88,7 +88,7 @@ def _rendered(report: Report, output: str) -> str:
 
 
 def as_text(report: Report, *, width: int = _WIDEST, colour: bool = False) -> str:
-    """For people: a line that says where, then what is wrong and what to do."""
+    """For people: a line that says where, then what is wrong and what to do; a manifest to paste keeps its lines."""
     blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 
@@ -99,7 +99,9 @@ def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
     parts = (place, severity, finding.rule, _printable(finding.object), _printable(finding.field))
     yield "  ".join(part for part in parts if part)
     yield from _wrapped(finding.message, "    ", "    ", width)
-    yield from _wrapped(finding.hint, "    fix: ", "         ", width)
+    words, _, shown = finding.hint.partition("\n")
+    yield from _wrapped(words, "    fix: ", "         ", width)
+    yield from (f"    {_printable(line)}" for line in shown.split("\n") if shown)
 
 
 def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:

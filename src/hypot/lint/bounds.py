@@ -25,7 +25,7 @@ BOUNDS = Family("Bounds", "How few, how many, and what else has a say in it.")
     kinds=BOTH,
 )
 def single_replica(world: World) -> Iterator[Hit]:
-    for one in world.autoscalers:
+    for one in world.counting:
         least, written = one.spec.min_replicas, one.written.min_replicas
         if least == 1 or written is None:
             said = "is not written, so it is 1" if written is None else "is 1"
@@ -44,7 +44,7 @@ def single_replica(world: World) -> Iterator[Hit]:
     kinds=BOTH,
 )
 def min_equals_max(world: World) -> Iterator[Hit]:
-    for one in world.autoscalers:
+    for one in world.counting:
         low, high = one.spec.min_replicas, one.spec.max_replicas
         if one.written.min_replicas is None:
             low = 1
@@ -143,7 +143,7 @@ def quota_too_small(world: World) -> Iterator[Hit]:
             quotas[item.namespace].append(item)
     if not quotas:
         return
-    for one in world.autoscalers:
+    for one in world.counting:
         template, most = world.template_of(one), one.spec.max_replicas
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
             for words in _over(quota, template, most or 0):

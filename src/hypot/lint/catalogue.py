@@ -3,15 +3,19 @@
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
+from hypot.lint.axes import AXES
 from hypot.lint.bounds import BOUNDS
 from hypot.lint.given import GIVEN, IGNORE_ANNOTATION, ignored_by
 from hypot.lint.metrics import METRICS
 from hypot.lint.own import OBJECTS, UPDATES
 from hypot.lint.own_fields import FIELDS
+from hypot.lint.own_hvpa import HVPA_FIELDS
+from hypot.lint.own_vpa import VPA_FIELDS
 from hypot.lint.pace import PACE
 from hypot.lint.requests import REQUESTS
 from hypot.lint.rivals import RIVALS
 from hypot.lint.rule import Family, Hit, Rule
+from hypot.lint.sizes import SIZES
 from hypot.lint.target import TARGET
 from hypot.lint.versions import VERSIONS
 from hypot.lint.watermark import WATERMARKS
@@ -25,10 +29,14 @@ FAMILIES: tuple[Family, ...] = (
     BOUNDS,
     PACE,
     WATERMARKS,
+    SIZES,
+    AXES,
     VERSIONS,
     GIVEN,
     OBJECTS,
     FIELDS,
+    VPA_FIELDS,
+    HVPA_FIELDS,
     UPDATES,
 )
 

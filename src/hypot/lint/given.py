@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.lint.item import Item, Key, text
-from hypot.lint.rule import BOTH, Family, Hit
+from hypot.lint.rule import POINTING, Family, Hit
 from hypot.lint.world import World
 
 GIVEN = Family("Input", "The input as a whole, and what is silenced in it.")
@@ -19,7 +19,7 @@ IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
     "nothing says which of them counts; patches of an overlay look like this.",
     fix="give each object once; for overlays `kustomize build overlays/prod | hypot lint -f -`",
     example="HorizontalPodAutoscaler shop/web is also given in base/web.yaml, line 1",
-    kinds=(*BOTH, "ScaledObject", "workloads"),
+    kinds=(*POINTING, "ScaledObject", "workloads"),
 )
 def duplicate_object(world: World) -> Iterator[Hit]:
     first: dict[Key, Item] = {}

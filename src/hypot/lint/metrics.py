@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from hypot.core.quantity import format_milli
 from hypot.kinds.hpa_parts import Metric, Target
+from hypot.kinds.problem import dotted
 from hypot.lint.item import amount
-from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Family, Hit
 from hypot.lint.template import Template
 from hypot.lint.world import World, metrics_of
 
@@ -25,10 +26,10 @@ _MEBIBYTE = 2**20 * 1000
     fix="write type Value with value, or type AverageValue with averageValue",
     example="type Utilization finds no field of its own here (value is set): the metric always fails with "
     "FailedGetObjectMetric",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 def object_target_type(world: World) -> Iterator[Hit]:
-    for hpa in world.hpas:
+    for hpa in world.hpa_sources:
         for where, metric in metrics_of(hpa):
             target = metric.object.target if metric.type == "Object" and metric.object is not None else None
             if target is None or (target.value is None and target.average is None):
@@ -61,10 +62,10 @@ def _fields(target: Target) -> list[str]:
     "Whoever reads the type is misled.",
     fix="write the type that belongs to the field",
     example="type Utilization, but averageValue is what counts: write type AverageValue",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 def target_type_mismatch(world: World) -> Iterator[Hit]:
-    for hpa in world.hpas:
+    for hpa in world.hpa_sources:
         for where, metric in metrics_of(hpa):
             key, target = _chosen(metric)
             field, expected = _acted_on(key, target)
@@ -102,17 +103,17 @@ def _acted_on(key: str, target: Target) -> tuple[str, str]:
     why="The largest proposal wins, so of two targets for one metric only the lower ever counts.",
     fix="keep the one with the lower target",
     example="the same metric as spec.metrics[0]; only the lower of the two targets ever counts",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 def duplicate_metric(world: World) -> Iterator[Hit]:
-    for hpa in world.hpas:
+    for hpa in world.hpa_sources:
         first: dict[str, int] = {}
         for i, (where, metric) in enumerate(metrics_of(hpa)):
             identity = _identity(metric)
             earlier = first.setdefault(identity, i) if identity else i
             if earlier != i:
-                words = f"the same metric as spec.metrics[{earlier}]; only the lower of the two targets ever counts"
-                yield Hit(hpa.item, where, words)
+                same = dotted((*hpa.root, "metrics", earlier))
+                yield Hit(hpa.item, where, f"the same metric as {same}; only the lower of the two targets ever counts")
 
 
 def _identity(metric: Metric) -> str:
@@ -159,7 +160,7 @@ def memory_alone(world: World) -> Iterator[Hit]:
     "cores, 512 for memory half a kilobyte.",
     fix="write the unit: 500m for half a core, 512Mi for memory; averageUtilization for a percentage",
     example="averageValue 100 means 100 whole cores for each pod",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 def unit_slip(world: World) -> Iterator[Hit]:
     for use in world.resource_uses:

@@ -1,6 +1,6 @@
 """The words for the rules that all kinds have, and for those over updates: what the API server refuses."""
 
-from hypot.lint.rule import BOTH, HPA_ONLY, Family
+from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, Family
 
 OBJECTS = Family("Objects", "What the API server refuses in any object: metadata, types, references and bounds.")
 UPDATES = Family(
@@ -17,7 +17,7 @@ OBJECTS.known(
     example='Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '
     "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
     r"is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "namespace",
@@ -27,7 +27,7 @@ OBJECTS.known(
     example='Invalid value: "Shop": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '
     "'-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "labels",
@@ -37,7 +37,7 @@ OBJECTS.known(
     example="Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
     "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
     "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "annotations",
@@ -47,15 +47,16 @@ OBJECTS.known(
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "owner-references",
     title="An owner that is not fully named, or a second controller",
-    why="An owner takes the object along when it is deleted, so it must be known exactly; one of them controls it.",
+    why="An owner takes the object along when it is deleted, so it must be known exactly; one of them controls it. "
+    "What an Hvpa makes of its templates belongs to the Hvpa, so those have none.",
     fix="write apiVersion, kind, name and uid of each owner, and controller: true for at most one",
     example='Invalid value: "": must not be empty',
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "finalizers",
@@ -65,7 +66,7 @@ OBJECTS.known(
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "type",
@@ -74,16 +75,16 @@ OBJECTS.known(
     fix="write a value of the type that is asked for; quotes make text of a number",
     example="json: cannot unmarshal string into Go struct field HorizontalPodAutoscalerSpec.spec.maxReplicas of type "
     "int32",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "quantity",
     title="An amount that is no quantity",
-    why="Amounts are decimal numbers with at most one suffix that Kubernetes knows.",
+    why="Amounts are decimal numbers with at most one suffix that Kubernetes knows. Sizes are not negative.",
     fix="write a quantity such as 500m, 2, 512Mi or 1.5Gi",
     example='Invalid value: "512MB": quantities must match the regular expression '
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 OBJECTS.known(
     "unknown-field",
@@ -92,7 +93,7 @@ OBJECTS.known(
     "the default holds.",
     fix="correct the name or move it to where it belongs",
     example='strict decoding error: unknown field "spec.maxReplica"',
-    kinds=BOTH,
+    kinds=EVERY,
 )
 OBJECTS.known(
     "reference-kind",
@@ -100,7 +101,7 @@ OBJECTS.known(
     why="Kind and name say which object is meant.",
     fix="write the kind, such as Deployment",
     example="Required value",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 OBJECTS.known(
     "reference-name",
@@ -108,23 +109,24 @@ OBJECTS.known(
     why="Kind and name say which object is meant.",
     fix="write the name of an object in the same namespace",
     example="Required value",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 OBJECTS.known(
     "reference-version",
     title="A reference without an API group",
-    why="From Kubernetes 1.34 on the target must name its API group; only ReplicationController has none.",
+    why="From Kubernetes 1.34 on the target must name its API group; only ReplicationController has none. "
+    "A VerticalPodAutoscaler or an Hvpa may leave it out, but what is written is a group and a version.",
     fix="write the group and version, such as apps/v1",
     example='Invalid value: "v1": apiVersion must specify API group',
-    kinds=BOTH,
+    kinds=POINTING,
 )
 OBJECTS.known(
     "min-replicas",
     title="minReplicas too low",
-    why="0 is allowed from Kubernetes 1.37 on, and never for a WatermarkPodAutoscaler.",
+    why="0 is allowed from Kubernetes 1.37 on, and never for a WatermarkPodAutoscaler or an Hvpa.",
     fix="write 1 or more, or 0 where it is allowed",
     example="Invalid value: -1: must be greater than or equal to 0",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 OBJECTS.known(
     "max-replicas",
@@ -132,7 +134,7 @@ OBJECTS.known(
     why="Without an upper bound a runaway metric would fill the cluster.",
     fix="write 1 or more",
     example="Required value: must be set and greater than 0",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 OBJECTS.known(
     "min-over-max",
@@ -140,7 +142,7 @@ OBJECTS.known(
     why="No count satisfies both.",
     fix="swap them, or raise maxReplicas",
     example="Invalid value: 10: must be greater than or equal to `minReplicas`",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 OBJECTS.known(
     "not-negative",
@@ -148,7 +150,7 @@ OBJECTS.known(
     why="Replicas and generations are counted from 0.",
     fix="write 0 or more",
     example="Invalid value: -1: must be greater than or equal to 0",
-    kinds=(*HPA_ONLY, "Scale"),
+    kinds=(*HPA_ONLY, *HVPA_ONLY, "Scale"),
 )
 
 UPDATES.known(

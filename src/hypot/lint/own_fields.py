@@ -1,6 +1,6 @@
 """The words for the rules over the fields of each kind: what the API server, or the CRD's schema, refuses."""
 
-from hypot.lint.rule import BOTH, HPA_ONLY, WPA_ONLY, Family
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, Family
 
 FIELDS = Family("Fields", "What the API server, or the schema of the custom resource, refuses in a spec.")
 
@@ -18,7 +18,7 @@ FIELDS.known(
     why="The type names the block that is read.",
     fix="write one of the types that the message lists",
     example='Unsupported value: "Cpu": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"',
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 FIELDS.known(
     "metric-source",
@@ -26,7 +26,7 @@ FIELDS.known(
     why="A metric has exactly the block that its type names.",
     fix="write that block and no other",
     example="Required value: must populate information for the given metric source",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 FIELDS.known(
     "resource-name",
@@ -34,15 +34,16 @@ FIELDS.known(
     why="Only names of container resources are accepted, and only cpu and memory are ever served.",
     fix="write cpu or memory",
     example='Invalid value: "storage": must be a standard resource for containers',
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "container-name",
-    title="A ContainerResource metric without a proper container name",
-    why="The metric is read for one container of the pod.",
-    fix="write the name of a container of the pod template",
+    title="A metric or a policy for one container without its name",
+    why="A ContainerResource metric is read for one container of the pod, and a container policy holds for one, or "
+    "for all others where its name is *.",
+    fix="write the name of a container of the pod template; * only in a policy",
     example="Required value: must specify a container",
-    kinds=HPA_ONLY,
+    kinds=(*HPA_ONLY, *SIZING),
 )
 FIELDS.known(
     "metric-name",
@@ -50,7 +51,7 @@ FIELDS.known(
     why="The name selects the series and becomes part of a request path.",
     fix="write the name as the metrics API serves it, without / and %",
     example="Invalid value: \"a/b\": may not contain '/'",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 FIELDS.known(
     "metric-target",
@@ -59,7 +60,7 @@ FIELDS.known(
     "or an averageValue.",
     fix="write exactly one of the fields that the source takes",
     example="Required value: must set either a target raw value or a target utilization",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "target-type",
@@ -67,7 +68,7 @@ FIELDS.known(
     why="Utilization, Value and AverageValue are all there is.",
     fix="write the type that belongs to the field",
     example='Invalid value: "Percent": must be either Utilization, Value, or AverageValue',
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "target-value",
@@ -75,7 +76,7 @@ FIELDS.known(
     why="Usage is divided by it.",
     fix="write an amount above 0",
     example='Invalid value: "0": must be positive',
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "utilization",
@@ -83,7 +84,7 @@ FIELDS.known(
     why="Usage is divided by it.",
     fix="write a whole percentage of 1 or more",
     example="Invalid value: 0: must be greater than 0",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "window",
@@ -91,7 +92,7 @@ FIELDS.known(
     why="0 to 3600 seconds are accepted.",
     fix="write at most 3600",
     example="Invalid value: 7200: must be less than or equal to 3600",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "select-policy",
@@ -99,7 +100,7 @@ FIELDS.known(
     why="Max takes the policy that allows most, Min the one that allows least, Disabled stops the direction.",
     fix="write Max, Min or Disabled",
     example='Unsupported value: "Median": supported values: "Disabled", "Max", "Min"',
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "policies",
@@ -107,7 +108,7 @@ FIELDS.known(
     why="An absent list gets defaults, an empty one is refused.",
     fix="leave policies out for the defaults, or write at least one",
     example="Required value: must specify at least one Policy",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "tolerance",
@@ -115,7 +116,7 @@ FIELDS.known(
     why="It is a share: not negative, and for a WatermarkPodAutoscaler at most 1.",
     fix="write 0.1 or 100m for ten percent",
     example='Invalid value: "-100m": must be greater than or equal to 0',
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 FIELDS.known(
     "policy-type",
@@ -123,7 +124,7 @@ FIELDS.known(
     why="A policy allows a number of pods, or a percentage of them.",
     fix="write Pods or Percent",
     example='Unsupported value: "Pod": supported values: "Percent", "Pods"',
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "policy-value",
@@ -131,7 +132,7 @@ FIELDS.known(
     why="To stop a direction there is selectPolicy: Disabled.",
     fix="write 1 or more",
     example="Invalid value: 0: must be greater than zero",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "policy-period",
@@ -139,7 +140,7 @@ FIELDS.known(
     why="1 to 1800 seconds are accepted.",
     fix="write at most 1800, and at least 15 for it to matter",
     example="Invalid value: 3600: must be less than or equal to 1800",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 FIELDS.known(
     "limit-factor",
@@ -152,10 +153,11 @@ FIELDS.known(
 FIELDS.known(
     "range",
     title="A number out of range",
-    why="Windows and the modulo are at least 1, delays at least 0, the percentage at most 100.",
+    why="Windows and the modulo are at least 1, delays at least 0, the percentage at most 100. For sizes, minReplicas, "
+    "intervals, their number and factors are at least 1, and durations of a boost at least 0.",
     fix="write a number in that range",
     example="Invalid value: 120: must be less than or equal to 100",
-    kinds=WPA_ONLY,
+    kinds=(*WPA_ONLY, *SIZING),
 )
 FIELDS.known(
     "algorithm",
@@ -192,10 +194,11 @@ FIELDS.known(
 FIELDS.known(
     "selector",
     title="A selector that cannot be read",
-    why="An expression has a label, an operator, and values for In and NotIn only; there are at most 100 of them.",
+    why="An expression has a label, an operator, and values for In and NotIn only; there are at most 100 of them. "
+    "The labels of an Hvpa's template match the selector of its block.",
     fix="write key, operator and, for In and NotIn, values",
     example='Unsupported value: "Within": supported values: "DoesNotExist", "Exists", "In", "NotIn"',
-    kinds=WPA_ONLY,
+    kinds=(*WPA_ONLY, *HVPA_ONLY),
 )
 FIELDS.known(
     "metric-count",
@@ -203,7 +206,7 @@ FIELDS.known(
     why="The API server checks each of them when the object is written, and bounds what that may cost.",
     fix="split the workload, or combine metrics where they are made",
     example="Too many: 16: must have at most 15 items",
-    kinds=WPA_ONLY,
+    kinds=(*WPA_ONLY, *HVPA_ONLY),
 )
 FIELDS.known(
     "watermark",

@@ -8,7 +8,7 @@ from hypot.kinds.hpa_parts import Pace
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.lint.item import amount
-from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Family, Hit
 from hypot.lint.world import Autoscaler, World
 from hypot.policy.settings import Settings
 
@@ -20,9 +20,9 @@ _UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
 
 
 def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
-    for where, pace in ((_UP, hpa.spec.scale_up), (_DOWN, hpa.spec.scale_down)):
+    for key, pace in (("scaleUp", hpa.spec.scale_up), ("scaleDown", hpa.spec.scale_down)):
         if pace is not None:
-            yield where, pace
+            yield (*hpa.root, "behavior", key), pace
 
 
 @PACE.rule(
@@ -33,10 +33,10 @@ def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
     "value at every sync.",
     fix="write a period of 15 seconds or more",
     example="10 seconds are less than the 15 between two syncs, so this allows its value at every sync",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 def short_period(world: World) -> Iterator[Hit]:
-    for hpa in world.hpas:
+    for hpa in world.hpa_sources:
         for where, pace in _paces(hpa):
             for i, policy in enumerate(pace.limits or ()):
                 if policy.period is not None and 0 < policy.period < SYNC_PERIOD:

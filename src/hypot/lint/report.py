@@ -118,7 +118,7 @@ def check(
         else:
             heard.append((item, finding))
     files = {item.source.file for item in world.items if item.source is not None}
-    autoscalers = len(world.hpas) + len(world.wpas) + len(world.scaled_objects)
+    autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
     return Report(tuple(_placed(world, heard)), len(world.items), len(files), autoscalers, silenced)
 
 

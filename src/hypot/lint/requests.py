@@ -9,7 +9,7 @@ from hypot.kinds.names import container_resource
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.lint.item import dig, some
-from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Family, Hit
 from hypot.lint.template import Template
 from hypot.lint.world import Autoscaler, ResourceUse, World, metrics_of
 from hypot.policy.hpa import tolerances
@@ -34,7 +34,7 @@ _MEBIBYTE = 2**20 * 1000
     kinds=HPA_ONLY,
 )
 def request_missing(world: World) -> Iterator[Hit]:
-    for use in world.resource_uses:
+    for use in _of_objects(world):
         template = world.template_of(use.scaler)
         if template is None or use.target.average is not None or use.target.utilization is None:
             continue
@@ -46,6 +46,11 @@ def request_missing(world: World) -> Iterator[Hit]:
         elif template.request(use.resource, use.container) == 0:
             words = f"the {use.resource} requests of {use.scaler.target} add up to 0, and nothing can be a share of it"
             yield Hit(use.scaler.item, use.where, words, f"request more than 0 {use.resource}")
+
+
+def _of_objects(world: World) -> Iterator[ResourceUse]:
+    """The metrics of HPAs that are alone: an Hvpa has other sources, and its sizes follow."""
+    return (use for use in world.resource_uses if use.scaler.item.kind == HPA.KIND)
 
 
 def _missing_words(world: World, use: ResourceUse, missing: list[str]) -> str:
@@ -89,7 +94,7 @@ def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
     fix="name a container of the pod template; one that is only injected later cannot be seen here, so silence the "
     "rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",
-    kinds=HPA_ONLY,
+    kinds=MEASURING,
 )
 def container_missing(world: World) -> Iterator[Hit]:
     for use in world.resource_uses:
@@ -111,7 +116,7 @@ def container_missing(world: World) -> Iterator[Hit]:
     why="The API server takes any name, but metrics.k8s.io knows cpu and memory only, so the metric fails for ever.",
     fix="use cpu or memory, or take the figure from a custom or external metric",
     example="nvidia.com/gpu is not served by metrics.k8s.io, only cpu and memory are: the metric always fails",
-    kinds=BOTH,
+    kinds=(*BOTH, *HVPA_ONLY),
 )
 def resource_not_served(world: World) -> Iterator[Hit]:
     for use in world.resource_uses:
@@ -142,7 +147,7 @@ def _not_served(name: str) -> str:
     kinds=HPA_ONLY,
 )
 def target_unreachable(world: World) -> Iterator[Hit]:
-    for use in world.resource_uses:
+    for use in _of_objects(world):
         template = world.template_of(use.scaler)
         limit = template.limit(use.resource, use.container) if template is not None else None
         if template is None or not limit or use.resource not in SERVED:

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 HPA_ONLY = ("HorizontalPodAutoscaler",)
 WPA_ONLY = ("WatermarkPodAutoscaler",)
 BOTH = (*HPA_ONLY, *WPA_ONLY)
+VPA_ONLY = ("VerticalPodAutoscaler",)
+HVPA_ONLY = ("Hvpa",)
+CHECKPOINT_ONLY = ("VerticalPodAutoscalerCheckpoint",)
+# Kinds that size pods; an Hvpa has the policies of a VerticalPodAutoscaler in a template.
+SIZING = (*VPA_ONLY, *HVPA_ONLY)
+# Kinds with the metrics of a HorizontalPodAutoscaler; an Hvpa has those in a template too.
+MEASURING = (*HPA_ONLY, *HVPA_ONLY)
+# Kinds that point at a workload.
+POINTING = (*BOTH, *SIZING)
+EVERY = (*POINTING, *CHECKPOINT_ONLY)
 
 
 class Hit(NamedTuple):
@@ -51,9 +61,19 @@ class Family:
     about: str
     rules: list[Rule] = field(default_factory=list)
 
-    def known(self, rule_id: str, *, title: str, why: str, fix: str, example: str, kinds: tuple[str, ...]) -> None:
-        """Describe a rule that the kinds themselves report, always as an error."""
-        self.rules.append(Rule(rule_id, "error", title, why, fix, example, kinds, self.title))
+    def known(
+        self,
+        rule_id: str,
+        severity: Severity = "error",
+        *,
+        title: str,
+        why: str,
+        fix: str,
+        example: str,
+        kinds: tuple[str, ...],
+    ) -> None:
+        """Describe a rule that the kinds themselves report."""
+        self.rules.append(Rule(rule_id, severity, title, why, fix, example, kinds, self.title))
 
     def rule(
         self, rule_id: str, severity: Severity, *, title: str, why: str, fix: str, example: str, kinds: tuple[str, ...]

@@ -4,30 +4,27 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
-from hypot.kinds.wpa import WPA
+from hypot.kinds.vpa import VPA
 from hypot.lint.item import Item, Key, some, whole
-from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
-from hypot.lint.world import Autoscaler, Workload, World
+from hypot.lint.rule import HPA_ONLY, POINTING, Family, Hit
+from hypot.lint.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
 
 TARGET = Family("Target", "The object that is scaled, and the one that is meant.")
 
-# Kinds that can be scaled, and their group.
-_SCALABLE = {
-    "Deployment": "apps",
-    "StatefulSet": "apps",
-    "ReplicaSet": "apps",
-    "ReplicationController": "",
-}
-# Kinds of Kubernetes' own that people point at and that have no scale subresource.
+# Workloads of Kubernetes' own that people point at and that have no scale subresource; they can be sized all the same.
 _NOT_SCALABLE = {
     ("apps", "DaemonSet"): "it runs one pod on each node",
     ("batch", "Job"): "its parallelism is no replica count",
     ("batch", "CronJob"): "it makes Jobs",
+}
+# Things that people point at and that nothing can be done with.
+_NO_WORKLOAD = {
     ("", "Pod"): "point at what made it",
     ("", "Service"): "point at the workload behind it",
 }
-_REF = ("spec", "scaleTargetRef")
+_SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
 
 
 @TARGET.rule(
@@ -35,30 +32,40 @@ _REF = ("spec", "scaleTargetRef")
     "error",
     title="A reference to a well-known kind with another group or spelling",
     why="Kind and API group are looked up exactly as written. Where they do not exist together the controller reports "
-    "FailedGetScale and does nothing.",
+    "FailedGetScale and does nothing. A VerticalPodAutoscaler finds Kubernetes' own kinds whatever the group, and "
+    "reports ConfigUnsupported for a kind that it does not find.",
     fix="write the kind as Kubernetes does, with its group: apps/v1 Deployment",
     example="there is no Deployment in extensions/v1beta1: FailedGetScale, and nothing is scaled",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 def target_kind(world: World) -> Iterator[Hit]:
-    known = {kind.lower(): kind for kind in _SCALABLE}
     for one in world.autoscalers:
         ref = one.spec.target
-        kind = known.get((ref.kind or "").lower()) if ref is not None else None
+        kind = _meant(one) if ref is not None else None
         if ref is None or kind is None:
             continue
-        right = f"write apiVersion: {f'{_SCALABLE[kind]}/' if _SCALABLE[kind] else ''}v1 and kind: {kind}"
+        group = WORKLOAD_GROUPS[kind]
+        right = f"write apiVersion: {f'{group}/' if group else ''}v1 and kind: {kind}"
+        outcome = "FailedGetScale, and nothing is scaled"
+        if isinstance(one.written, VPA):
+            outcome = "ConfigUnsupported, and nothing is sized"
         if ref.kind != kind:
-            words = f"{ref.kind} is not how Kubernetes spells {kind}: FailedGetScale, and nothing is scaled"
-            yield Hit(one.item, (*_REF, "kind"), words, right)
-        elif ref.group != _SCALABLE[kind] and not _refused(world, one):
-            words = (
-                f"there is no {kind} in {ref.api_version or 'the core group'}: FailedGetScale, and nothing is scaled"
-            )
-            yield Hit(one.item, (*_REF, "apiVersion"), words, right)
+            words = f"{ref.kind} is not how Kubernetes spells {kind}: {outcome}"
+            yield Hit(one.item, (*one.reference, "kind"), words, right)
+        elif one.target is not None and one.target.group != group and not _refused(world, one):
+            words = f"there is no {kind} in {ref.api_version or 'the core group'}: {outcome}"
+            yield Hit(one.item, (*one.reference, "apiVersion"), words, right)
 
 
-def _refused(world: World, one: Autoscaler[HPA] | Autoscaler[WPA]) -> bool:
+def _meant(one: AnyAutoscaler) -> str | None:
+    """The well-known kind that a reference means, however it is spelt; of those that can be scaled, or sized."""
+    kind = _SPELLINGS.get(one.target.kind.lower()) if one.target is not None else None
+    if kind is None or isinstance(one.written, VPA):
+        return kind
+    return None if (WORKLOAD_GROUPS[kind], kind) in _NOT_SCALABLE else kind
+
+
+def _refused(world: World, one: AnyAutoscaler) -> bool:
     """Whether the API server itself asks for the missing group."""
     grouped = one.target is not None and bool(one.target.group)
     return isinstance(one.written, HPA) and not grouped and world.kubernetes >= SCALE_TARGET_NEEDS_GROUP
@@ -68,30 +75,38 @@ def _refused(world: World, one: Autoscaler[HPA] | Autoscaler[WPA]) -> bool:
     "target-not-scalable",
     "error",
     title="A target that has no replica count",
-    why="Only objects with a scale subresource can be scaled. For others the controller reports FailedGetScale.",
+    why="Only objects with a scale subresource can be scaled. For others the controller reports FailedGetScale. Sizes "
+    "can also be set on a DaemonSet, a Job or a CronJob, but not on a Pod or a Service.",
     fix="point at the Deployment, StatefulSet or custom resource that owns the pods",
     example="a DaemonSet has no scale subresource (it runs one pod on each node)",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 def target_not_scalable(world: World) -> Iterator[Hit]:
     for one in world.autoscalers:
-        why = _NOT_SCALABLE.get((one.target.group, one.target.kind)) if one.target is not None else None
-        if why is not None and one.target is not None and not _refused(world, one):
-            yield Hit(one.item, (*_REF, "kind"), f"a {one.target.kind} has no scale subresource ({why})")
+        why = _unfit(one)
+        if why and one.target is not None and not _refused(world, one):
+            yield Hit(one.item, (*one.reference, "kind"), f"a {one.target.kind} has no scale subresource ({why})")
 
 
-def _absent(world: World) -> Iterator[tuple[Item, Key]]:
+def _unfit(one: AnyAutoscaler) -> str:
+    """Why nothing can be done with such a target; empty where something can."""
+    if one.target is None:
+        return ""
+    of_target = (one.target.group, one.target.kind)
+    scaled = "" if isinstance(one.written, VPA) else _NOT_SCALABLE.get(of_target, "")
+    return _NO_WORKLOAD.get(of_target, scaled)
+
+
+def _absent(world: World) -> Iterator[tuple[AnyAutoscaler, Key]]:
     for one in world.autoscalers:
         target = one.target
-        if target is None or target in world.workloads or (target.group, target.kind) in _NOT_SCALABLE:
-            continue
-        if _is_well_written(target):
-            yield one.item, target
+        if target is not None and target not in world.workloads and not _unfit(one) and _is_well_written(one):
+            yield one, target
 
 
-def _is_well_written(target: Key) -> bool:
-    known = {kind.lower(): kind for kind in _SCALABLE}.get(target.kind.lower())
-    return known is None or (known == target.kind and _SCALABLE[known] == target.group)
+def _is_well_written(one: AnyAutoscaler) -> bool:
+    known = _meant(one)
+    return known is None or (one.target is not None and one.target[:2] == (WORKLOAD_GROUPS[known], known))
 
 
 def _beside(world: World, target: Key) -> bool:
@@ -110,19 +125,19 @@ def _elsewhere(world: World, target: Key) -> str:
     "warning",
     title="A target that is not there, among others of its kind",
     why="The input has workloads of that kind and namespace, or one of that name in another namespace, but not this "
-    "one. A mistyped name gives FailedGetScale and nothing is scaled.",
+    "one. For a mistyped name nothing is scaled or sized.",
     fix="correct the name or the namespace, or add the workload to the input",
     example="there is no Deployment shop/wbe among the input, which has others of its kind and namespace",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 def target_missing(world: World) -> Iterator[Hit]:
-    for item, target in _absent(world):
+    for one, target in _absent(world):
         elsewhere = _elsewhere(world, target)
         if _beside(world, target):
             words = f"there is no {target} among the input, which has others of its kind and namespace{elsewhere}"
-            yield Hit(item, (*_REF, "name"), words)
+            yield Hit(one.item, (*one.reference, "name"), words)
         elif elsewhere:
-            yield Hit(item, (*_REF, "name"), f"there is no {target} among the input{elsewhere}")
+            yield Hit(one.item, (*one.reference, "name"), f"there is no {target} among the input{elsewhere}")
 
 
 @TARGET.rule(
@@ -133,17 +148,17 @@ def target_missing(world: World) -> Iterator[Hit]:
     "Without the workload they are silent.",
     fix="name the workload's manifest too, or a dump of the namespace",
     example="Deployment shop/web is not among the input, so what depends on its pods was not checked",
-    kinds=BOTH,
+    kinds=POINTING,
 )
 def target_not_given(world: World) -> Iterator[Hit]:
-    for item, target in _absent(world):
+    for one, target in _absent(world):
         if not _beside(world, target) and not _elsewhere(world, target):
             words = f"{target} is not among the input, so what depends on its pods was not checked"
-            yield Hit(item, (*_REF, "name"), words)
+            yield Hit(one.item, (*one.reference, "name"), words)
 
 
 def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
-    """Every scaled workload that says how many replicas it has."""
+    """Every scaled workload that says how many replicas it has; an Hvpa that an HPA scales is one too."""
     for target, claims in world.claims.items():
         workload = world.workloads.get(target)
         replicas = whole(workload.item.spec.get("replicas")) if workload is not None else None
@@ -156,7 +171,8 @@ def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
     "warning",
     title="A fixed replica count on a workload that is scaled",
     why="Each time the manifest is applied the workload jumps to this count, whatever the load, until the autoscaler "
-    "has walked it back. Objects read from a cluster are exempt: there the field is always filled in.",
+    "has walked it back. Objects read from a cluster are exempt: there the field is always filled in. So is an Hvpa "
+    "that an HPA scales: it must begin with a count.",
     fix="leave spec.replicas out; of a workload that runs, take it out of the last applied configuration first "
     "(`kubectl apply edit-last-applied`), or it is set to 1 once",
     example="every apply sets 3 replicas, against HorizontalPodAutoscaler shop/web",
@@ -164,7 +180,7 @@ def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
 )
 def replicas_on_target(world: World) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
-        if replicas and not workload.item.live:
+        if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
             words = f"every apply sets {replicas} replicas, against {some(scalers)}"
             yield Hit(workload.item, ("spec", "replicas"), words)
 
@@ -183,7 +199,8 @@ def target_at_zero(world: World) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         off = [one for one in scalers if one.kind != "ScaledObject" and one.spec.get("minReplicas") != 0]
         if replicas == 0 and off:
-            words = f"0 replicas switch {some(off)} off (ScalingDisabled)"
+            reason = "" if all(one.kind == Hvpa.KIND for one in off) else " (ScalingDisabled)"
+            words = f"0 replicas switch {some(off)} off{reason}"
             yield Hit(workload.item, ("spec", "replicas"), words)
 
 
@@ -209,4 +226,4 @@ def foreign_pods(world: World) -> Iterator[Hit]:
         others = strangers.get(hpa.target) if hpa.target is not None else None
         if others:
             words = f"the selector of {hpa.target} also matches the pods of {some(others)}, so their usage is counted"
-            yield Hit(hpa.item, _REF, words)
+            yield Hit(hpa.item, hpa.reference, words)

@@ -6,8 +6,8 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_versions import FORMER
 from hypot.kinds.problem import Where
 from hypot.kinds.version import Version, gate_open, opened_in, show_version
-from hypot.lint.rule import BOTH, HPA_ONLY, Family, Hit
-from hypot.lint.world import Autoscaler, World
+from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Family, Hit
+from hypot.lint.world import Autoscaler, World, kinds_of
 
 VERSIONS = Family("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
 
@@ -24,7 +24,7 @@ _SERVED = ("autoscaling/v1", "autoscaling/v2")
     "answers that there are no matches for the kind. hypot reads the object as autoscaling/v2 and goes on.",
     fix="write autoscaling/v2; `kubectl convert` rewrites the metrics of v2beta1",
     example="autoscaling/v2beta2 was removed in Kubernetes 1.26",
-    kinds=BOTH,
+    kinds=EVERY,
 )
 def api_version_not_served(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
@@ -36,21 +36,24 @@ def api_version_not_served(world: World) -> Iterator[Hit]:
         elif removed is None and written not in _SERVED:
             words = f"no Kubernetes serves HorizontalPodAutoscaler in {written}; it was read as {HPA.API_VERSION}"
             yield Hit(hpa.item, ("apiVersion",), words, f"write {HPA.API_VERSION}")
-    for wpa in world.wpas:
-        if wpa.item.api_version != wpa.written.API_VERSION:
-            words = f"{wpa.item.api_version} is not a version of WatermarkPodAutoscaler"
-            yield Hit(wpa.item, ("apiVersion",), words, f"write {wpa.written.API_VERSION}")
+    for item, kind in kinds_of(world):
+        known = {kind.API_VERSION, *kind.FORMER_VERSIONS}
+        if not isinstance(kind, HPA) and item.api_version not in known:
+            words = f"{item.api_version} is not a version of {kind.KIND}; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
 
 
 @VERSIONS.rule(
     "old-api-version",
     "warning",
-    title="An old version of the autoscaling API",
+    title="An old version of the API",
     why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 knows one cpu percentage "
-    "and nothing else. hypot reads the object as autoscaling/v2, and writes it as that.",
-    fix="write autoscaling/v2, which is served since 1.23",
+    "and nothing else. The betas of the VerticalPodAutoscaler are served no more, and the group of the redesigned Hvpa "
+    "is another. hypot reads such an object as the newest version, and writes it as that.",
+    fix="write autoscaling/v2, autoscaling.k8s.io/v1 for a VerticalPodAutoscaler, autoscaling.k8s.io/v1alpha1 for an "
+    "Hvpa",
     example="autoscaling/v2beta2 is gone from Kubernetes 1.26 on; it was read as autoscaling/v2",
-    kinds=HPA_ONLY,
+    kinds=(*HPA_ONLY, *SIZING, *CHECKPOINT_ONLY),
 )
 def old_api_version(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
@@ -63,6 +66,10 @@ def old_api_version(world: World) -> Iterator[Hit]:
             )
         elif removed is None and written in FORMER:
             yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
+    for item, kind in kinds_of(world):
+        if not isinstance(kind, HPA) and item.api_version in kind.FORMER_VERSIONS:
+            words = f"{item.api_version} is an old version of this API; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
 
 
 @VERSIONS.rule(

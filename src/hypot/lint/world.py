@@ -7,22 +7,45 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import DEFAULT_METRICS
 from hypot.kinds.hpa_parts import Metric, Target
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa_parts import OFF
+from hypot.kinds.hvpa_rules import IN_HPA
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
 from hypot.kinds.version import Version
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.lint.item import Item, Key, dig, mapping, text, whole
 from hypot.lint.labels import SelectorIndex, selector_of
 from hypot.lint.template import Defaults, Template, defaults_of, read_template
 
-K = TypeVar("K", HPA, WPA)
+K = TypeVar("K", HPA, WPA, VPA, Hvpa)
 
 _PAUSED = "autoscaling.keda.sh/paused"
-# Groups in which the kind is Kubernetes' own, or meant to be.
-_HPA_GROUPS = ("autoscaling", "", "apps", "extensions")
+# Groups in which a kind is the one meant here, whatever its version says.
+_GROUPS: dict[type[Kind], tuple[str, ...]] = {
+    HPA: ("autoscaling", "", "apps", "extensions"),
+    WPA: ("datadoghq.com",),
+    VPA: ("autoscaling.k8s.io",),
+    Hvpa: ("autoscaling.k8s.io", "autoscaling.gardener.cloud"),
+    Checkpoint: ("autoscaling.k8s.io",),
+}
+# Workloads of Kubernetes' own, and the group of each.
+WORKLOAD_GROUPS = {
+    "Deployment": "apps",
+    "StatefulSet": "apps",
+    "ReplicaSet": "apps",
+    "ReplicationController": "",
+    "DaemonSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+}
+# Kinds that a HorizontalPodAutoscaler stands behind.
+BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
 # Objects that no rule looks at, by group ("" is all of core but the kinds beside it) and kind.
 _CORE_KINDS = frozenset(
     {"ReplicationController", "LimitRange", "ResourceQuota", "Namespace", "HorizontalPodAutoscaler"}
@@ -55,12 +78,21 @@ def worth_keeping(api_version: str, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Autoscaler(Generic[K]):
-    """An autoscaler as it is written, and what of it could be read."""
+    """An autoscaler as it is written, and what of it could be read. `root` is where its fields stand in the object."""
 
     item: Item
     written: K
     spec: K
     target: Key | None
+    root: Where = ("spec",)
+
+    @property
+    def reference(self) -> Where:
+        """Where it says what it points at."""
+        return _reference(self.item)
+
+
+AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +102,10 @@ class Claim:
     item: Item
     target: Key
     least: int
+
+    @property
+    def reference(self) -> Where:
+        return _reference(self.item)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +123,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """A metric of an HPA that is a resource of the pods, or of one container."""
+    """A metric of an HPA, or of an Hvpa's template of one, that is a resource of the pods, or of one container."""
 
     scaler: Autoscaler[HPA]
     where: Where
@@ -109,19 +145,47 @@ class World:
     def of_kind(self, group: str, kind: str) -> list[Item]:
         return self._by_kind.get((group, kind), [])
 
+    def _items(self, cls: type[Kind]) -> Iterator[Item]:
+        for group in _GROUPS[cls]:
+            yield from self.of_kind(group, cls.KIND)
+
     @cached_property
     def hpas(self) -> tuple[Autoscaler[HPA], ...]:
-        found = [item for group in _HPA_GROUPS for item in self.of_kind(group, HPA.KIND)]
-        return tuple(_autoscaler(HPA, item) for item in found)
+        return tuple(_autoscaler(HPA, item) for item in self._items(HPA))
 
     @cached_property
     def wpas(self) -> tuple[Autoscaler[WPA], ...]:
-        return tuple(_autoscaler(WPA, item) for item in self.of_kind("datadoghq.com", WPA.KIND))
+        return tuple(_autoscaler(WPA, item) for item in self._items(WPA))
+
+    @cached_property
+    def vpas(self) -> tuple[Autoscaler[VPA], ...]:
+        return tuple(_autoscaler(VPA, item) for item in self._items(VPA))
+
+    @cached_property
+    def hvpas(self) -> tuple[Autoscaler[Hvpa], ...]:
+        return tuple(_autoscaler(Hvpa, item) for item in self._items(Hvpa))
+
+    @cached_property
+    def checkpoints(self) -> tuple[tuple[Item, Checkpoint], ...]:
+        return tuple((item, Checkpoint.from_dict(item.data)) for item in self._items(Checkpoint))
 
     @property
-    def autoscalers(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA]]:
+    def counting(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA]]:
+        """The autoscalers with a minReplicas and a maxReplicas of their own."""
         yield from self.hpas
         yield from self.wpas
+
+    @property
+    def autoscalers(self) -> Iterator[AnyAutoscaler]:
+        """Everything that points at a workload, to scale or to size it."""
+        yield from self.counting
+        yield from self.vpas
+        yield from self.hvpas
+
+    @cached_property
+    def hpa_sources(self) -> tuple[Autoscaler[HPA], ...]:
+        """HPAs that are objects, and those that Hvpas have a template of, or mean by having no block for them."""
+        return (*self.hpas, *(_template_of_hpa(one) for one in self.hvpas if one.spec.uses_hpa))
 
     @cached_property
     def scaled_objects(self) -> list[Item]:
@@ -132,14 +196,14 @@ class World:
         """Everything that really scales, by what it scales; a dry run or a paused ScaledObject writes nothing."""
         found: dict[Key, list[Claim]] = defaultdict(list)
         for claim in self._all_claims:
-            if _writes(claim.item):
+            if writes(claim.item):
                 found[claim.target].append(claim)
         return dict(found)
 
     @cached_property
     def _all_claims(self) -> tuple[Claim, ...]:
         found = []
-        for one in self.autoscalers:
+        for one in (*self.counting, *self.hvpas):
             if one.target is not None:
                 least = one.spec.min_replicas
                 found.append(Claim(one.item, one.target, 1 if least is None else least))
@@ -153,7 +217,7 @@ class World:
     def workloads(self) -> dict[Key, Workload]:
         """Everything with a pod template, and whatever else an autoscaler points at."""
         found: dict[Key, Workload] = {}
-        targets = {claim.target for claim in self._all_claims}
+        targets = {claim.target for claim in self._all_claims} | {vpa.target for vpa in self.vpas}
         for item in self.items:
             template = _template_data(item)
             if template is None and item.key not in targets:
@@ -185,15 +249,16 @@ class World:
             by_namespace[item.namespace].append(item)
         return {namespace: defaults_of(items) for namespace, items in by_namespace.items()}
 
-    def target_of(self, scaler: Autoscaler[HPA] | Autoscaler[WPA]) -> Workload | None:
+    def target_of(self, scaler: AnyAutoscaler) -> Workload | None:
         return None if scaler.target is None else self.workloads.get(scaler.target)
 
-    def template_of(self, scaler: Autoscaler[HPA] | Autoscaler[WPA]) -> Template | None:
-        """The pods an autoscaler scales; a Rollout may borrow those of a Deployment."""
+    def template_of(self, scaler: AnyAutoscaler) -> Template | None:
+        """The pods of an autoscaler; a Rollout may borrow those of a Deployment, and an Hvpa stands for its target."""
         workload = self.target_of(scaler)
         if workload is None or workload.template is not None:
             return workload.template if workload is not None else None
-        borrowed = mapping(workload.item.spec.get("workloadRef"))
+        reference = "targetRef" if workload.key.kind == Hvpa.KIND else "workloadRef"
+        borrowed = mapping(workload.item.spec.get(reference))
         if not borrowed:
             return None
         lender = self.workloads.get(_key(borrowed.get("apiVersion"), borrowed, workload.key.namespace))
@@ -205,14 +270,16 @@ class World:
         selected = []
         for target, claims in self.claims.items():
             workload = self.workloads.get(target)
-            if workload is None or workload.selector is None or not any(c.item.kind != WPA.KIND for c in claims):
+            by_hpa = any(claim.item.kind in BY_HPA for claim in claims)
+            if workload is None or workload.selector is None or not by_hpa:
                 continue
             selected.append((target.namespace, workload.selector, workload))
         return SelectorIndex(selected)
 
     @cached_property
     def resource_uses(self) -> tuple[ResourceUse, ...]:
-        return tuple(use for hpa in self.hpas for where, metric in metrics_of(hpa) for use in _uses(hpa, where, metric))
+        sources = ((hpa, where, metric) for hpa in self.hpa_sources for where, metric in metrics_of(hpa))
+        return tuple(use for source in sources for use in _uses(*source))
 
 
 def _autoscaler(cls: type[K], item: Item) -> Autoscaler[K]:
@@ -221,10 +288,21 @@ def _autoscaler(cls: type[K], item: Item) -> Autoscaler[K]:
     return Autoscaler(item, written, spec, _target(item, spec.target))
 
 
+def _template_of_hpa(hvpa: Autoscaler[Hvpa]) -> Autoscaler[HPA]:
+    hpa = hpa_of(hvpa.spec)
+    return Autoscaler(hvpa.item, hpa, hpa, hvpa.target, IN_HPA)
+
+
 def _target(item: Item, ref: Ref | None) -> Key | None:
+    """A VerticalPodAutoscaler finds Kubernetes' own workloads by their kind, whatever the group."""
     if ref is None or not ref.kind or not ref.name:
         return None
-    return Key(ref.group, ref.kind, item.namespace, ref.name)
+    group = WORKLOAD_GROUPS.get(ref.kind, ref.group) if item.kind == VPA.KIND else ref.group
+    return Key(group, ref.kind, item.namespace, ref.name)
+
+
+def _reference(item: Item) -> Where:
+    return ("spec", "targetRef" if item.kind in {VPA.KIND, Hvpa.KIND} else "scaleTargetRef")
 
 
 def _keda_target(item: Item) -> Key | None:
@@ -235,21 +313,23 @@ def _keda_target(item: Item) -> Key | None:
     return _key(ref.get("apiVersion") or "apps/v1", {**ref, "kind": kind}, item.namespace)
 
 
-def _writes(item: Item) -> bool:
-    """KEDA takes any word but a false one for paused."""
+def mode_of(vpa: Autoscaler[VPA]) -> str:
+    """The update mode that holds; an unquoted Off is YAML's false."""
+    return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
+
+
+def writes(item: Item) -> bool:
+    """Whether it changes anything. For KEDA any word but a false one is paused; an Hvpa may be off both ways."""
     if item.kind == WPA.KIND:
         return item.spec.get("dryRun") is not True
+    if item.kind == Hvpa.KIND:
+        modes = [dig(item.spec, direction, "updatePolicy", "updateMode") for direction in ("scaleUp", "scaleDown")]
+        return not all(mode in (OFF, False) for mode in modes)
     return item.annotations.get(_PAUSED, "false") in {"false", "False", "FALSE", "f", "F", "0"}
 
 
 def _key(api_version: Any, ref: Any, namespace: str) -> Key:
     return Key(text(api_version).rpartition("/")[0], text(dig(ref, "kind")), namespace, text(dig(ref, "name")))
-
-
-def reference_key(item: Item, name: str) -> Key:
-    """The object that a reference in an object's spec points at."""
-    ref = mapping(item.spec.get(name))
-    return _key(ref.get("apiVersion"), ref, item.namespace)
 
 
 def _template_data(item: Item) -> Any:
@@ -271,16 +351,16 @@ def _selector(item: Item) -> Selector | None:
 def metrics_of(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Metric]]:
     """The metrics that count, with their places; where none is written the API server adds one."""
     if hpa.written.metrics is None or hpa.written.metrics == ():
-        yield ("spec", "metrics"), DEFAULT_METRICS[0]
+        yield (*hpa.root, "metrics"), DEFAULT_METRICS[0]
         return
     for i, metric in enumerate(hpa.spec.metrics or ()):
-        yield ("spec", "metrics", i), metric
+        yield (*hpa.root, "metrics", i), metric
 
 
 def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[ResourceUse]:
     resource, container = metric.resource, metric.container_resource
     if metric.type == "Resource" and resource is not None:
-        at = where if where == ("spec", "metrics") else (*where, "resource")
+        at = where if where[-1] == "metrics" else (*where, "resource")
         yield ResourceUse(hpa, at, resource.name or "", "", resource.target or Target())
     elif metric.type == "ContainerResource" and container is not None and container.container:
         at = (*where, "containerResource")
@@ -288,6 +368,7 @@ def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[Resour
 
 
 def kinds_of(world: World) -> Iterator[tuple[Item, Kind]]:
-    """Every autoscaler as its kind, for the kind's own rules."""
+    """Every object of a kind that has rules of its own."""
     for one in world.autoscalers:
         yield one.item, one.written
+    yield from world.checkpoints

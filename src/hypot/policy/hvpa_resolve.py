@@ -147,8 +147,9 @@ def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) ->
 
 
 def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
+    """Limits move with requests; where no request changes, neither does a limit."""
     limits = dict(need.standing.limits)
-    if bounds.requests_only:
+    if bounds.requests_only or requests == need.standing.requests:
         return limits
     for resource in RESOURCES:
         if resource in limits and resource in need.totals:

@@ -9,6 +9,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.metricname import MetricName
+from hypot.kinds.node import replaced
 from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
@@ -53,6 +54,15 @@ _KNOWN = {
     ("external.metrics.k8s.io", "ExternalMetricValue"),
     ("datadoghq.com", "DatadogMonitor"),
 }
+_WELL_KNOWN = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "ReplicationController": "v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+}
 # Kubernetes' own groups beside those that end in .k8s.io; what is not known there is never a target.
 _BUILT_IN = {"", "apps", "autoscaling", "batch", "extensions", "policy"}
 _CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime")
@@ -78,8 +88,10 @@ def key_of(data: Object) -> Key:
 
 
 def target_of(autoscaler: Autoscaler) -> Ref:
-    """What it scales, as far as that can be read."""
-    return autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+    """What it scales, as far as that can be read. A VPA finds the well-known kinds whatever its apiVersion says."""
+    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+    known = _WELL_KNOWN.get(ref.kind or "") if isinstance(autoscaler, VPA) else None
+    return replaced(ref, api_version=known) if known else ref
 
 
 class Snapshot:
