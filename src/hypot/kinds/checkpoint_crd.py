@@ -10,21 +10,22 @@ from hypot.kinds.crd import Column, Facts
 from hypot.kinds.vpa_crd import APPROVED
 
 _TIME = {"type": "string", "format": "date-time", "nullable": True}
+_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+# Typed for every reader, and open beside that: what a recommender of another version writes is kept.
 _HISTOGRAM: dict[str, Any] = {
-    "type": "object",
+    **_OPEN,
     "properties": {
         "referenceTimestamp": {**_TIME, "description": "the time that the weights are for"},
         "bucketWeights": {
             "type": "object",
             "description": "weight by bucket; the largest is 10000",
-            "x-kubernetes-preserve-unknown-fields": True,
+            "additionalProperties": {"type": "number"},
         },
         "totalWeight": {"type": "number", "description": "the sum of the weights before they were cut to parts"},
     },
 }
 _STATUS: dict[str, Any] = {
-    "type": "object",
-    "x-kubernetes-preserve-unknown-fields": True,
+    **_OPEN,
     "properties": {
         "lastUpdateTime": {**_TIME, "description": "when this was written"},
         "version": {"type": "string", "description": "the format; recommenders read v3"},

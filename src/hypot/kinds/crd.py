@@ -28,7 +28,7 @@ Place = tuple[type[Node], str]
 _REASONS = {"Required": "FieldValueRequired", "Forbidden": "FieldValueForbidden", "Invalid": "FieldValueInvalid"}
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 # A field without a type takes whatever its checks do not look at; no list, mapping or boolean passes these.
-_ONLY_NUMBERS_AND_TEXT: Schema = {
+ONLY_NUMBERS_AND_TEXT: Schema = {
     "minItems": 1,
     "maxItems": 0,
     "minProperties": 1,
@@ -61,8 +61,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a kind's tables do not say. `hints` add to a field's schema; `shapes` give a free mapping its fields.
+    """What a kind's tables do not say.
 
+    `hints` add to a field's schema; `shapes` give a free mapping its fields, or a leaf another type.
     `scale` names the paths of a scale subresource as a definition does: specReplicasPath, statusReplicasPath and
     labelSelectorPath. `status_apart` is false where writers send spec and status as one.
     """
@@ -75,7 +76,7 @@ class Facts:
     required: Mapping[type[Node], tuple[str, ...]] = field(default_factory=dict)
     checks: Mapping[type[Node], tuple[Check, ...]] = field(default_factory=dict)
     hints: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
-    shapes: Mapping[Place, type[Node]] = field(default_factory=dict)
+    shapes: Mapping[Place, type[Node] | Scalar] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     scale: Mapping[str, str] | None = None
     status_apart: bool = True
@@ -192,7 +193,7 @@ def _scalar(kind: Scalar) -> Schema:
     if schema.get(_INT_OR_STRING):
         return _checked(schema, _whole("type(self) in [int] || type(self) in [string]"))
     if kind is FRACTION:
-        return {**schema, **_ONLY_NUMBERS_AND_TEXT}
+        return {**schema, **ONLY_NUMBERS_AND_TEXT}
     if kind.each is not None and schema["type"] == "object":
         return {**schema, "additionalProperties": _scalar(kind.each)}
     if kind is STRINGS:

@@ -9,10 +9,11 @@ from hypot.kinds.base import Ref
 from hypot.kinds.crd import Check, Column, Facts, Place
 from hypot.kinds.hpa_parts import Limit
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_crd_metrics import SELECTOR_SHAPES, AnyMetric, behavior_hints, metric_checks
+from hypot.kinds.hvpa_crd_metrics import HPA_SHAPES, AnyMetric, behavior_hints, metric_checks
 from hypot.kinds.hvpa_interval_rules import MAX_INTERVALS
 from hypot.kinds.hvpa_parts import (
     MAINTENANCE_WINDOW,
+    MOST_REPLICAS,
     HPABlock,
     HPATemplate,
     HPATemplateSpec,
@@ -91,9 +92,12 @@ def _count_checks() -> Iterator[Check]:
     at, gaps = ".scalingIntervals", f"{_LIST}.filter(i, !has(i.maxReplicas)).size()"
     only_last = f"{_NO_INTERVALS} || {gaps} == (has({_LAST}.maxReplicas) ? 0 : 1)"
     yield Check("interval-replicas", only_last, "only the last interval may leave maxReplicas out", at, "Required")
-    bounded = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas) || ({_has(_MAX)})"
+    written = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas)"
     words = "maxReplicas must be set where the hpa block has none"
-    yield Check("interval-replicas", bounded, words, at, "Required")
+    yield Check("interval-replicas", f"{written} || ({_has(_MAX)})", words, at, "Required")
+    within = f"self.{_MAX} >= 1 && self.{_MAX} <= {MOST_REPLICAS}"
+    words = f"maxReplicas must be set where that of the hpa block is not between 1 and {MOST_REPLICAS}"
+    yield Check("interval-replicas", f"{written} || !({_has(_MAX)}) || ({within})", words, at)
     one, following = f"{_LIST}[k]", f"{_LIST}[k + 1]"
     unknown = f"k + 1 >= size({_LIST}) || !has({one}.maxReplicas) || !has({following}.maxReplicas)"
     # Places are counted off: what a list is made into has no size to API servers before 1.30, and no end to its cost.
@@ -225,9 +229,8 @@ FACTS = Facts(
     shapes={
         (HPABlock, "selector"): LabelSelector,
         (VPABlock, "selector"): LabelSelector,
-        (HPATemplateSpec, "metrics"): AnyMetric,
         (ScalingInterval, "maxResources"): Sizes,
-        **SELECTOR_SHAPES,
+        **HPA_SHAPES,
     },
     annotations=UNAPPROVED,
     scale=SCALE,

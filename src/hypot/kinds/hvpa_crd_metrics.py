@@ -1,4 +1,4 @@
-"""The metrics of an HPA as the CRD of Hvpas takes them: of autoscaling/v2, or of v2beta1, as released manifests have.
+"""The HPA in the CRD of Hvpas: metrics of autoscaling/v2, or of v2beta1 as released manifests have, and the behavior.
 
 Both forms are kept as they were written; which one it is, is found out when it is read.
 """
@@ -7,13 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import Check, Place
+from hypot.kinds.crd import ONLY_NUMBERS_AND_TEXT, Check, Place
 from hypot.kinds.hpa_parts import Behavior, Limit, Pace
 from hypot.kinds.hpa_rules import MAX_PERIOD, MAX_WINDOW, METRIC_TYPES, POLICY_TYPES, SELECT_POLICIES
-from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Wire, node
-from hypot.kinds.wpa_rules import LabelSelector
+from hypot.kinds.hvpa_blocks import HPATemplateSpec
+from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, Wire, node
+from hypot.kinds.wpa_rules import QUANTITY_TEXT, LabelSelector
 
 _OLD = "of v2beta1"
+# An HPA takes a number with a fraction for a quantity, so its template does.
+_AMOUNT = Scalar(
+    QUANTITY.go,
+    {"x-kubernetes-preserve-unknown-fields": True, "pattern": QUANTITY_TEXT, **ONLY_NUMBERS_AND_TEXT},
+    QUANTITY.fits,
+    QUANTITY.want,
+)
 
 
 @node
@@ -21,8 +29,8 @@ class _Target(Node):
     GO: ClassVar[str] = "MetricTarget"
 
     type: Annotated[str | None, Wire("type", STRING, doc="Utilization, Value or AverageValue")] = None
-    value: Annotated[Any, Wire("value", QUANTITY, doc="in total")] = None
-    average: Annotated[Any, Wire("averageValue", QUANTITY, doc="per pod")] = None
+    value: Annotated[Any, Wire("value", _AMOUNT, doc="in total")] = None
+    average: Annotated[Any, Wire("averageValue", _AMOUNT, doc="per pod")] = None
     utilization: Annotated[int | None, Wire("averageUtilization", INT32, doc="percent of the request")] = None
 
 
@@ -50,7 +58,7 @@ class _Resource(Node):
     name: Annotated[str | None, Wire("name", STRING, doc="cpu or memory")] = None
     target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
     old_utilization: Annotated[int | None, Wire("targetAverageUtilization", INT32, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", QUANTITY, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
 
 
 @node
@@ -66,7 +74,7 @@ class _Pods(Node):
     target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
     old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
     old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", QUANTITY, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
 
 
 @node
@@ -78,8 +86,8 @@ class _Object(Node):
     target: Annotated[_TargetOrObject | None, Wire("target", _TargetOrObject, doc="what it is held at")] = None
     old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
     old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
-    old_value: Annotated[Any, Wire("targetValue", QUANTITY, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("averageValue", QUANTITY, doc=_OLD)] = None
+    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("averageValue", _AMOUNT, doc=_OLD)] = None
 
 
 @node
@@ -90,8 +98,8 @@ class _External(Node):
     target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
     old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
     old_selector: Annotated[Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc=_OLD)] = None
-    old_value: Annotated[Any, Wire("targetValue", QUANTITY, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", QUANTITY, doc=_OLD)] = None
+    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
 
 
 @node
@@ -112,11 +120,13 @@ class AnyMetric(Node):
     external: Annotated[_External | None, Wire("external", _External, doc="a metric from outside the cluster")] = None
 
 
-SELECTOR_SHAPES: dict[Place, type[Node]] = {
+HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
+    (HPATemplateSpec, "metrics"): AnyMetric,
     (_Name, "selector"): LabelSelector,
     (_Pods, "selector"): LabelSelector,
     (_Object, "selector"): LabelSelector,
     (_External, "metricSelector"): LabelSelector,
+    (Pace, "tolerance"): _AMOUNT,
 }
 
 
@@ -130,11 +140,12 @@ def behavior_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     """The behavior of an HPA has the API server's own schema elsewhere; here it needs words and bounds."""
     yield (Behavior, "scaleUp"), {"description": "of rising wishes"}
     yield (Behavior, "scaleDown"), {"description": "of falling wishes"}
-    yield (Pace, "policies"), {"description": "how much may change in a period"}
+    yield (Pace, "policies"), {"description": "how much may change in a period", "minItems": 1}
     seconds = {"description": "how long wishes are remembered", "minimum": 0, "maximum": MAX_WINDOW}
     yield (Pace, "stabilizationWindowSeconds"), seconds
     yield (Pace, "selectPolicy"), {"description": "which policy counts", "enum": list(SELECT_POLICIES)}
-    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a share"}
+    not_negative = {"pattern": QUANTITY_TEXT.replace("[+-]?", r"\+?", 1), "minimum": 0}
+    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a share", **not_negative}
     yield (Limit, "type"), {"description": "what is counted", "enum": list(POLICY_TYPES)}
     yield (Limit, "value"), {"description": "how many pods, or percent", "minimum": 1}
     yield (Limit, "periodSeconds"), {"description": "in how many seconds", "minimum": 1, "maximum": MAX_PERIOD}

@@ -65,7 +65,8 @@ def _allowed(this: Itself[HvpaSpec], container: str) -> Allowed:
     if policy is None:
         return Allowed({}, {})
     least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
-    return Allowed(least, most, policy.mode == OFF, policy.controlled_values == REQUESTS_ONLY)
+    left_alone = policy.mode == OFF or (policy.controlled_resources is not None and not policy.controlled_resources)
+    return Allowed(least, most, left_alone, policy.controlled_values == REQUESTS_ONLY)
 
 
 def intervals_of(hvpa: HvpaSpec, container: str, resource: str) -> tuple[Interval, ...]:

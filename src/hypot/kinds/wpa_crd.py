@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import Check, Column, Facts, Place
+from hypot.kinds.crd import Check, Column, Facts, Place, cel_amount
 from hypot.kinds.node import INT32, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import BandMetric, ExternalBand, Recommender, ResourceBand
@@ -20,13 +20,8 @@ from hypot.kinds.wpa_rules import (
 )
 
 
-def _amount(mark: str) -> str:
-    """A quantity in CEL. It is asked for its type and made of a number in the ways that API servers think cheap."""
-    return f"(type({mark}) in [int] ? quantity('0').add({mark}) : quantity({mark}))"
-
-
 def _compared(mark: str) -> str:
-    return f"{_amount(mark)}.compareTo(quantity('0'))"
+    return f"{cel_amount(mark)}.compareTo(quantity('0'))"
 
 
 def _factor_checks() -> Iterator[Check]:
@@ -34,7 +29,7 @@ def _factor_checks() -> Iterator[Check]:
     yield Check("limit-factor", f"!has({up}) || {_compared(up)} >= 0", "must not be negative", ".scaleUpLimitFactor")
     yield Check(
         "limit-factor",
-        f"!has({down}) || ({_compared(down)} >= 0 && {_amount(down)}.isLessThan(quantity('100')))",
+        f"!has({down}) || ({_compared(down)} >= 0 && {cel_amount(down)}.isLessThan(quantity('100')))",
         "must be at least 0 and less than 100",
         ".scaleDownLimitFactor",
     )
@@ -70,7 +65,7 @@ def _mark_checks(block: str, unless: str = "") -> Iterator[Check]:
     high, low = f"self{block}.highWatermark", f"self{block}.lowWatermark"
     at_high, at_low = f"{block}.highWatermark", f"{block}.lowWatermark"
     least_low = f"{_compared(low)} >= (has({high}) ? 0 : 1)"
-    ordered = f"!{_amount(high)}.isLessThan({_amount(low)})"
+    ordered = f"!{cel_amount(high)}.isLessThan({cel_amount(low)})"
     yield Check("watermark", f"{unless}!has({high}) || {_compared(high)} > 0", "must be greater than zero", at_high)
     yield Check(
         "watermark", f"{unless}!has({low}) || {least_low}", "must not be negative, nor zero as the only mark", at_low

@@ -7,15 +7,14 @@ from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa_intervals import allowed, counts_of
 from hypot.policy.count_source import count_wish
-from hypot.policy.decision import Conditions, Decision, Event, refused
+from hypot.policy.decision import Conditions, Decision, Event, refused, show_time
 from hypot.policy.hvpa_gates import OPEN, Direction, Gate, change_gate, direction_of, time_gate
-from hypot.policy.hvpa_resolve import Need, Vote, grows_while_shrinking, largest_vote, sized, vote_of
+from hypot.policy.hvpa_resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
 from hypot.policy.saturation import Saturation, saturation
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
-from hypot.policy.size import Size
 from hypot.policy.size_source import size_wish
 from hypot.policy.standing import Standing, standing
 from hypot.policy.telling import sentence
@@ -25,6 +24,7 @@ from hypot.policy.wish import Glance, Source, Total, Wish, total_of
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
 SATURATED = "saturation"
 # Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
+MISSING = Gate("MissingData", "nothing shrinks while an answer is missing")
 _HOLDS = {"UpdatePolicy", "MaintenanceWindow", "ParadoxicalScaling", "MissingData"}
 
 
@@ -65,7 +65,9 @@ def _need(one: Standing, wishes: tuple[Wish, ...], heat: Saturation, replicas: i
         if total is not None:
             totals[resource] = total
     direction = direction_of(one.totals, {resource: total.amount for resource, total in totals.items()})
-    return Need(one, totals, tuple(asked), direction)
+    return Need(
+        one, totals, tuple(asked), direction, saturated=any((one.container, r) in heat.twice for r in RESOURCES)
+    )
 
 
 def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:
@@ -77,9 +79,8 @@ def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:
     if door != OPEN:
         return door
     if need.direction == "down" and missing:
-        return Gate("MissingData", "nothing shrinks while an answer is missing")
-    saturated = any(total.source == SATURATED for total in need.totals.values())
-    if need.direction == "up" and (urgent or saturated):
+        return MISSING
+    if need.direction == "up" and (urgent or need.saturated):
         return OPEN
     return change_gate(glance.hvpa, need.direction, need.standing.totals, need.amounts)
 
@@ -94,7 +95,8 @@ def paradox_gate(hvpa: Hvpa, need: Need, current: int, voted: int) -> Gate:
 
 def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
     """The decision after it could not be written; remember its conditions with `memory.failed`."""
-    kept = {"desiredReplicas": memory.desired or None, "lastScaling": None}
+    last = None if memory.last_scale is None else {"lastUpdated": show_time(memory.last_scale)}
+    kept = {"desiredReplicas": memory.desired or None, "lastScaling": last}
     return refused(decision, "FailedUpdate", "FailedScaling", message, kept, "Ready")
 
 
@@ -104,6 +106,8 @@ class _Pass(HvpaTelling):
     def __init__(self, hvpa: Hvpa, seen: Seen, memory: Memory, settings: Settings, sources: Sequence[Source]) -> None:
         super().__init__(hvpa, seen, memory)
         self.settings, self.sources = settings, sources
+        # Whether some source has no answer, and whether any measures what pods use.
+        self.missing = self.measures = False
 
     def run(self) -> tuple[Decision, Memory]:
         problems = [problem for problem in refusals(self.hvpa) if problem.where[0] == "spec"]
@@ -142,20 +146,19 @@ class _Pass(HvpaTelling):
         if not any(wish.totals or wish.replicas is not None for wish in wishes) and not heat.twice:
             return self._no_recommendation(scale, missing[0] if missing else "no source is switched on")
         self.tell_recommendations(missing)
+        self.missing, self.measures = bool(missing), any(wish.measured for wish in wishes)
         needs = needs_of(glance, wishes, heat)
         for need in needs:
             self.tell_need(need)
-        votes = self._votes(glance, needs, wishes, missing=bool(missing))
         advice = next((wish.advice for wish in wishes if wish.advice), {})
         self.vertical = self.vertical.learnt(advice)
-        return self._resolved(glance, needs, votes)
+        return self._resolved(glance, needs, wishes)
 
     def _look(self, scale: Scale) -> Glance:
         standings = standing(self.seen, scale.replicas)
         off = frozenset([one.container for one in standings if allowed(self.hvpa, one.container).switched_off])
         self.sizes = self.desired_sizes = tuple([one.size for one in standings])
-        answered = self.memory.last_scale if self.vertical.last_up is None else self.vertical.last_up
-        urgent = self.urgent = urgency(self.seen, standings, off, answered)
+        urgent = self.urgent = urgency(self.seen, standings, off, self.vertical.last_up, self.memory.last_scale)
         if urgent:
             words = f"{urgent}: upwards neither stabilisation nor the minimum change holds back"
             self.step("observe", "urgent", None, None, sentence(words))
@@ -177,14 +180,12 @@ class _Pass(HvpaTelling):
         self.failed(words, "internal")
         return self._undecided(scale.replicas)
 
-    def _votes(self, glance: Glance, needs: tuple[Need, ...], wishes: tuple[Wish, ...], *, missing: bool) -> list[Vote]:
-        current = glance.replicas
-        votes = [vote for need in needs if (vote := self._vote(glance, need, missing=missing)) is not None]
-        votes += self._count_votes(glance, wishes)
-        return [*votes, Vote(current)] if missing else votes
-
-    def _vote(self, glance: Glance, need: Need, *, missing: bool) -> Vote | None:
-        current, door = glance.replicas, gate_of(glance, need, missing=missing)
+    def _vote(self, glance: Glance, need: Need) -> Vote | None:
+        """What one container votes for now; who is held keeps the count, and who waits says nothing by itself."""
+        current, door = glance.replicas, gate_of(glance, need, missing=self.missing)
+        if not need.totals:
+            # Nobody has measured it yet, so nobody knows whether fewer would do.
+            return Vote(current, need.container) if self.measures else None
         vote = vote_of(self.hvpa, need, current)
         if door == OPEN and vote is not None:
             door = paradox_gate(self.hvpa, need, current, vote.replicas)
@@ -193,6 +194,13 @@ class _Pass(HvpaTelling):
         self.blocked[need.container] = door
         self.step("restrain", kebab(door.reason), None, None, f"{need.container} stays as it is: {door.words}.")
         return Vote(current, need.container) if door.reason in _HOLDS else None
+
+    def _along(self, glance: Glance, need: Need) -> Vote | None:
+        """What a container that waits votes for once others move: it moves with them, and keeps what it needs."""
+        vote = vote_of(self.hvpa, need, glance.replicas)
+        if vote is None or paradox_gate(self.hvpa, need, glance.replicas, vote.replicas) == OPEN:
+            return vote
+        return Vote(glance.replicas, need.container)
 
     def _count_votes(self, glance: Glance, wishes: tuple[Wish, ...]) -> list[Vote]:
         """Votes for a count alone; they too wait for their time."""
@@ -207,47 +215,61 @@ class _Pass(HvpaTelling):
             return current
         direction: Direction = "up" if count > current else "down"
         door = time_gate(self.hvpa, direction, glance.last_scale, self.now, urgent=bool(glance.urgency))
+        if door == OPEN and direction == "down" and self.missing:
+            door = MISSING
         if door == OPEN:
             return count
         self.blocked[f"replicas by {source}"] = door
         self.step("restrain", kebab(door.reason), count, current, sentence(door.words))
         return current
 
-    def _resolved(self, glance: Glance, needs: tuple[Need, ...], votes: list[Vote]) -> tuple[Decision, Memory]:
-        current, best = glance.replicas, largest_vote(votes)
-        desired = self._within_intervals(glance, current if best is None else best.replicas)
-        reason = self.tell_vote(current, best)
+    def _resolved(self, glance: Glance, needs: tuple[Need, ...], wishes: tuple[Wish, ...]) -> tuple[Decision, Memory]:
+        current = glance.replicas
+        votes = [vote for need in needs if (vote := self._vote(glance, need)) is not None]
+        votes += self._count_votes(glance, wishes)
+        if self.missing:
+            votes.append(Vote(current))
+        free = [need for need in needs if need.totals and need.container not in self.blocked]
+        reach = self._reach(glance)
+        point = self._point(current, free, votes, reach)
+        waiting = [need for need in needs if need.totals and need.container in self.blocked and self._waits(need)]
+        if waiting and point.changes(current, self.sizes):
+            votes += [vote for need in waiting if (vote := self._along(glance, need)) is not None]
+            point = self._point(current, [*free, *waiting], votes, reach)
+        reason = self.tell_vote(current, point)
+        self.desired_sizes = tuple([point.size_of(size) for size in self.sizes])
+        for need in needs:
+            if need.container in point.results:
+                self.tell_size(need, point.results[need.container], point.replicas)
+        self.tell_limits(needs)
+        return self._finish(glance.scale, point.replicas, reason or self.size_reason(needs, set(point.results)))
+
+    def _point(self, current: int, moving: list[Need], votes: list[Vote], reach: tuple[int, int]) -> Point:
+        """The count that the votes come to, and the sizes there of those that move."""
+        best = largest_vote(votes)
+        desired = min(max(current if best is None else best.replicas, reach[0]), reach[1])
         # A count that nobody's total asks for spreads no total: pods keep at least their size.
         spreads = best is None or bool(best.resource)
-        results = {n.container: sized(self.hvpa, n, current, desired, spreads=spreads) for n in needs if n.totals}
-        free = {name for name in results if name not in self.blocked}
-        changing = desired != current or any(results[name].size != self._size(name) for name in free)
-        moving = {name for name in results if changing and self._may_follow(name)}
-        self.desired_sizes = tuple([results[s.container].size if s.container in moving else s for s in self.sizes])
-        for need in needs:
-            if need.container in moving:
-                self.tell_size(need, results[need.container], desired)
-        self.tell_limits(needs)
-        return self._finish(glance.scale, desired, reason or self.size_reason(needs, moving))
+        may_shrink = not self.missing or desired < current
+        moved = [need for need in moving if need.direction != "none" or desired != current]
+        results = {
+            need.container: sized(self.hvpa, need, current, desired, spreads=spreads, may_shrink=may_shrink)
+            for need in moved
+        }
+        return Point(desired, best, results)
 
-    def _within_intervals(self, glance: Glance, count: int) -> int:
-        """Back to the counts that intervals are for, where somebody left them and it is time to."""
+    def _reach(self, glance: Glance) -> tuple[int, int]:
+        """The counts that intervals are for, and the present one where somebody left them and it is no time yet."""
         low, high = counts_of(self.hvpa)
-        inside = min(max(count, low), high)
-        if inside == count:
-            return count
-        allowed_count = self._in_time(glance, "intervals", inside)
-        if allowed_count == inside:
-            self.step("restrain", "intervals", count, inside, f"Intervals are for {low} to {high} replicas: {inside}.")
-        return allowed_count
+        current = glance.replicas
+        inside = min(max(current, low), high)
+        if self._in_time(glance, "intervals", inside) == inside:
+            return low, high
+        return min(low, current), max(high, current)
 
-    def _may_follow(self, container: str) -> bool:
-        """What only waits for its time or for more to change is changed along with the others."""
-        door = self.blocked.get(container, OPEN)
-        return door.reason not in _HOLDS
-
-    def _size(self, container: str) -> Size:
-        return next(size for size in self.sizes if size.container == container)
+    def _waits(self, need: Need) -> bool:
+        """Whether it is held back only by time, or because it changes too little."""
+        return self.blocked[need.container].reason not in _HOLDS
 
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
         self.tell_blocked()

@@ -1,6 +1,6 @@
 """From what each container needs in total to one point: a number of replicas, and the size of each container."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
@@ -23,6 +23,8 @@ class Need(NamedTuple):
     totals: Mapping[str, Total]
     asked: tuple[tuple[str, Total], ...]
     direction: Direction
+    # Whether it uses all it can get, so that no percentile shows what it needs.
+    saturated: bool = False
 
     @property
     def container(self) -> str:
@@ -45,6 +47,8 @@ class Vote(NamedTuple):
 
 def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
     """The most that any source asks for by any resource. Going down, one resource that stays keeps the count."""
+    if not need.totals:
+        return None
     if need.direction == "none":
         return Vote(current, need.container)
     votes = [vote for resource, total in need.asked if (vote := _lookup(hvpa, need, resource, total, current))]
@@ -95,7 +99,9 @@ class Sized(NamedTuple):
     capped: tuple[str, ...] = ()
 
 
-def sized(hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bool = True) -> Sized:
+def sized(
+    hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bool = True, may_shrink: bool = True
+) -> Sized:
     """The size of one container at the new count; bounds come last.
 
     Where replicas rise no pod shrinks, unless the total falls and is spread over them.
@@ -106,19 +112,18 @@ def sized(hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bo
     kept, budgeted, capped = [], [], []
     for resource, total in need.totals.items():
         old = requests.get(resource, 0)
-        base = share(hvpa, "base", resource).both
-        fraction = per_pod(total.amount, old, current, desired, *base)
-        wanted = _pinned(hvpa, need, resource, desired)
-        if wanted is None:
-            wanted = old if _is_had(need, resource, current, desired) else rounded(*fraction, GRAINS[resource])
-            if rises and wanted < old:
+        fraction = per_pod(total.amount, old, current, desired, *share(hvpa, "base", resource).both)
+        pinned = _pinned(hvpa, need, resource, desired)
+        if pinned is not None:
+            wanted, enough = pinned, rounded(total.amount, desired, 1)
+        else:
+            wanted = _divided(need, resource, current, desired, fraction)
+            if (rises or not may_shrink) and wanted < old:
                 wanted = old
                 kept.append(resource)
             elif fraction != (total.amount, desired):
                 budgeted.append(resource)
             enough = wanted
-        else:
-            enough = rounded(total.amount, desired, 1)
         requests[resource] = _bounded(bounds, need.standing, resource, wanted)
         if requests[resource] < enough:
             capped.append(resource)
@@ -126,9 +131,11 @@ def sized(hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bo
     return Sized(size, tuple(kept), tuple(budgeted), tuple(capped))
 
 
-def _is_had(need: Need, resource: str, current: int, desired: int) -> bool:
-    """Whether the pods have exactly what is asked for: that is not rounded to something else."""
-    return desired == current and need.totals[resource].amount == need.standing.totals[resource]
+def _divided(need: Need, resource: str, current: int, desired: int, fraction: tuple[int, int]) -> int:
+    """The share of each pod; what stays or falls is not rounded to more than it was."""
+    made = rounded(*fraction, GRAINS[resource])
+    falls = desired == current and need.totals[resource].amount <= need.standing.totals[resource]
+    return min(made, need.standing.requests.get(resource, made)) if falls else made
 
 
 def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int | None:
@@ -165,3 +172,18 @@ def largest_vote(votes: Sequence[Vote]) -> Vote | None:
         votes, key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, vote.source)
     )
     return ordered[0] if ordered else None
+
+
+class Point(NamedTuple):
+    """A number of replicas, the vote it comes from, and the new size of each container that moves."""
+
+    replicas: int
+    vote: Vote | None
+    results: Mapping[str, Sized]
+
+    def size_of(self, size: Size) -> Size:
+        made = self.results.get(size.container)
+        return size if made is None else made.size
+
+    def changes(self, current: int, sizes: Iterable[Size]) -> bool:
+        return self.replicas != current or any(self.size_of(size) != size for size in sizes)

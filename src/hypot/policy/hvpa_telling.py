@@ -8,7 +8,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of
 from hypot.policy.decision import show_time
 from hypot.policy.hvpa_gates import Gate, scale_type
-from hypot.policy.hvpa_resolve import Need, Sized, Vote
+from hypot.policy.hvpa_resolve import Need, Point, Sized
 from hypot.policy.memory import Memory
 from hypot.policy.saturation import Saturation, told
 from hypot.policy.seen import Scale, Seen
@@ -62,20 +62,33 @@ class HvpaTelling(Telling):
         }
         self.step("resolve", "total", None, None, f"{need.container} needs in total: {words}.", numbers)
 
-    def tell_vote(self, current: int, best: Vote | None) -> str:
-        if best is None:
-            return ""
-        if not best.resource:
-            if best.replicas != current:
-                words = f"{best.source} asks for {best.replicas} replicas"
-                self.step("resolve", "votes", current, best.replicas, sentence(words))
-                return words
-            return ""
-        what = f"{best.resource} of {best.container}, {brief(best.resource, best.total)} in total by {best.source}"
-        words = f"{what}, is for {best.replicas} replicas."
-        numbers = {"container": best.container, "resource": best.resource, "source": best.source}
-        self.step("resolve", "interval", current, best.replicas, sentence(words.rstrip(".")), numbers)
-        return what if best.replicas != current else ""
+    def tell_vote(self, current: int, point: Point) -> str:
+        """Who asks for this count; the reason of the decision where it changes."""
+        vote, replicas = point.vote, point.replicas
+        words = ""
+        if vote is not None and vote.resource:
+            words = f"{vote.resource} of {vote.container}, {brief(vote.resource, vote.total)} in total by {vote.source}"
+            numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
+            self.step(
+                "resolve",
+                "interval",
+                current,
+                vote.replicas,
+                sentence(f"{words}, is for {vote.replicas} replicas"),
+                numbers,
+            )
+        elif vote is not None and vote.replicas != current:
+            words = f"{vote.source} asks for {vote.replicas} replicas"
+            self.step("resolve", "votes", current, vote.replicas, sentence(words), {"source": vote.source})
+        asked = current if vote is None else vote.replicas
+        if replicas != asked:
+            words = (
+                f"intervals are for up to {replicas} replicas"
+                if asked > replicas
+                else f"they are for {replicas} or more"
+            )
+            self.step("restrain", "intervals", asked, replicas, sentence(words))
+        return words if replicas != current else ""
 
     def size_reason(self, needs: Iterable[Need], moving: set[str]) -> str:
         """Which container, resource and source asks for the change of size that is largest for what is there."""

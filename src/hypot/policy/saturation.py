@@ -88,22 +88,25 @@ def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
     if not pods or together < FULL * asked:
         # No cap is below the request.
         return None
-    caps = [_cap(seen, pod, container, resource) for pod, container, usage, _ in measured if resource in usage]
-    known = [cap for cap in caps if cap is not None]
-    cap = of_milli(resource, sum(known)) if len(known) == len(caps) else None
-    return Heat(of_milli(resource, together), cap, pods, newest)
+    cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])
+    return Heat(of_milli(resource, together), None if cap is None else of_milli(resource, cap), pods, newest)
 
 
-def _cap(seen: Seen, pod: Pod, container: Container, resource: str) -> int | None:
-    """The limit; without one, the request and what is free on the node."""
-    limit = container.current_limits.get(resource)
-    if limit is not None:
-        return limit
-    node = seen.nodes.get(pod.node)
-    if node is None or resource not in node.allocatable:
-        return None
-    free = max(0, node.allocatable[resource] - node.requested.get(resource, 0))
-    return container.current_requests.get(resource, 0) + free
+def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int | None:
+    """All that these can get together: their limits; without one, the request and, once, what is free on the node."""
+    cap, roomy = 0, set()
+    for pod, container in placed:
+        limit = container.current_limits.get(resource)
+        if limit is not None:
+            cap += limit
+            continue
+        node = seen.nodes.get(pod.node)
+        if node is None or resource not in node.allocatable:
+            return None
+        cap += container.current_requests.get(resource, 0)
+        roomy.add(pod.node)
+    free = [seen.nodes[name].allocatable[resource] - seen.nodes[name].requested.get(resource, 0) for name in roomy]
+    return cap + sum(max(0, room) for room in free)
 
 
 def told(place: Place, heat: Heat) -> str:

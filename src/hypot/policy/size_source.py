@@ -16,7 +16,7 @@ NAME = "vpa"
 
 def size_wish(glance: Glance) -> Wish | None:
     """Totals from our own recommender, or from an object's status where that is asked for or all there is."""
-    if not glance.hvpa.uses_vpa:
+    if not glance.hvpa.uses_vpa or all(one.container in glance.switched_off for one in glance.standing):
         return None
     found = advised(glance)
     if isinstance(found, Failure):
@@ -84,7 +84,7 @@ def _stale(glance: Glance, container: str, resource: str, amount: int, *, rises:
     It is believed once it has gone on in its direction since the count changed, or had the time to forget.
     """
     recount, now = glance.vertical.recount, glance.seen.now
-    if recount is None or glance.urgency or rises != (recount.after > recount.before):
+    if recount is None or rises != (recount.after > recount.before) or (rises and glance.urgency):
         return False
     if seconds_left(recount.at, settle_time(glance.hvpa), now) > 0:
         return True

@@ -7,8 +7,18 @@ from hypot.policy.seen import Container, Pod, Seen
 from hypot.policy.standing import Standing, live
 
 
-def urgency(seen: Seen, standing: Iterable[Standing], switched_off: frozenset[str], last_up: float | None) -> str:
-    """Why more is needed at once, in words; empty where it is not. What came before the last growth was answered."""
+def urgency(
+    seen: Seen,
+    standing: Iterable[Standing],
+    switched_off: frozenset[str],
+    last_up: float | None,
+    last_scale: float | None,
+) -> str:
+    """Why more is needed at once, in words; empty where it is not. What came before the last growth was answered.
+
+    Where only the last scaling is known, a kill before it may have been what it answered.
+    """
+    answered = last_scale if last_up is None else last_up
     sizes = {one.container: one for one in standing if one.container not in switched_off}
     killed = [
         f"{container.name} of pod {pod.name} was killed for want of memory"
@@ -16,7 +26,7 @@ def urgency(seen: Seen, standing: Iterable[Standing], switched_off: frozenset[st
         for container in pod.containers
         if container.ended is not None
         and container.name in sizes
-        and _killed_since(container, last_up)
+        and _killed_since(container, answered)
         and _up_to_date(container, sizes[container.name])
     ]
     evicted = [
@@ -44,4 +54,4 @@ def _evicted_since(pod: Pod, seen: Seen, then: float | None) -> bool:
     node = seen.nodes.get(pod.node)
     if node is None or not node.short_of_memory:
         return False
-    return then is None or (pod.ready_since is not None and pod.ready_since > then)
+    return then is None or pod.ready_since is None or pod.ready_since > then

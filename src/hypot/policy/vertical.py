@@ -37,8 +37,11 @@ class Vertical:
     infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
 
     def counted(self, replicas: int, at: float) -> "Vertical":
-        """As it is at this look: whoever changed the count, what was recommended before was learnt at another."""
-        if self.replicas == replicas:
+        """As it is at this look: whoever changed the count, what was recommended before was learnt at another.
+
+        Nothing is learnt at zero, so that is no count.
+        """
+        if replicas in {0, self.replicas}:
             return self
         if self.replicas is None:
             return replace(self, replicas=replicas)

@@ -67,4 +67,4 @@ def total_of(place: Place, now: int, wishes: tuple[Wish, ...]) -> Total | None:
     measured = [Total(wish.totals[place], wish.source) for wish in wishes if wish.measured and place in wish.totals]
     counted = [Total(wish.totals[place], wish.source) for wish in wishes if not wish.measured and place in wish.totals]
     heard = [*measured, *(total for total in counted if not measured or total.amount > now)]
-    return max(heard, key=lambda total: total.amount, default=None)
+    return min(heard, key=lambda total: (-total.amount, total.source), default=None)
