@@ -290,6 +290,16 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
         yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version or "", hint)
 
 
+def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
+    """The rules for the target of a kind that the API server does not know: any group may have it."""
+    for key, value in (("kind", ref.kind), ("name", ref.name)):
+        if not value:
+            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
+    words = version_problem(ref, any_version=False, any_group=True)
+    if words:
+        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
+
+
 def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:
     if any_version:
         return ""

@@ -106,9 +106,10 @@ def _count_checks() -> Iterator[Check]:
     beyond = f"has({_LAST}.maxReplicas) || !({_has(_MAX)}) || {below}"
     words = "maxReplicas must be greater than that of the interval before"
     yield Check("interval-replicas", f"{_NO_INTERVALS} || ({rising} && ({beyond}))", words, at)
-    enough = f"{_NO_INTERVALS} || !has({_LIST}[0].maxReplicas) || !({_has(_MIN)})"
+    from_hpa = f"size({_LIST}) > 1 || !({_has(_MAX)}) || self.{_MAX} >= self.{_MIN}"
+    enough = f"has({_LIST}[0].maxReplicas) ? {_LIST}[0].maxReplicas >= self.{_MIN} : ({from_hpa})"
     words = "the first maxReplicas must not be below minReplicas"
-    yield Check("interval-replicas", f"{enough} || {_LIST}[0].maxReplicas >= self.{_MIN}", words, at)
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || !({_has(_MIN)}) || ({enough})", words, at)
 
 
 def _size_checks() -> Iterator[Check]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hypot.core import timeofday
-from hypot.kinds.base import Ref, version_problem
+from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hvpa_interval_rules import interval_problems
 from hypot.kinds.hvpa_parts import (
@@ -46,7 +46,7 @@ MAX_METRICS = 15
 
 def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     """The rules over a spec as it stands."""
-    yield from _target_problems(hvpa.target or Ref())
+    yield from target_problems(hvpa.target or Ref(), ("spec", "targetRef"))
     yield from _least("not-negative", hvpa.replicas, 0, ("spec", "replicas"))
     yield from _source_problems(hvpa)
     yield from _count_problems(hvpa)
@@ -63,16 +63,6 @@ def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _annotation_problems(hvpa.annotations)
     if not hvpa.is_weight_based:
         yield from _unread_problems(hvpa, scales)
-
-
-def _target_problems(ref: Ref) -> Iterator[Problem]:
-    where: Where = ("spec", "targetRef")
-    for key, value in (("kind", ref.kind), ("name", ref.name)):
-        if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
-    words = version_problem(ref, any_version=False, any_group=True)
-    if words:
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
 
 
 def _least(rule: str, value: int | None, least: int, where: Where) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import TypeGuard
 
 from hypot.core.quantity import Quantity
-from hypot.kinds.base import version_problem
+from hypot.kinds.base import target_problems
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.vpa_parts import (
     AMOUNT_TEXT,
@@ -124,12 +124,7 @@ def _target_problems(vpa: VPASpec, strict: Strictness) -> Iterator[Problem]:
             words, hint = "must name the workload whose pods are sized", "a selector as in v1beta1 is not enough"
             yield Problem("target-ref", "Required", where, words, hint=hint)
         return
-    for key, value in (("kind", ref.kind), ("name", ref.name)):
-        if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
-    words = version_problem(ref, any_version=False, any_group=True)
-    if words:
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
+    yield from target_problems(ref, where)
 
 
 def update_policy_problems(policy: UpdatePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:

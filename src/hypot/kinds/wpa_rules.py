@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from hypot.core.quantity import Quantity
-from hypot.kinds.base import Ref, version_problem
+from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, Wire, node
 from hypot.kinds.problem import Problem, Where, unsupported
@@ -71,7 +71,7 @@ class LabelSelector(Node):
 
 def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
     """The rules over a spec as it stands, without defaults."""
-    yield from _target_problems(wpa.target or Ref())
+    yield from target_problems(wpa.target or Ref(), ("spec", "scaleTargetRef"))
     yield from _replica_problems(wpa)
     yield from _tolerance_problems(wpa.tolerance)
     yield from _factor_problems(wpa)
@@ -92,16 +92,6 @@ def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
     if wpa.recommender is not None:
         yield from _recommender_problems(wpa.recommender, ("spec", "recommender"))
     yield from _quantity_problems(wpa, ("spec",))
-
-
-def _target_problems(ref: Ref) -> Iterator[Problem]:
-    where: Where = ("spec", "scaleTargetRef")
-    for key, value in (("kind", ref.kind), ("name", ref.name)):
-        if not value:
-            yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
-    words = version_problem(ref, any_version=False, any_group=True)
-    if words:
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
 
 
 def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
