@@ -30,6 +30,7 @@ from hypot.policy.memory import read_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings, SettingsError
 from hypot.policy.snapshot import AUTOSCALERS, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
+from hypot.policy.vpa import forbids
 
 _ORIGINS = {
     "given": "as given",
@@ -72,7 +73,9 @@ def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
     """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
     if problem.severity != "error" or problem.rule == "unknown-field":
         return False
-    return problem.kind == "Decode" or isinstance(autoscaler, HPA | VPA)
+    if isinstance(autoscaler, VPA):
+        return forbids(problem)
+    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
 
 
 def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:

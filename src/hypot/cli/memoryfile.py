@@ -81,7 +81,44 @@ def _fault(data: Any) -> str:
     if not all(at is None or _is_time(at) for at in times):
         return "lastScale, since, unknownMove and seen.at must be times in seconds"
     counts = [data.get("desired", 0), data.get("scalings", 0), seen.get("replicas") or 0]
-    return "" if all(map(_is_count, counts)) else "desired, scalings and seen.replicas must be whole numbers"
+    if not all(map(_is_count, counts)):
+        return "desired, scalings and seen.replicas must be whole numbers"
+    return "" if data.get("vertical") is None or _is_vertical(data["vertical"]) else "vertical is not what hypot writes"
+
+
+def _is_vertical(data: Any) -> bool:
+    """Whether the memory of sizes can be read."""
+    if not isinstance(data, dict):
+        return False
+    recount, infeasible = data.get("recount"), data.get("infeasible") or {}
+    times = [data.get("lastUp"), *_values(data.get("hot")), *_values(data.get("stuck"))]
+    amounts = [data.get("advice") or {}, *_values(infeasible)]
+    if recount is not None:
+        if not isinstance(recount, dict) or set(recount) != {"at", "before", "after", "advice"}:
+            return False
+        times.append(recount["at"])
+        amounts.append(recount["advice"])
+        if not _is_count(recount["before"]) or not _is_count(recount["after"]):
+            return False
+    known = data.get("replicas")
+    return (
+        all(at is None or _is_time(at) for at in times)
+        and all(map(_are_amounts, amounts))
+        and (known is None or _is_count(known))
+    )
+
+
+def _values(data: Any) -> list[Any]:
+    """The values of a mapping; what is none has one that nothing fits."""
+    if data is None:
+        return []
+    return list(data.values()) if isinstance(data, dict) else [...]
+
+
+def _are_amounts(data: Any) -> bool:
+    return isinstance(data, dict) and all(
+        isinstance(each, dict) and all(_is_count(amount) for amount in each.values()) for each in data.values()
+    )
 
 
 def _is_history(entries: Any) -> bool:

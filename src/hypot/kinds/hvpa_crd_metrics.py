@@ -132,7 +132,7 @@ HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
 
 def metric_checks() -> Iterator[Check]:
     for kind, block in METRIC_TYPES.items():
-        cel, words = f"self.type != '{kind}' || has(self.{block})", f"type {kind} needs this block"
+        cel, words = f"!has(self.type) || self.type != '{kind}' || has(self.{block})", f"type {kind} needs this block"
         yield Check("metric-source", cel, words, f".{block}", "Required")
 
 

@@ -77,7 +77,7 @@ def _policy_checks() -> Iterator[Check]:
 
 def _boost_checks() -> Iterator[Check]:
     for kind, wanted, other in ((FACTOR, "factor", "quantity"), (FIXED, "quantity", "factor")):
-        unless = f"self.type != '{kind}' || "
+        unless = f"!has(self.type) || self.type != '{kind}' || "
         yield Check("startup-boost", f"{unless}has(self.{wanted})", f"type {kind} needs it", f".{wanted}", "Required")
         words = f"type {kind} does not have it"
         yield Check("startup-boost", f"{unless}!has(self.{other})", words, f".{other}", "Forbidden")

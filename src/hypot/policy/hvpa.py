@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa_intervals import allowed, counts_of
+from hypot.kinds.problem import Problem
 from hypot.policy.count_source import count_wish
 from hypot.policy.decision import Conditions, Decision, Event, refused, show_time
 from hypot.policy.hvpa_gates import OPEN, Direction, Gate, change_gate, direction_of, time_gate
@@ -85,6 +86,11 @@ def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:
     return change_gate(glance.hvpa, need.direction, need.standing.totals, need.amounts)
 
 
+def _forbids(problem: Problem) -> bool:
+    """Whether nothing can be decided with this; a knob that cannot be read has a default."""
+    return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
+
+
 def paradox_gate(hvpa: Hvpa, need: Need, current: int, voted: int) -> Gate:
     """Going down, replicas are not taken away while that would make every pod larger."""
     if need.direction != "down" or voted >= current or not grows_while_shrinking(hvpa, need, current, voted):
@@ -110,7 +116,7 @@ class _Pass(HvpaTelling):
         self.missing = self.measures = False
 
     def run(self) -> tuple[Decision, Memory]:
-        problems = [problem for problem in refusals(self.hvpa) if problem.where[0] == "spec"]
+        problems = [problem for problem in refusals(self.hvpa) if _forbids(problem)]
         if problems:
             return self._bad_spec("; ".join(str(problem) for problem in problems))
         if self.hvpa.is_weight_based:
@@ -242,7 +248,7 @@ class _Pass(HvpaTelling):
             if need.container in point.results:
                 self.tell_size(need, point.results[need.container], point.replicas)
         self.tell_limits(needs)
-        return self._finish(glance.scale, point.replicas, reason or self.size_reason(needs, set(point.results)))
+        return self._finish(glance.scale, point.replicas, reason or self.size_reason(needs))
 
     def _point(self, current: int, moving: list[Need], votes: list[Vote], reach: tuple[int, int]) -> Point:
         """The count that the votes come to, and the sizes there of those that move."""

@@ -90,36 +90,36 @@ class HvpaTelling(Telling):
             self.step("restrain", "intervals", asked, replicas, sentence(words))
         return words if replicas != current else ""
 
-    def size_reason(self, needs: Iterable[Need], moving: set[str]) -> str:
+    def size_reason(self, needs: Iterable[Need]) -> str:
         """Which container, resource and source asks for the change of size that is largest for what is there."""
+        had = {size.container: size.requests for size in self.sizes}
+        gets = {size.container: size.requests for size in self.desired_sizes}
         changes = [
-            (
-                abs(total.amount - need.standing.totals[resource]) / max(need.standing.totals[resource], 1),
-                need,
-                resource,
-            )
+            (_share_of_change(total.amount, need.standing.totals[resource]), need.container, resource, total)
             for need in needs
-            if need.container in moving
             for resource, total in need.totals.items()
+            if had[need.container].get(resource) != gets[need.container].get(resource)
         ]
-        if not changes or self.desired_sizes == self.sizes:
+        if not changes:
             return ""
-        _, need, resource = max(changes, key=lambda change: (change[0], change[1].container, change[2]))
-        total = need.totals[resource]
-        return f"{resource} of {need.container}, {brief(resource, total.amount)} in total by {total.source}"
+        _, container, resource, total = max(changes, key=lambda change: change[:3])
+        return f"{resource} of {container}, {brief(resource, total.amount)} in total by {total.source}"
 
     def tell_size(self, need: Need, result: Sized, desired: int) -> None:
         old, new = need.standing.size, result.size
         if new == old:
             return
         changes = [
-            f"{resource} {_shown(resource, old.requests.get(resource))} → {_shown(resource, amount)}"
+            f"{resource} from {_shown(resource, old.requests.get(resource))} to {_shown(resource, amount)}"
             for resource, amount in new.requests.items()
             if amount != old.requests.get(resource)
         ]
         words = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
+        rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
+        while_what = "replicas rise" if rising else "an answer is missing"
+        why_kept = f"is kept, for no pod shrinks while {while_what}"
         for resources, why in (
-            (result.kept, "is kept, for no pod shrinks while replicas rise"),
+            (result.kept, why_kept),
             (result.budgeted, "includes the base load of each replica"),
             (result.capped, "is cut at what is allowed"),
         ):
@@ -195,6 +195,10 @@ class HvpaTelling(Telling):
             for name, advice in sorted(self.vertical.advice.items())
         ]
         return {"vpaStatus": {"containerResources": sizes}}
+
+
+def _share_of_change(total: int, now: int) -> float:
+    return abs(total - now) / max(now, 1)
 
 
 def _shown(resource: str, amount: int | None) -> str:

@@ -48,7 +48,8 @@ def read_amount(value: Any) -> int | None:
 def read_amounts(data: Any) -> dict[str, int]:
     if not isinstance(data, dict):
         return {}
-    return {name: amount for name, value in data.items() if (amount := read_amount(value)) is not None}
+    read = [(name, read_amount(value)) for name, value in data.items()]
+    return {name: amount for name, amount in read if amount is not None and amount >= 0}
 
 
 def read_pod(data: Mapping[str, Any]) -> Pod:
@@ -112,7 +113,7 @@ def read_container(
         limits,
         read_amounts(inner(actual, "requests")) if isinstance(actual, dict) else None,
         read_amounts(inner(actual, "limits")) if isinstance(actual, dict) else None,
-        _ended(inner(status, "lastState", "terminated") or inner(status, "state", "terminated")),
+        _last_end(status),
         restarts if isinstance(restarts, int) else 0,
         frozenset([str(resource) for resource in policies]),
         sidecar,
@@ -121,6 +122,12 @@ def read_container(
 
 def _restarts(policy: Mapping[str, Any]) -> bool:
     return policy.get("restartPolicy") == "RestartContainer"
+
+
+def _last_end(status: Mapping[str, Any]) -> Ended | None:
+    """How it ended the last time, which may be its present state."""
+    ends = [_ended(inner(status, state, "terminated")) for state in ("lastState", "state")]
+    return max((end for end in ends if end is not None), key=lambda end: end.finished or 0.0, default=None)
 
 
 def _ended(data: Mapping[str, Any]) -> Ended | None:

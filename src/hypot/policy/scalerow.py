@@ -113,14 +113,12 @@ def _pods_of(data: Mapping[str, Any]) -> int:
     return next((count for count in counts if type(count) is int and count >= 0), 0)
 
 
-def not_there(ref: Ref, namespace: str, elsewhere: str) -> Failure:
+def not_there(ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
     """A target that the input does not have; `elsewhere` is the apiVersion under which its kind and name are there."""
     full, short = resource_of(ref)
     if elsewhere:
         written = ref.api_version or "no apiVersion"
-        return Failure(
-            f"the target has {written}, but {ref} is of {elsewhere}: write apiVersion: {elsewhere} in scaleTargetRef"
-        )
+        return Failure(f"the target has {written}, but {ref} is of {elsewhere}: write apiVersion: {elsewhere} in {key}")
     return Failure(
         f'{full} "{ref.name}" is not in the input; add it: kubectl get {short} {ref.name} -n {namespace} -o yaml'
     )

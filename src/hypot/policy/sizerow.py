@@ -22,10 +22,10 @@ def read_advice(vpa: VPA) -> Recommendation | Failure:
         if conditions.get(kind) == "True":
             return Failure(f"the {origin} says {kind}")
     if conditions.get("RecommendationProvided", "True") != "True":
-        return Failure(f"the {origin} says that there is none")
+        return Failure(f"the {origin} says that there is no recommendation")
     given = list(mappings(inner(status, "recommendation").get("containerRecommendations")))
     if not given:
-        return Failure(f"the {origin} holds none")
+        return Failure(f"there is no history of usage, and the {origin} holds no recommendation")
     return Recommendation(tuple([_bounds(one) for one in given]), origin)
 
 

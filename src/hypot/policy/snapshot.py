@@ -106,7 +106,7 @@ class Snapshot:
         self._values = MetricValues()
         self._surroundings = Surroundings()
         self._times: set[str] = set()
-        self._found: dict[tuple[str, Key], Scale | Failure] = {}
+        self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
         takers = self._takers()
         for data in objects:
             takers.get((group_of(data.get("apiVersion")), data.get("kind")), self._take_workload)(data)
@@ -186,7 +186,6 @@ class Snapshot:
             answers.to_hvpa(autoscaler, settings)
         elif isinstance(autoscaler, WPA):
             answers.to_wpa(autoscaler)
-        itself = f"{namespace.name}/{autoscaler.name}" if isinstance(autoscaler, HPA) else ""
         seen = Seen(
             now,
             scale,
@@ -195,10 +194,16 @@ class Snapshot:
             answers.of_pods,
             answers.of_objects,
             answers.external,
-            rivals=tuple([name for name in namespace.claimants(scale.selector) if name != itself]),
+            rivals=self._rivals(autoscaler, namespace, scale.selector),
             monitor=monitor,
         )
         return self._with_sizes(autoscaler, seen, settings) if isinstance(autoscaler, VPA | Hvpa) else seen
+
+    def _rivals(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
+        if isinstance(autoscaler, VPA):
+            return self._surroundings.rivals(autoscaler)
+        itself = f"{namespace.name}/{autoscaler.name}" if isinstance(autoscaler, HPA) else ""
+        return tuple([name for name in namespace.claimants(selector) if name != itself])
 
     def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
         """The same, and what sizes depend on."""
@@ -226,15 +231,25 @@ class Snapshot:
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         """The scale of the autoscaler's target, looked for once; who only sizes pods needs none."""
         ref = target_of(autoscaler)
-        key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""))
+        written = "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef"
+        key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""), written)
         if key not in self._found:
-            self._found[key] = self._find_scale(ref, autoscaler.namespace)
+            self._found[key] = self._find_scale(ref, autoscaler.namespace, written)
         found = self._found[key]
         if isinstance(found, Scale) and not has_scale(ref) and not isinstance(autoscaler, VPA):
             return no_scale(ref)
+        return self._topmost(ref, autoscaler.namespace, found) if isinstance(autoscaler, VPA) else found
+
+    def _topmost(self, ref: Ref, namespace: str, found: Scale | Failure) -> Scale | Failure:
+        """A VPA sizes the pods of the controller that nobody else controls."""
+        workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group, {})
+        for owner in mappings(inner(workload, "metadata").get("ownerReferences")):
+            if owner.get("controller") is True:
+                above = f"{owner.get('kind')}/{owner.get('name')}"
+                return Failure(f"{ref} is controlled by {above}: write that as the target", "spec")
         return found
 
-    def _find_scale(self, ref: Ref, namespace: str) -> Scale | Failure:
+    def _find_scale(self, ref: Ref, namespace: str, written: str) -> Scale | Failure:
         workloads = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {})
         workload = workloads.get(ref.group)
         for scale in reversed(self._scales.get((namespace, ref.name or ""), [])):
@@ -243,7 +258,7 @@ class Snapshot:
         if workload is not None:
             return scale_of_workload(workload, ref)
         elsewhere = next(iter(workloads.values()), {})
-        return not_there(ref, namespace, str(elsewhere.get("apiVersion") or ""))
+        return not_there(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
 
 
 class _Answers:
@@ -323,7 +338,8 @@ def _times(data: Object) -> Iterator[str]:
     """Every moment that lies in the past of a dump: a deletion may still be to come."""
     metadata, status = inner(data, "metadata"), inner(data, "status")
     found = [metadata.get("creationTimestamp"), data.get("timestamp")]
-    found += [status.get("startTime"), status.get("lastScaleTime")]
+    found += [status.get("startTime"), status.get("lastScaleTime"), status.get("lastUpdateTime")]
+    found.append(inner(status, "lastScaling").get("lastUpdated"))
     found += [entry.get("time") for entry in mappings(metadata.get("managedFields"))]
     for condition in mappings(status.get("conditions")):
         found += [condition.get(name) for name in _CONDITION_TIMES]

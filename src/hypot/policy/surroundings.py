@@ -8,7 +8,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
-from hypot.kinds.vpa_parts import policy_of
+from hypot.kinds.vpa_parts import OFF, policy_of
 from hypot.policy.podrow import inner, mappings, name_of, read_pod
 from hypot.policy.seen import (
     Controller,
@@ -31,20 +31,22 @@ class Surroundings:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Object] = {}
-        self._on_node: dict[str, list[Object]] = {}
+        self._on_node: dict[str, dict[tuple[Any, Any], Object]] = {}
         self._ranges: dict[str, dict[str, Object]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
         self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
         self._counters: dict[tuple[str, str, str], list[HPA]] = {}
+        self._vpas: set[tuple[str, str]] = set()
         self._read_nodes: dict[str, Node] = {}
 
     def take_node(self, data: Object) -> None:
         self._nodes[name_of(data)] = data
 
     def take_pod(self, data: Object) -> None:
-        node = inner(data, "spec").get("nodeName")
-        if isinstance(node, str) and inner(data, "status").get("phase") not in {"Succeeded", "Failed"}:
-            self._on_node.setdefault(node, []).append(data)
+        node, metadata = inner(data, "spec").get("nodeName"), inner(data, "metadata")
+        if isinstance(node, str) and str(inner(data, "status").get("phase")) not in {"Succeeded", "Failed"}:
+            named = str(metadata.get("namespace")), name_of(data)
+            self._on_node.setdefault(node, {})[named] = data
 
     def take_limit_range(self, namespace: str, data: Object) -> None:
         self._ranges.setdefault(namespace, {})[name_of(data)] = data
@@ -56,10 +58,10 @@ class Surroundings:
 
     def take_autoscaler(self, autoscaler: Any) -> None:
         """Remember who sizes or counts which target."""
-        ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
-        key = (autoscaler.namespace, ref.kind or "", ref.name or "")
+        key = _target_key(autoscaler)
         if isinstance(autoscaler, VPA):
             self._sizers.setdefault(key, []).append(autoscaler)
+            self._vpas.add((autoscaler.namespace, autoscaler.name))
         elif isinstance(autoscaler, HPA):
             self._counters.setdefault(key, []).append(autoscaler)
 
@@ -70,7 +72,7 @@ class Surroundings:
     def _node(self, name: str) -> Node:
         if name not in self._read_nodes:
             requested: dict[str, int] = {}
-            for data in self._on_node.get(name, ()):
+            for data in self._on_node.get(name, {}).values():
                 for container in read_pod(data).containers:
                     for resource, amount in container.current_requests.items():
                         requested[resource] = requested.get(resource, 0) + amount
@@ -82,17 +84,28 @@ class Surroundings:
 
     def usage(self, autoscaler: VPA | Hvpa, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
         """The histograms that checkpoints hold, and what is wrong with those that could not be read."""
-        owners = [autoscaler.name, *(vpa.name for vpa in self._sizers_of(autoscaler))]
-        found = next((c for owner in owners if (c := self._checkpoints.get((autoscaler.namespace, owner)))), None)
-        if not found:
-            return None, ()
-        return _loaded(autoscaler, found, settings)
+        kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
+        found = next((checkpoints for checkpoints in kept if checkpoints), None)
+        return (None, ()) if found is None else _loaded(autoscaler, found, settings)
 
-    def _sizers_of(self, autoscaler: VPA | Hvpa) -> list[VPA]:
+    def _keepers(self, autoscaler: VPA | Hvpa) -> list[str]:
+        """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
         if isinstance(autoscaler, VPA):
-            return []
-        ref = autoscaler.target or Ref()
-        return self._sizers.get((autoscaler.namespace, ref.kind or "", ref.name or ""), [])
+            return [autoscaler.name]
+        sizers = sorted(self._sizers_of(autoscaler), key=lambda vpa: _rank(vpa, autoscaler.name))
+        names = [vpa.name for vpa in sizers]
+        taken = (autoscaler.namespace, autoscaler.name) in self._vpas and autoscaler.name not in names
+        return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
+
+    def rivals(self, vpa: VPA) -> tuple[str, ...]:
+        """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
+        others = [
+            other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
+        ]
+        return tuple([other.name for other in sorted(others, key=_age) if _age(other) < _age(vpa)])
+
+    def _sizers_of(self, hvpa: Hvpa) -> list[VPA]:
+        return self._sizers.get(_target_key(hvpa), [])
 
     def size_advice(self, autoscaler: VPA | Hvpa) -> Recommendation | Failure | None:
         """A VPA's own status; for an Hvpa that of the VPA of the same target."""
@@ -113,7 +126,22 @@ class Surroundings:
 
 def _owned_first(scalers: Any, owner: str) -> Any:
     """Of several, the one that belongs to this Hvpa, else the first by name."""
-    return min(scalers, key=lambda scaler: (owner not in _owners(scaler), scaler.name))
+    return min(scalers, key=lambda scaler: _rank(scaler, owner))
+
+
+def _rank(scaler: HPA | VPA, owner: str) -> tuple[bool, str]:
+    return owner not in _owners(scaler), scaler.name
+
+
+def _target_key(autoscaler: Any) -> tuple[str, str, str]:
+    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
+
+
+def _age(vpa: VPA) -> tuple[str, str]:
+    """Older first: times as Kubernetes prints them are in order as text; one that has none is the youngest."""
+    metadata = vpa.metadata if isinstance(vpa.metadata, dict) else {}
+    return str(metadata.get("creationTimestamp") or "~"), vpa.name
 
 
 def _owners(scaler: HPA | VPA) -> set[str]:
@@ -135,7 +163,7 @@ def _loaded(
         try:
             usage.load(autoscaler.name, container, inner(data, "status"))
             any_good = True
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             notes.append(f"checkpoint {name_of(data)} cannot be used: {error}")
     return (usage.view(autoscaler.name) if any_good else None), tuple(notes)
 

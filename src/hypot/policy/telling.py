@@ -148,7 +148,8 @@ class Telling:
         by_pod: bool = False,
     ) -> Decision:
         """Everything told so far, as one value."""
-        spec, ref, conditions = self.spec, self.spec.target or Ref(), self.in_order(self.conditions)
+        spec, conditions = self.spec, self.in_order(self.conditions)
+        ref = spec.target.readable() if isinstance(spec.target, Ref) else Ref()
         return Decision(
             autoscaler=Name(spec.API_VERSION, spec.KIND, spec.namespace, spec.name),
             target=Name(ref.api_version or "", ref.kind or "", spec.namespace, ref.name or ""),

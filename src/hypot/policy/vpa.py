@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, show
+from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa_knobs import Knobs, for_container, for_updates, knobs_from
 from hypot.kinds.vpa_parts import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
@@ -33,11 +34,14 @@ def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
     """What each container needs: from histograms where there are any, else what the status has from before."""
     names = {ref.name for ref in vpa.recommenders or () if ref.name}
     if seen.usage is None or not names <= _LIKE_OURS:
-        return seen.size_advice or Failure("there is neither a history of usage nor a recommendation in the status")
+        advice = seen.size_advice
+        return advice or Failure("there is neither a history of usage nor a recommendation in the status")
     there = {one.container for one in standing(seen, 1)}
     policy = vpa.resource_policy
     known = [c for c in seen.usage.containers() if not there or c in there]
     sized = [c for c in known if not is_off(policy, c)]
+    if known and not sized:
+        return Failure("every container is switched off")
     each = {c: for_container(knobs, policy_of(policy, c)) for c in sized}
     found = seen.usage.estimate(each, sized, {c: controlled(policy, c) for c in sized})
     if not found:
@@ -47,13 +51,18 @@ def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
 
 def resolve(vpa: VPA, advice: Recommendation, knobs: Knobs) -> tuple[Bounds, ...]:
     """The recommendation within what the object allows."""
-    return capped(with_integer_cpu(advice.containers, vpa.annotations), vpa.resource_policy, knobs)
+    found = capped(with_integer_cpu(advice.containers, vpa.annotations), vpa.resource_policy, knobs)
+    return tuple(sorted(found, key=lambda bounds: bounds.container))
 
 
 def restrain(
     vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, memory: Memory, settings: Settings
 ) -> tuple[Mapping[str, Fitted], Plan]:
     """The recommendation as it fits each pod, and which pods are changed now."""
+    if seen.rivals:
+        oldest = f"VerticalPodAutoscaler {seen.rivals[0]} is older and sizes the same pods: only that one acts."
+        left = tuple([PodAction(pod.name, "none", "older-vpa", oldest) for pod in seen.pods])
+        return {}, Plan(left, memory.vertical.stuck, memory.vertical.infeasible)
     fitted = {pod.name: fit(bounds, vpa.resource_policy, pod, seen.limit_ranges) for pod in seen.pods}
     done = plan(
         seen.pods,
@@ -76,6 +85,11 @@ def controlled(policy: ResourcePolicy | None, container: str) -> tuple[str, ...]
     if own is None or own.controlled_resources is None:
         return RESOURCES
     return tuple(own.controlled_resources)
+
+
+def forbids(problem: Problem) -> bool:
+    """Whether nothing can be decided with this. A newer cluster has fields unknown here, and a knob has a default."""
+    return problem.severity == "error" and problem.where[0] == "spec" and problem.rule not in {"unknown-field", "knob"}
 
 
 class Told(NamedTuple):
@@ -108,7 +122,7 @@ class _Pass(Telling):
         self.unknown += list(seen.notes)
 
     def run(self) -> tuple[Decision, Memory]:
-        problems = [p for p in self.vpa.problems() if p.severity == "error" and p.where[0] == "spec"]
+        problems = [p for p in self.vpa.problems() if forbids(p)]
         if problems:
             words = "; ".join(str(p) for p in problems)
             self.step("observe", "bad-spec", None, None, sentence(words))
@@ -180,6 +194,8 @@ class _Pass(Telling):
 
     def _tell_plan(self, done: Plan) -> None:
         self.actions = done.actions
+        if not done.actions:
+            self.step("restrain", "no-pods", None, None, "No pods match: new ones come up as recommended.")
         for (action, rule), alike in _grouped(done).items():
             names = [one.pod for one in alike]
             more = f" (the first of {len(alike)})" if len(alike) > 1 else ""

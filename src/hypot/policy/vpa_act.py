@@ -49,6 +49,8 @@ _IDLE = {
     INITIAL: ("mode-initial", "The update mode is Initial: only new pods get the recommended size."),
 }
 
+# Marks pods that were given more cpu for their start.
+BOOSTED = "vpaCpuStartupBoost/"
 # Stands for requirements that cannot be read, and holds for nobody.
 _UNREADABLE = (EvictionRequirement(),)
 
@@ -181,6 +183,8 @@ def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAct
     absence = _absence(pod)
     if absence:
         return _left(pod, "not-running", absence)
+    if any(key.startswith(BOOSTED) for key in pod.annotations):
+        return _left(pod, "startup-boost", "it has more cpu while it starts")
     if fitted is not None and fitted.error:
         return _left(pod, "limits-unknown", fitted.error)
     if fitted is None or not fitted.containers:

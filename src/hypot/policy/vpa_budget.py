@@ -90,7 +90,9 @@ class Budget(NamedTuple):
             return Refusal("no-controller", "it has no controller that would make a new pod")
         name = f"{group.owner.kind} {group.owner.name}"
         if group.configured is None:
-            return Refusal("replicas-unknown", f"{name} does not say how many pods it keeps")
+            return Refusal(
+                "replicas-unknown", f"how many pods {name} keeps is not known: it is not in the input, or does not say"
+            )
         if group.too_few and not self.spares_minimum:
             return _too_few(group)
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli, show, to_milli
+from hypot.core.amount import CPU, MEMORY, RESOURCES, brief, of_milli, to_milli
 from hypot.kinds.names import dns_label
 from hypot.kinds.vpa_knobs import Knobs
 from hypot.kinds.vpa_parts import HIGHER, LOWER, OFF, EvictionRequirement, ResourcePolicy, policy_of
@@ -69,12 +69,12 @@ def _outside(container: str, resource: str, request: int | None, own: Bounds) ->
     """At most one clause: the request is missing, too low or too high."""
     if request is None:
         return [f"container {container} has no request for {resource}"]
-    shown = f"{resource} of {container} is {show(resource, of_milli(resource, request))}"
+    shown = f"{resource} of {container} is {brief(resource, of_milli(resource, request))}"
     lower, upper = own.lower.get(resource), own.upper.get(resource)
     if lower is not None and request < to_milli(resource, lower):
-        return [f"{shown}, below its lower bound of {show(resource, lower)}"]
+        return [f"{shown}, below its lower bound of {brief(resource, lower)}"]
     if upper is not None and request > to_milli(resource, upper):
-        return [f"{shown}, above its upper bound of {show(resource, upper)}"]
+        return [f"{shown}, above its upper bound of {brief(resource, upper)}"]
     return []
 
 

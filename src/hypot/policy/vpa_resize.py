@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from hypot.core.amount import CPU, MEMORY, RESOURCES, show
+from hypot.core.amount import CPU, MEMORY, RESOURCES, brief
 from hypot.kinds.version import Version, show_version
 from hypot.kinds.vpa_parts import IN_PLACE
 from hypot.policy.decision import show_seconds
@@ -190,7 +190,7 @@ def _container_obstacle(container: Container, size: Size, kubernetes: Version) -
         return ""
     return (
         f"Kubernetes {show_version(kubernetes)} lowers the memory limit of {container.name} "
-        f"({show(MEMORY, before or 0)} to {show(MEMORY, after or 0)}) only if its resizePolicy is RestartContainer"
+        f"({brief(MEMORY, before or 0)} to {brief(MEMORY, after or 0)}) only if its resizePolicy is RestartContainer"
     )
 
 
