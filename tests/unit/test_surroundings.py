@@ -168,8 +168,10 @@ def test_a_target_that_is_missing_says_what_to_add():
 
 
 def test_a_target_of_another_group_says_what_to_write():
-    """In the words of the kind's own field."""
-    scale = seen(vpa(target={**TARGET, "apiVersion": "extensions/v1beta1"}), workload()).scale
+    """In the words of the kind's own field; a VPA finds the kinds it knows in any group."""
+    elsewhere = {**TARGET, "apiVersion": "extensions/v1beta1"}
+    assert isinstance(seen(vpa(target=elsewhere), workload()).scale, Scale)
+    scale = seen(hvpa(targetRef=elsewhere), workload(), kind="Hvpa").scale
     assert isinstance(scale, Failure)
     assert "write apiVersion: apps/v1 in targetRef" in scale.message
 

@@ -77,7 +77,9 @@ def _shape(hvpa: HvpaSpec, container: str) -> _Shape:
     policy, bounds = policy_of(hvpa.container_policies, container), allowed(hvpa, container)
     written = policy.controlled_resources if policy is not None else None
     controlled = tuple([resource for resource in RESOURCES if written is None or resource in written])
-    return _Shape(bounds.switched_off, controlled, tuple(bounds.least.items()), tuple(bounds.most.items()))
+    return _Shape(
+        bounds.switched_off and bool(controlled), controlled, tuple(bounds.least.items()), tuple(bounds.most.items())
+    )
 
 
 def _table(hvpa: HvpaSpec, shape: _Shape, containers: tuple[str, ...]) -> Table:

@@ -188,25 +188,19 @@ class _Pass(HvpaTelling):
 
     def _vote(self, glance: Glance, need: Need) -> Vote | None:
         """What one container votes for now; who is held keeps the count, and who waits says nothing by itself."""
-        current, door = glance.replicas, gate_of(glance, need, missing=self.missing)
+        current = glance.replicas
         if not need.totals:
             # Nobody has measured it yet, so nobody knows whether fewer would do.
             return Vote(current, need.container) if self.measures else None
-        vote = vote_of(self.hvpa, need, current)
-        if door == OPEN and vote is not None:
-            door = paradox_gate(self.hvpa, need, current, vote.replicas)
+        door = gate_of(glance, need, missing=self.missing)
         if door == OPEN:
-            return vote
-        self.blocked[need.container] = door
-        self.step("restrain", kebab(door.reason), None, None, f"{need.container} stays as it is: {door.words}.")
+            return vote_of(self.hvpa, need, current)
+        self._block(need, door)
         return Vote(current, need.container) if door.reason in _HOLDS else None
 
-    def _along(self, glance: Glance, need: Need) -> Vote | None:
-        """What a container that waits votes for once others move: it moves with them, and keeps what it needs."""
-        vote = vote_of(self.hvpa, need, glance.replicas)
-        if vote is None or paradox_gate(self.hvpa, need, glance.replicas, vote.replicas) == OPEN:
-            return vote
-        return Vote(glance.replicas, need.container)
+    def _block(self, need: Need, door: Gate) -> None:
+        self.blocked[need.container] = door
+        self.step("restrain", kebab(door.reason), None, None, f"{need.container} stays as it is: {door.words}.")
 
     def _count_votes(self, glance: Glance, wishes: tuple[Wish, ...]) -> list[Vote]:
         """Votes for a count alone; they too wait for their time."""
@@ -235,13 +229,17 @@ class _Pass(HvpaTelling):
         votes += self._count_votes(glance, wishes)
         if self.missing:
             votes.append(Vote(current))
-        free = [need for need in needs if need.totals and need.container not in self.blocked]
-        reach = self._reach(glance)
-        point = self._point(current, free, votes, reach)
-        waiting = [need for need in needs if need.totals and need.container in self.blocked and self._waits(need)]
+        sized_needs = [need for need in needs if need.totals]
+        free = [need for need in sized_needs if need.container not in self.blocked]
+        waiting = [need for need in sized_needs if need.container in self.blocked and self._waits(need)]
+        reach = self._reach(glance, held=len(free) + len(waiting) < len(sized_needs))
+        point, frozen = self._settled(current, free, votes, reach)
         if waiting and point.changes(current, self.sizes):
-            votes += [vote for need in waiting if (vote := self._along(glance, need)) is not None]
-            point = self._point(current, [*free, *waiting], votes, reach)
+            # They move along with the others, and keep what they need.
+            votes += [vote for need in waiting if (vote := vote_of(self.hvpa, need, current)) is not None]
+            point, frozen = self._settled(current, [*free, *waiting], votes, reach)
+        for need, door in frozen:
+            self._block(need, door)
         reason = self.tell_vote(current, point)
         self.desired_sizes = tuple([point.size_of(size) for size in self.sizes])
         for need in needs:
@@ -249,6 +247,23 @@ class _Pass(HvpaTelling):
                 self.tell_size(need, point.results[need.container], point.replicas)
         self.tell_limits(needs)
         return self._finish(glance.scale, point.replicas, reason or self.size_reason(needs))
+
+    def _settled(
+        self, current: int, moving: list[Need], votes: list[Vote], reach: tuple[int, int]
+    ) -> tuple[Point, list[tuple[Need, Gate]]]:
+        """Where the votes come to, unless that takes replicas away from pods that would have to grow for it."""
+        point = self._point(current, moving, votes, reach)
+        doors = [(need, paradox_gate(self.hvpa, need, current, point.replicas)) for need in moving]
+        frozen = [(need, door) for need, door in doors if door != OPEN]
+        if not frozen:
+            return point, []
+        votes = [*votes, Vote(current)]
+        point = self._point(current, moving, votes, reach)
+        if point.replicas != current:
+            # No interval is for so many: then fewer and larger ones it is.
+            return point, []
+        others = [need for need, door in doors if door == OPEN]
+        return self._point(current, others, votes, reach), frozen
 
     def _point(self, current: int, moving: list[Need], votes: list[Vote], reach: tuple[int, int]) -> Point:
         """The count that the votes come to, and the sizes there of those that move."""
@@ -264,12 +279,12 @@ class _Pass(HvpaTelling):
         }
         return Point(desired, best, results)
 
-    def _reach(self, glance: Glance) -> tuple[int, int]:
-        """The counts that intervals are for, and the present one where somebody left them and it is no time yet."""
+    def _reach(self, glance: Glance, *, held: bool) -> tuple[int, int]:
+        """The counts that intervals are for, and the present one where somebody left them and cannot come back yet."""
         low, high = counts_of(self.hvpa)
         current = glance.replicas
         inside = min(max(current, low), high)
-        if self._in_time(glance, "intervals", inside) == inside:
+        if not (held and inside < current) and self._in_time(glance, "intervals", inside) == inside:
             return low, high
         return min(low, current), max(high, current)
 

@@ -46,28 +46,12 @@ class Vote(NamedTuple):
 
 
 def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
-    """The most that any source asks for by any resource. Going down, one resource that stays keeps the count."""
+    """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
     if not need.totals:
         return None
     if need.direction == "none":
         return Vote(current, need.container)
-    votes = [vote for resource, total in need.asked if (vote := _lookup(hvpa, need, resource, total, current))]
-    if not votes:
-        return None
-    best = max(votes, key=_by_count)
-    if need.direction == "up":
-        return best
-    by_resource = [max((v for v in votes if v.resource == r), key=_by_count) for r in {v.resource for v in votes}]
-    staying = [vote for vote in by_resource if vote.replicas == current]
-    return min(staying, key=_by_name) if staying else best
-
-
-def _by_count(vote: Vote) -> tuple[int, str, str]:
-    return vote.replicas, vote.resource, vote.source
-
-
-def _by_name(vote: Vote) -> tuple[str, str]:
-    return vote.resource, vote.source
+    return largest_vote([v for resource, total in need.asked if (v := _lookup(hvpa, need, resource, total, current))])
 
 
 def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: int) -> Vote | None:

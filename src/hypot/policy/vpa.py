@@ -61,7 +61,9 @@ def restrain(
     """The recommendation as it fits each pod, and which pods are changed now."""
     if seen.rivals:
         oldest = f"VerticalPodAutoscaler {seen.rivals[0]} is older and sizes the same pods: only that one acts."
-        left = tuple([PodAction(pod.name, "none", "older-vpa", oldest) for pod in seen.pods])
+        left = tuple(
+            [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
+        )
         return {}, Plan(left, memory.vertical.stuck, memory.vertical.infeasible)
     fitted = {pod.name: fit(bounds, vpa.resource_policy, pod, seen.limit_ranges) for pod in seen.pods}
     done = plan(
