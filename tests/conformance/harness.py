@@ -164,23 +164,28 @@ def _is_condition(text: object) -> bool:
     match = CONDITION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         return False
+    value = match["value"] or "null"
     try:
-        json.loads(match["value"] or "null")
+        return value.startswith("@") or bool(json.dumps(json.loads(value)))
     except ValueError:
         return False
-    return True
 
 
 def holds(condition: str, given: Any) -> bool:
-    """Whether `spec.metrics[0].type == "External"` and the like is so. Null is absent; nothing compares with absent."""
+    """Whether `spec.metrics[0].type == "External"` and the like is so; `@path` stands for what is at another path.
+
+    Null is absent; nothing compares with absent.
+    """
     match = CONDITION.fullmatch(condition)
     if match is None:
         raise ValueError(f"{condition!r} is not a condition")
     value = look_up(given, match["path"])
     if match["is"] or value is None:
         return match["is"] == ("absent" if value is None else "present")
+    other = match["value"]
+    known = look_up(given, other[1:]) if other.startswith("@") else json.loads(other)
     try:
-        return OPERATORS[match["op"]](value, json.loads(match["value"]))
+        return known is not None and OPERATORS[match["op"]](value, known)
     except TypeError:
         return False
 

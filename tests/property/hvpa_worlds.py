@@ -1,0 +1,305 @@
+"""Random Hvpas whose intervals are sound, workloads under them, and totals that are asked for."""
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from hypot.core.amount import to_milli
+from hypot.kinds.hvpa import Hvpa, refusals
+from hypot.kinds.vpa_parts import amounts_of, policy_of
+from hypot.policy.decision import Step
+from hypot.policy.hvpa import decide
+from hypot.policy.memory import Memory
+from hypot.policy.seen import Bounds, Container, CountAdvice, Ended, Node, Pod, Recommendation, Scale, Seen
+from hypot.policy.settings import Settings
+from hypot.policy.wish import Wish
+from property.worlds import NOW, failures
+
+RESOURCES = ("cpu", "memory")
+NAMES = ("app", "side")
+# Memory is in whole kilobytes, cpu in millicores; both small, so that borders are near.
+UNIT = {"cpu": 1, "memory": 1000}
+FREE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
+DIVISIONS = ("linear", "linear", "linearPerPod", None)
+
+some = st.integers(1, 3000)
+wanted_amounts = st.integers(1, 9000)
+names = st.sampled_from([("app",), ("app",), NAMES])
+
+
+def quantity(resource, amount):
+    return f"{amount}m" if resource == "cpu" else amount * UNIT["memory"]
+
+
+def per_resource(values):
+    return st.fixed_dictionaries({r: values.map(lambda a, r=r: a * UNIT[r]) for r in RESOURCES})
+
+
+@st.composite
+def interval_rows(draw, divisions=DIVISIONS):
+    """Counts that rise, and sizes whose totals do."""
+    rows, before = [], dict.fromkeys(RESOURCES, 0)
+    for count in accumulate(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))):
+        sizes = {r: before[r] // count + 1 + draw(st.integers(10, 1000)) for r in RESOURCES}
+        before = {r: sizes[r] * count for r in RESOURCES}
+        row = {"maxReplicas": count, "maxResources": {r: quantity(r, size) for r, size in sizes.items()}}
+        division = draw(st.sampled_from(divisions))
+        rows.append({**row, "effectiveIntervalExtrapolation": division} if division else row)
+    return rows
+
+
+def changes(percent, value):
+    """A percentage and an amount of each resource."""
+    own = {
+        r: st.fixed_dictionaries(
+            {},
+            optional={
+                "percentage": st.integers(0, percent),
+                "value": st.integers(0, value).map(lambda a, r=r: quantity(r, a)),
+            },
+        )
+        for r in RESOURCES
+    }
+    return st.fixed_dictionaries({}, optional=own)
+
+
+overlapping = {"scalingIntervalsOverlap": changes(100, 9)}
+gapped = {"baseResourcesPerReplica": changes(50, 9)}
+
+
+def policies(bounds):
+    """One for each container, or one for all."""
+    made = [{"containerName": name, **own} for name, own in bounds.items()]
+    return {"deploy": True, "template": {"spec": {"resourcePolicy": {"containerPolicies": made}}}}
+
+
+@st.composite
+def bounds(draw):
+    """At least a little, at most a lot, or anything."""
+    least = draw(st.sampled_from([{}, {"cpu": "5m", "memory": 5000}, {"memory": 9000}]))
+    most = draw(st.sampled_from([{}, {"cpu": "8", "memory": 8_000_000}, {"cpu": "4500m"}]))
+    values = draw(st.sampled_from([{}, {}, {"controlledValues": "RequestsOnly"}, {"mode": "Auto"}]))
+    return {key: value for key, value in {"minAllowed": least, "maxAllowed": most, **values}.items() if value}
+
+
+bounded = st.dictionaries(st.sampled_from([*NAMES, "*"]), bounds(), max_size=3).map(policies)
+
+
+def lived(hvpa, container, word, resource):
+    """The bound of a container, None where there is none."""
+    policy = policy_of(hvpa.container_policies, container)
+    return amounts_of(getattr(policy, word, None)).get(resource)
+
+
+def manifest(rows, **spec):
+    usual = {
+        "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "hpa": {"deploy": False},
+        "scalingIntervals": rows,
+        "scaleUp": FREE,
+        "scaleDown": FREE,
+    }
+    return {"metadata": {"name": "web"}, "spec": {**usual, **spec}}
+
+
+def hvpas(divisions=DIVISIONS, **optional):
+    """Manifests where every change matters; optional fields are strategies."""
+    more = st.fixed_dictionaries({}, optional=optional)
+    return st.builds(lambda rows, own: manifest(rows, **own), interval_rows(divisions), more)
+
+
+def sound(data):
+    """The Hvpa of a manifest without errors."""
+    hvpa = Hvpa.from_dict(data)
+    assume(not refusals(hvpa))
+    return hvpa
+
+
+@dataclass(frozen=True)
+class State:
+    """So many pods, each container of this size."""
+
+    replicas: int
+    sizes: dict[str, dict[str, int]]
+
+    def total(self, container, resource):
+        return self.replicas * self.sizes[container].get(resource, 0)
+
+
+def totals(of, values=wanted_amounts):
+    return st.fixed_dictionaries({name: per_resource(values) for name in of})
+
+
+def states(of):
+    return st.builds(State, st.integers(1, 12), st.fixed_dictionaries({name: per_resource(some) for name in of}))
+
+
+worlds = names.flatmap(lambda of: st.tuples(states(of), totals(of)))
+paths = names.flatmap(lambda of: st.lists(totals(of, st.integers(1, 3000)), min_size=1, max_size=5))
+
+
+def asking(wanted, name="test", *, measured=True):
+    """A source that asks for these totals."""
+    places = {(container, r): amount for container, own in wanted.items() for r, amount in own.items()}
+    wish = Wish(name, (Step("recommend", name, None, None, f"{name} asks."),), places, measured=measured)
+    return lambda _: wish
+
+
+def seen_of(state):
+    containers = tuple(
+        Container(name, {r: to_milli(r, amount) for r, amount in own.items()}) for name, own in state.sizes.items()
+    )
+    pods = tuple(Pod(f"web-{i}", containers=containers) for i in range(state.replicas))
+    return Seen(NOW, Scale(state.replicas, state.replicas, "app=web"), pods)
+
+
+def decided(hvpa, state, wanted):
+    return decide(hvpa, seen_of(state), Memory(), Settings(), [asking(wanted)])[0]
+
+
+def after(decision):
+    return State(decision.desired, {size.container: dict(size.requests) for size in decision.desired_sizes})
+
+
+def step(hvpa, state, wanted):
+    """One round, and what it leads to."""
+    return after(decided(hvpa, state, wanted))
+
+
+def rest(hvpa, state, wanted):
+    """The same totals until nothing moves."""
+    for _ in range(20):
+        then = step(hvpa, state, wanted)
+        if then == state:
+            return state
+        state = then
+    raise AssertionError(f"never comes to rest: {state}")
+
+
+def grown(hvpa, wanted):
+    """At rest with these totals, from one pod that has next to nothing."""
+    least = State(1, {name: dict.fromkeys(own, 1) for name, own in wanted.items()})
+    return rest(hvpa, least, wanted)
+
+
+def shuffled(seen, order):
+    """The same world with its lists in another order."""
+    pods = [replace(pod, containers=tuple(order(pod.containers))) for pod in order(seen.pods)]
+    return replace(seen, pods=tuple(pods))
+
+
+# Manifests as people may write them, and what may stand anywhere in them.
+
+scale_types = st.fixed_dictionaries(
+    {},
+    optional={
+        "updatePolicy": st.sampled_from(["Auto", "Off", "MaintenanceWindow"]).map(lambda mode: {"updateMode": mode}),
+        "minChange": changes(100, 500),
+        "stabilizationDuration": st.sampled_from(["0", "30s", "1h"]),
+    },
+)
+
+
+def metric(kind, of, **target):
+    """One of an HPA, in the words of its manifest."""
+    key = kind[0].lower() + kind[1:]
+    return {"type": kind, key: {**of, "target": target}}
+
+
+metrics = st.lists(
+    st.sampled_from(
+        [
+            metric("Resource", {"name": "cpu"}, type="Utilization", averageUtilization=80),
+            metric("Resource", {"name": "memory"}, type="AverageValue", averageValue="1"),
+            metric("External", {"metric": {"name": "queue"}}, type="Value", value="1"),
+        ]
+    ),
+    max_size=2,
+)
+hpa_blocks = st.builds(
+    lambda deploy, own: {"deploy": deploy, "template": {"spec": own}},
+    st.booleans(),
+    st.fixed_dictionaries({}, optional={"minReplicas": st.integers(1, 2), "metrics": metrics}),
+)
+specs = st.fixed_dictionaries(
+    {},
+    optional={
+        "hpa": hpa_blocks,
+        "vpa": st.one_of(bounded, st.just({"deploy": False})),
+        "scaleUp": scale_types,
+        "scaleDown": scale_types,
+        "scalingIntervalsOverlap": changes(100, 9),
+        "baseResourcesPerReplica": changes(50, 9),
+        "limitsRequestsGapScaleParams": changes(100, 500),
+        "maintenanceTimeWindow": st.sampled_from(
+            [{"begin": "070000+0000", "end": "090000+0000"}, {"begin": "220000+0100", "end": "010000+0100"}]
+        ),
+    },
+)
+annotations = st.sampled_from([{}, {}, {"hypot.dev/recommendations": "objects"}])
+written = st.builds(
+    lambda rows, spec, notes: {**manifest(rows, **spec), "metadata": {"name": "web", "annotations": notes}},
+    interval_rows(("linear", "linearPerPod", "horizontalOnly", None)),
+    specs,
+    annotations,
+)
+strange_values = (None, 0, -1, 1.5, True, "", "x", "1e400", "-5m", "9" * 30, 10**30, float("inf"))
+odd = st.sampled_from([*strange_values, [], {}, [None], {"cpu": None}, [{}]])
+
+
+@st.composite
+def junk(draw, data):
+    """Something odd in one place of a manifest, which is changed."""
+    here = data
+    while True:
+        keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+        key = draw(st.sampled_from(keys)) if keys else None
+        below = here[key] if keys else None
+        if keys and isinstance(below, dict | list) and below and draw(st.integers(0, 3)):
+            here = below
+            continue
+        if isinstance(here, list):
+            here.append(draw(odd)) if key is None else here.__setitem__(key, draw(odd))
+        else:
+            here[draw(st.sampled_from(["strange", *here]))] = draw(odd)
+        return data
+
+
+amounts = st.one_of(st.integers(0, 5000), st.integers(0, 10**14))
+resources = st.fixed_dictionaries({}, optional={"cpu": amounts, "memory": amounts})
+sized_containers = st.builds(
+    Container,
+    st.sampled_from(NAMES),
+    resources,
+    resources,
+    st.one_of(st.none(), resources),
+    ended=st.one_of(st.none(), st.builds(Ended, st.just("OOMKilled"), st.just(NOW - 100), st.just(NOW - 50))),
+)
+size_bounds = st.lists(st.builds(Bounds, st.sampled_from(NAMES), resources), max_size=3).map(tuple)
+size_advice = st.one_of(st.none(), failures, st.builds(Recommendation, size_bounds, st.just("test")))
+count_advice = st.one_of(
+    st.none(), failures, st.builds(CountAdvice, st.integers(0, 20), st.integers(0, 12), st.just("test"))
+)
+nodes = st.dictionaries(st.just("n1"), st.builds(Node, st.just("n1"), resources, resources, st.booleans()), max_size=1)
+
+
+def wild(base):
+    """Any world, with what sizes depend on."""
+    boxes = st.lists(sized_containers, max_size=2, unique_by=lambda one: one.name).map(tuple)
+    return st.builds(
+        lambda seen, inside, advice, count, machines: replace(
+            seen,
+            pods=tuple(replace(pod, containers=inside or pod.containers, node="n1") for pod in seen.pods),
+            template=inside,
+            size_advice=advice,
+            count_advice=count,
+            nodes=machines,
+        ),
+        base,
+        boxes,
+        size_advice,
+        count_advice,
+        nodes,
+    )

@@ -1,0 +1,285 @@
+"""What holds for every decision of an Hvpa."""
+
+import copy
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from hypot.core.interval import replicas_for
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_intervals import counts_of, intervals_of
+from hypot.policy.decision import condition_of
+from hypot.policy.hvpa import SOURCES, decide
+from hypot.policy.memory import Memory
+from hypot.policy.settings import Settings
+from property.hvpa_worlds import (
+    RESOURCES,
+    UNIT,
+    after,
+    asking,
+    bounded,
+    decided,
+    gapped,
+    grown,
+    hvpas,
+    junk,
+    lived,
+    overlapping,
+    paths,
+    rest,
+    seen_of,
+    shuffled,
+    sound,
+    states,
+    step,
+    totals,
+    wanted_amounts,
+    wild,
+    worlds,
+    written,
+)
+from property.worlds import NOW, any_world, memories
+
+often = settings(max_examples=60, deadline=None)
+seldom = settings(max_examples=30, deadline=None)
+SETUP = Settings()
+ALL_DIVISIONS = ("linear", "linearPerPod", "horizontalOnly", None)
+
+
+def limited(decision):
+    told = condition_of(decision.conditions, "ScalingLimited")
+    return told is not None and told.status == "True"
+
+
+def rising(steps):
+    """Totals that never fall: each is the one before and some more."""
+    path = steps[:1]
+    for more in steps[1:]:
+        path.append({name: {r: path[-1][name][r] + more[name][r] for r in RESOURCES} for name in more})
+    return path
+
+
+def each(wanted):
+    return [(name, r, amount) for name, own in wanted.items() for r, amount in own.items()]
+
+
+def backwards(many):
+    return list(reversed(many))
+
+
+def upside_down(mapping):
+    return dict(reversed(mapping.items()))
+
+
+@often
+@given(hvpas(**overlapping, **gapped), worlds)
+def test_it_comes_to_rest(data, world):
+    """The same totals do not move anything for ever."""
+    hvpa = sound(data)
+    rest(hvpa, *world)
+
+
+@often
+@given(hvpas(**overlapping, **gapped), paths)
+def test_a_rising_path_rests_where_the_jump_rests(data, steps):
+    """Whatever was asked for on the way, once the last total is repeated."""
+    hvpa, climb = sound(data), rising(steps)
+    state = begin = grown(hvpa, climb[0])
+    for wanted in climb[1:]:
+        state = step(hvpa, state, wanted)
+    assert rest(hvpa, state, climb[-1]) == rest(hvpa, begin, climb[-1])
+
+
+@often
+@given(hvpas(**overlapping), paths)
+def test_a_falling_path_never_rests_below_its_last_total(data, steps):
+    """It may hold more replicas than the total is for, and never fewer."""
+    hvpa, fall = sound(data), backwards(rising(steps))
+    last, state = fall[-1], grown(hvpa, fall[0])
+    for wanted in fall[1:]:
+        state = step(hvpa, state, wanted)
+    state = rest(hvpa, state, last)
+    for name, resource, amount in each(last):
+        assert state.total(name, resource) >= amount
+        assert state.replicas >= replicas_for(intervals_of(hvpa, name, resource), amount, 0)
+
+
+@often
+@given(hvpas(**overlapping), worlds)
+def test_what_is_asked_for_is_given(data, world):
+    """By any division; what the intervals or bounds do not allow is told."""
+    hvpa = sound(data)
+    state, wanted = world
+    decision = decided(hvpa, state, wanted)
+    if not limited(decision):
+        assert all(after(decision).total(name, r) >= amount for name, r, amount in each(wanted))
+
+
+@often
+@given(hvpas(ALL_DIVISIONS, **overlapping, vpa=bounded), worlds)
+def test_bounds_hold(data, world):
+    """Sizes within what is allowed, counts within the intervals; and what is cut is told."""
+    hvpa = sound(data)
+    state, wanted = world
+    decision = decided(hvpa, state, wanted)
+    then, (low, high) = after(decision), counts_of(hvpa)
+    assert low <= then.replicas <= high or then.replicas == state.replicas
+    for name, resource, amount in each(wanted):
+        now, had = then.sizes[name][resource], state.sizes[name][resource]
+        least, most = (lived(hvpa, name, word, resource) for word in ("min_allowed", "max_allowed"))
+        if now != had:
+            assert (least or 0) <= now <= (most or now)
+        assert limited(decision) or then.total(name, resource) >= amount
+
+
+@often
+@given(hvpas(**overlapping, **gapped), worlds)
+def test_going_up_no_pod_shrinks(data, world):
+    """Where no total of a container falls, or where one rises and replicas do."""
+    hvpa = sound(data)
+    state, wanted = world
+    then = step(hvpa, state, wanted)
+    for name, own in wanted.items():
+        rises = [amount > state.total(name, r) for r, amount in own.items()]
+        falls = [amount < state.total(name, r) for r, amount in own.items()]
+        if not any(falls) or (any(rises) and then.replicas > state.replicas):
+            assert all(then.sizes[name][r] >= state.sizes[name][r] for r in own)
+
+
+@often
+@given(hvpas(**overlapping), worlds)
+def test_going_down_no_pod_grows(data, world):
+    """Where all totals fall: no size while the count stays, and never every size of a pod where it falls."""
+    hvpa = sound(data)
+    state, wanted = world
+    assume(all(amount <= state.total(name, r) for name, r, amount in each(wanted)))
+    assume(counts_of(hvpa)[0] <= state.replicas <= counts_of(hvpa)[1])
+    then = step(hvpa, state, wanted)
+    for name, own in wanted.items():
+        grown = [r for r in own if then.sizes[name][r] > state.sizes[name][r]]
+        assert not grown or (then.replicas < state.replicas and len(grown) < len(own))
+
+
+@often
+@given(hvpas(**overlapping), st.sampled_from(RESOURCES), wanted_amounts, st.data())
+def test_a_swing_smaller_than_the_overlap(data, resource, base, chooser):
+    """Once at rest, it changes the number of replicas at most once."""
+    hvpa = sound(data)
+    made = intervals_of(hvpa, "app", resource)
+    narrow = min((later.below - later.low for later in made[1:]), default=10**6) // UNIT[resource]
+    assume(narrow > 1)
+    swing = chooser.draw(st.lists(st.integers(0, narrow - 1), min_size=1, max_size=8))
+    states = [grown(hvpa, {"app": {resource: base * UNIT[resource]}})]
+    for more in swing:
+        states.append(step(hvpa, states[-1], {"app": {resource: (base + more) * UNIT[resource]}}))
+    assert sum(one.replicas != other.replicas for one, other in pairwise(states)) <= 1
+
+
+@often
+@given(
+    hvpas(**overlapping, **gapped, vpa=bounded),
+    states(("app", "side")),
+    totals(("app", "side")),
+    totals(("app", "side")),
+)
+def test_the_order_of_things_changes_nothing(data, state, wanted, also):
+    """Of sources, resources, containers and pods, within one observation."""
+    hvpa = sound(data)
+    here = decide(hvpa, seen_of(state), Memory(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)])
+    turned = {name: upside_down(own) for name, own in upside_down(wanted).items()}
+    sources = [asking(upside_down(also), "two", measured=False), asking(turned, "one")]
+    there = decide(hvpa, shuffled(seen_of(state), backwards), Memory(), SETUP, sources)
+    assert here[0].desired == there[0].desired
+    assert here[0].desired_sizes == there[0].desired_sizes
+    assert (here[0].reason, here[0].conditions, here[0].reported) == (
+        there[0].reason,
+        there[0].conditions,
+        there[0].reported,
+    )
+    assert here[1] == there[1]
+
+
+@often
+@given(written, wild(any_world), memories)
+def test_every_world_has_a_decision(data, seen, memory):
+    """Whatever is written and whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
+    decision, then = decide(Hvpa.from_dict(data), seen, memory, SETUP)
+    assert decision.steps
+    assert all(step.sentence.endswith(".") for step in decision.steps)
+    assert decision.decided or decision.error
+    json.dumps(decision.to_dict(), allow_nan=False)
+    assert Memory.from_dict(json.loads(json.dumps(then.to_dict()))) == then
+
+
+@often
+@given(written, st.data(), wild(any_world), memories)
+def test_junk_never_raises(data, chooser, seen, memory):
+    """A manifest in which anything stands in any place is decided by or refused, and then nothing moves."""
+    broken = copy.deepcopy(data)
+    for _ in range(chooser.draw(st.integers(1, 3))):
+        chooser.draw(junk(broken))
+    decision, _ = decide(Hvpa.from_dict(broken), seen, memory, SETUP)
+    json.dumps(decision.to_dict(), allow_nan=False)
+    assert decision.decided or not decision.moves
+
+
+@seldom
+@given(written, wild(any_world), memories)
+def test_deciding_twice_changes_nothing(data, seen, memory):
+    """Neither from the same memory nor from the one it left."""
+    hvpa = Hvpa.from_dict(data)
+    first, then = decide(hvpa, seen, memory, SETUP)
+    assert decide(hvpa, seen, memory, SETUP) == (first, then)
+    again, after_that = decide(hvpa, seen, then, SETUP)
+    assert (again.desired, again.desired_sizes, again.decided) == (first.desired, first.desired_sizes, first.decided)
+    assert after_that == then
+
+
+@seldom
+@given(written, wild(any_world), memories)
+def test_only_acting_changes_the_past(data, seen, memory):
+    """What was not written was not done."""
+    decision, then = decide(Hvpa.from_dict(data), seen, memory, SETUP)
+    assert (then.last_scale, then.scalings, then.vertical.last_up) == (
+        memory.last_scale,
+        memory.scalings,
+        memory.vertical.last_up,
+    )
+    done = then.acted(decision, NOW)
+    assert (done.last_scale, done.scalings) == (
+        (NOW, memory.scalings + 1) if decision.moves else (then.last_scale, then.scalings)
+    )
+
+
+@often
+@given(written, wild(any_world), memories)
+def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
+    """Neither the count nor any size of a container that is still there."""
+    silent = asking({}, "silent")(None)._replace(missing="nobody is there")
+    hvpa = Hvpa.from_dict(data)
+    decision, _ = decide(hvpa, seen, memory, SETUP, [*SOURCES, lambda _: silent])
+    if decision.desired is None or decision.current is None:
+        return
+    assert decision.desired >= decision.current
+    for had, has in zip(decision.sizes, decision.desired_sizes, strict=True):
+        if decision.desired == decision.current:
+            assert all(has.requests[r] >= amount for r, amount in had.requests.items() if r in has.requests)
+
+
+@seldom
+@given(written, wild(any_world), memories)
+def test_what_is_switched_off_stays_off(data, seen, memory):
+    """Where neither direction may move, nothing does."""
+    spec = {**data["spec"], **{key: {"updatePolicy": {"updateMode": "Off"}} for key in ("scaleUp", "scaleDown")}}
+    assert not decide(Hvpa.from_dict({**data, "spec": spec}), seen, memory, SETUP)[0].moves
+
+
+@seldom
+@given(written, wild(any_world), memories)
+def test_zero_replicas_stay(data, seen, memory):
+    """Somebody switched it off."""
+    asleep = replace(seen, scale=replace(seen.scale, replicas=0)) if not hasattr(seen.scale, "message") else seen
+    assert not decide(Hvpa.from_dict(data), asleep, memory, SETUP)[0].moves
