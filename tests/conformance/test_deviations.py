@@ -65,6 +65,9 @@ def test_no_entry_is_stale(entry):
         ('spec contains "name"', True),
         ('spec.metrics contains {"type": "External"}', True),
         ("scale.replicas contains 3", False),
+        ("scale.replicas == @scale.replicas", True),
+        ("scale.replicas < @scale.replicas", False),
+        ("scale.replicas < @scale.other", False),
     ],
 )
 def test_conditions_read_as_they_are_written(condition, expected):
