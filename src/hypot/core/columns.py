@@ -67,7 +67,7 @@ class Columns:
 
 def _room(column: Column, rows: int) -> npt.NDArray[Any]:
     """Not written to, for then the system gives no memory to it."""
-    return np.empty((rows, column.width) if column.width else (rows,), column.dtype)
+    return np.zeros((rows, column.width) if column.width else (rows,), column.dtype)
 
 
 class Chains(Generic[Key]):
