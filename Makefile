@@ -35,7 +35,7 @@ test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once 
 fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
 	$(BIN)/python tests/cluster/plane/binaries.py
 	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
-	  tests/cluster/test_crds.py
+	  tests/cluster/test_crds.py tests/cluster/test_crds_vertical.py
 
 examples: $(READY) ## Make examples/cluster anew, from a real cluster
 	PYTHONPATH=tests $(BIN)/python tests/cluster/twins/make_examples.py

@@ -1,147 +1,67 @@
 """A real API server judges the CustomResourceDefinitions, and says of every manifest what the rules say of it."""
 
-import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from copy import deepcopy
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 
+from cluster.crds import (
+    CRDS,
+    agree,
+    beside,
+    cells,
+    conditions_of,
+    created,
+    exactly,
+    fields_of,
+    kept_as_written,
+    named,
+    printed,
+    serving,
+    tightened,
+    told,
+    within,
+)
+from cluster.crds import at as at_kind
+from cluster.fuzz.changes import ABSENT, Manifest
 from cluster.fuzz.many import EXAMPLES, fuzzing
 from cluster.fuzz.watermark_cases import BROKEN, REFUSED, TAKEN, advised, metric, resource, wpa
-from cluster.fuzz.watermarks import ABSENT, Manifest, manifests, sound
-from cluster.plane.api import APPLY, JSON, MERGE, TABLE, Answer, Api, Object
-from cluster.plane.waiting import eventually
-from hypot.kinds.problem import Problem
+from cluster.fuzz.watermarks import manifests, sound
+from cluster.plane.api import APPLY, MERGE, Answer, Api, Object
 from hypot.kinds.wpa import WPA
 from unit.test_crd import HOMES
 
-CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-NAMESPACE = "watermarks"
-WPAS = f"/apis/{WPA.API_VERSION}/namespaces/{NAMESPACE}/watermarkpodautoscalers"
-SERVED_WITHIN = 20.0
-HYPOT = Path(sys.executable).with_name("hypot")
-
-
-OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-# What an API server adds where it stopped early: rules in CEL need values that fit the schema.
-NOT_CHECKED = "some validation rules were not checked"
-numbers = count()
+# A group of the community's needs its approval, or a word that there is none.
+APPROVAL = "api-approved.kubernetes.io"
 
 
 @pytest.fixture(scope="module")
-def definitions() -> list[Object]:
-    """What the command prints."""
-    printed = subprocess.run([HYPOT, "crds"], capture_output=True, text=True, check=True).stdout
-    return list(yaml.safe_load_all(printed))
+def served(api: Api) -> Api:
+    return serving(api)
 
 
 @pytest.fixture(scope="module")
-def served(api: Api, definitions: list[Object]) -> Api:
-    """An API server that serves the kinds, in a namespace for them, and had nothing to remark."""
-    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    for definition in definitions:
-        status, warnings = told(api, "POST", CRDS, definition)
-        assert (status, warnings) == (201, [])
-        eventually(lambda definition=definition: established(api, definition), SERVED_WITHIN)
-    return api
+def definitions() -> tuple[Object, ...]:
+    return printed()
 
 
-def told(api: Api, method: str, path: str, body: Any, content: str = JSON) -> tuple[int, list[str]]:
-    """The status of an answer and its warnings, which kubectl would print."""
-    connection = api._connect(30)
-    try:
-        headers = {"Authorization": f"Bearer {api.token}", "Content-Type": content}
-        connection.request(method, path, json.dumps(body), headers)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status, answer.headers.get_all("Warning") or []
-    finally:
-        connection.close()
-
-
-def conditions_of(api: Api, definition: Object) -> dict[str, str]:
-    held = api.get(f"{CRDS}/{definition['metadata']['name']}")
-    return {each["type"]: each["status"] for each in held.get("status", {}).get("conditions") or ()}
-
-
-def established(api: Api, definition: Object) -> bool:
-    """Accepted, and answering: the server serves a kind a moment after it says so."""
-    spec = definition["spec"]
-    path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
-    return conditions_of(api, definition).get("Established") == "True" and api.call("GET", path).ok
-
-
-def named(manifest: Manifest) -> Manifest:
-    """A copy with a name that no other has."""
-    return {**manifest, "metadata": {**manifest["metadata"], "name": f"wpa-{next(numbers)}"}}
-
-
-def at(manifest: Manifest) -> str:
-    return f"{WPAS}/{manifest['metadata']['name']}"
+def at(manifest: Object) -> str:
+    return at_kind(WPA, manifest)
 
 
 # The rules and the server, side by side.
 
 
-def judged(api: Api, manifest: Manifest) -> Answer:
-    return api.call("POST", WPAS, manifest, query={"dryRun": "All", "fieldValidation": "Strict"})
-
-
-def agree(api: Api, manifest: Manifest) -> set[str]:
-    """Both take it or both refuse it, for faults in the same places; gives the rules that were broken."""
-    answer = judged(api, manifest)
-    problems = [problem for problem in WPA.from_dict(manifest).problems() if problem.severity == "error"]
-    assert answer.status in ({400, 422} if problems else {201}), (answer.body, problems)
-    if answer.status == 422:
-        same_places(answer, problems)
-    return {problem.rule for problem in problems}
-
-
-def same_places(answer: Answer, problems: list[Problem]) -> None:
-    """The server complains of nothing else; of less only where it says that it did not check all."""
-    complained, found = fields_of(answer), {problem.field for problem in problems}
-    unreadable = {problem.field for problem in problems if problem.kind == "Decode" or problem.rule == "quantity"}
-    unsaid, unfound = (
-        [field for field in one if not named_in(other, field) and not follows(field, unreadable)]
-        for one, other in ((found, complained), (complained, found))
-    )
-    assert unfound == [], answer.body
-    assert unsaid == [] or NOT_CHECKED in answer.body["message"], answer.body
-
-
 def follows(field: str, unreadable: set[str]) -> bool:
     """Whether either side may leave this out, because it cannot read what stands beside it."""
-    if field == "spec.maxReplicas":
-        return "spec.minReplicas" in unreadable
-    block, _, _ = field.rpartition(".")
-    return block != "spec" and any(other.rpartition(".")[0] == block for other in unreadable)
+    return "spec.minReplicas" in unreadable if field == "spec.maxReplicas" else beside(field, unreadable)
 
 
-def fields_of(answer: Answer) -> set[str]:
-    """What a refusal complains of; some keywords of a schema say it in their words only."""
-    causes = [cause for cause in answer.body["details"]["causes"] if not is_echo(cause["message"])]
-    fields = [[c["field"]] if c["field"] != "<nil>" else re.findall(r"\bspec[\w.]*", c["message"]) for c in causes]
-    return {field for each in fields for field in each}
-
-
-def is_echo(message: str) -> bool:
-    """Whether a rule could not be evaluated; it says again that a value is unreadable, unless it is about that."""
-    return "evaluating rule" in message and not message.endswith("[type]")
-
-
-def named_in(fields: set[str], field: str) -> bool:
-    """Whether it is one of these, or within one, or around one."""
-    return any(
-        f"{one}.".startswith((f"{two}.", f"{two}[")) for each in fields for one, two in ((each, field), (field, each))
-    )
+def verdict(api: Api, manifest: Manifest) -> set[str]:
+    return agree(api, WPA, manifest, follows=follows)
 
 
 def test_rules_and_server_agree(served: Api) -> None:
@@ -149,9 +69,9 @@ def test_rules_and_server_agree(served: Api) -> None:
     verdicts: Counter[bool] = Counter()
 
     @fuzzing()
-    @given(manifests())
+    @given(manifests)
     def each(manifest: Manifest) -> None:
-        verdicts[not agree(served, manifest)] += 1
+        verdicts[not verdict(served, manifest)] += 1
 
     each()
     assert min(verdicts[True], verdicts[False]) > EXAMPLES // 10, verdicts
@@ -160,31 +80,35 @@ def test_rules_and_server_agree(served: Api) -> None:
 @pytest.mark.parametrize("rule", HOMES)
 def test_every_rule_is_the_servers_too(served: Api, rule: str) -> None:
     """What breaks one rule and no other is refused, in the field that the rule names."""
-    assert agree(served, BROKEN[rule]) == {rule}
+    assert verdict(served, BROKEN[rule]) == {rule}
 
 
 @pytest.mark.parametrize("case", TAKEN)
 def test_taken_by_both(served: Api, case: str) -> None:
     """Odd, but no fault."""
-    assert agree(served, TAKEN[case]) == set()
+    assert verdict(served, TAKEN[case]) == set()
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_by_both(served: Api, case: str) -> None:
     """Close to what is taken, but a fault."""
-    assert agree(served, REFUSED[case])
+    assert verdict(served, REFUSED[case])
 
 
 # What is stored.
 
 
-def test_definitions_are_accepted(served: Api, definitions: list[Object]) -> None:
-    """Names and schemas are, and nothing else is said of them."""
+def test_definitions_are_accepted(served: Api, definitions: tuple[Object, ...]) -> None:
+    """Names and schemas are, and nothing else is said of them, but for groups of the community whether it approved."""
     for definition in definitions:
-        assert conditions_of(served, definition) == {"NamesAccepted": "True", "Established": "True"}
+        conditions = {"NamesAccepted": "True", "Established": "True"}
+        approval = definition["metadata"].get("annotations", {}).get(APPROVAL)
+        if approval is not None:
+            conditions["KubernetesAPIApprovalPolicyConformant"] = str(approval.startswith("https://"))
+        assert conditions_of(served, definition) == conditions
 
 
-def test_definitions_applied_again_change_nothing(served: Api, definitions: list[Object]) -> None:
+def test_definitions_applied_again_change_nothing(served: Api, definitions: tuple[Object, ...]) -> None:
     """`hypot crds | kubectl apply --server-side -f -` may be run at any time."""
     for definition in definitions:
         path = f"{CRDS}/{definition['metadata']['name']}"
@@ -196,20 +120,11 @@ def test_definitions_applied_again_change_nothing(served: Api, definitions: list
         assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-def test_definitions_are_kept_as_printed(served: Api, definitions: list[Object]) -> None:
+def test_definitions_are_kept_as_printed(served: Api, definitions: tuple[Object, ...]) -> None:
     """The server fills in what is left out, and drops nothing."""
     for definition in definitions:
         held = served.get(f"{CRDS}/{definition['metadata']['name']}")
         assert within(definition, held)
-
-
-def within(part: Any, whole: Any) -> bool:
-    """Whether everything of a value is also in another, where mappings may have more."""
-    if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and within(part[key], whole[key]) for key in part)
-    if isinstance(part, list):
-        return len(part) == len(whole) and all(map(within, part, whole))
-    return type(part) is type(whole) and part == whole
 
 
 def test_objects_come_back_as_they_were_written(served: Api) -> None:
@@ -218,26 +133,9 @@ def test_objects_come_back_as_they_were_written(served: Api) -> None:
     @fuzzing(1 / 6)
     @given(sound)
     def each(manifest: Manifest) -> None:
-        manifest = named(manifest)
-        served.create(WPAS, manifest)
-        held = served.get(at(manifest))
-        assert exactly(held["spec"]) == exactly(manifest["spec"])
-        assert {key: held["metadata"].get(key, {}) for key in ("labels", "annotations")} == {
-            key: manifest["metadata"].get(key, {}) for key in ("labels", "annotations")
-        }
-        assert WPA.from_dict(held).problems() == ()
+        kept_as_written(served, WPA, manifest)
 
     each()
-
-
-def exactly(data: Any) -> str:
-    """JSON in which 1 and "1" differ, and neither 1 and 1.0 nor the order of keys."""
-    return json.dumps(json.loads(json.dumps(data), parse_float=_plainly), sort_keys=True)
-
-
-def _plainly(written: str) -> float:
-    number = float(written)
-    return int(number) if number.is_integer() else number
 
 
 STATUS: Object = {
@@ -257,21 +155,14 @@ STATUS: Object = {
 }
 
 
-def created(api: Api, manifest: Manifest, status: Object | None = None) -> Object:
-    """As it is held, with a status if one is given."""
-    manifest = named(manifest)
-    held = api.create(WPAS, manifest)
-    return held if status is None else api.patch(f"{at(manifest)}/status", {"status": status}, MERGE)
-
-
 def test_status_is_kept_whole(served: Api) -> None:
     """Also what only another controller knows."""
-    assert created(served, wpa(), STATUS)["status"] == STATUS
+    assert created(served, WPA, wpa(), STATUS)["status"] == STATUS
 
 
 def test_status_and_spec_have_writers_of_their_own(served: Api) -> None:
     """Writing the one leaves the other, and only a spec counts as a new generation."""
-    held = created(served, wpa(), STATUS)
+    held = created(served, WPA, wpa(), STATUS)
     changed = deepcopy(held)
     changed["spec"]["maxReplicas"], changed["status"]["currentReplicas"] = 20, 5
     after_status = served.replace(f"{at(held)}/status", changed)
@@ -289,7 +180,7 @@ def test_status_and_spec_have_writers_of_their_own(served: Api) -> None:
 )
 def test_status_of_a_wrong_type_is_refused(served: Api, status: Object) -> None:
     """What columns and people read has its type."""
-    held = created(served, wpa())
+    held = created(served, WPA, wpa())
     answer = served.call("PATCH", f"{at(held)}/status", {"status": status}, content=MERGE)
     assert answer.status == 422
     assert all(field.startswith("status.") for field in fields_of(answer))
@@ -297,34 +188,18 @@ def test_status_of_a_wrong_type_is_refused(served: Api, status: Object) -> None:
 
 # Types apart: what does not fit them no older definition took either.
 STORED_BEFORE = {rule: manifest for rule, manifest in BROKEN.items() if rule != "type"}
-FINALIZER = "finalizer.watermarkpodautoscaler.datadoghq.com"
 
 
 @pytest.fixture(scope="module")
-def tightened(served: Api, definitions: list[Object]) -> str:
-    """Where objects lie that were stored under a laxer definition than the one that now holds."""
-    definition = deepcopy(definitions[0])
-    group, names = "before.example", definition["spec"]["names"]
-    definition["metadata"]["name"] = f"{names['plural']}.{group}"
-    definition["spec"]["group"] = group
-    lax = deepcopy(definition)
-    lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = OPEN
-    held = served.create(CRDS, lax)
-    eventually(lambda: established(served, lax), SERVED_WITHIN)
-    path = f"/apis/{group}/v1alpha1/namespaces/{NAMESPACE}/{names['plural']}"
-    for rule, manifest in STORED_BEFORE.items():
-        metadata = {"name": rule, "finalizers": [FINALIZER]}
-        served.create(path, {**manifest, "apiVersion": f"{group}/v1alpha1", "metadata": metadata})
-    served.patch(f"{CRDS}/{held['metadata']['name']}", {"spec": definition["spec"]})
-    refused = {**BROKEN["range"], "apiVersion": f"{group}/v1alpha1"}
-    eventually(lambda: not served.call("POST", path, refused, query={"dryRun": "All"}).ok, SERVED_WITHIN)
-    return path
+def before(served: Api) -> str:
+    """Where objects lie that were stored under a laxer definition."""
+    return tightened(served, WPA, STORED_BEFORE, BROKEN["range"])
 
 
 @pytest.mark.parametrize("rule", STORED_BEFORE)
-def test_what_was_stored_before_can_be_told_and_let_go(served: Api, tightened: str, rule: str) -> None:
+def test_what_was_stored_before_can_be_told_and_let_go(served: Api, before: str, rule: str) -> None:
     """A definition that came later does not keep a controller from writing a status or removing its finalizer."""
-    path = f"{tightened}/{rule}"
+    path = f"{before}/{rule}"
     assert served.patch(f"{path}/status", {"status": STATUS})["status"] == STATUS
     assert "finalizers" not in served.patch(path, {"metadata": {"finalizers": None}})["metadata"]
 
@@ -332,15 +207,10 @@ def test_what_was_stored_before_can_be_told_and_let_go(served: Api, tightened: s
 # What `kubectl get` shows.
 
 
-def cells(api: Api, manifest: Object) -> dict[str, Any]:
-    table = api.get(at(manifest), accept=TABLE)
-    return dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
-
-
-def test_columns_show_what_the_status_says(served: Api, definitions: list[Object]) -> None:
+def test_columns_show_what_the_status_says(served: Api, definitions: tuple[Object, ...]) -> None:
     """Every declared column is there, in order, with its value."""
-    held = created(served, wpa(), STATUS)
-    shown = cells(served, held)
+    held = created(served, WPA, wpa(), STATUS)
+    shown = cells(served, WPA, held)
     declared = [column["name"] for column in definitions[0]["spec"]["versions"][0]["additionalPrinterColumns"]]
     assert list(shown) == ["Name", *declared]
     ages = {shown.pop("age"), shown.pop("last scale")}
@@ -380,8 +250,8 @@ SHOWN_MARKS: dict[str, tuple[Manifest, str | None, str | None]] = {
 def test_columns_show_the_marks_of_the_first_metric(served: Api, case: str) -> None:
     """And the same ones each time; no path could show those of a recommender as well."""
     manifest, high, low = SHOWN_MARKS[case]
-    held = created(served, manifest)
-    shown = {(row["high watermark"], row["low watermark"]) for row in (cells(served, held) for _ in range(20))}
+    held = created(served, WPA, manifest)
+    shown = {(row["high watermark"], row["low watermark"]) for row in (cells(served, WPA, held) for _ in range(20))}
     assert shown == {(high, low)}
 
 
@@ -397,8 +267,8 @@ VALUES = {
 def test_columns_show_the_value_of_the_first_metric(served: Api, case: str) -> None:
     """Whichever form the controller reported."""
     current, value = VALUES[case]
-    held = created(served, wpa(), {"currentMetrics": [current, {"external": {"currentValue": "7"}}]})
-    assert cells(served, held)["value"] == value
+    held = created(served, WPA, wpa(), {"currentMetrics": [current, {"external": {"currentValue": "7"}}]})
+    assert cells(served, WPA, held)["value"] == value
 
 
 # What several writers may do.
@@ -464,7 +334,7 @@ def test_two_writers_of_one_field_conflict(served: Api, path: str, spec: Object)
 
 def test_conditions_are_of_one_piece(served: Api) -> None:
     """Their order has a meaning, so nobody merges into them."""
-    held = created(served, wpa())
+    held = created(served, WPA, wpa())
     bare = {key: held[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": held["metadata"]["name"]}}
     first, second = ({**bare, "status": {"conditions": [{"type": kind, "status": "True"}]}} for kind in ("A", "B"))
     path = f"{at(held)}/status"

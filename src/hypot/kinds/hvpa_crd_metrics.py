@@ -78,10 +78,15 @@ class _Pods(Node):
 
 
 @node
+class _Described(Ref):
+    """An HPA's own rules say what must be in it, in either form."""
+
+
+@node
 class _Object(Node):
     GO: ClassVar[str] = "ObjectMetricSource"
 
-    described: Annotated[Ref | None, Wire("describedObject", Ref, doc="the object")] = None
+    described: Annotated[_Described | None, Wire("describedObject", _Described, doc="the object")] = None
     metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
     target: Annotated[_TargetOrObject | None, Wire("target", _TargetOrObject, doc="what it is held at")] = None
     old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None

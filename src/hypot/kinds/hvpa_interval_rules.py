@@ -124,7 +124,7 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
     mapping: Mapping[str, Any] = row.interval.max_resources or {}
     written = {name: amount for name, amount in mapping.items() if amount is not None}
     at = (*row.at, "maxResources")
-    for name, amount in written.items():
+    for name, amount in mapping.items():
         if name not in RESOURCES:
             words = "is no resource that pods are sized by"
             yield Problem("interval-resource", "NotSupported", (*at, name), words, amount, "known here: cpu, memory")

@@ -4,13 +4,14 @@ What a schema or CEL can say of them is also in the generated CRD. What it canno
 and whatever a metric or a container policy of the templates has rules for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from hypot.core import timeofday
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
+from hypot.kinds.hpa_parts import Metric
 from hypot.kinds.hvpa_interval_rules import interval_problems
 from hypot.kinds.hvpa_parts import (
     MAINTENANCE_WINDOW,
@@ -57,6 +58,8 @@ def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _window_problems(hvpa, scales)
     yield from changes_problems(hvpa.base, ("spec", "baseResourcesPerReplica"))
     yield from changes_problems(hvpa.limits_gap, ("spec", "limitsRequestsGapScaleParams"))
+    if hvpa.vpa is not None:
+        yield from changes_problems(hvpa.vpa.limits_gap, (*VPA, "limitsRequestsGapScaleParams"))
     yield from changes_problems(hvpa.overlap, ("spec", "scalingIntervalsOverlap"), most=100)
     yield from interval_problems(hvpa)
     yield from _weight_problems(hvpa)
@@ -101,18 +104,32 @@ def _block_problems(block: HPABlock | VPABlock, where: Where) -> Iterator[Proble
 
 
 def _selector_problems(written: Mapping[str, Any], labels: Mapping[str, str], where: Where) -> Iterator[Problem]:
-    unreadable = list(decode_problems(LabelSelector.read(written), (*where, "selector")))
+    unreadable = list(_unreadable_selector(written, (*where, "selector")))
+    yield from unreadable
+    if not unreadable and not read_selector(written).matches(labels):
+        place = (*where, "template", "metadata", "labels")
+        yield Problem("selector", "Invalid", place, "must match the selector of this block", dict(labels))
+
+
+def _unreadable_selector(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
+    unreadable = list(decode_problems(LabelSelector.read(written), where))
     yield from unreadable
     if unreadable:
         return
     try:
-        matches = read_selector(written).matches(labels)
+        read_selector(written)
     except SelectorError as error:
-        yield Problem("selector", "Invalid", (*where, "selector"), str(error), written)
-        return
-    if not matches:
-        place = (*where, "template", "metadata", "labels")
-        yield Problem("selector", "Invalid", place, "must match the selector of this block", dict(labels))
+        yield Problem("selector", "Invalid", where, str(error), written)
+
+
+def _metric_selector_problems(metrics: Iterable[Metric]) -> Iterator[Problem]:
+    """An API server takes any selector of a metric, and an HPA then finds that it cannot ask for it."""
+    for i, metric in enumerate(metrics):
+        for name, w in metric.TABLE:
+            named = getattr(getattr(metric, name), "metric", None)
+            if named is not None and named.selector is not None:
+                where = (*IN_HPA, "metrics", i, w.key, "metric", "selector")
+                yield from _unreadable_selector(named.selector, where)
 
 
 def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
@@ -123,6 +140,7 @@ def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     count = len(template.metrics or ())
     if count > MAX_METRICS:
         yield Problem("metric-count", "TooMany", (*IN_HPA, "metrics"), f"must have at most {MAX_METRICS} items", count)
+    yield from _metric_selector_problems(template.metrics or ())
     if low is not None and high is not None and 1 <= high < low:
         words = "must be greater than or equal to minReplicas"
         yield Problem("min-over-max", "Invalid", (*IN_HPA, "maxReplicas"), words, high, f"minReplicas is {low}")

@@ -117,7 +117,7 @@ def _expression(data: Any) -> Requirement:
     values = tuple(str(v) for v in listed)
     if (operator in {"in", "notin"}) != bool(values):
         raise SelectorError(f"values must {'' if not values else 'not '}be given for operator {word}")
-    return _checked(Requirement(str(data.get("key", "")), operator, values))
+    return _checked(Requirement(str(data.get("key") or ""), operator, values))
 
 
 def show_selector(data: Mapping[str, Any] | None) -> str:

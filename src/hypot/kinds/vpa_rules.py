@@ -187,6 +187,9 @@ def boost_problems(boost: StartupBoost, where: Where, strict: Strictness = LENIE
 
 def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
     yield from _least(boost.duration, 0, (*where, "durationSeconds"))
+    yield from _least(boost.factor, 1, (*where, "factor"))
+    if boost.quantity is not None:
+        yield from _amount_problems(boost.quantity, "cpu", (*where, "quantity"))
     kind = boost.type
     if not kind:
         yield Problem("startup-boost", "Required", (*where, "type"), f"must be one of {', '.join(BOOST_TYPES)}")
@@ -200,9 +203,6 @@ def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
         yield Problem("startup-boost", "Required", (*where, wanted), f"type {kind} needs it")
     if getattr(boost, other) is not None:
         yield Problem("startup-boost", "Forbidden", (*where, other), f"type {kind} does not have it")
-    yield from _least(boost.factor, 1, (*where, "factor"))
-    if boost.quantity is not None:
-        yield from _amount_problems(boost.quantity, "cpu", (*where, "quantity"))
 
 
 def resource_policy_problems(policy: ResourcePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from cluster.fuzz.watermarks import ABSENT, Manifest, manifest_of
+from cluster.fuzz.changes import ABSENT, Manifest
+from cluster.fuzz.watermarks import manifest_of
 from hypot.kinds.wpa_rules import MAX_METRICS, MAX_SELECTOR_ENTRIES
 
 

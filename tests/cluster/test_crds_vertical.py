@@ -1,0 +1,314 @@
+"""A real API server judges VerticalPodAutoscalers, their checkpoints and Hvpas, and says what the rules say."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster.crds import (
+    Unsaid,
+    agree,
+    at,
+    beside,
+    cells,
+    created,
+    definition_of,
+    errors,
+    exactly,
+    fields_of,
+    judged,
+    kept_as_written,
+    named,
+    path_of,
+    serving,
+    tightened,
+)
+from cluster.fuzz import both_axes, both_axes_cases, size_cases, sizes
+from cluster.fuzz.changes import Manifest
+from cluster.fuzz.many import EXAMPLES, fuzzing
+from cluster.fuzz.odd_values import MAX_INT64
+from cluster.fuzz.size_cases import LEARNT, checkpoint, container, vpa
+from cluster.plane.api import MERGE, Api, Object
+from hypot.core.quantity import is_quantity
+from hypot.kinds.base import Kind
+from hypot.kinds.checkpoint import Checkpoint
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import Problem
+from hypot.kinds.vpa import VPA
+from unit.hvpa_cases import seed
+from unit.test_hvpa_crd import STATUS as HVPA_STATUS
+from unit.test_hvpa_rules import BAD, GOOD
+from unit.test_vpa_rules import GATED, RULES
+
+JSON_PATCH = "application/json-patch+json"
+UNSAID: dict[type[Kind], tuple[Unsaid, ...]] = {VPA: size_cases.VPA_UNSAID, Hvpa: both_axes_cases.UNSAID}
+FOLLOWS = {Hvpa: both_axes_cases.with_counts}
+FUZZED = {VPA: sizes, Hvpa: both_axes}
+# Each rule's own manifests, as the tests of the rules have them.
+RULED = {text: data for data, text in RULES}
+MEANT: dict[type[Kind], dict[str, Manifest]] = {
+    VPA: size_cases.TAKEN,
+    Checkpoint: size_cases.CHECKPOINTS_TAKEN,
+    Hvpa: {**GOOD, **both_axes_cases.TAKEN},
+}
+FAULTY: dict[type[Kind], dict[str, Manifest]] = {
+    VPA: {**RULED, **size_cases.REFUSED},
+    Checkpoint: size_cases.CHECKPOINTS_REFUSED,
+    Hvpa: {**{name: data for name, (data, _) in BAD.items()}, **both_axes_cases.REFUSED},
+}
+
+
+def each_of(cases: dict[type[Kind], dict[str, Manifest]]) -> Iterator[Any]:
+    for kind, manifests in cases.items():
+        for name, manifest in manifests.items():
+            yield pytest.param(kind, manifest, id=f"{kind.__name__}-{name}")
+
+
+@pytest.fixture(scope="module")
+def served(api: Api) -> Api:
+    return serving(api)
+
+
+def verdict(api: Api, kind: type[Kind], manifest: Manifest) -> set[str]:
+    return agree(api, kind, manifest, UNSAID.get(kind, ()), FOLLOWS.get(kind, beside))
+
+
+# The rules and the server, side by side.
+
+
+@pytest.mark.parametrize("kind", FUZZED)
+def test_rules_and_server_agree(served: Api, kind: type[Kind]) -> None:
+    """Whatever stands in a manifest: the verdict is the same, and so is the place."""
+    verdicts: Counter[bool] = Counter()
+
+    @fuzzing(1 / 2)
+    @given(FUZZED[kind].manifests)
+    def each(manifest: Manifest) -> None:
+        verdicts[not verdict(served, kind, manifest)] += 1
+
+    each()
+    assert min(verdicts[True], verdicts[False]) > EXAMPLES // 20, verdicts
+
+
+@pytest.mark.parametrize(("kind", "manifest"), list(each_of(MEANT)))
+def test_taken_by_both(served: Api, kind: type[Kind], manifest: Manifest) -> None:
+    """As people and peers write them, and what is odd, but no fault."""
+    assert verdict(served, kind, manifest) == set()
+
+
+@pytest.mark.parametrize(("kind", "manifest"), list(each_of(FAULTY)))
+def test_refused_by_both(served: Api, kind: type[Kind], manifest: Manifest) -> None:
+    """What breaks a rule, and what is close to being taken; unless the definition is known not to say it."""
+    assert verdict(served, kind, manifest)
+
+
+@pytest.mark.parametrize("amount", size_cases.AMOUNTS)
+def test_whole_amounts(served: Api, amount: str) -> None:
+    """A whole number of millicores or of bytes is one to both, however it is spelled."""
+    for resource in ("cpu", "memory"):
+        verdict(served, VPA, container(minAllowed={resource: amount}))
+    verdict(served, VPA, vpa(startupBoost={"cpu": {"type": "Quantity", "quantity": amount}}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "unsaid"),
+    [pytest.param(kind, each, id=f"{kind.__name__}-{each.rule}") for kind, all_of in UNSAID.items() for each in all_of],
+)
+def test_what_a_definition_does_not_say(served: Api, kind: type[Kind], unsaid: Unsaid) -> None:
+    """The server takes it, the rules refuse it for nothing else, and there is a reason."""
+    assert judged(served, kind, unsaid.shown_by).status == 201
+    found = errors(kind, unsaid.shown_by)
+    assert found
+    assert all(unsaid.covers(problem) for problem in found)
+    assert unsaid.why
+
+
+def test_what_depends_on_the_cluster_no_definition_says(served: Api) -> None:
+    """Closed gates and old versions are the rules' business: the server takes what some cluster can use."""
+    for gate, manifest in GATED.items():
+        assert judged(served, VPA, manifest).status == 201
+        told = VPA.from_dict(manifest).problems(gates={gate: False})
+        assert [problem.rule for problem in told] == ["vpa-gate"]
+    in_place = VPA.from_dict(GATED["InPlace"])
+    assert [problem.rule for problem in in_place.problems((1, 32))] == ["in-place-version"]
+
+
+# What is stored.
+
+
+@pytest.mark.parametrize("kind", FUZZED)
+def test_objects_come_back_as_they_were_written(served: Api, kind: type[Kind]) -> None:
+    """No default is added, nothing is pruned, and a number stays a number and a text a text."""
+    sound: st.SearchStrategy[Manifest] = FUZZED[kind].sound
+
+    @fuzzing(1 / 10)
+    @given(sound)
+    def each(manifest: Manifest) -> None:
+        kept_as_written(served, kind, manifest)
+
+    each()
+
+
+def test_a_checkpoint_is_stored_as_one(served: Api) -> None:
+    """Recommenders write spec and status together, and later replace the status within the object."""
+    held = created(served, Checkpoint, checkpoint())
+    assert held["status"] == LEARNT
+    later = {**LEARNT, "totalSamplesCount": 101, "another": None}
+    patch = [{"op": "replace", "path": "/status", "value": later}]
+    assert served.patch(at(Checkpoint, held), patch, JSON_PATCH)["status"] == later
+    assert served.call("GET", f"{at(Checkpoint, held)}/status").status == 404
+
+
+@pytest.mark.parametrize("case", size_cases.CHECKPOINTS_TAKEN)
+def test_checkpoints_come_back_as_they_were_written(served: Api, case: str) -> None:
+    """Whatever was learnt."""
+    manifest = named(size_cases.CHECKPOINTS_TAKEN[case])
+    held = served.create(path_of(Checkpoint), manifest)
+    assert held["spec"] == manifest["spec"]
+    assert exactly(held.get("status")) == exactly(manifest["status"])
+
+
+VPA_STATUS: Object = {
+    "recommendation": {
+        "containerRecommendations": [
+            {
+                "containerName": "app",
+                "target": {"cpu": "25m", "memory": "262144k"},
+                "lowerBound": {"cpu": 1, "memory": "1Gi"},
+                "upperBound": {},
+                "of_another_version": [1, None],
+            }
+        ]
+    },
+    "conditions": [{"type": "RecommendationProvided", "status": "True", "lastTransitionTime": size_cases.NOON}],
+    "another": {"thing": [1, None, "x"]},
+}
+STATUSES: dict[type[Kind], tuple[Manifest, Object]] = {VPA: (vpa(), VPA_STATUS), Hvpa: (seed(), HVPA_STATUS)}
+WRONG = [
+    pytest.param(VPA, {"recommendation": []}, id="vpa-recommendation"),
+    pytest.param(VPA, {"recommendation": {"containerRecommendations": [{"target": {"cpu": True}}]}}, id="vpa-amount"),
+    pytest.param(VPA, {"conditions": [{"lastTransitionTime": "noon"}]}, id="vpa-time"),
+    pytest.param(Hvpa, {"replicas": "3"}, id="hvpa-count"),
+    pytest.param(Hvpa, {"targetSelector": {}}, id="hvpa-selector"),
+    pytest.param(Hvpa, {"lastScaling": {"lastUpdated": "noon"}}, id="hvpa-time"),
+]
+
+
+@pytest.mark.parametrize("kind", STATUSES)
+def test_status_and_spec_have_writers_of_their_own(served: Api, kind: type[Kind]) -> None:
+    """A status is kept whole; writing the one leaves the other, and only a spec counts as a new generation."""
+    manifest, status = STATUSES[kind]
+    assert "status" not in created(served, kind, {**manifest, "status": status})
+    held = created(served, kind, manifest, status)
+    assert held["status"] == status
+    changed = deepcopy(held)
+    changed["spec"]["targetRef"]["name"], changed["status"]["another"] = "other", 5
+    after_status = served.replace(f"{at(kind, held)}/status", changed)
+    assert (after_status["spec"], after_status["status"]) == (held["spec"], changed["status"])
+    assert after_status["metadata"]["generation"] == 1
+    after_status["spec"]["targetRef"]["name"], after_status["status"] = "other", {}
+    after_spec = served.replace(at(kind, held), after_status)
+    assert (after_spec["spec"], after_spec["status"]) == (changed["spec"], changed["status"])
+    assert after_spec["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(("kind", "status"), WRONG)
+def test_status_of_a_wrong_type_is_refused(served: Api, kind: type[Kind], status: Object) -> None:
+    """What columns, peers and people read has its type."""
+    held = created(served, kind, STATUSES[kind][0])
+    answer = served.call("PATCH", f"{at(kind, held)}/status", {"status": status}, content=MERGE)
+    assert answer.status == 422
+    assert all(field.removeprefix(".").startswith("status") for field in fields_of(answer))
+
+
+def test_an_hvpa_has_a_scale(served: Api) -> None:
+    """An HPA finds the pods through it, and writes its wish there and nowhere else."""
+    held = created(served, Hvpa, seed(replicas=2), {"replicas": 3, "targetSelector": "app=web"})
+    path = f"{at(Hvpa, held)}/scale"
+    scale = served.get(path)
+    assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 2})
+    assert scale["status"] == {"replicas": 3, "selector": "app=web"}
+    scale["spec"]["replicas"] = 4
+    assert served.replace(path, scale)["spec"] == {"replicas": 4}
+    after = served.get(at(Hvpa, held))
+    assert after["spec"] == {**held["spec"], "replicas": 4}
+    assert after["status"] == held["status"]
+    assert served.patch(path, {"spec": {"replicas": 0}})["spec"] == {}
+    assert served.call("PATCH", path, {"spec": {"replicas": -1}}, content=MERGE).status == 422
+
+
+def test_a_scale_begins_with_its_first_count(served: Api) -> None:
+    """Before anybody wrote a count there is none to read, and whoever asks for one makes it."""
+    path = f"{at(Hvpa, created(served, Hvpa, seed()))}/scale"
+    assert served.call("GET", path).status == 500
+    assert served.patch(path, {"spec": {"replicas": 3}})["spec"] == {"replicas": 3}
+    assert served.get(path)["spec"] == {"replicas": 3}
+
+
+def could_be_stored(problem: Problem) -> bool:
+    """Types and unreadable quantities apart, which no other definition took either, nor a scale below nothing."""
+    too_large = isinstance(problem.value, int) and problem.value > MAX_INT64
+    unreadable = problem.rule == "quantity" and (too_large or not is_quantity(problem.value))
+    return problem.kind != "Decode" and problem.rule != "not-negative" and not unreadable
+
+
+def storable(kind: type[Kind]) -> dict[str, Manifest]:
+    kept = [data for data in FAULTY[kind].values() if all(map(could_be_stored, errors(kind, data)))]
+    return {f"case-{i}": data for i, data in enumerate(kept)}
+
+
+@pytest.mark.parametrize("kind", STATUSES)
+def test_what_was_stored_before_can_be_told_and_let_go(served: Api, kind: type[Kind]) -> None:
+    """A definition that came later does not keep a controller from writing a status or removing its finalizer."""
+    stored, (_, status) = storable(kind), STATUSES[kind]
+    path = tightened(served, kind, stored, next(iter(FAULTY[kind].values())))
+    for name, manifest in stored.items():
+        told = served.call("PATCH", f"{path}/{name}/status", {"status": status}, content=MERGE)
+        assert told.ok, (manifest, told.body)
+        assert told.body["status"] == status
+        let_go = served.call("PATCH", f"{path}/{name}", {"metadata": {"finalizers": None}}, content=MERGE)
+        assert let_go.ok, (manifest, let_go.body)
+
+
+# What `kubectl` shows and offers.
+
+SHOWN: dict[type[Kind], dict[str, Any]] = {
+    VPA: {"Mode": "Off", "CPU": "25m", "Mem": "262144k", "Provided": "True", "MinReplicas": 2},
+    Checkpoint: {"VPA": "web", "Container": "app", "Samples": 100},
+    Hvpa: {"Target": "kube-apiserver", "Replicas": 3, "Desired": 4, "Blocked": "MinChange", "Limited": None},
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_columns_show_what_the_object_says(served: Api, kind: type[Kind]) -> None:
+    """Every declared column is there, in order, with its value."""
+    policy = {"updateMode": "Off", "minReplicas": 2}
+    manifest = {VPA: vpa(updatePolicy=policy), Checkpoint: checkpoint(), Hvpa: seed()}[kind]
+    held = created(served, kind, manifest, STATUSES[kind][1] if kind in STATUSES else None)
+    shown = cells(served, kind, held)
+    declared = definition_of(kind)["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert list(shown) == ["Name", *(column["name"] for column in declared)]
+    times = [shown.pop(column["name"]) for column in declared if column["type"] == "date"]
+    assert all(re.fullmatch(r"\d+[smhdy].*", time) for time in times)
+    assert shown == {"Name": held["metadata"]["name"], **SHOWN[kind]}
+
+
+def test_discovery_tells_names_and_doors(served: Api) -> None:
+    """`kubectl get vpa` works, `kubectl scale hvpa` too, and no door is open that nobody asked for."""
+    found: dict[str, list[str]] = {}
+    for version in {VPA.API_VERSION, Hvpa.API_VERSION}:
+        listed = served.get(f"/apis/{version}")["resources"]
+        found |= {each["name"]: each.get("shortNames", []) for each in listed}
+    assert found == {
+        "verticalpodautoscalers": ["vpa"],
+        "verticalpodautoscalers/status": [],
+        "verticalpodautoscalercheckpoints": ["vpacheckpoint"],
+        "hvpas": ["hvpa"],
+        "hvpas/status": [],
+        "hvpas/scale": [],
+    }
