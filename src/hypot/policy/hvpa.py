@@ -20,7 +20,7 @@ from hypot.policy.size_source import size_wish
 from hypot.policy.standing import Standing, standing
 from hypot.policy.telling import sentence
 from hypot.policy.urgency import urgency
-from hypot.policy.wish import Glance, Source, Total, Wish, total_of
+from hypot.policy.wish import Glance, Place, Source, Total, Wish, total_of
 
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
 SATURATED = "saturation"
@@ -58,7 +58,7 @@ def _need(one: Standing, wishes: tuple[Wish, ...], heat: Saturation, replicas: i
     for resource in RESOURCES:
         place, now = (one.container, resource), one.totals[resource]
         total = total_of(place, now, wishes)
-        asked += [(resource, Total(wish.totals[place], wish.source)) for wish in wishes if place in wish.totals]
+        asked += [(resource, _asked(wish, place)) for wish in wishes if place in wish.totals]
         if place in heat.twice:
             hot = Total(heat.twice[place].total(replicas), SATURATED)
             asked.append((resource, hot))
@@ -69,6 +69,10 @@ def _need(one: Standing, wishes: tuple[Wish, ...], heat: Saturation, replicas: i
     return Need(
         one, totals, tuple(asked), direction, saturated=any((one.container, r) in heat.twice for r in RESOURCES)
     )
+
+
+def _asked(wish: Wish, place: Place) -> Total:
+    return Total(wish.totals[place], wish.source, wish.bounded.get(place, ""))
 
 
 def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:

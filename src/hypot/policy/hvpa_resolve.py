@@ -58,7 +58,10 @@ def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: in
     intervals = intervals_of(hvpa, need.container, resource)
     if not intervals:
         return None
-    return Vote(replicas_for(intervals, total.amount, current), need.container, resource, total.source, total.amount)
+    replicas = replicas_for(intervals, total.amount, current)
+    if total.bound:
+        replicas = min(replicas, current) if total.bound == "at most" else max(replicas, current)
+    return Vote(replicas, need.container, resource, total.source, total.amount)
 
 
 def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) -> bool:
@@ -99,7 +102,7 @@ def sized(
         fraction = per_pod(total.amount, old, current, desired, *share(hvpa, "base", resource).both)
         pinned = _pinned(hvpa, need, resource, desired)
         if pinned is not None:
-            wanted, enough = pinned, rounded(total.amount, desired, 1)
+            wanted, enough = pinned if may_shrink else max(pinned, old), rounded(total.amount, desired, 1)
         else:
             wanted = _divided(need, resource, current, desired, fraction)
             if (rises or not may_shrink) and wanted < old:

@@ -9,7 +9,7 @@ from hypot.kinds.vpa_parts import policy_of
 from hypot.policy.decision import Step, show_seconds
 from hypot.policy.hvpa_gates import settle_time
 from hypot.policy.seen import Bounds, Failure, Recommendation
-from hypot.policy.wish import Glance, Place, Wish
+from hypot.policy.wish import Bound, Glance, Place, Wish
 
 NAME = "vpa"
 
@@ -56,6 +56,7 @@ def _wish(glance: Glance, found: Recommendation) -> Wish:
     standing = {one.container: one for one in glance.standing}
     totals: dict[Place, int] = {}
     advice: dict[str, dict[str, int]] = {}
+    bounded: dict[Place, Bound] = {}
     stale: list[str] = []
     own = glance.hvpa.recommendations == "own"
     for bounds in found.containers:
@@ -66,34 +67,38 @@ def _wish(glance: Glance, found: Recommendation) -> Wish:
         target = bounds.uncapped if own and bounds.uncapped and glance.seen.usage is not None else bounds.target
         advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
         for resource, amount in advice[name].items():
-            total, now = amount * replicas, standing[name].totals[resource]
-            doubtful = total != now and _stale(glance, name, resource, amount, rises=total > now)
-            if doubtful:
+            place, now, total = (name, resource), standing[name].totals[resource], amount * replicas
+            bound = bounded[place] = _outdated(glance, name, resource, amount)
+            if bound and total != now:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
-            totals[name, resource] = now if doubtful else total
+            totals[place] = min(total, now) if bound == "at most" else max(total, now) if bound else total
     steps = [_told(advice, found.origin, replicas)]
     if stale:
         steps.append(_told_stale(glance, stale))
     missing = "" if totals else f"the {found.origin} say nothing about the containers that are there"
-    return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, missing=missing)
+    return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
 
 
-def _stale(glance: Glance, container: str, resource: str, amount: int, *, rises: bool) -> bool:
-    """Whether a recommendation was learnt from fewer pods and would be read as more again, or the other way round.
+def _outdated(glance: Glance, container: str, resource: str, amount: int) -> Bound:
+    """Which way a recommendation may not move anything, for it was learnt from fewer pods, or from more.
 
     It is believed once it has gone on in its direction since the count changed, or had the time to forget.
     """
     recount, now = glance.vertical.recount, glance.seen.now
-    if recount is None or rises != (recount.after > recount.before) or (rises and glance.urgency):
-        return False
+    if recount is None:
+        return ""
+    rose = recount.after > recount.before
+    bound: Bound = "at most" if rose else "at least"
+    if rose and glance.urgency:
+        return ""
     if seconds_left(recount.at, settle_time(glance.hvpa), now) > 0:
-        return True
+        return bound
     knobs = knobs_of(glance)
     half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
     then = recount.advice.get(container, {}).get(resource)
     if then is None or seconds_left(recount.at, half_life, now) <= 0:
-        return False
-    return amount <= then if rises else amount >= then
+        return ""
+    return bound if (amount <= then if rose else amount >= then) else ""
 
 
 def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:

@@ -4,7 +4,7 @@ A source is a function of one look at the workload. The decision knows a list of
 """
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.decision import Step
@@ -15,6 +15,8 @@ from hypot.policy.vertical import Vertical
 
 # Container and resource.
 Place = tuple[str, str]
+# A total that may only keep the count or lower it, or only keep it or raise it.
+Bound = Literal["", "at most", "at least"]
 
 
 class Glance(NamedTuple):
@@ -48,6 +50,8 @@ class Wish(NamedTuple):
     replicas: int | None = None
     # The size per pod that the totals were made of.
     advice: Mapping[str, Mapping[str, int]] = {}
+    # Where a total was learnt at another count, and so may not move this one up, or down.
+    bounded: Mapping[Place, Bound] = {}
     # Why it says less than it should; nothing shrinks while anybody's answer is missing.
     missing: str = ""
 
@@ -56,10 +60,11 @@ Source = Callable[[Glance], Wish | None]
 
 
 class Total(NamedTuple):
-    """How much one resource of one container needs, and who says so."""
+    """How much one resource of one container needs, who says so, and whether that may move the count either way."""
 
     amount: int
     source: str
+    bound: Bound = ""
 
 
 def total_of(place: Place, now: int, wishes: tuple[Wish, ...]) -> Total | None:
