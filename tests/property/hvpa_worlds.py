@@ -1,7 +1,8 @@
 """Random Hvpas whose intervals are sound, workloads under them, and totals that are asked for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -12,10 +13,11 @@ from hypot.kinds.vpa_parts import amounts_of, policy_of
 from hypot.policy.decision import Step
 from hypot.policy.hvpa import decide
 from hypot.policy.memory import Memory
-from hypot.policy.seen import Bounds, Container, CountAdvice, Ended, Node, Pod, Recommendation, Scale, Seen
+from hypot.policy.seen import Bounds, Container, CountAdvice, Ended, Node, Pod, PodSample, Recommendation, Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.vertical import Recount, Vertical
 from hypot.policy.wish import Wish
-from property.worlds import NOW, failures
+from property.worlds import NOW, any_world, failures, memories
 
 RESOURCES = ("cpu", "memory")
 NAMES = ("app", "side")
@@ -65,6 +67,7 @@ def changes(percent, value):
     return st.fixed_dictionaries({}, optional=own)
 
 
+wide = st.fixed_dictionaries({r: st.fixed_dictionaries({"percentage": st.integers(5, 100)}) for r in RESOURCES})
 overlapping = {"scalingIntervalsOverlap": changes(100, 9)}
 gapped = {"baseResourcesPerReplica": changes(50, 9)}
 
@@ -104,9 +107,9 @@ def manifest(rows, **spec):
     return {"metadata": {"name": "web"}, "spec": {**usual, **spec}}
 
 
-def hvpas(divisions=DIVISIONS, **optional):
+def hvpas(divisions=DIVISIONS, required=None, **optional):
     """Manifests where every change matters; optional fields are strategies."""
-    more = st.fixed_dictionaries({}, optional=optional)
+    more = st.fixed_dictionaries(required or {}, optional=optional)
     return st.builds(lambda rows, own: manifest(rows, **own), interval_rows(divisions), more)
 
 
@@ -117,8 +120,7 @@ def sound(data):
     return hvpa
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """So many pods, each container of this size."""
 
     replicas: int
@@ -137,6 +139,10 @@ def states(of):
 
 
 worlds = names.flatmap(lambda of: st.tuples(states(of), totals(of)))
+percents = st.integers(0, 100)
+shares = names.flatmap(
+    lambda of: st.tuples(states(of), st.fixed_dictionaries({name: st.tuples(percents, percents) for name in of}))
+)
 paths = names.flatmap(lambda of: st.lists(totals(of, st.integers(1, 3000)), min_size=1, max_size=5))
 
 
@@ -223,19 +229,17 @@ hpa_blocks = st.builds(
     st.booleans(),
     st.fixed_dictionaries({}, optional={"minReplicas": st.integers(1, 2), "metrics": metrics}),
 )
+windows = [{"begin": "070000+0000", "end": "090000+0000"}, {"begin": "220000+0100", "end": "010000+0100"}]
 specs = st.fixed_dictionaries(
-    {},
+    {"maintenanceTimeWindow": st.sampled_from(windows)},
     optional={
         "hpa": hpa_blocks,
         "vpa": st.one_of(bounded, st.just({"deploy": False})),
         "scaleUp": scale_types,
         "scaleDown": scale_types,
-        "scalingIntervalsOverlap": changes(100, 9),
+        "scalingIntervalsOverlap": changes(100, 1),
         "baseResourcesPerReplica": changes(50, 9),
         "limitsRequestsGapScaleParams": changes(100, 500),
-        "maintenanceTimeWindow": st.sampled_from(
-            [{"begin": "070000+0000", "end": "090000+0000"}, {"begin": "220000+0100", "end": "010000+0100"}]
-        ),
     },
 )
 annotations = st.sampled_from([{}, {}, {"hypot.dev/recommendations": "objects"}])
@@ -269,37 +273,82 @@ def junk(draw, data):
 
 amounts = st.one_of(st.integers(0, 5000), st.integers(0, 10**14))
 resources = st.fixed_dictionaries({}, optional={"cpu": amounts, "memory": amounts})
-sized_containers = st.builds(
-    Container,
-    st.sampled_from(NAMES),
-    resources,
-    resources,
-    st.one_of(st.none(), resources),
-    ended=st.one_of(st.none(), st.builds(Ended, st.just("OOMKilled"), st.just(NOW - 100), st.just(NOW - 50))),
+endings = st.one_of(st.none(), st.none(), st.builds(Ended, st.just("OOMKilled"), st.just(NOW - 100), st.just(NOW - 50)))
+
+
+def containers(of, requests, limits):
+    return st.builds(Container, of, requests, limits, st.one_of(st.none(), requests), ended=endings)
+
+
+def recommendations(targets):
+    bounds_of = st.lists(st.builds(Bounds, st.sampled_from(NAMES), targets), max_size=3).map(tuple)
+    return st.builds(Recommendation, bounds_of, st.just("test"))
+
+
+odd_boxes = st.lists(
+    containers(st.sampled_from(NAMES), resources, resources), max_size=2, unique_by=lambda one: one.name
 )
-size_bounds = st.lists(st.builds(Bounds, st.sampled_from(NAMES), resources), max_size=3).map(tuple)
-size_advice = st.one_of(st.none(), failures, st.builds(Recommendation, size_bounds, st.just("test")))
-count_advice = st.one_of(
+odd_nodes = st.dictionaries(
+    st.just("n1"), st.builds(Node, st.just("n1"), resources, resources, st.booleans()), max_size=1
+)
+odd_sizes = st.one_of(st.none(), failures, recommendations(resources))
+odd_counts = st.one_of(
     st.none(), failures, st.builds(CountAdvice, st.integers(0, 20), st.integers(0, 12), st.just("test"))
 )
-nodes = st.dictionaries(st.just("n1"), st.builds(Node, st.just("n1"), resources, resources, st.booleans()), max_size=1)
 
 
-def wild(base):
-    """Any world, with what sizes depend on."""
-    boxes = st.lists(sized_containers, max_size=2, unique_by=lambda one: one.name).map(tuple)
-    return st.builds(
-        lambda seen, inside, advice, count, machines: replace(
-            seen,
-            pods=tuple(replace(pod, containers=inside or pod.containers, node="n1") for pod in seen.pods),
-            template=inside,
-            size_advice=advice,
-            count_advice=count,
-            nodes=machines,
-        ),
-        base,
-        boxes,
-        size_advice,
-        count_advice,
-        nodes,
+@st.composite
+def odd_worlds(draw):
+    """Any world at all, with what sizes depend on."""
+    seen, boxes = draw(any_world), tuple(draw(odd_boxes))
+    return replace(
+        seen,
+        pods=tuple(replace(pod, containers=boxes or pod.containers, node="n1") for pod in seen.pods),
+        template=boxes,
+        size_advice=draw(odd_sizes),
+        count_advice=draw(odd_counts),
+        nodes=draw(odd_nodes),
     )
+
+
+@st.composite
+def likely_worlds(draw):
+    """A workload that runs, with recommendations for most of it, and sometimes at its limits."""
+    of, count = draw(names), draw(st.integers(1, 8))
+    milli = st.fixed_dictionaries({"cpu": some, "memory": some.map(lambda a: a * 1_000_000)})
+    boxes = tuple(draw(containers(st.just(name), milli, st.sampled_from([{}, {"cpu": 4000}]))) for name in of)
+    pods = tuple(Pod(f"web-{i}", containers=boxes, node="n1", ready="True") for i in range(count))
+    usage = tuple((name, draw(milli)) for name in of)
+    measured = {pod.name: PodSample(NOW - 10, 30.0, usage) for pod in pods}
+    targets = draw(totals(of, some))
+    advice = Recommendation(tuple(Bounds(name, own) for name, own in targets.items()), "test")
+    return Seen(
+        NOW,
+        Scale(count, count, "app=web"),
+        pods,
+        draw(st.sampled_from([measured, {}])),
+        size_advice=draw(st.sampled_from([advice, advice, advice, None])),
+        count_advice=CountAdvice(draw(st.integers(1, 9)), count, "test"),
+        nodes=draw(odd_nodes),
+    )
+
+
+any_hvpa_world = st.one_of(likely_worlds(), likely_worlds(), likely_worlds(), odd_worlds())
+verticals = st.builds(
+    Vertical,
+    last_up=st.sampled_from([None, NOW - 40, NOW - 1000]),
+    replicas=st.sampled_from([None, 1, 3, 5]),
+    advice=totals(NAMES, some),
+    recount=st.one_of(
+        st.none(),
+        st.builds(
+            Recount,
+            st.sampled_from([NOW - 10, NOW - 600, NOW - 100_000]),
+            st.integers(1, 4),
+            st.integers(1, 4),
+            totals(NAMES, some),
+        ),
+    ),
+    hot=st.sampled_from([{}, {"app/cpu": NOW - 100}, {"side/memory": NOW - 100, "app/memory": NOW - 10}]),
+)
+remembered = st.builds(lambda memory, vertical: replace(memory, vertical=vertical), memories, verticals)

@@ -240,6 +240,17 @@ class TestHolds:
         decision = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(1200, G)), silent])
         assert one(decision) == (2, sizes(600, G))
 
+    def test_nor_does_what_has_one_size(self):
+        """It is pinned when everybody has spoken."""
+        row = {
+            "maxReplicas": 5,
+            "maxResources": sizes("400m", "1G"),
+            "effectiveIntervalExtrapolation": "horizontalOnly",
+        }
+        silent = asking("other", missing="the other one is away")
+        decision = decided(hvpa(scalingIntervals=[row]), world(2, APP), sources=[asking(app=sizes(1100, G)), silent])
+        assert one(decision) == (3, sizes(500, G))
+
     def test_zero_replicas(self):
         """Somebody switched it off."""
         decision = decided(hvpa(), world(0, APP, app=sizes(9000, G), template=(APP,)))

@@ -57,6 +57,12 @@ class TestRounding:
         decision = decided(hvpa(), world(1, box(cpu=500, memory=3 * GI // 2), app=sizes(500, 3 * GI // 2 - 1)))
         assert one(decision)[1]["memory"] <= 3 * GI // 2
 
+    @pytest.mark.parametrize("count", [4, 1])
+    def test_nothing_grows_by_rounding_while_replicas_change(self, count):
+        """Two pods of what each had before, in binary units, are of just that size."""
+        asked = asking(app=sizes(1000, 2 * GI))
+        assert one(decided(hvpa(), world(count, box(cpu=500, memory=GI)), sources=[asked])) == (2, sizes(500, GI))
+
 
 class TestBase:
     """The base load of each replica."""
@@ -189,6 +195,12 @@ class TestLimits:
         decision = decided(hvpa(**GAP), world(1, app, app=sizes(600, G)))
         assert one(decision) == (2, SAME)
         assert limits_of(decision) == sizes(3000, 4 * G)
+
+    def test_each_limit_stays_with_its_own_request(self):
+        """Memory grows and its limit with it; cpu is kept, and so is its limit."""
+        app = box(cpu=500, memory=G, limits=sizes(3000, 4 * G))
+        decision = decided(hvpa(**GAP), world(1, app, app=sizes(600, 4 * G)))
+        assert (one(decision), limits_of(decision)) == ((2, sizes(500, 2 * G)), sizes(3000, 3 * G))
 
     def test_where_nothing_changes_limits_do_not(self):
         """Even where they are not what the gap would make of them."""

@@ -191,7 +191,18 @@ class TestSwitches:
         usage = Usage(app=sizes(900))
         spec = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))
         assert one(decided(spec, world(2, APP, usage=usage))) == (2, sizes(900, G))
-        assert usage.asked[0][2] == {"app": ["cpu"]}
+        assert usage.asked[0][2] == {"app": ("cpu",)}
+
+    def test_what_is_not_controlled_is_not_sized(self):
+        """Neither by the HPA's total."""
+        spec = both(vpa=vpa(policy(controlledResources=["cpu"])))
+        assert one(decided(spec, world(2, APP, app=sizes(500), desired=3))) == (2, sizes(750, G))
+
+    def test_nothing_of_a_container_is_controlled(self):
+        """Then nobody waits for a recommendation for it."""
+        spec = hvpa(vpa=vpa(policy("side", controlledResources=[])))
+        seen = world(2, APP, box("side", 100, G), app=sizes(100, 100 * M))
+        assert point(decided(spec, seen)) == (1, {"app": sizes(200, 200 * M), "side": sizes(100, G)})
 
 
 class TestOwn:

@@ -241,6 +241,14 @@ class TestStale:
         assert sentences(decision, "stale-size") == [f"{words}: it is not read a second time."]
         assert decision.reported["replicasAtRecommendation"] == 1
 
+    def test_where_pods_were_large_before(self):
+        """Two of 8 cores became four of 8: 7.5 cores, learnt from two, are 15 and not 30, though four have 32."""
+        target = sizes(7500, 1100 * M)
+        first, memory = run(hvpa(), world(2, box(cpu=8000, memory=G), app=target))
+        assert one(first) == (4, sizes(8000, G))
+        seen = world(4, box(cpu=8000, memory=G), app=target, now=NOW + 60)
+        assert decided(hvpa(), seen, memory.acted(first, NOW)).desired == 4
+
     @pytest.mark.parametrize(
         ("seconds", "target", "moves"),
         [

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from hypot.core.amount import RESOURCES
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, effective
 from hypot.kinds.hvpa_parts import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
 from hypot.kinds.node import Itself
@@ -51,6 +52,7 @@ class Allowed(NamedTuple):
 
     least: Mapping[str, int]
     most: Mapping[str, int]
+    controlled: tuple[str, ...] = RESOURCES
     switched_off: bool = False
     requests_only: bool = False
 
@@ -65,8 +67,10 @@ def _allowed(this: Itself[HvpaSpec], container: str) -> Allowed:
     if policy is None:
         return Allowed({}, {})
     least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
-    left_alone = policy.mode == OFF or (policy.controlled_resources is not None and not policy.controlled_resources)
-    return Allowed(least, most, left_alone, policy.controlled_values == REQUESTS_ONLY)
+    written = policy.controlled_resources
+    controlled = RESOURCES if written is None else tuple([resource for resource in RESOURCES if resource in written])
+    left_alone = policy.mode == OFF or not controlled
+    return Allowed(least, most, controlled, left_alone, policy.controlled_values == REQUESTS_ONLY)
 
 
 def intervals_of(hvpa: HvpaSpec, container: str, resource: str) -> tuple[Interval, ...]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa_intervals import allowed, counts_of
 from hypot.kinds.problem import Problem
@@ -44,30 +43,27 @@ def recommend(glance: Glance, sources: Sequence[Source] = SOURCES) -> tuple[Wish
 def needs_of(glance: Glance, wishes: tuple[Wish, ...], heat: Saturation) -> tuple[Need, ...]:
     """What each container that may be sized needs in total."""
     return tuple(
-        [
-            _need(one, wishes, heat, glance.replicas)
-            for one in glance.standing
-            if one.container not in glance.switched_off
-        ]
+        [_need(glance, one, wishes, heat) for one in glance.standing if one.container not in glance.switched_off]
     )
 
 
-def _need(one: Standing, wishes: tuple[Wish, ...], heat: Saturation, replicas: int) -> Need:
+def _need(glance: Glance, one: Standing, wishes: tuple[Wish, ...], heat: Saturation) -> Need:
     totals: dict[str, Total] = {}
     asked: list[tuple[str, Total]] = []
-    for resource in RESOURCES:
+    controlled = allowed(glance.hvpa, one.container).controlled
+    for resource in controlled:
         place, now = (one.container, resource), one.totals[resource]
         total = total_of(place, now, wishes)
         asked += [(resource, _asked(wish, place)) for wish in wishes if place in wish.totals]
         if place in heat.twice:
-            hot = Total(heat.twice[place].total(replicas), SATURATED)
+            hot = Total(heat.twice[place].total(glance.replicas), SATURATED)
             asked.append((resource, hot))
             total = hot if total is None or hot.amount > total.amount else total
         if total is not None:
             totals[resource] = total
     direction = direction_of(one.totals, {resource: total.amount for resource, total in totals.items()})
     return Need(
-        one, totals, tuple(asked), direction, saturated=any((one.container, r) in heat.twice for r in RESOURCES)
+        one, totals, tuple(asked), direction, saturated=any((one.container, r) in heat.twice for r in controlled)
     )
 
 

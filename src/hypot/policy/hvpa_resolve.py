@@ -120,9 +120,11 @@ def sized(
 
 def _divided(need: Need, resource: str, current: int, desired: int, fraction: tuple[int, int]) -> int:
     """The share of each pod; what stays or falls is not rounded to more than it was."""
-    made = rounded(*fraction, GRAINS[resource])
+    made, old = rounded(*fraction, GRAINS[resource]), need.standing.requests.get(resource)
     falls = desired == current and need.totals[resource].amount <= need.standing.totals[resource]
-    return min(made, need.standing.requests.get(resource, made)) if falls else made
+    if old is not None and (falls or fraction[0] == old * fraction[1]):
+        return min(made, old)
+    return made
 
 
 def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int | None:
@@ -141,13 +143,14 @@ def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) ->
 
 
 def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
-    """Limits move with requests; where no request changes, neither does a limit."""
+    """Each limit moves with its request; where that stays, so does the limit."""
     limits = dict(need.standing.limits)
-    if bounds.requests_only or requests == need.standing.requests:
+    if bounds.requests_only:
         return limits
     for resource in RESOURCES:
-        if resource in limits and resource in need.totals:
-            gap, old = share(hvpa, "limits_gap", resource), need.standing.requests.get(resource)
+        old = need.standing.requests.get(resource)
+        if resource in limits and resource in need.totals and requests[resource] != old:
+            gap = share(hvpa, "limits_gap", resource)
             made = scaled_limit(limits[resource], old, requests[resource], *gap, desired)
             limits[resource] = max(rounded(made, 1, GRAINS[resource]), requests[resource])
     return limits

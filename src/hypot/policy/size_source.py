@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from hypot.core.amount import RESOURCES, brief
 from hypot.core.window import seconds_left
+from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import policy_of
 from hypot.policy.decision import Step, show_seconds
@@ -40,10 +41,8 @@ def _estimated(glance: Glance) -> tuple[Bounds, ...]:
     if usage is None:
         return ()
     names = [one.container for one in glance.standing if one.container not in glance.switched_off]
-    policies = {name: policy_of(glance.hvpa.container_policies, name) for name in names}
-    each = {name: for_container(knobs, policies[name]) for name in names}
-    controlled = {name: policy.controlled_resources for name, policy in policies.items() if policy is not None}
-    resources = {name: RESOURCES if controlled.get(name) is None else controlled[name] or () for name in names}
+    each = {name: for_container(knobs, policy_of(glance.hvpa.container_policies, name)) for name in names}
+    resources = {name: allowed(glance.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
 
 
