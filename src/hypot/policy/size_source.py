@@ -1,10 +1,13 @@
 """The size recommendation as a source: what pods of the current number need, times their number."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from hypot.core.amount import RESOURCES, brief
 from hypot.core.window import seconds_left
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
+from hypot.kinds.node import Itself
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import policy_of
 from hypot.policy.decision import Step, show_seconds
@@ -37,17 +40,20 @@ def advised(glance: Glance) -> Recommendation | Failure:
 
 
 def _estimated(glance: Glance) -> tuple[Bounds, ...]:
-    usage, knobs = glance.seen.usage, knobs_of(glance)
+    usage = glance.seen.usage
     if usage is None:
         return ()
     names = [one.container for one in glance.standing if one.container not in glance.switched_off]
-    each = {name: for_container(knobs, policy_of(glance.hvpa.container_policies, name)) for name in names}
+    each = {name: _knobs(Itself(glance.hvpa), name, glance.settings.vpa) for name in names}
     resources = {name: allowed(glance.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
 
 
-def knobs_of(glance: Glance) -> Knobs:
-    return knobs_from(glance.hvpa.vpa_annotations, glance.settings.vpa)
+@lru_cache(16_384)
+def _knobs(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
+    """What holds for one container; asked for with every decision, read once."""
+    hvpa = this.value
+    return for_container(knobs_from(hvpa.vpa_annotations, base), policy_of(hvpa.container_policies, container))
 
 
 def _wish(glance: Glance, found: Recommendation) -> Wish:
@@ -92,7 +98,7 @@ def _outdated(glance: Glance, container: str, resource: str, amount: int) -> Bou
         return ""
     if seconds_left(recount.at, settle_time(glance.hvpa), now) > 0:
         return bound
-    knobs = knobs_of(glance)
+    knobs = _knobs(Itself(glance.hvpa), container, glance.settings.vpa)
     half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
     then = recount.advice.get(container, {}).get(resource)
     if then is None or seconds_left(recount.at, half_life, now) <= 0:
