@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hypot.core.interval import replicas_for
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import counts_of, intervals_of, only_counts_at
+from hypot.kinds.hvpa_intervals import counts_of, intervals_of
 from hypot.policy.decision import condition_of
 from hypot.policy.hvpa import SOURCES, decide
 from hypot.policy.memory import Memory
@@ -290,15 +290,13 @@ def test_only_acting_changes_the_past(data, seen, memory):
 @often
 @given(written, any_hvpa_world, remembered)
 def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
-    """Neither the count nor any size, unless it is more than is allowed, or pods have one size only."""
+    """Neither the count nor any size, unless it is more than is allowed."""
     silent = asking({}, "silent")(None)._replace(missing="nobody is there")
     hvpa = Hvpa.from_dict(data)
     decision, _ = decide(hvpa, seen, memory, SETUP, [*SOURCES, lambda _: silent])
     if decision.desired is None or decision.current is None:
         return
     assert decision.desired >= decision.current
-    if only_counts_at(hvpa, decision.desired):
-        return
     for had, has in zip(decision.sizes, decision.desired_sizes, strict=True):
         for resource, amount in had.requests.items():
             most = lived(hvpa, had.container, "max_allowed", resource) or amount

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hypot.core.amount import brief
+from hypot.core.amount import brief, readable
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of
 from hypot.policy.decision import show_time
@@ -58,7 +58,7 @@ class HvpaTelling(Telling):
         numbers = {
             "container": need.container,
             "direction": need.direction,
-            "totals": {r: {"total": brief(r, t.amount), "source": t.source} for r, t in need.totals.items()},
+            "totals": {r: {"total": readable(r, t.amount), "source": t.source} for r, t in need.totals.items()},
         }
         self.step("resolve", "total", None, None, f"{need.container} needs in total: {words}.", numbers)
 

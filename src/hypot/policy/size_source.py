@@ -13,6 +13,7 @@ from hypot.kinds.vpa_parts import policy_of
 from hypot.policy.decision import Step, show_seconds
 from hypot.policy.hvpa_gates import settle_time
 from hypot.policy.seen import Bounds, Failure, Recommendation
+from hypot.policy.size import briefly, shown
 from hypot.policy.wish import Bound, Glance, Place, Wish
 
 NAME = "vpa"
@@ -107,10 +108,10 @@ def _outdated(glance: Glance, container: str, resource: str, amount: int) -> Bou
 
 
 def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
-    sizes = {name: {r: brief(r, amount) for r, amount in target.items()} for name, target in advice.items()}
-    words = "; ".join(f"{name} {_listed(target)}" for name, target in sizes.items()) or "nothing"
+    words = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
     sentence = f"By the {origin} each of the {replicas} pods needs: {words}."
-    return Step("recommend", "size", None, None, sentence, {"origin": origin, "targets": sizes})
+    numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
+    return Step("recommend", "size", None, None, sentence, numbers)
 
 
 def _listed(target: Mapping[str, str]) -> str:
