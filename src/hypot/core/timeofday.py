@@ -4,6 +4,7 @@ A time is `HHMMSS` and a zone, and inside seconds of the day in UTC. A span is a
 """
 
 import re
+from functools import lru_cache
 
 DAY = 86_400
 # What a schema can check and `parse` takes; a zone may be a day away, as Go has it.
@@ -52,6 +53,7 @@ def duration(begin: int, end: int) -> int:
     return (end - begin) % DAY or DAY
 
 
+@lru_cache(1024)
 def span(text: str) -> float:
     """Seconds from a duration such as `1m30s`, `1.5h` or `0`."""
     if len(text) > LONGEST_SPAN or _SPAN.fullmatch(text) is None:

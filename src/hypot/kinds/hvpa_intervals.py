@@ -98,6 +98,12 @@ def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:
 
 def counts_of(hvpa: HvpaSpec) -> tuple[int, int]:
     """The fewest and the most replicas that any interval is for."""
+    return _counts(Itself(hvpa))
+
+
+@lru_cache(_REMEMBERED)
+def _counts(this: Itself[HvpaSpec]) -> tuple[int, int]:
+    hvpa = this.value
     ends = [end for interval in hvpa.intervals or () if (end := last_count(hvpa, interval)) is not None]
     return hvpa.min_replicas, max(ends, default=hvpa.min_replicas)
 
