@@ -242,6 +242,10 @@ def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
         return _evict(one, budget, rules, verdict.rule, verdict.words)
     if verdict.decision not in {InPlace.APPROVED, InPlace.INFEASIBLE}:
         return _left(pod, verdict.rule, f"{one.need.words}, but {verdict.words}")
+    full = budget.exhausted(pod) if verdict.decision == InPlace.INFEASIBLE else None
+    if full is not None and not rules.knobs.in_place_skips_budget:
+        # What its node refused is asked for again, in a smaller size: that too is one of the pods of this pass.
+        return _left(pod, full.rule, f"{one.need.words}, but {full.words}")
     if _is_asked(one):
         return _left(pod, "resize-asked", f"{one.need.words}, and its node has not taken up the new size yet")
     obstacle = resize_obstacle(pod, sizes, rules.kubernetes)
