@@ -187,7 +187,7 @@ class TestLimits:
         bounds = vpa(policy(controlledValues="RequestsOnly"))
         decision = decided(hvpa(vpa=bounds, **GAP), world(2, box(cpu=400, limits=sizes(600)), app=sizes(cpu=800)))
         assert (one(decision), limits_of(decision)) == ((2, sizes(cpu=600)), sizes(cpu=600))
-        assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
+        assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
 
     def test_a_limit_stays_with_its_request(self):
         """Replicas rise and pods keep their size, limits as well."""

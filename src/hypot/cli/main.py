@@ -45,6 +45,9 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; exit status 0 fine, 1 found something, 2 bad usage or input."""
+    if sys.stdout is None:
+        _say("standard output is closed, so there is nowhere to write the answer")
+        sys.exit(2)
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
         sys.stdout.flush()

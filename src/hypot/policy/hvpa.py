@@ -91,6 +91,10 @@ def _forbids(problem: Problem) -> bool:
     return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
 
 
+def _silence(hvpa: Hvpa) -> str:
+    return "every container is switched off" if hvpa.uses_vpa else "no source is switched on"
+
+
 def paradox_gate(hvpa: Hvpa, need: Need, current: int, voted: int) -> Gate:
     """Going down, replicas are not taken away while that would make every pod larger."""
     if need.direction != "down" or voted >= current or not grows_while_shrinking(hvpa, need, current, voted):
@@ -150,7 +154,7 @@ class _Pass(HvpaTelling):
         heat = self._heat(glance)
         missing = [wish.missing for wish in wishes if wish.missing]
         if not any(wish.totals or wish.replicas is not None for wish in wishes) and not heat.twice:
-            return self._no_recommendation(scale, missing[0] if missing else "no source is switched on")
+            return self._no_recommendation(scale, missing[0] if missing else _silence(self.hvpa))
         self.tell_recommendations(missing)
         self.missing, self.measures = bool(missing), any(wish.measured for wish in wishes)
         needs = needs_of(glance, wishes, heat)
@@ -200,7 +204,8 @@ class _Pass(HvpaTelling):
 
     def _block(self, need: Need, door: Gate) -> None:
         self.blocked[need.container] = door
-        self.step("restrain", kebab(door.reason), None, None, f"{need.container} stays as it is: {door.words}.")
+        words = "stays as it is" if door.reason in _HOLDS else "waits, unless others move"
+        self.step("restrain", kebab(door.reason), None, None, f"{need.container} {words}: {door.words}.")
 
     def _count_votes(self, glance: Glance, wishes: tuple[Wish, ...]) -> list[Vote]:
         """Votes for a count alone; they too wait for their time."""

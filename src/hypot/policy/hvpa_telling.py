@@ -130,14 +130,15 @@ class HvpaTelling(Telling):
         self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
 
     def tell_limits(self, needs: Iterable[Need]) -> None:
+        reason = "CutAtAllowed"
         for need in needs:
             for resource, total in need.totals.items():
                 intervals = intervals_of(self.hvpa, need.container, resource)
                 if intervals and total.amount > intervals[-1].high:
-                    most = brief(resource, intervals[-1].high)
+                    reason, most = "BeyondLastInterval", brief(resource, intervals[-1].high)
                     self.limits.append(f"{resource} of {need.container} needs more than the last interval's {most}")
         if self.limits:
-            self.condition("ScalingLimited", "True", "BeyondLastInterval", "; ".join(sorted(set(self.limits))))
+            self.condition("ScalingLimited", "True", reason, "; ".join(sorted(set(self.limits))))
         else:
             self.condition("ScalingLimited", "False", "WithinIntervals", "what is needed is within the intervals")
 

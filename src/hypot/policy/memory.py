@@ -118,6 +118,7 @@ class Memory:
             desired=desired if isinstance(desired, int) else 0,
             conditions=read_conditions(status.get("conditions")),
             scalings=count if isinstance(count, int) else 0,
+            vertical=Vertical.from_status(status, last) if "lastScaling" in status else NO_PAST,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from hypot.policy.size import briefly, shown
 from hypot.policy.wish import Bound, Glance, Place, Wish
 
 NAME = "vpa"
+# By which share a recommendation must have gone on to be news: histograms drift.
+CLEARLY = 0.1
 
 
 def size_wish(glance: Glance) -> Wish | None:
@@ -104,7 +106,8 @@ def _outdated(glance: Glance, container: str, resource: str, amount: int) -> Bou
     then = recount.advice.get(container, {}).get(resource)
     if then is None or seconds_left(recount.at, half_life, now) <= 0:
         return ""
-    return bound if (amount <= then if rose else amount >= then) else ""
+    gone_on = amount > then * (1 + CLEARLY) if rose else amount < then * (1 - CLEARLY)
+    return "" if gone_on else bound
 
 
 def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:

@@ -87,6 +87,9 @@ def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
     status = inner(hpa, "status")
     desired, current = status.get("desiredReplicas"), status.get("currentReplicas")
     origin = f"the status of HorizontalPodAutoscaler {name_of(hpa)}"
+    conditions = {str(c.get("type")): c.get("status") for c in mappings(status.get("conditions"))}
+    if conditions.get("ScalingActive") == "False":
+        return Failure(f"{origin} says that it is not active")
     if type(desired) is not int or desired < 1:
         return Failure(f"{origin} asks for no number of replicas")
     return CountAdvice(desired, current if type(current) is int else 0, origin)

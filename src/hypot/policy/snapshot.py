@@ -184,7 +184,9 @@ class Snapshot:
             answers.to_hpa(with_defaults(autoscaler, settings.kubernetes, dict(settings.gates) or None))
         elif isinstance(autoscaler, Hvpa):
             answers.to_hvpa(autoscaler, settings)
-        elif isinstance(autoscaler, WPA):
+        elif isinstance(autoscaler, VPA):
+            answers.to_vpa()
+        else:
             answers.to_wpa(autoscaler)
         seen = Seen(
             now,
@@ -208,7 +210,7 @@ class Snapshot:
     def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
         """The same, and what sizes depend on."""
         around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
-        usage, notes = around.usage(autoscaler, settings)
+        usage, notes = around.usage(autoscaler, seen, settings)
         workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
         owners = {(o.kind, o.name) for pod in seen.pods for o in pod.owners}
         made = {
@@ -289,6 +291,9 @@ class _Answers:
         self.resources = self._namespace.samples([selector_of(self._selector)])
         if hvpa.uses_hpa:
             self.to_hpa(with_defaults(hpa_of(hvpa), settings.kubernetes, dict(settings.gates) or None))
+
+    def to_vpa(self) -> None:
+        self.resources = self._namespace.samples([selector_of(self._selector)])
 
     def to_wpa(self, wpa: WPA) -> None:
         """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""

@@ -1,8 +1,9 @@
 """What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hypot.core.amount import of_milli
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -18,10 +19,15 @@ from hypot.policy.seen import (
     Node,
     Pod,
     Recommendation,
+    Seen,
     UsageView,
 )
 from hypot.policy.settings import Settings
 from hypot.policy.sizerow import read_advice, read_controller, read_count_advice, read_limit_range, read_node
+from hypot.policy.standing import live
+
+if TYPE_CHECKING:
+    from hypot.policy.usage import Usage
 
 Object = Mapping[str, Any]
 
@@ -82,11 +88,11 @@ class Surroundings:
     def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
         return tuple([item for data in self._ranges.get(namespace, {}).values() for item in read_limit_range(data)])
 
-    def usage(self, autoscaler: VPA | Hvpa, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
-        """The histograms that checkpoints hold, and what is wrong with those that could not be read."""
+    def usage(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+        """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
         kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
         found = next((checkpoints for checkpoints in kept if checkpoints), None)
-        return (None, ()) if found is None else _loaded(autoscaler, found, settings)
+        return (None, ()) if found is None else _loaded(autoscaler, found, seen, settings)
 
     def _keepers(self, autoscaler: VPA | Hvpa) -> list[str]:
         """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
@@ -150,11 +156,11 @@ def _owners(scaler: HPA | VPA) -> set[str]:
 
 
 def _loaded(
-    autoscaler: VPA | Hvpa, checkpoints: Mapping[str, Object], settings: Settings
+    autoscaler: VPA | Hvpa, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
 ) -> tuple[UsageView | None, tuple[str, ...]]:
     from hypot.policy.usage import Usage  # noqa: PLC0415 - numpy costs a tenth of a second, and few dumps need it
 
-    usage, notes, any_good = Usage(), [], False
+    usage, notes, good = Usage(), [], []
     annotations = autoscaler.vpa_annotations if isinstance(autoscaler, Hvpa) else autoscaler.annotations
     policies = autoscaler.container_policies if isinstance(autoscaler, Hvpa) else autoscaler.resource_policy
     knobs: Knobs = knobs_from(annotations, settings.vpa)
@@ -162,10 +168,35 @@ def _loaded(
         usage.declare(autoscaler.name, container, for_container(knobs, policy_of(policies, container)), 0.0)
         try:
             usage.load(autoscaler.name, container, inner(data, "status"))
-            any_good = True
+            good.append(container)
         except (ValueError, OverflowError) as error:
             notes.append(f"checkpoint {name_of(data)} cannot be used: {error}")
-    return (usage.view(autoscaler.name) if any_good else None), tuple(notes)
+    if not good:
+        return None, tuple(notes)
+    if isinstance(seen.pod_metrics, Failure):
+        notes.append(f"checkpoints leave out the memory peak that is not over yet, and {seen.pod_metrics.message}")
+    _observe(usage, autoscaler.name, frozenset(good), seen)
+    return usage.view(autoscaler.name), tuple(notes)
+
+
+def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen) -> None:
+    """Fold in what the input shows of the pods that live: their usage, and kills for want of memory."""
+    samples = {} if isinstance(seen.pod_metrics, Failure) else seen.pod_metrics
+    for pod in sorted(live(seen.pods), key=lambda pod: pod.name):
+        sample = samples.get(pod.name)
+        used = dict(sample.containers) if sample is not None else {}
+        for container in pod.containers:
+            if container.name not in containers:
+                continue
+            instance = usage.instance(usage.aggregate(owner, container.name), pod.uid or pod.name)
+            amounts = used.get(container.name, {})
+            cpu, memory = amounts.get("cpu"), amounts.get("memory")
+            if sample is not None:
+                usage.observe([(instance, cpu, None if memory is None else of_milli("memory", memory), sample.at)])
+            ended = container.ended
+            if ended is not None and ended.reason == "OOMKilled" and ended.finished is not None:
+                asked = container.current_requests.get("memory", 0)
+                usage.oom(instance, ended.finished, of_milli("memory", asked))
 
 
 def controllers_of(

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
+from hypot.kinds.vpa_parts import amounts_of
+
 Amounts = Mapping[str, Mapping[str, int]]
 
 
@@ -53,6 +55,19 @@ class Vertical:
         known = {**self.advice, **advice}
         return self if known == self.advice else replace(self, advice=known)
 
+    @classmethod
+    def from_status(cls, status: Mapping[str, Any], at: float | None) -> Self:
+        """What an Hvpa's status remembers: the last scaling, and the sizes that were recommended before it."""
+        advice = _written_sizes(status.get("lastProcessedRecommendations"))
+        scaling = status.get("lastScaling")
+        counts = scaling.get("hpaStatus") if isinstance(scaling, Mapping) else None
+        if at is None or not isinstance(counts, Mapping):
+            return cls(advice=advice)
+        before, after = counts.get("currentReplicas"), counts.get("desiredReplicas")
+        if type(before) is not int or type(after) is not int or before == after or before < 1:
+            return cls(advice=advice)
+        return cls(replicas=after, advice=advice, recount=Recount(at, before, after, advice))
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "lastUp": self.last_up,
@@ -79,6 +94,18 @@ class Vertical:
 
 
 NO_PAST = Vertical()
+
+
+def _written_sizes(data: Any) -> dict[str, dict[str, int]]:
+    """Requests by container, as a status writes them; what cannot be read is left out."""
+    sizes = data.get("vpaStatus") if isinstance(data, Mapping) else None
+    listed = sizes.get("containerResources") if isinstance(sizes, Mapping) else None
+    found: dict[str, dict[str, int]] = {}
+    for each in listed if isinstance(listed, list) else ():
+        resources = each.get("resources") if isinstance(each, Mapping) else None
+        if isinstance(resources, Mapping):
+            found[str(each.get("containerName"))] = amounts_of(resources.get("requests"))
+    return found
 
 
 def _plain(amounts: Amounts) -> dict[str, dict[str, int]]:
