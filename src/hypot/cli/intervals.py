@@ -90,6 +90,8 @@ def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plo
     else:
         document = {"hvpas": [_as_dict(entry) for entry in entries]}
         click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
+    if plot is not None and fine:
+        click.echo(f"drawn: {plot}", err=True)
     if plot is not None and not fine:
         click.echo(f"{plot}: not drawn, as not every Hvpa has intervals that can be relied on", err=True)
     return 0 if fine else 1

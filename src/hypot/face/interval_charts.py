@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from hypot.face.interval_curves import WIDE, Curves, Point, curves_of
 from hypot.face.interval_table import UNITS, Row, Table, in_units, named, tables_of
 from hypot.kinds.hvpa import Hvpa
+from hypot.policy.hvpa_resolve import GRAINS
 
 Role = Literal["up", "untrimmed", "down"]
 # Told apart on white and on black, by people who see no red or no green too.
@@ -92,7 +93,7 @@ def charts_of(table: Table, resource: str, curves: Curves) -> tuple[Chart, ...]:
         Chart(
             "size",
             "Size of a pod",
-            "No pod shrinks while replicas rise; scaling down trims what is too much.",
+            "While replicas rise nothing shrinks whose total does not fall; scaling down trims what is too much.",
             asked,
             size,
             tuple(_paths(curves, resource, lambda p: in_units(resource, p.per_pod), untrimmed=True)),
@@ -104,9 +105,15 @@ def charts_of(table: Table, resource: str, curves: Curves) -> tuple[Chart, ...]:
             "Replicas times size, less the total that was asked for; below zero a bound cuts it.",
             asked,
             Axis(f"more than asked, {unit}"),
-            tuple(_paths(curves, resource, lambda p: in_units(resource, p.given - p.asked), untrimmed=True)),
+            tuple(_paths(curves, resource, lambda p: in_units(resource, _beyond(resource, p)), untrimmed=True)),
         ),
     )
+
+
+def _beyond(resource: str, point: Point) -> int:
+    """What is given beyond what was asked for; what only comes of rounding each pod is nothing."""
+    more = point.given - point.asked
+    return 0 if 0 <= more <= GRAINS[resource] * point.replicas else more
 
 
 def _paths(curves: Curves, resource: str, value: Callable[[Point], float], *, untrimmed: bool) -> Iterator[Series]:
