@@ -22,7 +22,6 @@ from hypot.kinds.vpa_parts import (
     policy_of,
 )
 from hypot.kinds.vpa_rules import GATES, strictness
-from hypot.kinds.vpa_status import recommendations_of
 
 WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 HEAD = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "web"}}
@@ -216,14 +215,6 @@ class TestLookups:
         """Millicores, and bytes rounded up; what is none is left out."""
         assert amounts_of(mapping) == amounts
 
-    def test_recommendations_of_a_status(self):
-        """As far as they can be read."""
-        good = {"containerName": "app", "target": {"cpu": "25m"}, "lowerBound": 1}
-        status = {"recommendation": {"containerRecommendations": [good, {"target": {}}, 3]}}
-        (one,) = recommendations_of(status)
-        assert (one.container_name, amounts_of(one.target), one.lower) == ("app", {"cpu": 25}, None)
-        assert recommendations_of(None) == recommendations_of({"recommendation": 1}) == ()
-
     def test_an_author_names_one_recommender(self):
         """The list in the manifest has at most one."""
         assert VPA("deployment/web", recommender="a").recommenders == (RecommenderRef("a"),)
@@ -299,7 +290,6 @@ def test_nothing_in_a_manifest_makes_reading_fail(where, value):
     with_defaults(vpa)
     policy = policy_of(vpa.resource_policy, "app")
     amounts_of(policy.min_allowed if policy else None)
-    recommendations_of(vpa.status)
     strictness(vpa, dict.fromkeys(GATES, False))
     assert isinstance(vpa.mode, str)
 

@@ -13,6 +13,17 @@ from hypot.kinds.load import Loaded, LoadError, Reader
 _WORTH_A_BAR = 4 * 2**20
 
 
+manifests_named = click.option(
+    "-f",
+    "--filename",
+    "paths",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Manifests: files, directories or - for standard input. May be given more than once.",
+)
+
+
 class BadInput(click.ClickException):
     """Input that cannot be read: exit status 2."""
 

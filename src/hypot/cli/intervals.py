@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from hypot.cli.files import BadInput, read_objects
+from hypot.cli.files import BadInput, manifests_named, read_objects
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
@@ -57,15 +57,7 @@ def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None
 
 
 @click.command("intervals")
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    multiple=True,
-    required=True,
-    metavar="FILE|DIR|-",
-    help="Manifests: files, directories or - for standard input. May be given more than once.",
-)
+@manifests_named
 @click.option("-n", "--namespace", help="Only the Hvpas of this namespace.")
 @click.option("--name", help="Only the Hvpa of this name.")
 @click.option(

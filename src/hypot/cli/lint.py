@@ -8,7 +8,7 @@ from importlib.metadata import version as package_version
 
 import click
 
-from hypot.cli.files import read_objects
+from hypot.cli.files import manifests_named, read_objects
 from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.kinds.base import count_of
@@ -37,15 +37,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 
 
 @click.command("lint")
-@click.option(
-    "-f",
-    "--filename",
-    "paths",
-    multiple=True,
-    required=True,
-    metavar="FILE|DIR|-",
-    help="Manifests: files, directories or - for standard input. May be given more than once.",
-)
+@manifests_named
 @click.option(
     "--kubernetes",
     callback=_version,

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, ClassVar
 
 from hypot.kinds.base import Ref
-from hypot.kinds.meta import INT64, TIME
+from hypot.kinds.meta import INT64, TIME, Condition
 from hypot.kinds.metricname import MetricName
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
 
@@ -73,16 +73,9 @@ class _Metric(Node):
 
 
 @node
-class _Condition(Node):
+class _Condition(Condition):
     GO: ClassVar[str] = "HorizontalPodAutoscalerCondition"
     BUILT_IN: ClassVar[bool] = True
-
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    status: Annotated[str | None, Wire("status", STRING)] = None
-    changed: Annotated[str | None, Wire("lastTransitionTime", TIME)] = None
-    reason: Annotated[str | None, Wire("reason", STRING)] = None
-    message: Annotated[str | None, Wire("message", STRING)] = None
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
 
 
 @node

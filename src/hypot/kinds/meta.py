@@ -86,6 +86,18 @@ class ManagedFields(Node):
 
 
 @node
+class Condition(Node):
+    """How something stands, as every status tells it; each kind has its own name for the type."""
+
+    type: Annotated[str | None, Wire("type", STRING)] = None
+    status: Annotated[str | None, Wire("status", STRING)] = None
+    changed: Annotated[str | None, Wire("lastTransitionTime", TIME)] = None
+    reason: Annotated[str | None, Wire("reason", STRING)] = None
+    message: Annotated[str | None, Wire("message", STRING)] = None
+    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
+
+
+@node
 class ObjectMeta(Node):
     GO: ClassVar[str] = "ObjectMeta"
     GO_PACKAGE: ClassVar[str] = "v1"

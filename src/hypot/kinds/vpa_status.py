@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field as dataclass_field
 from typing import Annotated, ClassVar
 
-from hypot.kinds.meta import INT64, TIME
+from hypot.kinds.meta import INT64, Condition
 from hypot.kinds.node import STRING, Node, Wire, node
 from hypot.kinds.vpa_parts import RESOURCE_LIST, Amount
 
@@ -39,16 +39,9 @@ class PodRecommendation(Node):
 
 
 @node
-class VPACondition(Node):
+class VPACondition(Condition):
     GO: ClassVar[str] = "VerticalPodAutoscalerCondition"
     GO_PACKAGE: ClassVar[str] = "v1"
-
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    status: Annotated[str | None, Wire("status", STRING)] = None
-    changed: Annotated[str | None, Wire("lastTransitionTime", TIME)] = None
-    reason: Annotated[str | None, Wire("reason", STRING)] = None
-    message: Annotated[str | None, Wire("message", STRING)] = None
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
 
 
 @node
@@ -59,11 +52,3 @@ class VPAStatus(Node):
     recommendation: Annotated[PodRecommendation | None, Wire("recommendation", PodRecommendation)] = None
     conditions: Annotated[tuple[VPACondition, ...] | None, Wire("conditions", VPACondition, many=True)] = None
     generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
-
-
-def recommendations_of(status: object) -> tuple[ContainerRecommendation, ...]:
-    """What a status recommends, container by container; whatever cannot be read is left out."""
-    if not isinstance(status, dict):
-        return ()
-    pod = VPAStatus.read(status).readable().recommendation
-    return tuple(one for one in pod.containers or () if one.container_name) if pod is not None else ()

@@ -23,8 +23,8 @@ from hypot.policy.wish import Glance, Place, Source, Total, Wish, total_of
 
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
 SATURATED = "saturation"
-# Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
 MISSING = Gate("MissingData", "nothing shrinks while an answer is missing")
+# Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
 _HOLDS = {"UpdatePolicy", "MaintenanceWindow", "ParadoxicalScaling", "MissingData"}
 
 
