@@ -14,8 +14,7 @@ from hypot.policy.memory import EMPTY, History, Memory
 from hypot.policy.restrain import (
     LIMIT_REASONS,
     Past,
-    allowed_down,
-    allowed_up,
+    allowed,
     limit_by_doubling,
     limit_by_pace,
     longest_period,
@@ -60,12 +59,12 @@ def bounds_without_behavior(given, expect):
 
 def up_limit(given, expect):
     rules = default_pace(pace(given["rules"]), DEFAULT_UP)
-    assert allowed_up(rules, given["current_replicas"], past(given), NOW) == expect["limit"]
+    assert allowed(rules, given["current_replicas"], past(given), NOW, grows=True) == expect["limit"]
 
 
 def down_limit(given, expect):
     rules = default_pace(pace(given["rules"]), DEFAULT_DOWN)
-    assert allowed_down(rules, given["current_replicas"], past(given), NOW) == expect["limit"]
+    assert allowed(rules, given["current_replicas"], past(given), NOW, grows=False) == expect["limit"]
 
 
 def rate(given, expect):

@@ -3,7 +3,7 @@
 Amounts are integers of milli-units, ratios are IEEE doubles, and the order of operations is part of the rule.
 """
 
-from math import ceil, isfinite
+from math import ceil, inf, isfinite, nan
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
@@ -54,6 +54,86 @@ def count_after_refill(first: float, second: float, samples: int, current: int, 
     if (second < 1.0 and count > current) or (second > 1.0 and count < current):
         return current
     return count
+
+
+def count_by_utilization(
+    used: int,
+    asked: int,
+    samples: int,
+    ready: int,
+    unready: int,
+    unready_asked: int,
+    missing: int,
+    missing_asked: int,
+    missing_assumed: int,
+    target: int,
+    current: int,
+    down: float,
+    up: float,
+) -> tuple[int, float, float]:
+    """The count, its ratio, and the ratio with silent pods filled in: NaN where every pod has spoken.
+
+    Pods without a usable sample never speak for the move at hand: going up they use nothing, and of those that have
+    no sample each uses what is assumed of it going down.
+    """
+    ratio = utilization(used, asked) / target
+    rising = ratio > 1.0 and unready > 0
+    if not rising and missing == 0:
+        return count_outside(ratio, ready, current, down, up), ratio, nan
+    if ratio < 1.0:
+        used += missing_assumed
+    if ratio != 1.0:
+        asked += missing_asked
+        samples += missing
+    if rising:
+        asked += unready_asked
+        samples += unready
+    refill = utilization(used, asked) / target
+    return count_after_refill(ratio, refill, samples, current, down, up), ratio, refill
+
+
+def count_by_average(
+    total: int,
+    samples: int,
+    ready: int,
+    unready: int,
+    missing: int,
+    target: int,
+    current: int,
+    down: float,
+    up: float,
+) -> tuple[int, float, float]:
+    """The same for an average per pod; going down a pod without a sample is taken to be at the target."""
+    ratio = trunc_div(total, samples) / target
+    rising = ratio > 1.0 and unready > 0
+    if not rising and missing == 0:
+        return count_outside(ratio, ready, current, down, up), ratio, nan
+    if ratio < 1.0:
+        total += missing * target
+    if ratio != 1.0:
+        samples += missing
+    if rising:
+        samples += unready
+    refill = trunc_div(total, samples) / target
+    return count_after_refill(ratio, refill, samples, current, down, up), ratio, refill
+
+
+def count_by_value(amount: int, target: int, ready: int, current: int, down: float, up: float) -> int:
+    """The count that a value of the whole asks for, weighed by the pods that serve; from zero nothing is weighed."""
+    ratio = amount / target
+    return ceil_int32(ratio) if current == 0 else count_outside(ratio, ready, current, down, up)
+
+
+def share_ratio(amount: int, target: int, pods: int) -> float:
+    """The ratio of a value that pods share to their target; without pods it is without bounds, or none."""
+    if pods > 0:
+        return amount / (target * pods)
+    return inf if amount > 0 else nan
+
+
+def count_by_share(amount: int, target: int, pods: int, down: float, up: float) -> int:
+    """The count that a value asks for which pods share."""
+    return pods if within(share_ratio(amount, target, pods), down, up) else ceil_int32(amount / target)
 
 
 def per_pod_share(total: int, pods: int) -> int:

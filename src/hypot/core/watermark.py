@@ -69,3 +69,49 @@ def step_to_low(current: int, modulo: int, most: int) -> int:
     """One group more, while each stays above the low mark."""
     candidate = current + modulo
     return current if candidate > most else candidate
+
+
+NO_COUNT = -1
+# Towards which mark a count goes inside the band, if any.
+STAY, TO_HIGH, TO_LOW = range(3)
+
+
+def converged(towards: int, current: int, modulo: int, fewest: int, most: int) -> int:
+    """A step of the modulo towards the wanted mark, while the count stays between what both marks allow."""
+    if towards == TO_HIGH:
+        return step_to_high(current, modulo, fewest)
+    return step_to_low(current, modulo, most) if towards == TO_LOW else current
+
+
+def count_in_band(
+    usage: int,
+    ready: int,
+    averaged: bool,
+    high: int,
+    low: int,
+    single: bool,
+    tolerance_milli: int,
+    modulo: int,
+    towards: int,
+    min_count: int,
+    max_count: int,
+    current: int,
+) -> tuple[Side, int]:
+    """Which side was left and the count: compared with the widened marks, counted against the bare ones.
+
+    There is no count below a low mark of zero, against which nothing can be measured.
+    """
+    pods, weight = (ready, 1) if averaged else (1, ready)
+    side = above_or_below(usage, pods, upper_edge(high, tolerance_milli), lower_edge(low, tolerance_milli))
+    if side == Side.ABOVE:
+        return side, direction_kept(side, next_multiple(count_up(usage, weight, high), modulo), current)
+    if side == Side.BELOW:
+        if low <= 0:
+            return side, NO_COUNT
+        return side, direction_kept(side, next_multiple(count_down(usage, weight, low, single), modulo), current)
+    if towards == STAY:
+        return side, current
+    fewest = count_up(usage, weight, high)
+    most = count_down(usage, weight, low, round_up=False) if low > 0 else current
+    fewest, most = min(max(fewest, min_count), max_count), min(max(most, min_count), max_count)
+    return side, converged(towards, current, modulo, fewest, most)

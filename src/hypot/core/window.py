@@ -71,6 +71,41 @@ def least_after_policy(start: int, percent: bool, value: int) -> int:
     return int(start * (1.0 - value / 100.0)) if percent else start - value
 
 
+def allowed_reach(
+    current: int,
+    grows: bool,
+    least: bool,
+    percents: Sequence[bool],
+    values: Sequence[int],
+    periods: Sequence[float],
+    ups: Sequence[int],
+    up_times: Sequence[float],
+    downs: Sequence[int],
+    down_times: Sequence[float],
+    unknown_move: float,
+    now: float,
+) -> int:
+    """How far the policies of one direction let a workload go now; `least`: the one that allows the least counts.
+
+    A move of unknown size within a policy's period may have used it up, so that one holds.
+    """
+    reach = current
+    for i in range(len(values)):
+        cutoff = now - periods[i]
+        if unknown_move > cutoff:
+            one = current
+        else:
+            start = current - changed_within(ups, up_times, cutoff) + changed_within(downs, down_times, cutoff)
+            one = (
+                most_after_policy(start, percents[i], values[i])
+                if grows
+                else least_after_policy(start, percents[i], values[i])
+            )
+        if i == 0 or (one < reach if grows == least else one > reach):
+            reach = one
+    return reach
+
+
 def seconds_left(since: float, window: float, now: float) -> float:
     return max(0.0, since + window - now)
 

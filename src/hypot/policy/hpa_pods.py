@@ -1,10 +1,18 @@
 """Metrics that are read pod by pod: utilisation and averages."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import assumed_usage, count_after_refill, count_outside, trunc_div, utilization, within
+from hypot.core.ratio import (
+    assumed_usage,
+    count_by_average,
+    count_by_utilization,
+    trunc_div,
+    utilization,
+    within,
+)
 from hypot.kinds.hpa_parts import Metric, Target
 from hypot.kinds.selector import read_selector
 from hypot.kinds.version import KNOWS_CONTAINERS
@@ -82,14 +90,22 @@ def _utilization(name: str, container: str, target: int, description: str, look:
     if asked == 0:
         raise CannotRead(f"{attempt}no metrics returned matched known pods")
     percent, average = utilization(used, asked), trunc_div(used, matched)
-
-    def ratio_with(filled: Mapping[str, int]) -> float:
-        asked_too = sum(requests[pod] for pod in filled)
-        return utilization(used + sum(filled.values()), asked + asked_too) / target
-
-    ratio = percent / target
-    assumed = {pod: assumed_usage(requests[pod], target) for pod in groups.missing}
-    replicas, refill = _count(ratio, groups, assumed, len(usages), ratio_with, look)
+    unready, missing = groups.unready, groups.missing
+    replicas, ratio, refill = count_by_utilization(
+        used,
+        asked,
+        len(usages),
+        groups.ready,
+        len(unready),
+        sum([requests[pod] for pod in unready]),
+        len(missing),
+        sum([requests[pod] for pod in missing]),
+        sum([assumed_usage(requests[pod], target) for pod in missing]),
+        target,
+        look.scale.replicas,
+        look.down,
+        look.up,
+    )
     current = {"averageUtilization": percent, "averageValue": format_milli(average, binary=name == "memory")}
     subject = f"{name} of container {container}" if container else name
     sentence = f"{subject} is at {percent} % of its requests (target {target} %)"
@@ -101,26 +117,8 @@ def _utilization(name: str, container: str, target: int, description: str, look:
         "utilization",
         _told(sentence, ratio, refill, replicas, groups, look),
         {"utilization": percent, "target": target, "ratio": ratio, **_group_numbers(groups, refill)},
-        slope(subject, percent, target, groups.ready, look, "percent") if refill is None else None,
+        slope(subject, percent, target, groups.ready, look, "percent") if isnan(refill) else None,
     )
-
-
-def _count(
-    ratio: float,
-    groups: Groups,
-    assumed: Mapping[str, int],
-    samples: int,
-    ratio_with: Callable[[Mapping[str, int]], float],
-    look: Look,
-) -> tuple[int, float | None]:
-    """A count from the first ratio where every pod has spoken, else from a second one with the silent filled in."""
-    current = look.scale.replicas
-    rising = ratio > 1.0 and bool(groups.unready)
-    if not rising and not groups.missing:
-        return count_outside(ratio, groups.ready, current, look.down, look.up), None
-    filled = _fill(groups, ratio, rising, assumed)
-    refill = ratio_with(filled)
-    return count_after_refill(ratio, refill, samples + len(filled), current, look.down, look.up), refill
 
 
 def _requests(look: Look, name: str, container: str, attempt: str) -> dict[str, int]:
@@ -136,18 +134,6 @@ def _requests(look: Look, name: str, container: str, attempt: str) -> dict[str, 
             request = 0
         requests[pod.name] = request
     return requests
-
-
-def _fill(groups: Groups, ratio: float, rising: bool, assumed: Mapping[str, int]) -> dict[str, int]:
-    """What pods without a usable sample are taken to use, so that they never speak for the move at hand."""
-    filled: dict[str, int] = {}
-    if ratio < 1.0:
-        filled.update(assumed)
-    elif ratio > 1.0:
-        filled.update(dict.fromkeys(groups.missing, 0))
-    if rising:
-        filled.update(dict.fromkeys(groups.unready, 0))
-    return filled
 
 
 def pods_metric(metric: Metric, look: Look) -> Proposal:
@@ -178,13 +164,17 @@ def _average(
     groups = _grouped(usages, samples, resource, look, attempt)
     total, count = sum(usages.values()), len(usages)
     average = trunc_div(total, count)
-
-    def ratio_with(filled: Mapping[str, int]) -> float:
-        return trunc_div(total + sum(filled.values()), count + len(filled)) / target
-
-    ratio = average / target
-    assumed = dict.fromkeys(groups.missing, target)
-    replicas, refill = _count(ratio, groups, assumed, count, ratio_with, look)
+    replicas, ratio, refill = count_by_average(
+        total,
+        count,
+        groups.ready,
+        len(groups.unready),
+        len(groups.missing),
+        target,
+        look.scale.replicas,
+        look.down,
+        look.up,
+    )
     binary = resource == "memory"
     shown, wanted = format_milli(average, binary=binary), format_milli(target, binary=binary)
     sentence = f"{subject} is at {shown} per pod (target {wanted})"
@@ -197,12 +187,12 @@ def _average(
         _told(sentence, ratio, refill, replicas, groups, look),
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
         None
-        if refill is not None
+        if not isnan(refill)
         else slope(subject, average, target, groups.ready, look, "bytes" if binary else "amount"),
     )
 
 
-def _told(sentence: str, ratio: float, refill: float | None, replicas: int, groups: Groups, look: Look) -> str:
+def _told(sentence: str, ratio: float, refill: float, replicas: int, groups: Groups, look: Look) -> str:
     parts = [f"{sentence}, ratio {ratio:.3f} over {groups.ready} ready"]
     if groups.unready:
         parts.append(f"{len(groups.unready)} unready")
@@ -211,7 +201,7 @@ def _told(sentence: str, ratio: float, refill: float | None, replicas: int, grou
     if groups.ignored:
         parts.append(f"{len(groups.ignored)} ignored")
     told = ", ".join(parts)
-    if refill is None:
+    if isnan(refill):
         return f"{told}: {outcome(ratio, replicas, look)}."
     filled = f"{told}; with those filled in the ratio is {refill:.3f}"
     if within(refill, look.down, look.up):
@@ -221,7 +211,7 @@ def _told(sentence: str, ratio: float, refill: float | None, replicas: int, grou
     return f"{filled}: proposes {replicas}."
 
 
-def _group_numbers(groups: Groups, refill: float | None) -> dict[str, Any]:
+def _group_numbers(groups: Groups, refill: float) -> dict[str, Any]:
     numbers: dict[str, Any] = {"ready": groups.ready}
     if groups.unready:
         numbers["unready"] = sorted(groups.unready)
@@ -229,6 +219,6 @@ def _group_numbers(groups: Groups, refill: float | None) -> dict[str, Any]:
         numbers["missing"] = sorted(groups.missing)
     if groups.ignored:
         numbers["ignored"] = sorted(groups.ignored)
-    if refill is not None:
+    if not isnan(refill):
         numbers["ratioFilledIn"] = refill
     return numbers

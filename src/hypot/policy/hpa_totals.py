@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.core.quantity import format_milli, milli
-from hypot.core.ratio import MAX_INT64, ceil_int32, count_for, per_pod_share, within
+from hypot.core.ratio import MAX_INT64, count_by_share, count_by_value, per_pod_share, share_ratio, within
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa_parts import Metric, Target
 from hypot.kinds.selector import read_selector
@@ -70,16 +70,9 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
     """A value for all pods together: it is weighed by the pods that serve; from zero nothing is weighed."""
     ratio = amount / target
     ready = ready_and_running(look.seen.pods)
-    if look.scale.replicas == 0:
-        replicas = ceil_int32(ratio)
-    elif within(ratio, look.down, look.up):
-        replicas = look.scale.replicas
-    else:
-        if not look.seen.pods:
-            raise CannotRead(
-                "unable to calculate ready pods: no pods returned by selector while calculating replica count"
-            )
-        replicas = count_for(ratio, ready)
+    if look.scale.replicas and not look.seen.pods and not within(ratio, look.down, look.up):
+        raise CannotRead("unable to calculate ready pods: no pods returned by selector while calculating replica count")
+    replicas = count_by_value(amount, target, ready, look.scale.replicas, look.down, look.up)
     shown, wanted = format_milli(amount), format_milli(target)
     told = outcome(ratio, replicas, look)
     return Proposal(
@@ -97,8 +90,8 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
 def _per_pod(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
     """A value to be shared among pods: readiness plays no part."""
     pods = look.scale.status_replicas
-    ratio = amount / (target * pods) if pods else float("inf") if amount > 0 else float("nan")
-    replicas = pods if within(ratio, look.down, look.up) else ceil_int32(amount / target)
+    ratio = share_ratio(amount, target, pods)
+    replicas = count_by_share(amount, target, pods, look.down, look.up)
     share = MAX_INT64 if amount >= MAX_INT64 else per_pod_share(amount, pods)
     total, shown, wanted = format_milli(amount), format_milli(share), format_milli(target)
     told = f"at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f})"

@@ -1,6 +1,7 @@
 """How fast, when and within which bounds: the gates every kind passes through."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.bounds import (
@@ -12,12 +13,10 @@ from hypot.core.bounds import (
     limit_without_behavior,
 )
 from hypot.core.window import (
-    changed_within,
+    allowed_reach,
     envelope,
     forced_into,
     highest_recent,
-    least_after_policy,
-    most_after_policy,
 )
 from hypot.kinds.hpa_parts import Limit as Policy
 from hypot.kinds.hpa_parts import Pace
@@ -84,32 +83,25 @@ class Past(NamedTuple):
     unknown_move: float | None = None
 
 
-def allowed_up(pace: Pace, current: int, past: Past, now: float) -> int:
-    """The most replicas the policies allow now."""
+def allowed(pace: Pace, current: int, past: Past, now: float, *, grows: bool) -> int:
+    """How many replicas the policies allow now, the most or the fewest."""
+    policies = pace.limits or ()
     if pace.select == "Disabled":
         return current
-    proposals = [_policy_reach(policy, current, past, now, up=True) for policy in pace.limits or ()]
-    return (min if pace.select == "Min" else max)(proposals, default=current)
-
-
-def allowed_down(pace: Pace, current: int, past: Past, now: float) -> int:
-    """The fewest replicas the policies allow now."""
-    if pace.select == "Disabled":
-        return current
-    proposals = [_policy_reach(policy, current, past, now, up=False) for policy in pace.limits or ()]
-    return (max if pace.select == "Min" else min)(proposals, default=current)
-
-
-def _policy_reach(policy: Policy, current: int, past: Past, now: float, *, up: bool) -> int:
-    cutoff = now - (policy.period or 0)
-    if past.unknown_move is not None and past.unknown_move > cutoff:
-        # A move of unknown size within the period may have used it up: hold.
-        return current
-    added = changed_within(past.ups.values, past.ups.times, cutoff)
-    removed = changed_within(past.downs.values, past.downs.times, cutoff)
-    start = current - added + removed
-    reach = most_after_policy if up else least_after_policy
-    return reach(start, policy.type == "Percent", policy.value or 0)
+    return allowed_reach(
+        current,
+        grows,
+        pace.select == "Min",
+        [policy.type == "Percent" for policy in policies],
+        [policy.value or 0 for policy in policies],
+        [float(policy.period or 0) for policy in policies],
+        past.ups.values,
+        past.ups.times,
+        past.downs.values,
+        past.downs.times,
+        -inf if past.unknown_move is None else past.unknown_move,
+        now,
+    )
 
 
 def limit_by_pace(
@@ -119,10 +111,10 @@ def limit_by_pace(
     if desired == current:
         return Limited(desired, Limit.WITHIN_RANGE)
     if desired > current:
-        replicas, limit = limit_growth(current, desired, high, allowed_up(up, current, past, now))
+        replicas, limit = limit_growth(current, desired, high, allowed(up, current, past, now, grows=True))
         unknown = _unknown_move(up, past, now) if limit == Limit.SCALE_UP else ""
     else:
-        replicas, limit = limit_shrinking(current, desired, low, allowed_down(down, current, past, now))
+        replicas, limit = limit_shrinking(current, desired, low, allowed(down, current, past, now, grows=False))
         unknown = _unknown_move(down, past, now) if limit == Limit.SCALE_DOWN else ""
     return Limited(replicas, limit, unknown)
 

@@ -12,7 +12,7 @@ from hypot.kinds.vpa_knobs import Knobs, for_container, for_updates, knobs_from
 from hypot.kinds.vpa_parts import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
 from hypot.policy.decision import Decision, Event, PodAction, refused
 from hypot.policy.memory import Memory
-from hypot.policy.seen import Bounds, Failure, Pod, Recommendation, Scale, Seen
+from hypot.policy.seen import Bounds, Container, Failure, Pod, Recommendation, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.size import Size, briefly
 from hypot.policy.standing import live, standing
@@ -65,7 +65,7 @@ def restrain(
             [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
         )
         return {}, Plan(left, memory.vertical.stuck, memory.vertical.infeasible)
-    fitted = {pod.name: fit(bounds, vpa.resource_policy, pod, seen.limit_ranges) for pod in seen.pods}
+    fitted = _fitted(vpa, seen, bounds)
     done = plan(
         seen.pods,
         fitted,
@@ -79,6 +79,19 @@ def restrain(
         memory.vertical.infeasible,
     )
     return fitted, done
+
+
+def _fitted(vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...]) -> dict[str, Fitted]:
+    """The recommendation as it fits each pod; most pods of a workload are alike, so it is made once for those."""
+    known: list[tuple[tuple[Container, ...], Fitted]] = []
+    found: dict[str, Fitted] = {}
+    for pod in seen.pods:
+        made = next((fitted for containers, fitted in known if containers == pod.containers), None)
+        if made is None:
+            made = fit(bounds, vpa.resource_policy, pod, seen.limit_ranges)
+            known.append((pod.containers, made))
+        found[pod.name] = made
+    return found
 
 
 def controlled(policy: ResourcePolicy | None, container: str) -> tuple[str, ...]:

@@ -23,12 +23,20 @@ from hypot.policy.decision import (
 from hypot.policy.memory import Memory
 from hypot.policy.resolve import failures, largest
 from hypot.policy.restrain import Limited, limit_by_steps
+from hypot.policy.saturation import saturation
+from hypot.policy.saturation import told as saturated
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.telling import Telling
 from hypot.policy.wpa_metrics import Look, read_band, read_reply
 
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
+# Lets growth cut through windows and delays while the pods use all they can get.
+URGENT = "hypot.dev/urgent"
+
+
+def is_urgent(wpa: WPA) -> bool:
+    return wpa.annotations.get(URGENT) in TRUE_WORDS
 
 
 def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
@@ -215,6 +223,7 @@ class _Pass(Telling):
             self.switched_off("The target is set to zero replicas")
             return self._finish(scale, 0, "")
         self.read(readings)
+        full = self._saturated() if is_urgent(self.wpa) else ""
         best = resolve(readings, current)
         self._tell_metrics(best)
         low, high = self.wpa.min_replicas or 1, self.wpa.max_replicas or current
@@ -223,7 +232,14 @@ class _Pass(Telling):
             return self._finish(scale, bound, "the current size was outside its bounds")
         if best is None or best.proposal is None:
             return self._metrics_failed(current)
-        return self._restrained(scale, best, best.proposal)
+        return self._restrained(scale, best, best.proposal, full)
+
+    def _saturated(self) -> str:
+        """Which container has used all it can get in two samples, in words; what was seen is remembered."""
+        names = {container.name for pod in self.seen.pods for container in pod.containers}
+        heat = saturation(self.seen, names, self.memory.vertical.hot)
+        self.memory = replace(self.memory, vertical=replace(self.memory.vertical, hot=heat.hot))
+        return next((saturated(place, heat.twice[place]) for place in sorted(heat.twice)), "")
 
     def _tell_metrics(self, best: Reading | None) -> None:
         broken = failures(self.readings)
@@ -252,7 +268,7 @@ class _Pass(Telling):
         self.failed(words, broken[0].error_kind if broken else "internal")
         return self._undecided()
 
-    def _restrained(self, scale: Scale, best: Reading, proposal: int) -> tuple[Decision, Memory]:
+    def _restrained(self, scale: Scale, best: Reading, proposal: int, full: str) -> tuple[Decision, Memory]:
         wpa, current = self.wpa, scale.replicas
         self.resolved(current, best)
         limited = restrain(wpa, proposal, best.ready, current)
@@ -261,7 +277,10 @@ class _Pass(Telling):
         wanted, stable = limited.replicas, is_stable(self.readings)
         door = gate(wpa, current, wanted, self.memory.last_scale, self.conditions, self.now, stable=stable)
         self.condition("AbleToScale", door.able, door.reason, door.message)
-        if wanted != current and not door.opens:
+        if wanted > current and full and not door.opens:
+            words = f"{full[:1].upper()}{full[1:]}: urgent, so no window or delay holds {wanted} back."
+            self.step("restrain", "urgent", wanted, wanted, words)
+        elif wanted != current and not door.opens:
             self._tell_gate(wanted, current, door)
             wanted = current
         return self._finish(scale, wanted, _why(wanted, current, best, stable=stable))

@@ -5,16 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypot.core.quantity import format_milli, milli
+from hypot.core.ratio import MAX_INT32
 from hypot.core.watermark import (
+    NO_COUNT,
+    STAY,
+    TO_HIGH,
+    TO_LOW,
     Side,
-    above_or_below,
-    count_down,
-    count_up,
+    converged,
+    count_in_band,
     direction_kept,
     lower_edge,
     next_multiple,
-    step_to_high,
-    step_to_low,
     upper_edge,
 )
 from hypot.kinds.selector import SelectorError, read_selector
@@ -25,6 +27,9 @@ from hypot.policy.proposal import CannotRead
 from hypot.policy.recommender import metric_name
 from hypot.policy.seen import Failure, Reply, Scale, Seen, metric_key
 from hypot.policy.wpa_pods import group_by_sample, ready_pods
+
+# Which mark a spec wants a count to go to inside the band.
+TOWARDS = {"highwatermark": TO_HIGH, "lowwatermark": TO_LOW}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,19 +177,24 @@ def _compare(
     """Compare with the widened marks; count against the bare ones."""
     wpa = look.wpa
     averaged = wpa.algorithm == "average"
-    pods, weight = (ready, 1) if averaged else (1, ready)
-    tolerance, modulo = milli(wpa.tolerance or 0), wpa.modulo or 1
+    pods, tolerance = ready if averaged else 1, milli(wpa.tolerance or 0)
     upper, lower = upper_edge(marks.high, tolerance), lower_edge(marks.low, tolerance)
-    side = above_or_below(usage, pods, upper, lower)
-    if side is Side.ABOVE:
-        count = direction_kept(side, next_multiple(count_up(usage, weight, marks.high), modulo), current)
-    elif side is Side.BELOW and marks.low <= 0:
+    side, count = count_in_band(
+        usage,
+        ready,
+        averaged,
+        marks.high,
+        marks.low,
+        marks.single,
+        tolerance,
+        wpa.modulo or 1,
+        TOWARDS.get(wpa.converge or "", STAY),
+        wpa.min_replicas or 1,
+        wpa.max_replicas or MAX_INT32,
+        current,
+    )
+    if count == NO_COUNT:
         raise CannotRead("the value is below a low watermark of zero, nothing can be measured against it")
-    elif side is Side.BELOW:
-        fewer = count_down(usage, weight, marks.low, marks.single)
-        count = direction_kept(side, next_multiple(fewer, modulo), current)
-    else:
-        count = _converged(usage, weight, marks, look, current)
     value = usage // pods
     converging = side is Side.WITHIN and count != current
     binary = kind == "Resource" and source.name == "memory"
@@ -222,27 +232,9 @@ def _told(side: Side, converging: bool, edges: list[str]) -> str:
     return f"{within}, converging" if converging else within
 
 
-def _converged(usage: int, weight: int, marks: Marks, look: Look, current: int) -> int:
-    """Within the band: one step towards the wanted mark, if the other side allows it."""
-    wpa = look.wpa
-    if wpa.converge not in {"highwatermark", "lowwatermark"}:
-        return current
-    fewest = count_up(usage, weight, marks.high) if marks.high else current
-    most = count_down(usage, weight, marks.low, round_up=False) if marks.low > 0 else current
-    return converge_between(wpa, current, _bounded(wpa, fewest), _bounded(wpa, most))
-
-
 def converge_between(wpa: WPA, current: int, fewest: int, most: int) -> int:
     """A step of the modulo towards the wanted mark, while the count stays between what both marks allow."""
-    modulo = wpa.modulo or 1
-    if wpa.converge == "highwatermark":
-        return step_to_high(current, modulo, fewest)
-    return step_to_low(current, modulo, most) if wpa.converge == "lowwatermark" else current
-
-
-def _bounded(wpa: WPA, count: int) -> int:
-    low, high = wpa.min_replicas or 1, wpa.max_replicas
-    return max(low, min(count, high)) if high else max(low, count)
+    return converged(TOWARDS.get(wpa.converge or "", STAY), current, wpa.modulo or 1, fewest, most)
 
 
 def _reply(look: Look) -> Reading:
