@@ -1,0 +1,1 @@
+"""The simulated world: recorded demand, any policy, and what would have happened."""

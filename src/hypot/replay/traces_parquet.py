@@ -1,0 +1,104 @@
+"""Parquet: what a file would unpack to is read from its metadata before anything is unpacked.
+
+polars does not show these numbers. It makes room for as much as they say, and where they are damaged and there is not
+so much room, the whole process dies; so they must also agree with each other.
+"""
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from hypot.replay.traces_columns import Opened, find_columns
+from hypot.replay.traces_thrift import Compact, ThriftError
+from hypot.replay.traces_value import MAX_BYTES, MAX_ROWS, TraceError
+
+MAGIC = b"PAR1"
+_TAIL = 8
+_MAX_FOOTER = 64 * 2**20
+# A number takes this much once it is unpacked, however well a column of equal ones is packed.
+_NUMBER = 8
+
+# Field numbers of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, PageHeader and what is in it.
+_FILE_ROWS, _GROUPS = 3, 4
+_CHUNKS, _GROUP_ROWS = 1, 3
+_META = 3
+_PATH, _VALUES, _UNPACKED, _PACKED, _DATA_AT, _DICTIONARY_AT = 3, 5, 6, 7, 9, 11
+_PAGE_UNPACKED, _PAGE_PACKED, _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_2 = 2, 3, 5, 7, 8
+_PAGE_VALUES = 1
+
+
+class Extent(NamedTuple):
+    """What some columns of a file unpack to."""
+
+    rows: int
+    size: int
+
+
+def open_parquet(file: str) -> Opened:
+    try:
+        names = list(pl.read_parquet_schema(Path(file).absolute()))
+        frame = pl.scan_parquet(Path(file).absolute(), glob=False, hive_partitioning=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise TraceError(broken_parquet(file)) from error
+    columns = find_columns(file, names)
+    try:
+        extent = measure(file, {names[place] for place in columns.wanted()})
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise TraceError(broken_parquet(file)) from error
+    if extent.rows > MAX_ROWS or extent.size > MAX_BYTES:
+        raise TraceError(
+            f"{file}: would unpack to {extent.rows:,} rows and {extent.size / 2**30:.1f} GiB, the most is {MAX_ROWS:,} "
+            f"rows and {MAX_BYTES / 2**30:.3g} GiB: split it by workload or by time"
+        )
+    return Opened(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file))
+
+
+def broken_parquet(file: str) -> str:
+    return f"{file}: is not a whole Parquet file: it is damaged, or was cut off; write it anew"
+
+
+def measure(file: str, wanted: set[str]) -> Extent:
+    """How much the wanted columns unpack to; any error means that the file is damaged."""
+    with Path(file).open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        end = len(data) - _TAIL
+        length = int.from_bytes(data[end : end + 4], "little")
+        if data[-4:] != MAGIC or not 0 < length <= min(_MAX_FOOTER, end):
+            raise ThriftError("no footer")
+        footer = Compact(data[end - length : end]).struct()
+        sizes = [_measured(data, chunk[_META], group[_GROUP_ROWS]) for group, chunk in _chunks(footer, wanted)]
+    rows = sum(group[_GROUP_ROWS] for group in footer[_GROUPS])
+    if rows != footer[_FILE_ROWS]:
+        raise ThriftError("numbers of rows disagree")
+    return Extent(rows, sum(sizes))
+
+
+def _chunks(footer: dict[int, Any], wanted: set[str]) -> Iterator[tuple[dict[int, Any], dict[int, Any]]]:
+    for group in footer[_GROUPS]:
+        for chunk in group[_CHUNKS]:
+            if chunk[_META][_PATH][0].decode() in wanted:
+                yield group, chunk
+
+
+def _measured(data: mmap.mmap, chunk: dict[int, Any], rows: int) -> int:
+    """What a chunk unpacks to: at most what its metadata say, and each page of it must keep to that."""
+    values, unpacked = chunk[_VALUES], chunk[_UNPACKED]
+    at = min(chunk[_DATA_AT], chunk.get(_DICTIONARY_AT) or chunk[_DATA_AT])
+    end = at + chunk[_PACKED]
+    if not (0 <= at <= end <= len(data)) or (len(chunk[_PATH]) == 1 and values != rows):
+        raise ThriftError("a column is not where it should be")
+    seen = 0
+    while at < end and seen < values:
+        page = Compact(data, at)
+        header = page.struct()
+        at = page.at + header[_PAGE_PACKED]
+        inside = header.get(_DATA_PAGE) or header.get(_DATA_PAGE_2) or header.get(_DICTIONARY_PAGE) or {_PAGE_VALUES: 0}
+        fits = 0 <= header[_PAGE_UNPACKED] <= unpacked and 0 <= inside[_PAGE_VALUES] <= values - seen
+        if not fits or not page.at <= at <= end:
+            raise ThriftError("a page does not fit into its column")
+        seen += inside[_PAGE_VALUES] if _DICTIONARY_PAGE not in header else 0
+    if seen != values:
+        raise ThriftError("values are missing")
+    return int(max(unpacked, _NUMBER * values))
