@@ -1,0 +1,243 @@
+"""Pods by groups that are alike in everything: columns of plain numbers, one place for each group.
+
+The columns are lists here and arrays where they are compiled, so nothing below may depend on which they are. Groups
+fill the first `used[0]` places. Pods of a group go by its serial and a number from `offset` on, through all its life.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+# Where a pod stands in its life.
+WAITING, CREATING, STARTING, SERVING, STOPPING, CRASHED = range(6)
+NONE = -1
+
+
+class Cohorts(NamedTuple):
+    """Sizes are millicores and bytes, -1 where a limit is unset; times are seconds, infinite where nothing is due."""
+
+    used: Any
+    serials: Any
+    serial: Any
+    offset: Any
+    count: Any
+    life: Any
+    # When the next change of life comes, when the pods were made, when they ran, and when readiness last changed.
+    due: Any
+    born: Any
+    started: Any
+    changed: Any
+    cpu: Any
+    memory: Any
+    cpu_limit: Any
+    memory_limit: Any
+    # The largest cpu request that their nodes have room for.
+    most_cpu: Any
+    # A resize that is under way: what it leads to, and when it is done.
+    next_cpu: Any
+    next_memory: Any
+    next_cpu_limit: Any
+    next_memory_limit: Any
+    resize_due: Any
+    # Since when a resize waits for room on the node; infinite where none does.
+    deferred: Any
+    # Work that waits for each pod, its memory, crashes in a row, the last one's time, and its share of the load.
+    backlog: Any
+    heap: Any
+    crashes: Any
+    killed_at: Any
+    share: Any
+    # What each pod used and served in the last ticks, and its memory; a place for each tick, reused in turn.
+    cpu_seen: Any
+    heap_seen: Any
+    load_seen: Any
+
+
+_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu"} | {
+    f"{when}{name}" for when in ("", "next_") for name in ("cpu", "memory", "cpu_limit", "memory_limit")
+}
+_SEEN = {"cpu_seen", "heap_seen", "load_seen"}
+_SINGLE = {"used", "serials"}
+
+
+def empty(places: int, slots: int) -> Cohorts:
+    """No pods yet, and places for so many groups; each remembers this many ticks."""
+    c = Cohorts(*([0] if name in _SINGLE else [] for name in Cohorts._fields))
+    make_room(c, slots, places)
+    return c
+
+
+def make_room(c: Cohorts, slots: int, places: int) -> None:
+    """Places for at least so many groups; only lists grow."""
+    missing = places - len(c.count)
+    if missing <= 0:
+        return
+    for name, column in zip(Cohorts._fields, c, strict=True):
+        if name in _SEEN:
+            column.extend([0.0] * slots for _ in range(missing))
+        elif name not in _SINGLE:
+            column.extend([0 if name in _NUMBERS else 0.0] * missing)
+
+
+def add_place(c: Cohorts) -> int:
+    """The place of one more group."""
+    k: int = c.used[0]
+    c.used[0] = k + 1
+    return k
+
+
+def born(
+    c: Cohorts,
+    slots: int,
+    count: int,
+    now: float,
+    cpu: int,
+    memory: int,
+    cpu_limit: int,
+    memory_limit: int,
+    most_cpu: int,
+) -> int:
+    """New pods that wait for a node."""
+    k = add_place(c)
+    c.most_cpu[k] = most_cpu
+    c.serial[k] = c.serials[0]
+    c.serials[0] += 1
+    c.offset[k] = 0
+    c.count[k] = count
+    c.life[k] = WAITING
+    c.due[k] = now
+    c.born[k] = c.changed[k] = now
+    c.started[k] = inf
+    c.cpu[k], c.memory[k], c.cpu_limit[k], c.memory_limit[k] = cpu, memory, cpu_limit, memory_limit
+    no_resize(c, k)
+    c.backlog[k] = 0.0
+    c.heap[k] = 0.0
+    c.crashes[k] = 0
+    c.killed_at[k] = -inf
+    c.share[k] = 1.0
+    for s in range(slots):
+        c.cpu_seen[k][s] = c.heap_seen[k][s] = c.load_seen[k][s] = 0.0
+    return k
+
+
+def no_resize(c: Cohorts, k: int) -> None:
+    c.next_cpu[k], c.next_memory[k] = c.cpu[k], c.memory[k]
+    c.next_cpu_limit[k], c.next_memory_limit[k] = c.cpu_limit[k], c.memory_limit[k]
+    c.resize_due[k] = inf
+    c.deferred[k] = inf
+
+
+def split(c: Cohorts, slots: int, k: int, count: int) -> int:
+    """The last `count` pods of a group as a group of their own, at a new place; they keep their names."""
+    other = add_place(c)
+    _copy(c, slots, k, other)
+    c.count[k] -= count
+    c.count[other] = count
+    c.offset[other] = c.offset[k] + c.count[k]
+    return other
+
+
+def remove(c: Cohorts, slots: int, k: int) -> None:
+    """Give a place back; the last group moves into it."""
+    last = c.used[0] - 1
+    if k != last:
+        _copy(c, slots, last, k)
+    c.used[0] = last
+
+
+def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
+    c.serial[target] = c.serial[source]
+    c.offset[target] = c.offset[source]
+    c.count[target] = c.count[source]
+    c.life[target] = c.life[source]
+    c.due[target] = c.due[source]
+    c.born[target] = c.born[source]
+    c.started[target] = c.started[source]
+    c.changed[target] = c.changed[source]
+    c.cpu[target] = c.cpu[source]
+    c.memory[target] = c.memory[source]
+    c.cpu_limit[target] = c.cpu_limit[source]
+    c.memory_limit[target] = c.memory_limit[source]
+    c.most_cpu[target] = c.most_cpu[source]
+    c.next_cpu[target] = c.next_cpu[source]
+    c.next_memory[target] = c.next_memory[source]
+    c.next_cpu_limit[target] = c.next_cpu_limit[source]
+    c.next_memory_limit[target] = c.next_memory_limit[source]
+    c.resize_due[target] = c.resize_due[source]
+    c.deferred[target] = c.deferred[source]
+    c.backlog[target] = c.backlog[source]
+    c.heap[target] = c.heap[source]
+    c.crashes[target] = c.crashes[source]
+    c.killed_at[target] = c.killed_at[source]
+    c.share[target] = c.share[source]
+    for s in range(slots):
+        c.cpu_seen[target][s] = c.cpu_seen[source][s]
+        c.heap_seen[target][s] = c.heap_seen[source][s]
+        c.load_seen[target][s] = c.load_seen[source][s]
+
+
+# From which share of its limit on every byte of memory counts.
+NEAR_LIMIT = 0.9
+SAME = 1e-9
+
+
+def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
+    """Whether two groups serve with one size, were ready for long enough, and nothing tells them apart."""
+    return bool(
+        c.life[a] == SERVING
+        and c.life[b] == SERVING
+        and c.changed[a] <= settled_before
+        and c.changed[b] <= settled_before
+        and c.cpu[a] == c.cpu[b]
+        and c.memory[a] == c.memory[b]
+        and c.cpu_limit[a] == c.cpu_limit[b]
+        and c.memory_limit[a] == c.memory_limit[b]
+        and c.share[a] == c.share[b]
+        and c.resize_due[a] == inf
+        and c.resize_due[b] == inf
+        and is_near(c.backlog[a], c.backlog[b])
+        and have_same_heap(c, a, b, same_heap)
+        and look_alike(c, slots, a, b)
+    )
+
+
+def is_near(a: float, b: float) -> bool:
+    return abs(a - b) <= SAME * (1.0 + abs(a))
+
+
+def have_same_heap(c: Cohorts, a: int, b: int, same: float) -> bool:
+    """Near the limit only what is equal is the same: one of them may die of it."""
+    most = max(c.heap[a], c.heap[b])
+    near = c.memory_limit[a] >= 0 and most >= NEAR_LIMIT * c.memory_limit[a]
+    if near or same == 0.0:
+        return is_near(c.heap[a], c.heap[b])
+    return bool(abs(c.heap[a] - c.heap[b]) < same)
+
+
+def look_alike(c: Cohorts, slots: int, a: int, b: int) -> bool:
+    """Whether as much was seen of the one as of the other."""
+    for s in range(slots):
+        if not is_near(c.cpu_seen[a][s], c.cpu_seen[b][s]) or not is_near(c.load_seen[a][s], c.load_seen[b][s]):
+            return False
+    return True
+
+
+def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
+    """Count two groups as one, with the mean of what they hold; only where nobody asks for single pods."""
+    here, there = c.count[into], c.count[k]
+    both = here + there
+    c.backlog[into] = (c.backlog[into] * here + c.backlog[k] * there) / both
+    c.heap[into] = (c.heap[into] * here + c.heap[k] * there) / both
+    c.born[into] = max(c.born[into], c.born[k])
+    c.started[into] = max(c.started[into], c.started[k])
+    c.changed[into] = max(c.changed[into], c.changed[k])
+    c.crashes[into] = max(c.crashes[into], c.crashes[k])
+    for s in range(slots):
+        c.cpu_seen[into][s] = (c.cpu_seen[into][s] * here + c.cpu_seen[k][s] * there) / both
+        c.heap_seen[into][s] = (c.heap_seen[into][s] * here + c.heap_seen[k][s] * there) / both
+        c.load_seen[into][s] = (c.load_seen[into][s] * here + c.load_seen[k][s] * there) / both
+    c.count[into] = both
+    # Their names may be taken by pods that were split off.
+    c.serial[into] = c.serials[0]
+    c.serials[0] += 1
+    c.offset[into] = 0
+    remove(c, slots, k)

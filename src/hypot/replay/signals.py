@@ -1,0 +1,75 @@
+"""What autoscalers see of the world: means over a window that ended a while ago."""
+
+from typing import Any
+
+from hypot.replay.cohorts import SERVING, STARTING, STOPPING, Cohorts
+from hypot.replay.params import Params
+from hypot.replay.site import Site
+
+REQUESTS, LATENCY, QUEUE, USAGE = range(4)
+SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": USAGE}
+
+
+def seen_mean(ring: Any, i: int, p: Params) -> float:
+    """The mean of what a ring holds of the window, as seen after tick `i`."""
+    total = 0.0
+    last = i - p.lag_ticks
+    for tick in range(last - p.window_ticks + 1, last + 1):
+        total += ring[tick % p.slots]
+    return total / p.window_ticks
+
+
+def seen_last(ring: Any, i: int, p: Params) -> float:
+    """The newest value that is seen after tick `i`."""
+    return float(ring[(i - p.lag_ticks) % p.slots])
+
+
+def milli_of(value: float) -> int:
+    return int(value * 1000.0 + 0.5)
+
+
+def cpu_sample(c: Cohorts, p: Params, k: int, i: int) -> int:
+    """Millicores of each pod of a group."""
+    return milli_of(seen_mean(c.cpu_seen[k], i, p))
+
+
+def memory_sample(c: Cohorts, p: Params, k: int, i: int) -> int:
+    """Bytes of each pod of a group."""
+    return int(seen_last(c.heap_seen[k], i, p))
+
+
+def is_sampled(c: Cohorts, p: Params, k: int, now: float) -> bool:
+    """Whether its containers ran all through the window, so that there is a sample of each pod."""
+    life = c.life[k]
+    if life not in (SERVING, STARTING, STOPPING):
+        return False
+    return bool(c.started[k] <= now - p.lag - p.window + 1e-6)
+
+
+def pod_value(c: Cohorts, s: Site, p: Params, signal: int, k: int, i: int) -> int:
+    """A custom metric of each pod of a group, in milli: requests/s, seconds, requests that wait, or cores."""
+    if signal == REQUESTS:
+        return milli_of(seen_mean(c.load_seen[k], i, p))
+    if signal == USAGE:
+        return cpu_sample(c, p, k, i)
+    if signal == LATENCY:
+        return milli_of(seen_mean(s.latency_seen, i, p))
+    return milli_of(seen_mean(s.queue_each_seen, i, p))
+
+
+def total_value(s: Site, p: Params, signal: int, i: int) -> int:
+    """The same of the whole workload."""
+    if signal == REQUESTS:
+        return milli_of(seen_mean(s.requests_seen, i, p))
+    if signal == LATENCY:
+        return milli_of(seen_mean(s.latency_seen, i, p))
+    return milli_of(seen_mean(s.queue_seen if signal == QUEUE else s.usage_seen, i, p))
+
+
+def ready_or_leaving(c: Cohorts) -> int:
+    """Pods that are ready by their condition; one that is being deleted still is."""
+    count = 0
+    for k in range(c.used[0]):
+        if c.life[k] in (SERVING, STOPPING):
+            count += c.count[k]
+    return count

@@ -1,0 +1,219 @@
+"""What holds for every replay, whatever the world, the load and the policy."""
+
+import os
+
+import numpy as np
+import yaml
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.replay.cohorts import SERVING, STARTING, WAITING
+from hypot.replay.engine import replay
+from hypot.replay.oracle import cost_of
+from hypot.replay.params import SMALL
+from hypot.replay.parts import NEVER
+from hypot.replay.scores import score
+from hypot.replay.tick import cap_of
+from property.replay_worlds import ALWAYS, GAPS, Looking, cases, held_conservation, hpas, played, wpas
+
+# A world takes minutes to shrink and is hardly smaller then.
+FOUND = {
+    "deadline": None,
+    "phases": (Phase.explicit, Phase.reuse, Phase.generate),
+    "suppress_health_check": (HealthCheck.too_slow, HealthCheck.data_too_large),
+}
+often = settings(max_examples=int(os.environ.get("HYPOT_EXAMPLES", "30")), **FOUND)
+seldom = settings(max_examples=8, **FOUND)
+
+HVPA = """
+apiVersion: autoscaling.k8s.io/v1alpha1
+kind: Hvpa
+metadata: {name: web}
+spec:
+  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  scalingIntervals:
+  - {maxReplicas: 2, maxResources: {cpu: 500m, memory: 1Gi}}
+  - {maxReplicas: 6, maxResources: {cpu: "4", memory: 8Gi}}
+  hpa:
+    deploy: true
+    template:
+      spec:
+        minReplicas: 2
+        maxReplicas: 6
+        metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 75}}}]
+  vpa: {deploy: true, template: {metadata: {annotations: {hypot.dev/cpu-half-life: 10m}}}}
+"""
+modes = st.sampled_from(["Off", "Initial", "Recreate", "InPlaceOrRecreate", "InPlaceOrRecreate"])
+vpas = modes.map(lambda mode: VPA("deployment/web", mode=mode, annotations={"hypot.dev/cpu-half-life": "10m"}))
+one_hpa, one_wpa = st.tuples(hpas()), st.tuples(wpas())
+horizontal = st.one_of(one_hpa, one_wpa)
+beside = st.permutations([hpas(), vpas]).flatmap(lambda two: st.tuples(*two))
+anyone = st.one_of(
+    st.just(()),
+    one_hpa,
+    one_wpa,
+    st.tuples(wpas(annotations={"hypot.dev/urgent": "true"})),
+    st.tuples(vpas),
+    st.tuples(wpas(), vpas),
+    st.just((Hvpa.from_dict(yaml.safe_load(HVPA)),)),
+)
+
+
+def play(case, **how):
+    return played(case.policy, case.load, case.world, settings=case.settings, **how)
+
+
+def run(case, told=NEVER):
+    return replay(case.policy, "web", case.load, case.world, case.settings, told)
+
+
+def assert_same(one, other, rel=0.0, least=0.0):
+    for name, here, there in zip(one._fields, one, other, strict=True):
+        assert np.allclose(here, there, rtol=rel, atol=least), name
+
+
+def assert_decided_in_full(case):
+    """Every quick step is compared with the whole decision from the same past; then with a past of its own."""
+    quick, _ = play(case, told=ALWAYS)
+    whole, _ = play(case, whole=True)
+    assert_same(quick, whole)
+
+
+class TestDecisions:
+    """The engine holds no second copy of a rule that differs."""
+
+    @often
+    @given(cases(one_hpa))
+    def test_of_an_hpa(self, case):
+        """By metrics of all kinds, with and without behavior."""
+        assert_decided_in_full(case)
+
+    @often
+    @given(cases(one_wpa))
+    def test_of_watermarks(self, case):
+        """With every field that it has."""
+        assert_decided_in_full(case)
+
+    @often
+    @given(cases(horizontal, skews=(0.2, 1.0)))
+    def test_where_one_replica_gets_more(self, case):
+        """Its group is one of its own."""
+        assert_decided_in_full(case)
+
+    @often
+    @given(cases(horizontal, gaps=GAPS))
+    def test_where_metrics_have_gaps(self, case):
+        """At the start and later."""
+        assert_decided_in_full(case)
+
+    @often
+    @given(cases(beside, in_place=(True,)))
+    def test_beside_a_vpa(self, case):
+        """Whose resizes may be under way, or wait for room."""
+        assert_decided_in_full(case)
+
+    @often
+    @given(cases(horizontal, skews=(0.0, 0.3)))
+    def test_all_pods_that_are_seen_have_names_of_their_own(self, case):
+        """Or one would hide another."""
+        look = Looking(lambda scene, _i, _now: [n for k in range(scene.c.used[0]) for n in scene.eyes.names(k)])
+        play(case, watcher=look)
+        assert all(len(names) == len(set(names)) for names in look.found)
+
+    @often
+    @given(cases(horizontal))
+    def test_counting_equal_pods_together_changes_nothing(self, case):
+        """Neither a decision nor a figure; where memory decides nothing, a little of it is left out."""
+        merged, apart = (play(case, merging=how)[0] for how in (True, False))
+        little = SMALL * float(apart.pods.max())
+        assert np.allclose(merged.used_memory, apart.used_memory, rtol=1e-9, atol=little)
+        blank = np.zeros(len(apart.at))
+        assert_same(merged._replace(used_memory=blank), apart._replace(used_memory=blank), rel=1e-9, least=1e-6)
+
+
+def seen_of_pods(scene, _i, _now):
+    """Requests of cpu and memory, caps, whether memory is within its limits, and the fewest pods of a group."""
+    c, p = scene.c, scene.p
+    there = [k for k in range(c.used[0]) if c.life[k] != WAITING]
+    limited = [k for k in there if c.life[k] in {SERVING, STARTING} and c.memory_limit[k] >= 0]
+    return (
+        sum(c.count[k] * c.cpu[k] / 1000.0 for k in there),
+        sum(c.count[k] * c.memory[k] for k in there),
+        sum(c.count[k] * cap_of(c, p, k) for k in there),
+        all(c.heap[k] <= c.memory_limit[k] for k in limited),
+        min([c.count[k] for k in range(c.used[0])], default=1),
+    )
+
+
+class TestConservation:
+    @often
+    @given(cases(anyone, skews=(0.0, 0.0, 0.4)))
+    def test_no_request_is_forgotten(self, case):
+        """What comes and what waited is served, lost, or waits, in every tick."""
+        ticks, _ = play(case)
+        assert held_conservation(ticks, case.world.tick) < 1e-9
+
+    @often
+    @given(cases(anyone, skews=(0.0, 0.4)))
+    def test_no_pod_does_what_it_cannot(self, case):
+        """Use stays below the cap, memory below its limit or the pod is killed, and all is paid that is there."""
+        watcher = Looking(seen_of_pods)
+        ticks, _ = play(case, watcher=watcher)
+        cpu, memory, caps, within, counts = (np.array(column) for column in zip(*watcher.found, strict=True))
+        assert np.allclose(ticks.cpu, cpu, rtol=1e-12)
+        assert np.allclose(ticks.memory, memory, rtol=1e-12)
+        assert np.all(ticks.used_cpu <= caps * (1 + 1e-12) + 1e-12)
+        assert within.all()
+        assert counts.min() > 0
+        assert np.isclose(cost_of(ticks.cpu, ticks.memory, case.world), cost_of(cpu, memory, case.world))
+
+    @often
+    @given(cases(anyone, skews=(0.0, 0.4)))
+    def test_every_figure_is_a_number(self, case):
+        """None is negative, shares are shares, and who serves is there."""
+        ticks, _ = play(case)
+        for name, column in zip(ticks._fields, ticks, strict=True):
+            assert np.isfinite(column).all(), name
+            assert (column >= 0).all(), name
+        assert np.all(ticks.ready <= ticks.pods)
+        assert np.all(ticks.capped <= ticks.ready)
+        assert np.all(ticks.late <= 1 + 1e-12)
+        assert np.all(ticks.ready_cpu <= ticks.cpu + 1e-9)
+        assert np.all(ticks.latency[ticks.ready > 0] >= case.world.service.work * (1 - 1e-12))
+
+    @often
+    @given(cases(horizontal))
+    def test_replicas_stay_within_their_bounds(self, case):
+        """From the first decision on."""
+        ticks, _ = play(case)
+        (spec,) = case.policy.autoscalers
+        decided = ticks.replicas[int(np.ceil(case.settings.sync_period / case.world.tick)) :]
+        assert np.all((decided >= spec.min_replicas) & (decided <= spec.max_replicas))
+
+
+class TestRuns:
+    @seldom
+    @given(cases(anyone, skews=(0.0, 0.4)))
+    def test_the_same_twice_is_the_same(self, case):
+        """To the last byte, decisions included."""
+        one, other = run(case), run(case)
+        assert [a.tobytes() for a in one.ticks] == [a.tobytes() for a in other.ticks]
+        assert [moment.decision.to_dict() for moment in one.moments] == [m.decision.to_dict() for m in other.moments]
+
+    @seldom
+    @given(cases(anyone))
+    def test_what_is_told_changes_nothing(self, case):
+        """To ask why is not to act."""
+        assert_same(run(case).ticks, run(case, ALWAYS).ticks)
+
+    @seldom
+    @given(cases(anyone))
+    def test_every_run_can_be_scored(self, case):
+        """And costs what it asks for."""
+        done = run(case)
+        found, hours = score(done), case.world.tick / 3600.0
+        assert np.isclose(found.cpu_hours, done.ticks.cpu.sum() * hours)
+        money = done.ticks.cpu.sum() * 0.04048 + done.ticks.memory.sum() / 1e9 * 0.004445
+        assert np.isclose(found.cost, money * hours)
