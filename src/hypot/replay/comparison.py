@@ -1,0 +1,213 @@
+"""Policies side by side on one workload: each is replayed, judged, and compared with the oracle and the static peak."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hypot.kinds.hpa import HPA
+from hypot.policy.settings import Settings
+from hypot.replay.demand import Load, load_of
+from hypot.replay.engine import replay
+from hypot.replay.oracle import Reference, cost_of, reference, static_peak
+from hypot.replay.parts import NEVER
+from hypot.replay.policy_parts import Policy
+from hypot.replay.ranking import front, point_of
+from hypot.replay.record import Floats, Run
+from hypot.replay.score_elasticity import speedup
+from hypot.replay.scorecard import Scores
+from hypot.replay.scores import part, prices_at, score, windows
+from hypot.replay.traces_value import Trace
+from hypot.replay.world import Span, World
+
+ORACLE, STATIC_PEAK = "oracle", "static peak"
+# The policy that elastic speedup is measured against: an HPA on cpu alone with this target.
+BASELINE_TARGET = 70
+
+
+class Job(NamedTuple):
+    """One policy on one workload, as it is handed to whoever runs it."""
+
+    policy: Policy
+    trace: Trace
+    world: World
+    settings: Settings
+    told: Span = NEVER
+    # Whether the run itself is wanted, or its scores alone.
+    keep: bool = True
+    # Whether the compiled engine may do it.
+    compiled: bool = False
+
+
+class Judged(NamedTuple):
+    """What came of it: scores over all that counts, over each window, and over the part that is for tuning."""
+
+    policy: str
+    workload: str
+    scores: Scores
+    windows: tuple[Scores, ...]
+    tuning: Scores | None
+    # The price at a tenth of the penalty for late requests, at the penalty, and at ten times as much.
+    prices: tuple[float, ...]
+    notes: tuple[str, ...]
+    run: Run | None
+
+
+def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
+    """Replay and judge; progress is told in ticks since it was told last."""
+    scoring = job.world.scoring
+    load = load_of(job.trace, job.world)
+    run = _run(job, load, progress)
+    first = first_judged(len(load.work), job.world)
+    border = load.start + first * job.world.tick
+    counts = part(run, border, np.inf) if first else run
+    tuning = score(part(run, load.start, border)) if scoring.tune and first else None
+    several = scoring.windows > 1
+    return Judged(
+        job.policy.name,
+        job.trace.workload,
+        score(counts, reference_from(job.trace, load, first, job.world)),
+        tuple([score(one) for one in windows(counts, scoring.windows)]) if several else (),
+        tuning,
+        prices_at(counts),
+        run.notes,
+        run if job.keep else None,
+    )
+
+
+def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
+    """By the compiled engine where it may and can; both give the same rows."""
+    if job.compiled:
+        from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
+        from hypot.replay.fleet_records import TooLargeError  # noqa: PLC0415
+
+        if fleet.covers(job.policy, job.world, job.settings):
+            with suppress(TooLargeError):
+                run = fleet.replay(job.policy, job.trace.workload, load, job.world, job.settings)
+                if progress is not None:
+                    progress(len(load.work))
+                return run
+    return replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+
+
+def reference_from(trace: Trace, load: Load, first: int, world: World) -> Reference:
+    """The oracle from this tick on; where a trace has memory, that is what is needed, else it is estimated."""
+    held = None if trace.memory is None else load.memory[first:]
+    return reference(load.work[first:], load.efficiency[first:], world, held)
+
+
+def first_judged(ticks: int, world: World) -> int:
+    """The first tick that counts: after the time that is skipped, and the part that is for tuning."""
+    scoring = world.scoring
+    return max(0, min(ticks - 1, max(int(scoring.skip / world.tick), int(scoring.tune * ticks))))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All policies on one workload."""
+
+    workload: str
+    source: str
+    start: float
+    end: float
+    judged: tuple[Judged, ...]
+    reference: Reference
+    demand: Floats
+    oracle: Scores
+    static: Scores
+    notes: tuple[str, ...]
+
+    @property
+    def scores(self) -> dict[str, Scores]:
+        """By policy, with the two references at the end."""
+        return {**self.policies, ORACLE: self.oracle, STATIC_PEAK: self.static}
+
+    @property
+    def policies(self) -> dict[str, Scores]:
+        return {one.policy: one.scores for one in self.judged}
+
+    @property
+    def prices(self) -> dict[str, tuple[float, ...]]:
+        return {one.policy: one.prices for one in self.judged}
+
+    @property
+    def front(self) -> set[str]:
+        points = {name: point_of(scores) for name, scores in self.policies.items()}
+        return front({name: point for name, point in points.items() if point is not None})
+
+
+def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy], world: World) -> Comparison:
+    """Put together what came of every policy on one trace."""
+    load = load_of(trace, world)
+    count = len(load.work)
+    first = first_judged(count, world)
+    against = reference_from(trace, load, first, world)
+    peak = static_peak(against, world)
+    ticks = count - first
+    static = _reference_scores(
+        np.full(ticks, float(peak.replicas)),
+        np.full(ticks, peak.replicas * peak.cpu),
+        np.full(ticks, peak.replicas * peak.memory),
+        world,
+    )
+    oracle = _reference_scores(against.replicas, against.total, against.memory, world)
+    return Comparison(
+        trace.workload,
+        trace.source,
+        load.start,
+        load.start + count * world.tick,
+        _with_speedup(judged, policies),
+        against,
+        against.demand,
+        replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),
+        replace(static, to_oracle=_ratio(static.cost, oracle.cost), to_static=1.0),
+        tuple(dict.fromkeys([*trace.notes, *(note for one in judged for note in one.notes)])),
+    )
+
+
+def _reference_scores(replicas: Floats, cpu: Floats, memory: Floats, world: World) -> Scores:
+    hours = world.tick / 3600
+    return Scores(
+        cost=cost_of(cpu, memory, world),
+        cpu_hours=float(cpu.sum()) * hours,
+        memory_hours=float(memory.sum()) / 1e9 * hours,
+        peak_pods=int(replicas.max(initial=0)),
+    )
+
+
+def _ratio(cost: float | None, other: float | None) -> float | None:
+    return cost / other if cost is not None and other else None
+
+
+def _with_speedup(judged: Sequence[Judged], policies: Sequence[Policy]) -> tuple[Judged, ...]:
+    """Elastic speedup, where the policy that it is measured against is among them."""
+    named = {one.policy: one.scores for one in judged}
+    base = next((named[policy.name] for policy in policies if is_baseline(policy) and policy.name in named), None)
+    if base is None:
+        return tuple(judged)
+    return tuple(
+        [one._replace(scores=replace(one.scores, speedup=speedup(one.scores.to_dict(), base))) for one in judged]
+    )
+
+
+def is_baseline(policy: Policy) -> bool:
+    """Whether this is a plain HPA on cpu at 70 %."""
+    if len(policy.autoscalers) != 1 or not isinstance(policy.autoscalers[0], HPA):
+        return False
+    metrics = policy.autoscalers[0].metrics or ()
+    source = metrics[0].resource if len(metrics) == 1 else None
+    target = source.target if source is not None and source.name == "cpu" else None
+    return target is not None and target.utilization == BASELINE_TARGET
+
+
+def tuned(judged: Sequence[Judged], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The variant of each family that was cheapest on the part for tuning, late requests and restarts included."""
+    known = {one.policy: one.tuning.price for one in judged if one.tuning is not None}
+    found: dict[str, str] = {}
+    for family, members in families.items():
+        priced = [(known[name], name) for name in members if known.get(name) is not None]
+        if len(members) > 1 and priced:
+            found[family] = min(priced)[1]
+    return found

@@ -1,0 +1,82 @@
+"""A run, judged: every score of `docs/metrics.md`, and the cutting of a run into windows."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from hypot.replay.oracle import Reference, reference
+from hypot.replay.record import Run, Ticks, Watch
+from hypot.replay.score_effort import asked_of, effort
+from hypot.replay.score_elasticity import elasticity
+from hypot.replay.score_money import money, prices_at
+from hypot.replay.score_quality import quality
+from hypot.replay.score_shape import path_dependence, shape
+from hypot.replay.score_waste import waste
+from hypot.replay.scorecard import Scores
+
+__all__ = ["ScoreError", "part", "path_dependence", "prices_at", "reference_of", "score", "windows"]
+
+
+class ScoreError(ValueError):
+    """A run cannot be judged or cut as asked."""
+
+
+def reference_of(run: Run) -> Reference:
+    """The oracle for the demand of a run. Policies on one trace share it; make it once and hand it to each `score`."""
+    return reference(run.ticks.work, run.ticks.efficiency, run.world)
+
+
+def score(run: Run, reference: Reference | None = None, baseline: Scores | None = None) -> Scores:
+    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`."""
+    if not len(run.ticks.at):
+        return Scores()
+    against = reference_of(run) if reference is None else reference
+    if len(against.demand) != len(run.ticks.at):
+        raise ScoreError(
+            f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its reference "
+            f"{len(against.demand)}; make the reference from the same ticks, with reference_of"
+        )
+    asked = asked_of(run)
+    return Scores(
+        **money(run, against),
+        **quality(run),
+        **elasticity(run, against, baseline),
+        **waste(run),
+        **effort(run, against, asked),
+        **shape(run, against, asked),
+    )
+
+
+def part(run: Run, start: float, end: float) -> Run:
+    """The ticks of a run from one time up to, not with, another; times are those of `ticks.at`."""
+    first, last = np.searchsorted(run.ticks.at, (start, end))
+    return _cut(run, int(first), int(last))
+
+
+def windows(run: Run, count: int, skip: float = 0.0) -> list[Run]:
+    """A run cut into windows of equal length, to a tick, after so many seconds that are not judged."""
+    ticks = len(run.ticks.at)
+    first = int(np.ceil(skip / run.world.tick))
+    if count < 1 or skip < 0.0 or ticks - first < count:
+        raise ScoreError(
+            f"{run.policy} on {run.workload}: {ticks} ticks of {run.world.tick:g} s cannot be cut into {count} windows "
+            f"after {skip:g} s; ask for fewer windows, or skip less"
+        )
+    borders = [first + (ticks - first) * i // count for i in range(count + 1)]
+    return [_cut(run, start, end) for start, end in pairwise(borders)]
+
+
+def _cut(run: Run, first: int, last: int) -> Run:
+    ticks = Ticks(*(column[first:last] for column in run.ticks))
+    start = run.ticks.at[first] if first < len(run.ticks.at) else np.inf
+    end = run.ticks.at[last] if last < len(run.ticks.at) else np.inf
+    moments = tuple(moment for moment in run.moments if start <= moment.at < end)
+    return replace(run, ticks=ticks, moments=moments, watch=_watch(run.watch, start, end))
+
+
+def _watch(watch: Watch | None, start: float, end: float) -> Watch | None:
+    if watch is None:
+        return None
+    first, last = np.searchsorted(watch.at, (start, end))
+    return Watch(watch.metric, *(column[first:last] for column in watch[1:]))

@@ -1,0 +1,134 @@
+"""What holds for scores, the oracle and the front, whatever happened."""
+
+from math import isclose, isfinite
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.replay.oracle import reference, static_peak, useful_work
+from hypot.replay.ranking import Point, cost_at, front
+from hypot.replay.record import Run, Ticks
+from hypot.replay.scores import score, windows
+from unit.scores_world import world
+
+quick = settings(max_examples=60, deadline=None)
+
+amounts = st.one_of(st.just(0.0), st.floats(0, 50), st.floats(0, 1e9), st.sampled_from([5e-324, 1e-13, 1.0, 2.0]))
+shares = st.floats(0, 1)
+counts = st.integers(0, 6).map(float)
+SHARES, COUNTS = {"late", "efficiency"}, {"replicas", "pods", "ready", "evicted", "killed", "nodes"}
+
+
+@st.composite
+def worlds(draw):
+    cpu = sorted(draw(st.tuples(st.floats(0.01, 8), st.floats(0.01, 8))))
+    memory = sorted(draw(st.tuples(st.integers(2**24, 2**34), st.integers(2**24, 2**34))))
+    replicas = sorted(draw(st.tuples(st.integers(0, 5), st.integers(1, 500))))
+    if draw(st.booleans()):
+        cpu[1] = cpu[0]
+    return world(
+        tick=draw(st.sampled_from([5.0, 15.0, 60.0, 86400.0])),
+        shapes={
+            "min_replicas": replicas[0],
+            "max_replicas": replicas[1],
+            "min_cpu": cpu[0],
+            "max_cpu": cpu[1],
+            "min_memory": memory[0],
+            "max_memory": memory[1],
+        },
+        service={
+            "useful": draw(st.floats(0.1, 1)),
+            "base_cpu": draw(st.floats(0, 1)),
+            "base_share": draw(st.sampled_from([0.0, 0.05, 0.9])),
+            "parallel": draw(st.sampled_from([0.0, 0.5, 4.0])),
+            "slo": draw(st.sampled_from([0.0, 0.9, 0.99, 1.0])),
+        },
+        pods={"start": draw(st.sampled_from([0.0, 31.0, 240.0]))},
+    )
+
+
+@st.composite
+def runs(draw):
+    where, length = draw(worlds()), draw(st.integers(1, 45))
+    pools = [draw(st.lists(kind, min_size=1, max_size=6)) for kind in (shares, counts, amounts)]
+    pick = np.random.default_rng(draw(st.integers(0, 2**32)))
+    columns = {}
+    for name in Ticks._fields:
+        pool = pools[0] if name in SHARES else pools[1] if name in COUNTS else pools[2]
+        columns[name] = pick.choice(pool[: pick.integers(1, len(pool) + 1)], length)
+    columns["at"] = np.arange(length) * where.tick
+    return Run("any", "shop", where, Ticks(**columns))
+
+
+@quick
+@given(runs())
+def test_scores_are_finite_or_none(run):
+    """No columns, however wild, make a NaN, an infinity or a warning."""
+    for name, value in score(run, baseline=score(run)).to_dict().items():
+        assert value is None or isfinite(value), name
+
+
+@quick
+@given(runs())
+def test_a_run_is_as_elastic_as_itself(run):
+    """Against itself the speedup is one, wherever it can be told."""
+    assert score(run, baseline=score(run)).speedup in {None, 1.0}
+
+
+@quick
+@given(runs(), st.integers(1, 6))
+def test_costs_and_lost_requests_add_up_over_windows(run, count):
+    """Cutting a run changes neither what was paid nor who was lost."""
+    cut = windows(run, min(count, len(run.ticks.at)))
+    whole, parts = score(run), [score(one) for one in cut]
+    for name in ("cost", "cpu_hours", "memory_hours", "disruption"):
+        assert isclose(sum(getattr(one, name) for one in parts), getattr(whole, name), rel_tol=1e-9, abs_tol=1e-9)
+    assert isclose(sum(float(one.ticks.lost.sum()) for one in cut), float(run.ticks.lost.sum()), rel_tol=1e-9)
+
+
+@quick
+@given(runs())
+def test_the_oracle_stays_within_the_allowed_shapes(run):
+    """Never fewer, smaller, more or larger pods than the world allows."""
+    shapes, got = run.world.shapes, reference(run.ticks.work, run.ticks.efficiency, run.world)
+    assert np.all((got.replicas >= shapes.min_replicas) & (got.replicas <= shapes.max_replicas))
+    assert np.all((got.cpu >= shapes.min_cpu) & (got.cpu <= shapes.max_cpu))
+    assert np.all(got.total >= shapes.min_replicas * shapes.min_cpu)
+    assert np.all(got.demand >= shapes.min_replicas * shapes.min_cpu)
+    assert np.all(got.ahead >= got.demand)
+    assert np.all(got.memory >= got.replicas * shapes.min_memory)
+
+
+@quick
+@given(runs())
+def test_what_the_oracle_buys_does_the_work(run):
+    """Except for the ticks that it tells of, its pods do what comes; and the static peak costs no less."""
+    got = reference(run.ticks.work, run.ticks.efficiency, run.world)
+    able = useful_work(got.replicas, got.cpu, run.world)
+    assert np.count_nonzero(able < got.busy * (1 - 1e-6) - 1e-6) <= got.beyond
+    assert static_peak(got, run.world).cost >= got.cost * (1 - 1e-9)
+
+
+points = st.builds(Point, st.integers(0, 8).map(float), st.integers(0, 8).map(float))
+
+
+@quick
+@given(st.lists(points, max_size=12))
+def test_members_of_the_front_are_not_beaten(given_points):
+    """A policy is on the front exactly if none is better in one and not worse in the other."""
+    entries = {str(i): point for i, point in enumerate(given_points)}
+    unbeaten = {
+        name
+        for name, own in entries.items()
+        if not any(other.cost <= own.cost and other.late <= own.late and other != own for other in given_points)
+    }
+    assert front(entries) == unbeaten
+
+
+@quick
+@given(st.lists(points, min_size=1, max_size=12), st.floats(0, 10))
+def test_cost_at_equal_lateness_is_a_cost_of_the_curve(curve, late):
+    """Never cheaper than the cheapest nor dearer than the dearest point."""
+    cost = cost_at(curve, late)
+    assert cost is None or min(curve).cost - 1e-9 <= cost <= max(curve).cost + 1e-9
