@@ -14,6 +14,7 @@ from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
 from hypot.face.interval_table import UNITS, Row, Table, figure, named, notes_of, silent, tables_of
+from hypot.face.style import printable
 from hypot.kinds.base import Ref
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.load import Loaded, Source
@@ -193,13 +194,13 @@ def _findings(entries: list[_Entry], *, colour: bool) -> str:
 
 def _told(entry: _Entry, glyphs: Glyphs) -> Iterator[str]:
     target = entry.hvpa.target if isinstance(entry.hvpa.target, Ref) else Ref()
-    name = glyphs.style(_printable(entry.name), bold=True)
-    yield f"{name}  Hvpa {glyphs.arrow} {_printable(str(target))}"
+    name = glyphs.style(printable(entry.name), bold=True)
+    yield f"{name}  Hvpa {glyphs.arrow} {printable(str(target))}"
     if not entry.tables:
         yield f"    {_WEIGHTS if entry.hvpa.is_weight_based else 'not shown: the manifest has errors'}"
     for table in entry.tables:
         yield ""
-        words = _printable(named(table.containers, alone=len(entry.tables) == 1))
+        words = printable(named(table.containers, alone=len(entry.tables) == 1))
         silence = silent(table)
         yield f"    {words}: {silence}" if silence and not table.rows else f"    {words}"
         yield from (f"    {line}".rstrip() for line in _grid(table, glyphs))
@@ -247,11 +248,6 @@ def _pair(rows: Sequence[Row], resource: str, *, up: bool) -> tuple[_Column, _Co
         _Column("per pod", ["-" if amount is None else figure(resource, amount) for amount in each]),
         _Column("total", [figure(resource, amount) for amount in all_of_them]),
     )
-
-
-def _printable(words: str) -> str:
-    """Names come from files: what would steer the terminal is shown as an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _as_dict(entry: _Entry) -> dict[str, Any]:

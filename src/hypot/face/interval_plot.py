@@ -1,99 +1,27 @@
 """The charts as one HTML page that needs nothing else: no network, no second file."""
 
-import json
 from collections.abc import Iterator, Sequence
 from html import escape
-from string import Template
 from typing import Any
 
 from hypot.face.interval_charts import COLOURS, WIDTHS, Axis, Chart, Panel, Series, parts_of
 from hypot.face.interval_table import UNITS, Row, Table, figure, notes_of, silent
+from hypot.face.page import framed
 from hypot.kinds.hvpa import Hvpa
 
 _DASHES = {"up": "solid", "untrimmed": "dot", "down": "solid"}
 _MARGIN = {"l": 58, "r": 12, "t": 8, "b": 46}
-_CONFIG = {"displayModeBar": False, "responsive": True}
-
-_PAGE = Template("""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
-<title>$title</title>
-<style>
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1d232b; --faint: #5b6673; --line: #dde2e8; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #14181d; --ink: #e4e8ed; --faint: #9aa5b1; --line: #323a44; }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1rem; max-width: 1280px; background: var(--paper); color: var(--ink);
-  font: 15px/1.45 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; margin: .2rem 0; } h2 { font-size: 1.2rem; margin: 2rem 0 .3rem; overflow-wrap: anywhere; }
-h3 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; } h4 { font-size: .95rem; margin: 0; }
-p { margin: .2rem 0 .6rem; color: var(--faint); max-width: 75ch; }
-.charts { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1.2rem; }
-@media (max-width: 760px) { .charts { grid-template-columns: minmax(0, 1fr); } }
-.charts p { margin: 0 0 .2rem; font-size: .85rem; }
-.chart { height: 320px; }
-.wide { overflow: auto; max-height: 32rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; } td.note { text-align: left; color: var(--faint); }
-th[colspan] { text-align: center; } .group, .first { border-left: 1px solid var(--line); }
-</style>
-</head>
-<body>
-<h1>Effective scaling intervals</h1>
+_INTRO = """<h1>Effective scaling intervals</h1>
 <p>Demand for one resource at a time, without the gates of time and minimum change. Where <em>up</em> and <em>down</em>
-differ, a workload stays as it is although the demand swings. Drag to zoom, double-click to go back.</p>
-$sections
-<script>$plotly</script>
-<script>
-const charts = $charts;
-const config = $config;
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const finger = matchMedia("(pointer: coarse)").matches;  // a finger that drags wants to scroll
-function dressed(layout) {
-  const style = getComputedStyle(document.documentElement);
-  const [ink, line, paper] = ["--ink", "--line", "--paper"].map(name => style.getPropertyValue(name).trim());
-  const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line };
-  return {
-    ...layout, dragmode: finger ? false : "zoom", font: { ...layout.font, color: ink },
-    xaxis: { ...layout.xaxis, ...axis }, yaxis: { ...layout.yaxis, ...axis },
-    hoverlabel: { bgcolor: paper, bordercolor: line, font: { color: ink } },
-  };
-}
-function draw() {
-  for (const [id, chart] of Object.entries(charts)) Plotly.react(id, chart.data, dressed(chart.layout), config);
-}
-draw();
-dark.addEventListener("change", draw);
-</script>
-</body>
-</html>
-""")
+differ, a workload stays as it is although the demand swings. Drag to zoom, double-click to go back.</p>"""
 
 
 def page(hvpas: Sequence[Hvpa]) -> str:
     """The whole page. The same Hvpas give the same bytes."""
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415  4 MB, only for drawing
-
     charts: dict[str, Any] = {}
     sections = [_section(hvpa, f"hvpa-{i + 1}", charts) for i, hvpa in enumerate(hvpas)]
-    return _PAGE.substitute(
-        title=escape(f"Scaling intervals of {', '.join(hvpa.name for hvpa in hvpas)}"),
-        sections="\n".join(sections),
-        plotly=get_plotlyjs().strip(),
-        charts=_for_script(charts),
-        config=_for_script(_CONFIG),
-    )
-
-
-def _for_script(value: Any) -> str:
-    """JSON that cannot end the script it stands in."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    names = ", ".join(hvpa.name for hvpa in hvpas)
+    return framed(f"Scaling intervals of {names}", "\n".join([_INTRO, *sections]), charts)
 
 
 def _section(hvpa: Hvpa, key: str, charts: dict[str, Any]) -> str:

@@ -1,0 +1,153 @@
+"""Pages in a real browser: what is drawn, what it answers to, and that nothing is asked of the network."""
+
+from pathlib import Path
+
+import pytest
+
+from hypot.face.interval_plot import page as interval_page
+from hypot.face.replay_report import Report, page
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.load import load
+from page.browser import CHROMIUM, browser
+from replay_week import POLICIES, fleet, week
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at")
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "hvpa.yaml"
+LAPTOP, PHONE = (1280, 900), (390, 800)
+# Every figure, and whether plotly has drawn it with at least one line or dot.
+DRAWN = """Object.fromEntries([...document.querySelectorAll(".chart")].map(place => [place.id,
+  [...place.querySelectorAll(".scatterlayer .js-line, .scatterlayer .points path")].length > 0]))"""
+WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# Whether exactly the lines and dots of somebody are hidden.
+HIDDEN = """Object.values(charts).every((chart, i) => {
+  const traces = document.getElementById(Object.keys(charts)[i]).data;
+  return traces.every(trace => (trace.meta.who === "%s") === (trace.visible === false));
+})"""
+RANGES = """[...new Set(Object.entries(charts).filter(([, chart]) => chart.layout.meta === "time")
+  .map(([id]) => document.getElementById(id).layout.xaxis.range.map(end => +new Date(end)).join()))]"""
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("profile")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "report.html"
+    path.write_text(page(week(2)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="class")
+def opened(tab, report):
+    """The report on a laptop, in a light room."""
+    return shown(tab, report, LAPTOP)
+
+
+def shown(tab, path, size, *, dark=False):
+    tab.requests.clear()
+    tab.complaints.clear()
+    tab.look(*size, dark=dark)
+    tab.open(path)
+    return tab
+
+
+def middle(tab, what):
+    """Where an element is, after scrolling there."""
+    tab.run(f"{what}.scrollIntoView({{block: 'center'}})")
+    x, y, width, height = tab.run(
+        f"(({{x, y, width, height}}) => [x, y, width, height])({what}.getBoundingClientRect())"
+    )
+    return x + width / 2, y + height / 2
+
+
+@pytest.mark.parametrize(("size", "dark"), [(LAPTOP, False), (PHONE, True)])
+def test_every_figure_is_drawn(tab, report, size, dark):
+    """On a laptop and on a phone, light and dark: no complaint, nothing fetched, nothing wider than the screen."""
+    shown(tab, report, size, dark=dark)
+    drawn = tab.run(DRAWN)
+    assert len(drawn) == 13
+    assert all(drawn.values())
+    assert tab.complaints == []
+    assert tab.requests == [report.as_uri()]
+    assert tab.run(WIDE) <= 0
+
+
+class TestReport:
+    """What a report answers to. The page is opened once, and each test leaves it as it was."""
+
+    def test_it_follows_the_room(self, opened):
+        """When it gets dark, the page and its figures get other colours."""
+        seen = []
+        for dark in (True, False):
+            opened.look(*LAPTOP, dark=dark)
+            ink = "#e4e8ed" if dark else "#1d232b"
+            opened.until(f"document.getElementById('figure-cost').layout.font.color === '{ink}'")
+            ground = opened.run("getComputedStyle(document.body).backgroundColor")
+            line = opened.run("document.getElementById('figure-cost').data[0].line.color")
+            seen.append((ground, line))
+        assert seen == [("rgb(20, 24, 29)", "#4887fc"), ("rgb(255, 255, 255)", "#3b35cc")]
+
+    def test_a_switch_hides_a_policy_everywhere(self, opened):
+        """In all figures at once, while the others stay; and back again."""
+        click = "document.querySelector('#policies input[value=policy-2]').click()"
+        assert opened.run("document.querySelectorAll('#policies input').length") == len(POLICIES) + 2
+        assert not opened.run(HIDDEN % "policy-2")
+        opened.run(click)
+        assert opened.run(HIDDEN % "policy-2")
+        opened.run(click)
+        assert opened.run(HIDDEN % "nobody")
+
+    def test_figures_zoom_together(self, opened):
+        """Who drags over a day in one of them sees that day in all, until a double click."""
+        before = opened.run(RANGES)
+        assert len(before) == 1
+        x, y = middle(opened, "document.querySelector('#figure-replicas .nsewdrag')")
+        opened.drag((x - 200, y), (x + 100, y))
+        opened.until(f"{RANGES}.length === 1 && {RANGES}[0] !== '{before[0]}'")
+        opened.double_click(x, y)
+        opened.until(f"{RANGES}.join(' and ') === '{before[0]}'")
+        assert opened.complaints == []
+
+    def test_a_mark_tells_why(self, opened):
+        """Pointing at a decision shows its reason."""
+        opened.move(*middle(opened, "document.querySelectorAll('#figure-decisions .points path')[3]"))
+        told = "document.querySelector('#figure-decisions .hoverlayer').textContent"
+        opened.until(told)
+        words = opened.run(told)
+        assert "HorizontalPodAutoscaler shop/web" in words
+        assert "is within 2 to 40." in words
+
+    def test_a_head_sorts(self, opened):
+        """Up with the first click and down with the second; what has no figure stays last."""
+        names = "[...document.querySelectorAll('#scores tbody tr')].map(row => row.children[0].textContent)"
+        price = "[...document.querySelectorAll('#scores th')].at(-1).click()"
+        opened.run(price)
+        assert opened.run(names)[:2] == ["Hvpa, intervals", "HPA 70 %"]
+        opened.run(price)
+        assert opened.run(names)[0] == "static"
+        assert sorted(opened.run(names)[-2:]) == ["oracle", "static peak"]
+
+
+def test_a_fleet(tab, tmp_path):
+    """Its figures are drawn too."""
+    path = tmp_path / "fleet.html"
+    path.write_text(page(Report("40 workloads", "Hvpa wins.", fleet=fleet())), encoding="utf-8")
+    shown(tab, path, PHONE)
+    assert tab.run(DRAWN) == {"figure-pareto": True, "figure-spread": True}
+    assert (tab.complaints, tab.requests) == ([], [path.as_uri()])
+    assert tab.run(WIDE) <= 0
+
+
+def test_intervals(tab, tmp_path):
+    """The page of scaling intervals stands in the same frame."""
+    path = tmp_path / "intervals.html"
+    path.write_text(interval_page([Hvpa.from_dict(one.data) for one in load([str(EXAMPLE)])]), encoding="utf-8")
+    shown(tab, path, PHONE, dark=True)
+    drawn = tab.run(DRAWN)
+    assert len(drawn) == 8
+    assert all(drawn.values())
+    assert (tab.complaints, tab.requests) == ([], [path.as_uri()])
