@@ -7,7 +7,6 @@ import pytest
 from hypot.replay.ranking import (
     Point,
     RankingError,
-    best,
     cost_at,
     front,
     keeps_slo,
@@ -84,25 +83,6 @@ class TestCostAt:
     def test_no_points(self):
         """Nothing to read from."""
         assert cost_at([], 1.0) is None
-
-
-class TestBest:
-    def test_low_and_high(self):
-        """The least cost, the largest speedup, and none where neither way is better."""
-        found = best({"a": Scores(cost=1.0, speedup=1.0, horizontal=1.0), "b": Scores(cost=2.0, speedup=3.0)})
-        assert found == {"cost": {"a"}, "speedup": {"b"}}
-
-    def test_what_looks_the_same_is_a_tie(self):
-        """Two digits are shown of a cost."""
-        assert best({"a": Scores(cost=1.001), "b": Scores(cost=1.002)}) == {"cost": {"a", "b"}}
-
-    def test_truth(self):
-        """Not bad is better than bad."""
-        assert best({"a": Scores(oom_bad=True), "b": Scores(oom_bad=False)}) == {"oom_bad": {"b"}}
-
-    def test_nobody(self):
-        """No scores, no best."""
-        assert best({}) == {}
 
 
 class TestSeveralWindows:

@@ -13,7 +13,7 @@ from hypot.replay.demand import Load, load_of
 from hypot.replay.engine import replay
 from hypot.replay.oracle import Reference, cost_of, reference, static_peak
 from hypot.replay.parts import NEVER
-from hypot.replay.policy_parts import Policy
+from hypot.replay.policy_parts import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.ranking import front, point_of
 from hypot.replay.record import Floats, Run
 from hypot.replay.score_elasticity import speedup
@@ -22,7 +22,6 @@ from hypot.replay.scores import part, prices_at, score, windows
 from hypot.replay.traces_value import Trace
 from hypot.replay.world import Span, World
 
-ORACLE, STATIC_PEAK = "oracle", "static peak"
 # The policy that elastic speedup is measured against: an HPA on cpu alone with this target.
 BASELINE_TARGET = 70
 

@@ -16,7 +16,7 @@ from hypot.policy.podrow import inner, mappings
 from hypot.policy.scalerow import group_of
 from hypot.policy.snapshot import AUTOSCALERS, target_of
 from hypot.replay.policy_make import Placed, hindrances, made
-from hypot.replay.policy_parts import LONGEST_NAME, WORDS, Mishap, Policy, PolicyError, Start
+from hypot.replay.policy_parts import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError, Start
 from hypot.replay.policy_rules import Cluster, own_obstacles
 from hypot.replay.policy_start import Found, start_of, start_of_world
 from hypot.replay.world import World
@@ -274,6 +274,8 @@ def _name_fault(name: str) -> str:
         return "is empty"
     if not name.isprintable():
         return "holds what cannot be printed"
+    if name in TAKEN:
+        return "is the name of what policies are compared with"
     return f"is longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
 
 

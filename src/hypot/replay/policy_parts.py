@@ -13,6 +13,8 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.decide import Autoscaler
 
 LONGEST_NAME = 63
+# What policies are compared with.
+ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
 # The word for each kind, in names of policies and in sweeps.
 WORDS: dict[type[Autoscaler], str] = {HPA: "hpa", WPA: "wpa", VPA: "vpa", Hvpa: "hvpa"}
 

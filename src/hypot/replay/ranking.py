@@ -1,7 +1,7 @@
 """Policies side by side: who is not beaten, who costs least at equal quality, and whether that hangs on one price."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from itertools import pairwise
 from math import ceil, log
 from statistics import median
@@ -66,18 +66,6 @@ def cost_at(curve: Iterable[Point], late: float) -> float | None:
     return None
 
 
-def best(scores: Mapping[str, Scores]) -> dict[str, set[str]]:
-    """Who is best in each column in which that can be said. What looks the same in a table is a tie."""
-    found = {}
-    for column in fields(Scores):
-        better = column.metadata["better"]
-        shown = {name: value for name, one in scores.items() if (value := _shown(one, column)) is not None}
-        if better and shown:
-            least = min(shown.values()) if better == "low" else max(shown.values())
-            found[column.name] = {name for name, value in shown.items() if value == least}
-    return found
-
-
 def middle(scores: Sequence[Scores]) -> Scores:
     """The median of each score over several windows or traces; of a truth its share. None does not count."""
     return _over(scores, lambda values, _: _share(values) if isinstance(values[0], bool) else median(values))
@@ -119,11 +107,6 @@ def windows_needed(eps: float, beta: float) -> int:
     if not (0.0 < eps < 1.0 and 0.0 < beta < 1.0):
         raise RankingError(f"eps and beta must lie between 0 and 1, not {eps:g} and {beta:g}; 0.05 is usual for both")
     return ceil(log(beta) / log(1.0 - eps))
-
-
-def _shown(scores: Scores, column: "Field[Any]") -> float | None:
-    value = getattr(scores, column.name)
-    return None if value is None else round(float(value), column.metadata["digits"])
 
 
 def _over(scores: Sequence[Scores], pick: Callable[[Sequence[float], str], float]) -> Scores:

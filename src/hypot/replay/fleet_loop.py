@@ -1,0 +1,111 @@
+"""The ticks of one workload under a horizontal autoscaler: plain numbers throughout, compiled as it stands."""
+
+from typing import Any
+
+from hypot.replay.cohorts import Cohorts
+from hypot.replay.lifecycle import pass_time, scale_to
+from hypot.replay.params import Params
+from hypot.replay.past import Past
+from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
+from hypot.replay.quick_wpa import Marks, WpaRule, wpa_step
+from hypot.replay.record import COLUMNS
+from hypot.replay.site import Site
+from hypot.replay.tick import live_through
+
+# Groups of pods that must still fit when a decision is made: what it may split off or make.
+SPARE = 8
+
+
+def hpa_loop(
+    rule: HpaRule,
+    past: Past,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+) -> bool:
+    """Run all ticks; false where more groups of pods came together than there are places for."""
+    due = start + every
+    for i in range(len(load)):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        if now < due:
+            continue
+        due = now + every - (now - due) % every
+        current = s.asked[0]
+        if is_blind(gaps, now - start):
+            look_first(past, current, now)
+            desired = min(max(current, rule.low), rule.high)
+        else:
+            desired = hpa_step(rule, past, c, s, p, i, now)
+        if desired != current:
+            moved(rule, past, current, desired, now)
+            scale_to(c, s, p, desired, now)
+    return True
+
+
+def wpa_loop(
+    rule: WpaRule,
+    marks: Marks,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+) -> bool:
+    """The same by watermarks."""
+    due = start + every
+    for i in range(len(load)):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        if now < due:
+            continue
+        due = now + every - (now - due) % every
+        current = s.asked[0]
+        if is_blind(gaps, now - start):
+            desired = min(max(current, rule.low), rule.high)
+        else:
+            desired = wpa_step(rule, marks, c, s, p, i, now)
+        if desired != current:
+            marks.last_scale[0] = now
+            scale_to(c, s, p, desired, now)
+    return True
+
+
+def static_loop(c: Cohorts, s: Site, p: Params, rows: Any, load: Any, start: float) -> bool:
+    """The same without any autoscaler."""
+    for i in range(len(load)):  # noqa: SIM110  a generator cannot be compiled
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+    return True
+
+
+def one_tick(c: Cohorts, s: Site, p: Params, rows: Any, i: int, load: Any, start: float) -> bool:
+    """A row of the load is work, efficiency and memory."""
+    at = start + i * p.tick
+    pass_time(c, s, p, at)
+    live_through(c, s, p, rows, i, at, load[i, 0], load[i, 1], load[i, 2])
+    return bool(c.used[0] <= len(c.count) - SPARE)
+
+
+def is_blind(gaps: Any, since: float) -> bool:
+    """Whether there are no metrics so long after the start."""
+    for i in range(len(gaps)):  # noqa: SIM110  a generator cannot be compiled
+        if gaps[i, 0] <= since < gaps[i, 1]:
+            return True
+    return False
+
+
+def copy_by_one(target: Any, place: int, row: Any) -> None:
+    """A slice would be copied through memory of its own, which compiled code here has none of."""
+    for j in range(COLUMNS):
+        target[place + j] = row[j]

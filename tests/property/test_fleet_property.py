@@ -1,0 +1,70 @@
+"""The compiled engine and the plain one are the same engine."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from hypot.replay import fleet
+from hypot.replay.engine import replay
+from hypot.replay.fleet_records import TooLargeError
+from hypot.replay.scores import score
+from property.replay_worlds import GAPS, Case, cases, hpas, wpas
+
+# Compiled once, by whoever comes first: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("fleet")
+
+
+often = settings(
+    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "60")),
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+)
+
+
+def both(case: Case):
+    """The runs of both engines; None where the compiled one says that it cannot."""
+    given_ = (case.policy, "web", case.load, case.world, case.settings)
+    if not fleet.covers(case.policy, case.world, case.settings):
+        return None
+    try:
+        return fleet.replay(*given_), replay(*given_)
+    except TooLargeError:
+        return None
+
+
+def assert_equal(case):
+    """Every row of every tick to the last bit, and so every score."""
+    runs = both(case)
+    if runs is None:
+        return
+    compiled, plain = runs
+    for name, here, there in zip(plain.ticks._fields, compiled.ticks, plain.ticks, strict=True):
+        assert np.allclose(here, there, rtol=1e-12, atol=0.0), name
+    assert np.array_equal(compiled.ticks.replicas, plain.ticks.replicas)
+    for name, value in score(plain).to_dict().items():
+        judged = getattr(score(compiled), name)
+        assert judged == (None if value is None else pytest.approx(value, rel=1e-9)), name
+
+
+class TestEngines:
+    @often
+    @given(cases(st.tuples(hpas()), skews=(0.0, 0.3), gaps=GAPS))
+    def test_hpas_fare_alike(self, case):
+        """Identical decisions at every tick."""
+        assert_equal(case)
+
+    @often
+    @given(cases(st.just(()), skews=(0.0, 0.3)))
+    def test_without_autoscalers_they_fare_alike(self, case):
+        """The world itself is the same."""
+        assert_equal(case)
+
+    @often
+    @given(cases(st.tuples(wpas()), skews=(0.0, 0.3), gaps=GAPS))
+    def test_watermarks_fare_alike(self, case):
+        """Identical decisions at every tick."""
+        assert_equal(case)

@@ -1,0 +1,93 @@
+"""The compiled engine: what it covers, where it keeps its code, and what it refuses."""
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.vpa import VPA
+from hypot.policy.settings import Settings
+from hypot.replay import fleet
+from hypot.replay.demand import Load
+from hypot.replay.policy_parts import Policy, Start
+from hypot.replay.world import Metrics, World
+from property.replay_worlds import policy
+
+pytestmark = pytest.mark.xdist_group("fleet")
+SOURCE = Path(fleet.__file__).resolve().parents[2]
+COUNT = """
+from hypot.core import ratio
+from hypot.replay import fleet
+import numba
+numba.config.CACHE_DIR = str(fleet.cache_folder())
+print(fleet.cache_folder().name, fleet.built((ratio,))[ratio.utilization](50, 100))
+"""
+
+
+def hpa():
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 20, "metrics": [cpu]}
+    return HPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
+
+
+def vpa():
+    return VPA("deployment/web", mode="Off")
+
+
+def test_what_it_covers():
+    """One horizontal autoscaler or none; sizes are for the plain engine."""
+    world, settings = World(), Settings()
+    assert fleet.covers(policy(hpa()), world, settings)
+    assert fleet.covers(policy(), world, settings)
+    assert not fleet.covers(policy(vpa()), world, settings)
+    assert not fleet.covers(policy(hpa(), vpa()), world, settings)
+
+
+@pytest.mark.parametrize(
+    ("start", "metrics"),
+    [
+        (Start("web", 2, "web", 1000, 2**45, None, None), Metrics()),
+        (Start("web", 2, "web", 1000, 2**30, None, None), Metrics(lag=3600.0)),
+    ],
+    ids=["sums-beyond-an-integer", "metrics-too-old"],
+)
+def test_what_does_not_fit_is_left_to_the_plain_engine(start, metrics):
+    """No sum may overflow, and no place be missing."""
+    assert not fleet.covers(Policy("web", (hpa(),), start), replace(World(), metrics=metrics), Settings())
+
+
+def test_the_largest_that_fits_does_not_overflow():
+    """Sums of milli-units just below the bound: as the plain engine counts them."""
+    start = Start("web", 2, "web", 1000, 2**37, None, None)
+    load = Load(0.0, np.full(60, 3.0), np.ones(60), np.full(60, 2.0**37))
+    tried = Policy("web", (hpa(),), start)
+    assert fleet.covers(tried, World(), Settings())
+    from hypot.replay.engine import replay  # noqa: PLC0415  beside its twin
+
+    compiled = fleet.replay(tried, "web", load, World(), Settings())
+    plain = replay(tried, "web", load, World(), Settings())
+    assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
+
+
+def test_a_changed_constant_changes_the_result(tmp_path):
+    """The folder of compiled code goes by all sources, so that no old code is ever run for new."""
+    copied = tmp_path / "src"
+    shutil.copytree(SOURCE / "hypot", copied / "hypot", ignore=shutil.ignore_patterns("__pycache__"))
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def counted():
+        done = subprocess.run([sys.executable, "-c", COUNT], env=env, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    before = counted()
+    file = copied / "hypot/core/ratio.py"
+    file.write_text(file.read_text().replace("usage * 100, requests", "usage * 200, requests"))
+    after = counted()
+    assert (before[1], after[1]) == ("50", "100")
+    assert before[0] != after[0]
