@@ -12,9 +12,9 @@ NO_SLOT = -1
 def highest_recent(recommendation: int, values: Sequence[int], times: Sequence[float], cutoff: float) -> int:
     """The largest recommendation not older than the cut-off; one exactly as old still counts."""
     highest = recommendation
-    for i in range(len(values)):
-        if times[i] >= cutoff and values[i] > highest:
-            highest = values[i]
+    for value, time in zip(values, times):  # noqa: B905  compiled code knows no strict
+        if time >= cutoff and value > highest:
+            highest = value
     return highest
 
 
@@ -36,11 +36,12 @@ def envelope(
 ) -> tuple[int, int]:
     """The lowest and the highest recommendation that the two windows hold; an entry as old as a window is out."""
     low = high = recommendation
-    for i in range(len(values)):
-        if times[i] > now - up_window and values[i] < low:
-            low = values[i]
-        if times[i] > now - down_window and values[i] > high:
-            high = values[i]
+    up_from, down_from = now - up_window, now - down_window
+    for value, time in zip(values, times):  # noqa: B905  compiled code knows no strict
+        if value < low and time > up_from:
+            low = value
+        if value > high and time > down_from:
+            high = value
     return low, high
 
 
@@ -52,9 +53,9 @@ def forced_into(current: int, low: int, high: int) -> int:
 def changed_within(changes: Sequence[int], times: Sequence[float], cutoff: float) -> int:
     """Replicas moved by events strictly younger than the cut-off."""
     total = 0
-    for i in range(len(changes)):
-        if times[i] > cutoff:
-            total += changes[i]
+    for change, time in zip(changes, times):  # noqa: B905  compiled code knows no strict
+        if time > cutoff:
+            total += change
     return total
 
 

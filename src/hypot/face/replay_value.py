@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypot.core.interval import Interval
-from hypot.replay.policy_parts import TAKEN
+from hypot.replay.policy_parts import ORACLE, STATIC_PEAK, TAKEN
 from hypot.replay.record import Floats, Run
 from hypot.replay.scorecard import Scores
 

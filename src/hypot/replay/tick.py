@@ -3,10 +3,38 @@
 from math import ceil, exp
 from typing import Any
 
-from hypot.replay import record as col
 from hypot.replay.cohorts import CREATING, SERVING, STARTING, STOPPING, WAITING, Cohorts
 from hypot.replay.lifecycle import crash
 from hypot.replay.params import Params
+from hypot.replay.record import (
+    AT,
+    BACKLOG,
+    CAP_CPU,
+    CAPPED,
+    COLUMNS,
+    CPU,
+    EFFICIENCY,
+    EVICTED,
+    KILLED,
+    LATE,
+    LATENCY,
+    LOST,
+    MEMORY,
+    NODES,
+    P99,
+    PODS,
+    READY,
+    READY_CPU,
+    READY_MEMORY,
+    REPLICAS,
+    REQUESTS,
+    SERVED,
+    SIZE_CPU,
+    SIZE_MEMORY,
+    USED_CPU,
+    USED_MEMORY,
+    WORK,
+)
 from hypot.replay.service import (
     approached,
     base_use,
@@ -34,8 +62,8 @@ def live_through(
     copy_row(row, 0, s.blank)
     offered = work + s.returning[again] * p.work / p.tick
     s.returning[again] = 0.0
-    row[col.AT], row[col.WORK], row[col.EFFICIENCY], row[col.REQUESTS] = at, work, efficiency, offered / p.work
-    row[col.LOST] = s.died[0]
+    row[AT], row[WORK], row[EFFICIENCY], row[REQUESTS] = at, work, efficiency, offered / p.work
+    row[LOST] = s.died[0]
     s.died[0] = 0.0
     weight = s.weight[0]
     if weight == 0.0:
@@ -43,20 +71,20 @@ def live_through(
     for k in range(c.used[0]):
         if c.life[k] != WAITING:
             live(c, s, p, k, slot, offered, weight, efficiency, memory)
-    s.requests_seen[slot] = row[col.REQUESTS]
-    s.latency_seen[slot] = row[col.LATENCY]
-    s.usage_seen[slot] = row[col.USED_CPU]
-    s.queue_seen[slot] = row[col.BACKLOG]
-    s.queue_each_seen[slot] = row[col.BACKLOG] / max(1.0, row[col.READY])
-    s.returning[again] = p.retries * row[col.LOST]
+    s.requests_seen[slot] = row[REQUESTS]
+    s.latency_seen[slot] = row[LATENCY]
+    s.usage_seen[slot] = row[USED_CPU]
+    s.queue_seen[slot] = row[BACKLOG]
+    s.queue_each_seen[slot] = row[BACKLOG] / max(1.0, row[READY])
+    s.returning[again] = p.retries * row[LOST]
     write_down(s, rows, i)
 
 
 def turn_away(s: Site, p: Params, offered: float) -> None:
     """Nobody serves: whoever comes waits in vain."""
-    s.row[col.LOST] += offered / p.work * p.tick
+    s.row[LOST] += offered / p.work * p.tick
     if offered > 0.0:
-        s.row[col.LATENCY] = s.row[col.P99] = p.timeout
+        s.row[LATENCY] = s.row[P99] = p.timeout
 
 
 def live(
@@ -72,9 +100,9 @@ def live(
 ) -> None:
     """One group through the tick: what it serves, what it uses, and what is seen of it."""
     row, life, count = s.row, c.life[k], c.count[k]
-    row[col.PODS] += count
-    row[col.CPU] += count * c.cpu[k] / 1000.0
-    row[col.MEMORY] += count * c.memory[k]
+    row[PODS] += count
+    row[CPU] += count * c.cpu[k] / 1000.0
+    row[MEMORY] += count * c.memory[k]
     use = load = in_flight = heap = 0.0
     if life == SERVING:
         load = offered * c.share[k] / weight
@@ -83,18 +111,18 @@ def live(
     elif life == STOPPING:
         use = drain(c, s, p, k, efficiency)
     else:
-        use = start_up(c, p, k, row[col.AT])
+        use = start_up(c, p, k, row[AT])
     if life in (SERVING, STOPPING, STARTING):
-        remember(c, p, k, row[col.AT] + p.tick, s.epoch[0], heap + p.heap_per_request * in_flight)
+        remember(c, p, k, row[AT] + p.tick, s.epoch[0], heap + p.heap_per_request * in_flight)
     elif life == CREATING:
         c.heap[k] = 0.0
-    row[col.USED_CPU] += count * use
-    row[col.USED_MEMORY] += count * c.heap[k]
+    row[USED_CPU] += count * use
+    row[USED_MEMORY] += count * c.heap[k]
     c.cpu_seen[k][slot] = use
     c.heap_seen[k][slot] = c.heap[k]
     c.load_seen[k][slot] = load / p.work
     if life in (SERVING, STARTING) and 0 <= c.memory_limit[k] < c.heap[k]:
-        crash(c, s, p, k, row[col.AT] + p.tick)
+        crash(c, s, p, k, row[AT] + p.tick)
 
 
 def cap_of(c: Cohorts, p: Params, k: int) -> float:
@@ -123,16 +151,16 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, weight: float, ef
     use = min(cap, base + done / efficiency)
     if p.throttling > 0.0 and c.cpu_limit[k] >= 0 and use > THROTTLED * cap:
         slowest += p.throttling
-    row[col.SERVED] += count * done * p.tick / p.work
-    row[col.LATE] += part * late_share(p.deadline, alone, chance, rho, servers, delay)
-    row[col.LATENCY] += part * mean
-    row[col.P99] = max(row[col.P99], slowest)
-    row[col.READY] += count
-    row[col.READY_CPU] += count * request
-    row[col.READY_MEMORY] += count * c.memory[k]
-    row[col.CAP_CPU] += count * cap
+    row[SERVED] += count * done * p.tick / p.work
+    row[LATE] += part * late_share(p.deadline, alone, chance, rho, servers, delay)
+    row[LATENCY] += part * mean
+    row[P99] = max(row[P99], slowest)
+    row[READY] += count
+    row[READY_CPU] += count * request
+    row[READY_MEMORY] += count * c.memory[k]
+    row[CAP_CPU] += count * cap
     if use >= HELD_BACK * cap:
-        row[col.CAPPED] += count
+        row[CAPPED] += count
     return use, min(load, power) / p.work * mean
 
 
@@ -155,7 +183,7 @@ def drain(c: Cohorts, s: Site, p: Params, k: int, efficiency: float) -> float:
     power = capacity(cap, base, p.parallel, efficiency)
     done = min(c.backlog[k] / p.tick, power)
     keep_waiting(c, s, p, k, -done, power)
-    s.row[col.SERVED] += c.count[k] * done * p.tick / p.work
+    s.row[SERVED] += c.count[k] * done * p.tick / p.work
     return float(min(cap, base + done / efficiency))
 
 
@@ -164,10 +192,10 @@ def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: 
     left = max(0.0, c.backlog[k] + surplus * p.tick)
     most = power * p.timeout
     if left > most:
-        s.row[col.LOST] += c.count[k] * (left - most) / p.work
+        s.row[LOST] += c.count[k] * (left - most) / p.work
         left = most
     c.backlog[k] = left
-    s.row[col.BACKLOG] += c.count[k] * left / p.work
+    s.row[BACKLOG] += c.count[k] * left / p.work
     return float(left)
 
 
@@ -182,12 +210,12 @@ def remember(c: Cohorts, p: Params, k: int, now: float, epoch: float, load: floa
 
 def write_down(s: Site, rows: Any, i: int) -> None:
     row = s.row
-    row[col.REPLICAS], row[col.SIZE_CPU], row[col.SIZE_MEMORY] = s.asked[0], s.template[0] / 1000.0, s.template[1]
-    row[col.EVICTED], row[col.KILLED] = s.evicted[0], s.killed[0]
+    row[REPLICAS], row[SIZE_CPU], row[SIZE_MEMORY] = s.asked[0], s.template[0] / 1000.0, s.template[1]
+    row[EVICTED], row[KILLED] = s.evicted[0], s.killed[0]
     s.evicted[0] = s.killed[0] = 0
-    row[col.NODES] = s.nodes[0] if s.nodes[0] >= 0 else ceil(s.filled[0] - 1e-9)
-    copy_row(rows, i * col.COLUMNS, row)
+    row[NODES] = s.nodes[0] if s.nodes[0] >= 0 else ceil(s.filled[0] - 1e-9)
+    copy_row(rows, i * COLUMNS, row)
 
 
 def copy_row(target: Any, place: int, row: Any) -> None:
-    target[place : place + col.COLUMNS] = row
+    target[place : place + COLUMNS] = row
