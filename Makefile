@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench demo docs lock clean
+.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench demo scenarios results docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -26,7 +26,7 @@ $(READY): requirements.lock pyproject.toml
 setup: $(READY) ## Make the virtual environment
 
 test: $(READY) ## Run the unit, property and conformance tests
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
@@ -51,12 +51,21 @@ format: $(READY) ## Rewrite the code in the house's style
 	$(BIN)/ruff format
 
 bench: $(READY) ## Print speed and memory figures
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/replay.py
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/core.py
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/hvpa.py
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/bank.py
 
-demo: $(READY) ## Decide on the bundled example
-	$(BIN)/hypot decide -f examples/shop.yaml
+demo: $(READY) ## Replay a week of a shop under five policies, and open the report
+	$(BIN)/hypot replay examples/replay/week.csv -f examples/replay/policies.yaml \
+	  --world examples/replay/world.yaml --report demo.html
+	@$(PYTHON) -c 'import pathlib, webbrowser; webbrowser.open(pathlib.Path("demo.html").resolve().as_uri())' || true
+
+scenarios: $(READY) ## Run the known troubles of autoscalers in full, and what answers them
+	$(BIN)/hypot scenarios
+
+results: $(READY) ## Write docs/results.md anew, from the shared traces
+	$(BIN)/python docs/results.py
 
 docs: $(READY) ## Write the generated pages anew
 	$(BIN)/python docs/generate.py

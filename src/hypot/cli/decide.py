@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from hypot.cli.files import BadInput, read_objects
 from hypot.cli.memoryfile import alone, read_memory, write_memory
+from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
 from hypot.kinds.hpa import HPA
@@ -25,10 +24,9 @@ from hypot.kinds.version import Version, parse_version, show_version
 from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import Autoscaler, decide
-from hypot.policy.decision import LATEST, Decision, Name, show_time
-from hypot.policy.memory import read_time
+from hypot.policy.decision import Decision, Name, show_time
 from hypot.policy.seen import Scale
-from hypot.policy.settings import Settings, SettingsError
+from hypot.policy.settings import Settings
 from hypot.policy.snapshot import AUTOSCALERS, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
 from hypot.policy.vpa import forbids
 
@@ -97,18 +95,6 @@ def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Dec
     )
 
 
-def _time(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        at: float | None = float(text)
-    except ValueError:
-        at = read_time(text)
-    if at is None or not isfinite(at) or not 0 <= at <= LATEST:
-        raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
-    return at
-
-
 def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:
     try:
         return None if text is None else parse_version(text)
@@ -141,11 +127,11 @@ def _uncollected() -> Iterator[None]:
 @click.option(
     "--now",
     metavar="TIME",
-    callback=_time,
+    callback=time_given,
     help="Decide at this time, RFC 3339 or seconds since 1970; by default the newest time in the input.",
 )
 @click.option("--kubernetes", metavar="1.36", callback=_version, help="Decide as this version of Kubernetes does.")
-@click.option("--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON.")
+@settings_named
 @click.option("--memory", "memory_file", metavar="FILE", help="Read what earlier runs remember, and write it back.")
 @click.option("-n", "--namespace", help="Only the autoscalers of this namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
@@ -163,7 +149,7 @@ def command(
 
     Exit status: 0 all decided, 1 some could not be decided, 2 bad usage or input.
     """
-    settings = _read_settings(settings_file)
+    settings = read_settings(settings_file)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
     loaded, passed_over = read_objects(paths, may_matter)
     sources = _sources(loaded, passed_over, namespace)
@@ -187,25 +173,6 @@ def command(
 
 def _key(autoscaler: Autoscaler) -> Key:
     return autoscaler.KIND, autoscaler.namespace, autoscaler.name
-
-
-def _read_settings(file: str | None) -> Settings:
-    if file is None:
-        return Settings()
-    try:
-        data = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise BadInput(f"{file}: cannot read the settings: {why}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
-    if data is not None and not isinstance(data, dict):
-        raise BadInput(f"{file}: settings must be a mapping, such as 'tolerance: 0.05'")
-    try:
-        return Settings.from_dict(data or {})
-    except SettingsError as error:
-        hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance((data or {}).get("kubernetes"), float) else ""
-        raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error
 
 
 def _sources(loaded: list[Loaded], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:

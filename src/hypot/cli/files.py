@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
@@ -63,3 +64,15 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done)
 
         yield show
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """All of it or nothing: a report is never half there."""
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.part")
+    try:
+        draft.write_bytes(data)
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise BadInput(f"{path}: cannot write: {error.strerror or error}; check the folder") from error

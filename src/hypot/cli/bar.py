@@ -1,0 +1,36 @@
+"""A bar for work that takes a while, on a terminal only."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Progress:
+    """Counts what is done; without a bar it says nothing."""
+
+    def __init__(self, drawn: Any = None, task: Any = None) -> None:
+        self._drawn, self._task = drawn, task
+
+    def add(self, amount: int) -> None:
+        if self._drawn is not None:
+            self._drawn.update(self._task, advance=amount)
+
+    def at(self, done: int, total: int) -> None:
+        if self._drawn is not None:
+            self._drawn.update(self._task, completed=done, total=total or None)
+
+
+@contextmanager
+def bar(words: str, total: int | None) -> Iterator[Progress]:
+    """Shows how far the work is and how long it will take."""
+    if not sys.stderr.isatty():
+        yield Progress()
+        return
+    from rich.console import Console  # noqa: PLC0415  drawn only on a terminal
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    columns = (TextColumn(words), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as drawn:
+        yield Progress(drawn, drawn.add_task(words, total=total))

@@ -1,0 +1,48 @@
+"""Options that several commands share."""
+
+from math import isfinite
+from pathlib import Path
+
+import click
+import yaml
+
+from hypot.cli.files import BadInput
+from hypot.policy.decision import LATEST
+from hypot.policy.memory import read_time
+from hypot.policy.settings import Settings, SettingsError
+
+settings_named = click.option(
+    "--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON."
+)
+
+
+def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    """A moment, as people and machines write it."""
+    if text is None:
+        return None
+    try:
+        at: float | None = float(text)
+    except ValueError:
+        at = read_time(text)
+    if at is None or not isfinite(at) or not 0 <= at <= LATEST:
+        raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
+    return at
+
+
+def read_settings(file: str | None) -> Settings:
+    if file is None:
+        return Settings()
+    try:
+        data = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BadInput(f"{file}: cannot read the settings: {why}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise BadInput(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
+    if data is not None and not isinstance(data, dict):
+        raise BadInput(f"{file}: settings must be a mapping, such as 'tolerance: 0.05'")
+    try:
+        return Settings.from_dict(data or {})
+    except SettingsError as error:
+        hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance((data or {}).get("kubernetes"), float) else ""
+        raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error

@@ -1,0 +1,301 @@
+"""hypot replay: what would each policy have done with recorded demand?"""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from hypot.cli.bar import Progress, bar
+from hypot.cli.files import BadInput, manifests_named, read_objects
+from hypot.cli.options import read_settings, settings_named, time_given
+from hypot.cli.verdict import glyphs_for, safe_for, width_of
+from hypot.policy.decision import show_time
+from hypot.policy.settings import Settings
+
+if TYPE_CHECKING:
+    from hypot.replay.comparison import Comparison, Job, Judged
+    from hypot.replay.policy_parts import Policy
+    from hypot.replay.traces_value import Trace
+    from hypot.replay.world import Span, World
+
+WEEK = 7 * 86400.0
+# Prometheus is asked for a value every so many seconds, or every tick where that is longer.
+STEP = 60.0
+# From so many ticks on it pays to compile, even if that was never done before.
+WORTH_COMPILING = 3_000_000
+# The longest replay of one workload: a gigabyte of columns.
+MOST_TICKS = 5_000_000
+# Of a moment that is explained, decisions so far before and after are told.
+AROUND = 30.0
+_REPORTS = (".html", ".htm", ".png", ".svg")
+_FORMS = ["table", "wide", "json", "csv", "parquet"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is replayed, read and checked."""
+
+    traces: "list[Trace]"
+    policies: "list[Policy]"
+    # The policies of the input, each with its variants by name.
+    families: dict[str, list[str]]
+    world: "World"
+    settings: Settings
+
+
+def _report(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    for path in paths:
+        if not path.lower().endswith(_REPORTS):
+            raise click.BadParameter(f"{path!r} is no kind of report; name a file that ends in .html, .png or .svg")
+    return paths
+
+
+def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
+    if engine not in {"auto", "plain", "fleet"} and not engine.startswith("dask://"):
+        raise click.BadParameter(f"{engine!r} is none of auto, plain, fleet and dask://HOST:PORT")
+    return engine
+
+
+@click.command("replay")
+@click.argument("traces", nargs=-1, metavar="[TRACE]...")
+@manifests_named
+@click.option("--world", "world_file", metavar="FILE", help="What the world is like, YAML; see docs/world.md.")
+@settings_named
+@click.option("--from", "start", metavar="TIME", callback=time_given, help="Replay from this time on.")
+@click.option("--to", "end", metavar="TIME", callback=time_given, help="Replay up to this time.")
+@click.option("--sweep", "sweeps", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
+@click.option("--prometheus", metavar="URL", help="Read demand from a Prometheus server, with --query.")
+@click.option("--query", metavar="PROMQL", help="Requests/s or cores, one series a workload.")
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FILE",
+    callback=_report,
+    help="Write a page (.html), or pictures (.png, .svg); may be repeated.",
+)
+@click.option("--explain", metavar="TIME", help="Tell the decisions around this time; +90m counts from the start.")
+@click.option(
+    "--engine",
+    metavar="auto|plain|fleet|dask://HOST:PORT",
+    callback=_engine,
+    default="auto",
+    show_default=True,
+    help="The same figures by other means: compiled (hypot[fleet]), or on a Dask cluster (hypot[dask]).",
+)
+@click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
+def command(
+    traces: tuple[str, ...],
+    paths: tuple[str, ...],
+    world_file: str | None,
+    settings_file: str | None,
+    start: float | None,
+    end: float | None,
+    sweeps: tuple[str, ...],
+    prometheus: str | None,
+    query: str | None,
+    reports: tuple[str, ...],
+    explain: str | None,
+    engine: str,
+    output: str,
+) -> int:
+    """What would each policy have done with recorded demand, and at what price?
+
+    TRACE is a CSV or Parquet file: columns timestamp and value, and workload where it holds several.
+
+    Exit status: 0 fine, 2 bad usage or input.
+    """
+    from hypot.cli import replay_output as out  # noqa: PLC0415  numpy and all of replay, only for this command
+
+    if output == "parquet" and sys.stdout.isatty():
+        raise click.UsageError("Parquet is no text: send it to a file, as in -o parquet > scores.parquet")
+    asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, sweeps, prometheus, query)
+    told = _told(explain, asked)
+    comparisons = _compared(asked, told, engine, keep=bool(reports or explain))
+    out.write_reports(reports, comparisons, asked.policies, asked.families, asked.world)
+    if explain is not None:
+        text = out.explained(comparisons, asked.policies, told, glyphs_for(sys.stdout), width_of(sys.stdout))
+        click.echo(safe_for(sys.stdout, text), nl=False)
+    elif output in {"table", "wide"}:
+        text = out.as_text(comparisons, asked.families, asked.world, glyphs_for(sys.stdout), wide=output == "wide")
+        click.echo(safe_for(sys.stdout, text), nl=False)
+    else:
+        click.echo(out.as_data(output, comparisons, asked.policies, asked.families, asked.world), nl=False)
+    for report in reports:
+        click.echo(f"written: {report}", err=True)
+    return 0
+
+
+def _read(
+    traces: Sequence[str],
+    paths: tuple[str, ...],
+    world_file: str | None,
+    settings: Settings,
+    start: float | None,
+    end: float | None,
+    sweeps: Sequence[str],
+    prometheus: str | None,
+    query: str | None,
+) -> _Asked:
+    """Everything that was named, with all that is wrong with it at once where one thing does not hang on another."""
+    from hypot.replay.policies import read_policies  # noqa: PLC0415  only for this command
+    from hypot.replay.sweep import expand, parse_sweeps  # noqa: PLC0415
+    from hypot.replay.world import World  # noqa: PLC0415
+    from hypot.replay.world_file import read_world  # noqa: PLC0415
+
+    _check_usage(traces, prometheus, query)
+    wrong: list[str] = []
+    world = World()
+    try:
+        world = read_world(world_file) if world_file else world
+        parsed = parse_sweeps(sweeps)
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    loaded, _ = read_objects(paths)
+    policies: list[Policy] = []
+    families: dict[str, list[str]] = {}
+    try:
+        written = read_policies(loaded, world, settings.kubernetes, settings.gates)
+        policies = expand(written, parsed, world, settings.kubernetes, settings.gates)
+        families = _families(policies)
+    except ValueError as error:
+        wrong.append(str(error))
+    found: list[Trace] = []
+    try:
+        found = _history(traces, start, end, prometheus, query, world)
+    except ValueError as error:
+        wrong.append(str(error))
+    if wrong:
+        raise BadInput("\n".join(wrong))
+    return _Asked(found, policies, families, world, settings)
+
+
+def _families(policies: "Sequence[Policy]") -> dict[str, list[str]]:
+    """The policies of the input, each with its variants by name."""
+    found: dict[str, list[str]] = {}
+    for one in policies:
+        found.setdefault(one.family or one.name, []).append(one.name)
+    return found
+
+
+def _check_usage(traces: Sequence[str], prometheus: str | None, query: str | None) -> None:
+    if prometheus and not query:
+        raise click.UsageError("--prometheus needs a --query, such as 'sum(rate(http_requests_total[2m]))'")
+    if query and not prometheus:
+        raise click.UsageError("--query needs the server: --prometheus http://HOST:9090")
+    if bool(traces) == bool(prometheus):
+        raise click.UsageError("name files with history, or a Prometheus server with --prometheus and --query")
+
+
+def _history(
+    traces: Sequence[str],
+    start: float | None,
+    end: float | None,
+    prometheus: str | None,
+    query: str | None,
+    world: "World",
+) -> "list[Trace]":
+    if prometheus and query:
+        from hypot.replay.traces_prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
+
+        until = time.time() if end is None else end
+        since = until - WEEK if start is None else start
+        with bar("asking Prometheus", None) as progress:
+            return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
+    from hypot.replay.traces import read_traces  # noqa: PLC0415  only where it is asked for
+
+    with bar("reading", None) as progress:
+        return read_traces(traces, start, end, progress.at)
+
+
+def _told(explain: str | None, asked: _Asked) -> "Span":
+    """The stretch of time that is explained."""
+    from hypot.kinds.knob_units import SECONDS  # noqa: PLC0415  only where it is asked for
+    from hypot.replay.parts import NEVER  # noqa: PLC0415
+    from hypot.replay.world import Span  # noqa: PLC0415
+
+    if explain is None:
+        return NEVER
+    if len(asked.traces) > 1:
+        names = ", ".join(trace.workload for trace in asked.traces[:8])
+        raise click.UsageError(f"--explain tells of one workload, and there are {len(asked.traces)}: {names}")
+    first, last = float(asked.traces[0].times[0]), float(asked.traces[0].times[-1])
+    if explain.startswith("+"):
+        try:
+            at = first + float(SECONDS.read(explain[1:]))
+        except ValueError as error:
+            raise click.UsageError(f"--explain {explain}: write {SECONDS.example} after the +") from error
+    else:
+        given = time_given(click.get_current_context(), click.Option(["--explain"]), explain)
+        at = first if given is None else given
+    if not first <= at <= last:
+        raise click.UsageError(f"--explain {explain}: the trace covers {show_time(first)} to {show_time(last)}")
+    return Span(at - AROUND, at + AROUND)
+
+
+def _bound(traces: "Sequence[Trace]", world: "World") -> None:
+    for trace in traces:
+        ticks = (trace.times[-1] - trace.times[0]) / world.tick
+        if ticks > MOST_TICKS:
+            words = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
+            raise BadInput(f"{words}; replay a part with --from and --to, or write a longer tick into the world")
+
+
+def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
+    """Whether the compiled engine is used; it is made ready here, before other processes want it."""
+    if engine == "plain" or not any(len(policy.autoscalers) < 2 for policy in asked.policies):
+        return False
+    try:
+        from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "numba":
+            raise
+        if engine == "fleet":
+            raise BadInput("numba is not installed: pip install hypot[fleet]") from error
+        return False
+    there = fleet.is_compiled()
+    if engine == "auto" and not there and ticks < WORTH_COMPILING:
+        return False
+    if not there:
+        click.echo("compiling the fleet engine, once for this version: about 20 seconds", err=True)
+    fleet.warm(asked.world, asked.settings)
+    return True
+
+
+def _spread(jobs: "list[Job]", engine: str, ticks: list[int], progress: Progress) -> "Iterator[tuple[int, Judged]]":
+    try:
+        from hypot.replay.dask_crew import spread  # noqa: PLC0415  only where it is asked for
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
+            raise
+        raise BadInput("Dask is not installed: pip install hypot[dask]") from error
+    return spread(jobs, engine, ticks, progress.add)
+
+
+def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
+    """Every policy on every trace, in processes of their own where it pays."""
+    from hypot.replay.comparison import Job, compared  # noqa: PLC0415  only for this command
+    from hypot.replay.crew import CrewError, work  # noqa: PLC0415
+
+    _bound(asked.traces, asked.world)
+    world = asked.world
+    pairs = [(policy, trace) for trace in asked.traces for policy in asked.policies]
+    ticks = [max(1, int((trace.times[-1] - trace.times[0]) // world.tick)) for _, trace in pairs]
+    kept = keep and len(asked.traces) == 1
+    away = engine.startswith("dask://")
+    compiled = not kept and not away and _is_compiled(engine, asked, sum(ticks))
+    jobs = [Job(policy, trace, world, asked.settings, told, kept, compiled) for policy, trace in pairs]
+    done: dict[int, Judged] = {}
+    try:
+        with bar("replaying", sum(ticks)) as progress:
+            done.update(_spread(jobs, engine, ticks, progress) if away else work(jobs, sum(ticks), progress.add))
+    except CrewError as error:
+        raise BadInput(str(error)) from error
+    width = len(asked.policies)
+    return [
+        compared(trace, [done[n * width + i] for i in range(width)], asked.policies, world)
+        for n, trace in enumerate(asked.traces)
+    ]

@@ -1,0 +1,245 @@
+"""What `hypot replay` prints and writes."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from hypot.cli.files import BadInput, write_whole
+from hypot.cli.output import to_json
+from hypot.cli.verdict import Glyphs, Outcome, tell
+from hypot.face.replay_scores import shapes_in_words
+from hypot.face.replay_table import fleet_table, table
+from hypot.face.replay_value import Report
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_intervals import intervals_of
+from hypot.kinds.load import Source
+from hypot.policy.decision import show_time
+from hypot.replay.comparison import Comparison, tuned
+from hypot.replay.policy_parts import Policy
+from hypot.replay.ranking import cost_at, middle, point_of, verdict, worst
+from hypot.replay.record import Moment
+from hypot.replay.world import Span, World
+from hypot.replay.world_file import world_to_dict
+
+if TYPE_CHECKING:
+    from hypot.core.interval import Interval
+
+# Lateness, in percent, at which sweeps are compared by cost.
+EQUAL_LATENESS = (0.1, 1.0)
+NOWHERE = Source("", 0)
+Families = Mapping[str, Sequence[str]]
+
+
+def as_text(comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, *, wide: bool) -> str:
+    """The table, and in words what it says."""
+    style = glyphs.style if glyphs.colour else None
+    if len(comparisons) > 1:
+        fleet = {one.workload: one.scores for one in comparisons}
+        lines = fleet_table(fleet, notes=[shapes_in_words(world.shapes), *_all_notes(comparisons)], style=style)
+        return "\n".join(lines) + "\n"
+    one = comparisons[0]
+    head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
+    notes = [shapes_in_words(world.shapes), *one.notes]
+    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *_words(one, families, world)]
+    return "\n".join(lines) + "\n"
+
+
+def _words(one: Comparison, families: Families, world: World) -> Iterator[str]:
+    yield verdict(one.policies, one.prices)
+    best = sorted(one.front, key=list(one.policies).index)
+    if len(one.policies) > 1:
+        yield f"On the Pareto front, where nothing is both cheaper and less late: {', '.join(best)}."
+    for family, late, cost in equal_costs(one, families):
+        yield f"{family} at {late:g} % late or lost: {cost:.2f} $."
+    for family, name in tuned(one.judged, families).items():
+        yield f"{family}: by the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
+    if world.scoring.windows > 1:
+        yield from _over_windows(one)
+
+
+def _over_windows(one: Comparison) -> Iterator[str]:
+    for judged in one.judged:
+        mid, bad = middle(judged.windows), worst(judged.windows)
+        yield (
+            f"{judged.policy} over {len(judged.windows)} windows: "
+            f"cost {_shown(mid.cost)} $ (worst {_shown(bad.cost)}), "
+            f"late {_shown(mid.late, 3)} % (worst {_shown(bad.late, 3)})."
+        )
+
+
+def _shown(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, float, float]]:
+    """What each sweep costs at equal lateness, where its curve reaches that."""
+    for family, members in families.items():
+        if len(members) < 2:
+            continue
+        points = [point_of(one.policies[name]) for name in members]
+        curve = [point for point in points if point is not None]
+        for late in EQUAL_LATENESS:
+            cost = cost_at(curve, late)
+            if cost is not None:
+                yield family, late, cost
+
+
+def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
+    return list(dict.fromkeys(note for one in comparisons for note in one.notes))
+
+
+def as_data(
+    form: str, comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> bytes:
+    if form == "json":
+        return to_json(document(comparisons, policies, families, world)).encode("utf-8", "replace")
+    import polars as pl  # noqa: PLC0415  only where a table is written
+
+    rows = [
+        {"workload": one.workload, "policy": name, **scores.to_dict()}
+        for one in comparisons
+        for name, scores in one.scores.items()
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    if form == "csv":
+        return frame.write_csv().encode()
+    written = io.BytesIO()
+    frame.write_parquet(written)
+    return written.getvalue()
+
+
+def document(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> dict[str, Any]:
+    """What -o json prints; replay.schema.json describes it."""
+    return {
+        "world": world_to_dict(world),
+        "shapes": shapes_in_words(world.shapes),
+        "policies": [
+            {
+                "name": policy.name,
+                "autoscalers": [{"kind": a.KIND, "name": a.name} for a in policy.autoscalers],
+                "notes": list(policy.notes),
+            }
+            for policy in policies
+        ],
+        "workloads": [_workload(one, families) for one in comparisons],
+    }
+
+
+def _workload(one: Comparison, families: Families) -> dict[str, Any]:
+    return {
+        "name": one.workload,
+        "source": one.source,
+        "from": show_time(one.start),
+        "to": show_time(one.end),
+        "notes": list(one.notes),
+        "verdict": verdict(one.policies, one.prices),
+        "front": sorted(one.front),
+        "tuned": tuned(one.judged, families),
+        "equalLateness": [{"sweep": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
+        "scores": {name: scores.to_dict() for name, scores in one.scores.items()},
+        "windows": {judged.policy: [scores.to_dict() for scores in judged.windows] for judged in one.judged},
+    }
+
+
+def report_of(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
+) -> Report:
+    settings, shapes = world_to_dict(world), shapes_in_words(world.shapes)
+    if len(comparisons) > 1:
+        fleet = {one.workload: one.scores for one in comparisons}
+        names = list(comparisons[0].scores)
+        mid = {name: middle([one.scores[name] for one in comparisons]) for name in names}
+        return Report(
+            f"{len(comparisons)} workloads",
+            verdict({name: mid[name] for name in comparisons[0].policies}),
+            mid,
+            settings=settings,
+            shapes=shapes,
+            notes=tuple(_all_notes(comparisons)),
+            fleet=fleet,
+        )
+    one = comparisons[0]
+    intervals: dict[str, Sequence[Interval]] = {}
+    for policy in policies:
+        for autoscaler in policy.autoscalers:
+            if isinstance(autoscaler, Hvpa) and not policy.weights:
+                intervals[policy.name] = intervals_of(autoscaler, policy.workload.container, "cpu")
+    return Report(
+        one.workload,
+        " ".join(_words(one, families, world)),
+        one.scores,
+        tuple([judged.run for judged in one.judged if judged.run is not None]),
+        one.reference.demand,
+        one.reference.total,
+        intervals,
+        settings,
+        shapes,
+        one.notes,
+    )
+
+
+def write_reports(
+    paths: Sequence[str],
+    comparisons: Sequence[Comparison],
+    policies: Sequence[Policy],
+    families: Families,
+    world: World,
+) -> None:
+    if not paths:
+        return
+    report = report_of(comparisons, policies, families, world)
+    for path in paths:
+        if path.lower().endswith((".html", ".htm")):
+            from hypot.face.replay_report import page  # noqa: PLC0415  plotly, only where a page is written
+
+            write_whole(path, page(report).encode("utf-8", "replace"))
+        else:
+            _draw(path, report)
+
+
+def _draw(path: str, report: Report) -> None:
+    """The overview under the name that was given, and every figure beside it."""
+    try:
+        from hypot.face.replay_picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise BadInput("matplotlib is not installed: pip install hypot[pictures]") from error
+    form, stem = path[-3:].lower(), path[:-4]
+    for figure in figures_of(report):
+        write_whole(path if figure == "overview" else f"{stem}-{figure}.{form}", picture(report, figure, form))
+
+
+def explained(
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], told: Span, glyphs: Glyphs, width: int
+) -> str:
+    """The decisions around a moment with their steps, and the changes before and after it."""
+    lines: list[str] = []
+    named = {policy.name: policy for policy in policies}
+    for judged in comparisons[0].judged:
+        if judged.run is None:
+            continue
+        policy, moments = named[judged.policy], judged.run.moments
+        source = next((one for one in policy.sources if one is not None), NOWHERE)
+        lines.append(glyphs.style(judged.policy, bold=True))
+        before = [moment for moment in moments if moment.at < told.start][-1:]
+        after = [moment for moment in moments if moment.at > told.end][:1]
+        around = [moment for moment in moments if told.start <= moment.at <= told.end]
+        if not around:
+            lines.append("  has no autoscaler" if not policy.autoscalers else "  decides nothing at this time")
+        for word, some in (("the last change before: ", before), ("", around), ("the next change after: ", after)):
+            for when, moment in _folded(some):
+                lines.append(f"  {word}{when}")
+                lines += tell([Outcome(moment.decision, source)], glyphs, width)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _folded(moments: Sequence[Moment]) -> Iterator[tuple[str, Moment]]:
+    """Decisions one after the other that say the same, as one."""
+    for _, group in groupby(moments, key=lambda moment: [step.sentence for step in moment.decision.steps]):
+        alike = list(group)
+        until = f" to {show_time(alike[-1].at)}, {len(alike)} times the same" if len(alike) > 1 else ""
+        yield f"{show_time(alike[0].at)}{until}", alike[-1]

@@ -1,0 +1,58 @@
+"""The JSON Schema of what `hypot replay -o json` prints; published beside this file."""
+
+from dataclasses import fields
+from typing import Any
+
+from hypot.replay.scorecard import Scores
+from hypot.replay.world_file import world_schema
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def replay_schema() -> dict[str, Any]:
+    scores = {f.name: _score(f.metadata) for f in fields(Scores)}
+    world = {key: value for key, value in world_schema().items() if key not in {"$schema", "title"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hypot replay",
+        **_all({"world": world, "shapes": _TEXT, "policies": _list(_policy()), "workloads": _list(_workload())}),
+        "$defs": {"scores": _all(scores)},
+    }
+
+
+def _score(metadata: Any) -> dict[str, Any]:
+    unit = f" ({metadata['unit']})" if metadata["unit"] else ""
+    return {"description": f"{metadata['why']}{unit}", "type": ["number", "boolean", "null"]}
+
+
+def _policy() -> dict[str, Any]:
+    return _all({"name": _TEXT, "autoscalers": _list(_all({"kind": _TEXT, "name": _TEXT})), "notes": _TEXTS})
+
+
+def _workload() -> dict[str, Any]:
+    scores = {"$ref": "#/$defs/scores"}
+    number = {"type": "number"}
+    return _all(
+        {
+            "name": _TEXT,
+            "source": _TEXT,
+            "from": _TEXT,
+            "to": _TEXT,
+            "notes": _TEXTS,
+            "verdict": _TEXT,
+            "front": _TEXTS,
+            "tuned": {"type": "object", "additionalProperties": _TEXT},
+            "equalLateness": _list(_all({"sweep": _TEXT, "late": number, "cost": number})),
+            "scores": {"type": "object", "additionalProperties": scores},
+            "windows": {"type": "object", "additionalProperties": _list(scores)},
+        }
+    )
+
+
+def _all(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}

@@ -1,0 +1,214 @@
+"""hypot replay as people run it."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from hypot.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+WEEK = str(ROOT / "examples/replay/week.csv")
+POLICIES = str(ROOT / "examples/replay/policies.yaml")
+WORLD = str(ROOT / "examples/replay/world.yaml")
+UNTIL = ["--to", "2026-01-05T01:00:00Z"]
+TRACES = Path(os.environ.get("HYPOT_TRACES", ROOT.parent / "shared" / "traces"))
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 30
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}
+"""
+
+
+def replay(*arguments):
+    return CliRunner().invoke(cli, ["replay", *map(str, arguments)], catch_exceptions=False)
+
+
+def shop(*arguments):
+    return replay(WEEK, "-f", POLICIES, "--world", WORLD, *UNTIL, *arguments)
+
+
+@pytest.fixture
+def hpa(tmp_path):
+    path = tmp_path / "hpa.yaml"
+    path.write_text(HPA)
+    return path
+
+
+def test_a_table_has_a_line_for_each_policy_and_both_references():
+    """People see all policies at a glance, and what they are compared with."""
+    result = shop()
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("week: 2026-01-05T00:00:00Z to 2026-01-05T01:00:00Z")
+    names = [line.split("  ")[0] for line in lines]
+    assert {"hpa", "marks", "vpa", "pair", "hvpa", "oracle", "static peak"} <= set(names)
+    assert "The oracle may use 2 to 1000 replicas of 1 to 4 cores and 512Mi to 4Gi." in lines
+
+
+def test_the_same_input_gives_the_same_bytes():
+    """A replay hangs on nothing but its input."""
+    assert shop("-o", "json").stdout_bytes == shop("-o", "json").stdout_bytes
+
+
+def test_json_keeps_its_schema():
+    """Machines read what the published schema describes."""
+    document = json.loads(shop("-o", "json", "--sweep", "hpa.cpu=60,80").stdout)
+    schema = json.loads((ROOT / "src/hypot/cli/replay.schema.json").read_text())
+    jsonschema.validate(document, schema)
+    scores = document["workloads"][0]["scores"]
+    assert scores["hpa cpu=60"]["cost"] >= scores["hpa cpu=80"]["cost"] > 0
+    assert scores["oracle"]["to_oracle"] == 1.0
+
+
+def test_csv_and_parquet_hold_the_same_rows():
+    """A table for other tools, in two forms."""
+    text = pl.read_csv(io.BytesIO(shop("-o", "csv").stdout_bytes))
+    packed = pl.read_parquet(io.BytesIO(shop("-o", "parquet").stdout_bytes))
+    assert text["policy"].to_list() == packed["policy"].to_list()
+    assert text["cost"].to_list() == pytest.approx(packed["cost"].to_list())
+
+
+def test_reports_are_written_whole(tmp_path):
+    """A page that needs no network, and pictures."""
+    page, picture = tmp_path / "r.html", tmp_path / "r.svg"
+    result = shop("--report", page, "--report", picture)
+    assert result.exit_code == 0
+    assert len(page.read_bytes()) < 8 * 2**20
+    assert picture.read_text().lstrip().startswith("<?xml")
+    assert f"written: {page}" in result.stderr
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path):
+    """The error names the file, and no half of one is left."""
+    result = shop("--report", tmp_path / "missing" / "r.html")
+    assert result.exit_code == 2
+    assert "r.html: cannot write" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_explain_tells_the_steps_around_a_moment():
+    """Why a policy did what it did, at any moment."""
+    result = shop("--explain", "+40m")
+    assert result.exit_code == 0
+    assert "cpu is at" in result.stdout
+    assert "2026-01-05T00:40:00Z" in result.stdout
+    assert "By the histograms of usage" in result.stdout
+
+
+@pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "+90d", "+soon", "never"])
+def test_a_moment_outside_the_trace_is_refused(moment):
+    """The error says what the trace covers, or how a time is written."""
+    result = shop("--explain", moment)
+    assert result.exit_code == 2
+    assert "the trace covers" in result.stderr or "write" in result.stderr
+
+
+def test_windows_and_tuning_are_told(tmp_path):
+    """Several windows, and the best of a sweep chosen on a part that is not judged."""
+    world = tmp_path / "world.yaml"
+    world.write_text(Path(WORLD).read_text() + "scoring: {windows: 2, tune: 0.5}\n")
+    result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--sweep", "hpa.cpu=60..80:10")
+    assert "over 2 windows" in result.stdout
+    assert "hpa: by the first 50% of the trace" in result.stdout
+
+
+def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
+    """Many workloads in one file, one line a policy."""
+    rows = [f"{name},{60 * i},{rate + i % 7}" for name, rate in (("a", 50), ("b", 300)) for i in range(120)]
+    trace = tmp_path / "fleet.csv"
+    trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
+    result = replay(trace, "-f", hpa)
+    assert result.exit_code == 0
+    assert "median" in result.stdout
+    assert "worst" in result.stdout
+
+
+def test_everything_wrong_is_told_at_once(tmp_path):
+    """A bad manifest and a bad trace in one answer, each with its place."""
+    policy = tmp_path / "bad.yaml"
+    policy.write_text(HPA.replace("averageUtilization: 70", "averageUtilization: -1"))
+    trace = tmp_path / "bad.csv"
+    trace.write_text("timestamp,requests\n0,1\n60,-5\n")
+    result = replay(trace, "-f", policy)
+    assert result.exit_code == 2
+    assert "bad.yaml:" in result.stderr
+    assert "bad.csv" in result.stderr
+
+
+def test_a_metric_that_the_world_does_not_know_is_refused():
+    """What a custom metric stands for is written, never guessed."""
+    result = replay(WEEK, "-f", POLICIES, *UNTIL)
+    assert result.exit_code == 2
+    assert "http_requests_per_second" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name files with history"),
+        (["--query", "up"], "--prometheus"),
+        (["--prometheus", "http://127.0.0.1:9"], "--query"),
+        ([WEEK, "--prometheus", "http://127.0.0.1:9", "--query", "up"], "name files with history"),
+        (["nowhere.csv"], "nowhere.csv"),
+        ([WEEK, "--sweep", "hpa.cpu=90..50:5"], "--sweep"),
+        ([WEEK, "--sweep", "nobody.cpu=1,2"], "nobody"),
+        ([WEEK, "--report", "r.pdf"], ".html, .png or .svg"),
+        ([WEEK, "--from", "2027-01-01T00:00:00Z"], "2026-01-12"),
+        ([WEEK, "--world", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(arguments, words, hpa):
+    """Exit status 2 and a word that helps."""
+    result = replay(*arguments, "-f", hpa)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_a_server_that_is_not_there_is_told(hpa):
+    """No network: an error, no traceback."""
+    result = replay("--prometheus", "http://127.0.0.1:9", "--query", "up", "-f", hpa)
+    assert result.exit_code == 2
+    assert "127.0.0.1:9" in result.stderr
+
+
+def test_a_replay_of_too_many_ticks_is_refused(tmp_path, hpa):
+    """Before memory is full, with what to do."""
+    trace = tmp_path / "long.csv"
+    trace.write_text("timestamp,requests\n0,1\n400000000,1\n")
+    result = replay(trace, "-f", hpa)
+    assert result.exit_code == 2
+    assert "--from and --to" in result.stderr
+
+
+@pytest.mark.parametrize("trace", sorted(TRACES.glob("*.csv")), ids=lambda path: path.stem)
+def test_every_recorded_trace_replays_quietly(trace):
+    """Real demand of all kinds, without a warning; two hours of each."""
+    start = float(trace.read_text().splitlines()[1].partition(",")[0])
+    world, policies = ROOT / "docs/results/world.yaml", ROOT / "docs/results/policies.yaml"
+    result = replay(trace, "-f", policies, "--world", world, "--to", start + 2 * 3600, "-o", "json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    workload = json.loads(result.stdout)["workloads"][0]
+    assert workload["notes"] == []
+    assert workload["scores"]["hpa-70"]["cost"] > 0
+
+
+def test_recorded_traces_are_there():
+    """Says why the test before ran on nothing."""
+    if not TRACES.is_dir():
+        pytest.skip(f"no recorded traces in {TRACES}; name their folder in HYPOT_TRACES")
+    assert len(list(TRACES.glob("*.csv"))) >= 15

@@ -1,0 +1,65 @@
+"""A fleet on a real Dask cluster, against the same fleet at home."""
+
+import numpy as np
+import pytest
+from distributed import LocalCluster
+
+from hypot.kinds.hpa import HPA
+from hypot.policy.settings import Settings
+from hypot.replay.comparison import Job, do
+from hypot.replay.crew import CrewError
+from hypot.replay.dask_crew import spread
+from hypot.replay.policy_parts import Policy, Start
+from hypot.replay.traces_value import Trace
+from hypot.replay.world import Demand, World
+
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+SPEC = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 20, "metrics": [CPU]}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers in processes of their own, on loopback."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as made:
+        yield made
+
+
+def jobs(count, ticks=400):
+    hpa = HPA.from_dict({"metadata": {"name": "web"}, "spec": SPEC})
+    tried = Policy("web", (hpa,), Start("web", 2, "web", 1000, 2**30, None, None))
+    world = World(demand=Demand(noise=0.1))
+    times = 15.0 * np.arange(ticks)
+    rates = [100.0 + 80.0 * np.sin(times / (300.0 + i)) for i in range(count)]
+    traces = [Trace(f"w{i}", times, rate, None, "requests", "here") for i, rate in enumerate(rates)]
+    return [Job(tried, trace, world, Settings(), keep=False) for trace in traces]
+
+
+def address(cluster):
+    return cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+def test_the_same_to_the_last_bit(cluster):
+    """Where a replay runs changes nothing in it."""
+    given = jobs(6)
+    away = dict(spread(given, address(cluster), [400] * 6))
+    assert away == {place: do(job) for place, job in enumerate(given)}
+
+
+def test_a_lost_worker_loses_no_result(cluster):
+    """What it had in hand is done by another."""
+    given = jobs(12, 4000)
+    found = {}
+    for place, judged in spread(given, address(cluster), [4000] * 12):
+        if not found:
+            first = next(iter(cluster.workers.values()))
+            first.process.process.terminate()
+        found[place] = judged
+    assert found == {place: do(job) for place, job in enumerate(given)}
+
+
+def test_a_cluster_that_is_not_there_is_told(monkeypatch):
+    """With what to do."""
+    monkeypatch.setattr("hypot.replay.dask_crew.PATIENCE", 0.5)
+    with pytest.raises(CrewError, match="no Dask scheduler answers"):
+        dict(spread(jobs(1), "dask://127.0.0.1:9", [400]))
