@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.scores import score
 from hypot.replay.world import World
 
-DAYS, TICK, ROUNDS = 28, 15.0, 3
+DAYS, TICK, ROUNDS, WORKLOADS = 28, 15.0, 3, 300
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 BEHAVIOR = {
     "scaleUp": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
@@ -52,6 +53,31 @@ def policies() -> dict[str, HPA | WPA]:
     return {"HPA with behavior": HPA.from_dict(hpa), "watermarks": WPA.from_dict(wpa)}
 
 
+def fleet_figures(world: World) -> None:
+    """Many workloads on all cores, from trace to scores, as the command runs them."""
+    from hypot.replay import fleet  # noqa: PLC0415  what is measured
+    from hypot.replay.comparison import Job  # noqa: PLC0415
+    from hypot.replay.crew import work  # noqa: PLC0415
+    from hypot.replay.traces_value import Trace  # noqa: PLC0415
+
+    began, there = time.perf_counter(), fleet.is_compiled()
+    fleet.warm(world, Settings())
+    print(f"fleet engine, {'from its cache' if there else 'compiled'}: {time.perf_counter() - began:.1f} s (bar: 30 s)")
+    minute = replace(world, tick=60.0)
+    times = 60.0 * np.arange(DAYS * 1440 + 1)
+    rates = [300 - 200 * np.cos(2 * np.pi * (times + 977 * i) / 86400) for i in range(WORKLOADS)]
+    traces = [Trace(f"w{i}", times, rate, None, "requests", "bench") for i, rate in enumerate(rates)]
+    start = Start("web", 2, "web", 1000, 2**30, 1200, 2 * 2**30)
+    for name, autoscaler in policies().items():
+        tried = Policy(name, (autoscaler,), start)
+        jobs = [Job(tried, trace, minute, Settings(), keep=False, compiled=True) for trace in traces]
+        ticks = WORKLOADS * (len(times) - 1)
+        began = time.perf_counter()
+        done = sum(1 for _ in work(jobs, ticks))
+        took = time.perf_counter() - began
+        print(f"fleet engine, {name}, {done} workloads, {DAYS} days at 60 s: {ticks / took / 1e6:.2f} million ticks/s")
+
+
 def main() -> None:
     demand, world = load(), World()
     start = Start("web", 2, "web", 1000, 2**30, 1200, 2 * 2**30)
@@ -65,6 +91,7 @@ def main() -> None:
         middle = statistics.median(took)
         bar = " (bar: 4 s)" if autoscaler.KIND == HPA.KIND else ""
         print(f"plain engine, {name}, {DAYS} days at {TICK:g} s: {middle:.2f} s, {ticks / middle:,.0f} ticks/s{bar}")
+    fleet_figures(world)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ from hypot.replay.engine import asks_for_memory, begin, metrics_of
 from hypot.replay.fleet_records import ENTRIES, PLACES, RULES, Sizes, check, record_of
 from hypot.replay.params import params_of
 from hypot.replay.policy_parts import Policy, Start
-from hypot.replay.record import COLUMNS, Floats, Run, Ticks
+from hypot.replay.record import COLUMNS, Run, Ticks
 from hypot.replay.world import Metrics, World
 
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -68,7 +68,7 @@ MODULES: tuple[ModuleType, ...] = (
     fleet_loop,
 )
 # What is written otherwise where it is compiled: nothing but copying.
-_INSTEAD: dict[Any, Any] = {tick.copy_row: fleet_loop.copy_by_one}
+_INSTEAD: dict[Any, Any] = {tick.clear: fleet_loop.clear_by_one, tick.keep: fleet_loop.keep_in_columns}
 # Only Python ever calls these.
 _PLAIN_ONLY: set[Any] = {cohorts.empty, cohorts.make_room, past.no_past, quick_hpa.past_for, quick_wpa.no_marks}
 
@@ -143,7 +143,7 @@ def replay(policy: Policy, workload: str, load: Load, world: World, settings: Se
     loop, rule, memory, state, params = _prepared(policy, load, world, settings)
     c, s = state
     count = len(load.work)
-    rows = np.zeros(count * COLUMNS)
+    rows = np.empty((COLUMNS, count))
     given = np.stack([load.work, load.efficiency, load.memory], axis=1)
     gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
     run = _functions()[loop]
@@ -153,11 +153,7 @@ def replay(policy: Policy, workload: str, load: Load, world: World, settings: Se
         raise ValueError(
             f"{policy.name} on {workload}: more groups of pods at once than the compiled engine has room for"
         )
-    return Run(policy.name, workload, world, _ticks(rows), notes=policy.notes)
-
-
-def _ticks(rows: Floats) -> Ticks:
-    return Ticks(*(np.ascontiguousarray(column) for column in rows.reshape(-1, COLUMNS).T))
+    return Run(policy.name, workload, world, Ticks(*rows), notes=policy.notes)
 
 
 _Prepared = tuple[Callable[..., bool], Any, Any, tuple[Any, Any], Any]

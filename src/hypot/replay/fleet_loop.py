@@ -105,7 +105,13 @@ def is_blind(gaps: Any, since: float) -> bool:
     return False
 
 
-def copy_by_one(target: Any, place: int, row: Any) -> None:
+def clear_by_one(row: Any, blank: Any) -> None:
     """A slice would be copied through memory of its own, which compiled code here has none of."""
     for j in range(COLUMNS):
-        target[place + j] = row[j]
+        row[j] = blank[j]
+
+
+def keep_in_columns(rows: Any, i: int, row: Any) -> None:
+    """Each column by itself, as it is read afterwards."""
+    for j in range(COLUMNS):
+        rows[j, i] = row[j]

@@ -59,7 +59,7 @@ def live_through(
 ) -> None:
     """The tick that begins at `at`; `work` is what comes anew, in cores, `memory` what comes along with it."""
     row, slot, again = s.row, i % p.slots, i % p.retry_ticks
-    copy_row(row, 0, s.blank)
+    clear(row, s.blank)
     offered = work + s.returning[again] * p.work / p.tick
     s.returning[again] = 0.0
     row[AT], row[WORK], row[EFFICIENCY], row[REQUESTS] = at, work, efficiency, offered / p.work
@@ -214,8 +214,13 @@ def write_down(s: Site, rows: Any, i: int) -> None:
     row[EVICTED], row[KILLED] = s.evicted[0], s.killed[0]
     s.evicted[0] = s.killed[0] = 0
     row[NODES] = s.nodes[0] if s.nodes[0] >= 0 else ceil(s.filled[0] - 1e-9)
-    copy_row(rows, i * COLUMNS, row)
+    keep(rows, i, row)
 
 
-def copy_row(target: Any, place: int, row: Any) -> None:
-    target[place : place + COLUMNS] = row
+def clear(row: Any, blank: Any) -> None:
+    row[:] = blank
+
+
+def keep(rows: Any, i: int, row: Any) -> None:
+    """One row after the other."""
+    rows[i * COLUMNS : (i + 1) * COLUMNS] = row
