@@ -95,7 +95,7 @@ def main() -> None:
         began = time.monotonic()
         found[trace.stem] = replayed(trace)
         print(f"{trace.stem}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
-    page = (GIVEN / "page.md").read_text(encoding="utf-8")
+    page = (GIVEN / "page.md.in").read_text(encoding="utf-8")
     page = page.replace("<!-- results -->", "\n".join(rows(found))).replace(
         "<!-- against -->", "\n".join(against(found))
     )

@@ -13,7 +13,7 @@ COMMANDS = {
     "decide": ("hypot.cli.decide", "What would each autoscaler in a dump do now, and why?"),
     "intervals": ("hypot.cli.intervals", "Which totals are for how many replicas of what size?"),
     "replay": ("hypot.cli.replay", "What would each policy have done with recorded demand, and at what price?"),
-    "scenarios": ("hypot.cli.scenarios", "Run the known troubles of autoscalers, and what answers them."),
+    "scenarios": ("hypot.cli.scenarios", "Repeat what goes wrong in the field: a bad policy, and its answer."),
     "lint": ("hypot.cli.lint", "What is wrong with these manifests, alone and together?"),
 }
 

@@ -98,7 +98,7 @@ def _runs(
 def resize_all(c: Cohorts, s: Site, p: Params, size: Plain, now: float) -> None:
     """Ask for another size of every pod, in place."""
     for k in range(c.used[0]):
-        if c.life[k] != STOPPING and asked_size(c, k) != size:
+        if c.life[k] != STOPPING and (asked_size(c, k) != size or c.deferred[k] < inf):
             resize(c, s, p, k, *size, now)
 
 

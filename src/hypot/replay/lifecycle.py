@@ -274,13 +274,22 @@ def crash(c: Cohorts, s: Site, p: Params, k: int, now: float) -> None:
     s.due[0] = -inf
 
 
+def has_room(c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int) -> bool:
+    """Whether the nodes that are there hold all pods, these of the new size."""
+    if s.nodes[0] < 0 or (cpu <= c.cpu[k] and memory <= c.memory[k]):
+        return True
+    filled = nodes_filled(c, p, waiting=False)
+    filled += c.count[k] * (1.0 / per_node(p, cpu, memory) - 1.0 / per_node(p, c.cpu[k], c.memory[k]))
+    return bool(filled <= s.nodes[0] + 1e-9)
+
+
 def resize(
     c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int, cpu_limit: int, memory_limit: int, now: float
 ) -> None:
     """Ask for another size in place; without room on the node it waits."""
     c.next_cpu[k], c.next_memory[k] = cpu, memory
     c.next_cpu_limit[k], c.next_memory_limit[k] = cpu_limit, memory_limit
-    if 0 <= c.most_cpu[k] < cpu:
+    if 0 <= c.most_cpu[k] < cpu or not has_room(c, s, p, k, cpu, memory):
         c.resize_due[k] = inf
         c.deferred[k] = min(c.deferred[k], now)
         return

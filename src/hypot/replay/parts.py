@@ -17,6 +17,7 @@ from hypot.policy.vpa_act import mode_of
 from hypot.replay.acting import (
     Plain,
     act_on_pods,
+    refused,
     resize_all,
     restart_some,
     scale_to,
@@ -205,5 +206,6 @@ class Plan:
     def _resize(self, scene: Scene, now: float) -> None:
         if scene.in_place:
             resize_all(scene.c, scene.s, scene.p, self.size, now)
-        else:
+        if not scene.in_place or refused(scene.c):
+            # What its node has no room for comes back on another.
             restart_some(scene.c, scene.s, scene.p, self.size, now)

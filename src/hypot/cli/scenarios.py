@@ -1,0 +1,171 @@
+"""hypot scenarios: what goes wrong in the field, repeated, and the manifest that answers it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from hypot.cli.bar import bar
+from hypot.cli.files import BadInput
+from hypot.cli.output import to_json
+from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
+
+if TYPE_CHECKING:
+    from hypot.replay.scenario_file import Case
+    from hypot.replay.scenarios import Result
+
+_FORMS = ["table", "json", "markdown"]
+_COLOURS = {"passed": "up", "failed": "undecided", "waiting": "down"}
+# Names with these say themselves what they are counted in.
+_SAYS_IT = ("hours", "minutes", "cores")
+_HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
+
+
+@click.command("scenarios")
+@click.argument("ids", nargs=-1, metavar="[S1]...")
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Scenarios of your own: a folder for each, with a scenario.yaml.",
+)
+@click.option("--quick", is_flag=True, help="In their reduced form, as the tests run them.")
+@click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
+def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bool) -> int:
+    """Repeat what goes wrong in the field: a bad policy, and the one that answers it.
+
+    Without a name all of them run, which takes some minutes.
+
+    Exit status: 0 all passed or wait for what hypot does not have yet, 1 some failed, 2 bad usage or input.
+    """
+    from hypot.replay import scenarios as all_of_them  # noqa: PLC0415  numpy, only for this command
+
+    try:
+        wanted = all_of_them.chosen(
+            all_of_them.read_scenarios(folder or all_of_them.default_folder(), quick=quick), ids
+        )
+        with bar("scenarios", len(wanted)) as progress:
+            results = all_of_them.run_scenarios(wanted, progress.at)
+    except all_of_them.ScenarioError as error:
+        raise BadInput(str(error)) from error
+    if output == "json":
+        click.echo(to_json([result.to_dict() for result in results]).encode("utf-8", "replace"), nl=False)
+        for line in broken(results):
+            click.echo(line, err=True)
+    elif output == "markdown":
+        click.echo("\n".join(as_markdown(results)))
+    else:
+        glyphs = glyphs_for(sys.stdout)
+        text = "\n".join(as_table(results, glyphs))
+        click.echo(safe_for(sys.stdout, text), color=glyphs.colour)
+    return 1 if any(result.status == "failed" for result in results) else 0
+
+
+class Row(NamedTuple):
+    """One figure of one case; what it shares with the row above is empty."""
+
+    id: str
+    title: str
+    status: str
+    figure: str
+    bad: str = ""
+    good: str = ""
+    bar: str = ""
+
+
+def rows_of(result: "Result") -> Iterator[Row]:
+    """All deciding figures of a scenario; a case of several has a line with its name before them."""
+    scenario = result.scenario
+    head = Row(scenario.id, scenario.title, result.status, "")
+    if scenario.waits:
+        yield head._replace(figure=f"waits for {scenario.waits}")
+        return
+    several = len(scenario.cases) > 1
+    if several:
+        yield head
+    for case in scenario.cases:
+        for i, (name, bad, good, limits) in enumerate(_figures(result, case)):
+            first = head if not several else Row("", f"  {case.name}", "", "")
+            start = first if i == 0 else Row("", "", "", "")
+            yield start._replace(figure=name.replace("_", " "), bad=bad, good=good, bar=limits)
+
+
+def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, str]]:
+    """Each figure with its bar, at the first figure that a condition names."""
+    from hypot.replay.scenarios import unit  # noqa: PLC0415  numpy, only for this command
+
+    bad, good = result.bad[case.name], result.good[case.name]
+    for name in bad:
+        limits = [str(one) for one in case.bar if next((n for n in good if n in one.names()), "") == name]
+        counted = unit(result.scenario, case, name)
+        words = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
+        yield words, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
+
+
+def shown(value: float | None) -> str:
+    """Three digits that matter, and no exponent."""
+    if value is None:
+        return "-"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 or value == 0 else "<0.001"
+
+
+def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
+    """One line a figure, a blank one between scenarios, and what went wrong below."""
+    blocks = [list(rows_of(result)) for result in results]
+    widths = [max(len(row[i]) for block in blocks for row in [_HEADS, *block]) for i in range(len(_HEADS))]
+    yield glyphs.style(_line(_HEADS, widths), bold=True)
+    for result, block in zip(results, blocks, strict=True):
+        yield ""
+        for i, row in enumerate(block):
+            line = _line(row, widths)
+            status = result.status
+            yield line.replace(status, glyphs.style(status, _COLOURS[status], bold=True), 1) if i == 0 else line
+    yield ""
+    yield from broken(results)
+    yield summary(results)
+
+
+def broken(results: Sequence["Result"]) -> Iterator[str]:
+    """What does not hold, and what was found instead."""
+    for result in results:
+        yield from (f"{result.scenario.id}: {words}" for words in result.broken)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.rjust(width) if head in {"bad", "good"} else cell.ljust(width)
+        for cell, width, head in zip(row, widths, _HEADS, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def summary(results: Sequence["Result"]) -> str:
+    counts = [(word, sum(result.status == word for result in results)) for word in _COLOURS]
+    told = ", ".join(f"{count} {word}" for word, count in counts if count)
+    return f"{len(results)} scenario{'' if len(results) == 1 else 's'}: {told}."
+
+
+def as_markdown(results: Sequence["Result"]) -> Iterator[str]:
+    """The same for a page of docs, and then what each scenario is about."""
+    yield "| | scenario | | figure | bad | good | bar |"
+    yield "| --- | --- | --- | --- | ---: | ---: | --- |"
+    for result in results:
+        for row in rows_of(result):
+            limits = f"`{row.bar}`" if row.bar else ""
+            bold = f"**{row.id}**" if row.id else ""
+            cells = (bold, row.title.strip(), row.status, row.figure, row.bad, row.good, limits)
+            yield f"| {' | '.join(cells)} |"
+    for result in results:
+        yield from _section(result)
+
+
+def _section(result: "Result") -> Iterator[str]:
+    scenario = result.scenario
+    yield from ("", f"## {scenario.id}: {scenario.title}", "", scenario.story)
+    if scenario.differs:
+        yield from ("", "Against the specification:", scenario.differs)
+    where = f"`scenarios/{scenario.folder.name}`"
+    yield from ("", f"It waits for {scenario.waits}; {where}." if scenario.waits else f"In {where}.")
