@@ -120,7 +120,8 @@ def command(
         text = out.explained(comparisons, asked.policies, told, glyphs_for(sys.stdout), width_of(sys.stdout))
         click.echo(safe_for(sys.stdout, text), nl=False)
     elif output in {"table", "wide"}:
-        text = out.as_text(comparisons, asked.families, asked.world, glyphs_for(sys.stdout), wide=output == "wide")
+        glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
+        text = out.as_text(comparisons, asked.families, asked.world, glyphs, width, wide=output == "wide")
         click.echo(safe_for(sys.stdout, text), nl=False)
     else:
         click.echo(out.as_data(output, comparisons, asked.policies, asked.families, asked.world), nl=False)

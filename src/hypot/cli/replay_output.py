@@ -1,6 +1,7 @@
 """What `hypot replay` prints and writes."""
 
 import io
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,9 @@ NOWHERE = Source("", 0)
 Families = Mapping[str, Sequence[str]]
 
 
-def as_text(comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, *, wide: bool) -> str:
+def as_text(
+    comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, width: int, *, wide: bool
+) -> str:
     """The table, and in words what it says."""
     style = glyphs.style if glyphs.colour else None
     if len(comparisons) > 1:
@@ -41,7 +44,8 @@ def as_text(comparisons: Sequence[Comparison], families: Families, world: World,
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
     notes = [shapes_in_words(world.shapes), *one.notes]
-    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *_words(one, families, world)]
+    words = [line for sentence in _words(one, families, world) for line in textwrap.wrap(sentence, width)]
+    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *words]
     return "\n".join(lines) + "\n"
 
 
