@@ -6,7 +6,7 @@ from math import inf
 from hypot.policy.decision import PodAction
 from hypot.policy.size import Size
 from hypot.replay.cohorts import NONE, SERVING, STOPPING, Cohorts, make_room, split
-from hypot.replay.lifecycle import evict, resize, scale_to
+from hypot.replay.lifecycle import evict, resize
 from hypot.replay.params import Params
 from hypot.replay.site import Site
 
@@ -128,16 +128,3 @@ def settled(c: Cohorts, size: Plain) -> bool:
 def refused(c: Cohorts) -> bool:
     """Whether a resize waits for room."""
     return any(c.deferred[k] < inf for k in range(c.used[0]))
-
-
-__all__ = [
-    "act_on_pods",
-    "refused",
-    "resize_all",
-    "restart_some",
-    "scale_to",
-    "serving",
-    "set_template",
-    "settled",
-    "size_of",
-]

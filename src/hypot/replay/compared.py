@@ -20,7 +20,7 @@ from hypot.policy.standing import Standing, standing
 from hypot.policy.urgency import urgency
 from hypot.policy.vpa_step import Range, stepped
 from hypot.policy.weights import Blend, Direction, Situation, Weight, released
-from hypot.replay.acting import scale_to
+from hypot.replay.lifecycle import scale_to
 from hypot.replay.parts import Feed, Plan, Scene, Whole, act
 from hypot.replay.record import Moment
 

@@ -16,11 +16,10 @@ from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import metric_key
 from hypot.policy.settings import Settings
 from hypot.replay import rules_hpa, rules_wpa
-from hypot.replay.acting import scale_to
 from hypot.replay.cohorts import NONE, SERVING, Cohorts, empty, make_room
 from hypot.replay.compared import Stepping, Weighted, blend_of
 from hypot.replay.demand import Load
-from hypot.replay.lifecycle import pass_time
+from hypot.replay.lifecycle import pass_time, scale_to
 from hypot.replay.minds import HpaMind, WpaMind
 from hypot.replay.params import Params, params_of
 from hypot.replay.parts import NEVER, Part, Quick, Scene, Whole

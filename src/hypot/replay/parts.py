@@ -20,13 +20,13 @@ from hypot.replay.acting import (
     refused,
     resize_all,
     restart_some,
-    scale_to,
     serving,
     set_template,
     settled,
     size_of,
 )
 from hypot.replay.cohorts import Cohorts
+from hypot.replay.lifecycle import scale_to
 from hypot.replay.params import Params
 from hypot.replay.record import Moment
 from hypot.replay.seeing import Eyes
