@@ -1,5 +1,6 @@
 """What holds for scores, the oracle and the front, whatever happened."""
 
+from itertools import pairwise
 from math import isclose, isfinite
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hypot.replay.oracle import reference, static_peak, useful_work
 from hypot.replay.ranking import Point, cost_at, front
 from hypot.replay.record import Run, Ticks
-from hypot.replay.scores import score, windows
+from hypot.replay.scores import part, score, window_borders
 from unit.scores_world import world
 
 quick = settings(max_examples=60, deadline=None)
@@ -80,7 +81,9 @@ def test_a_run_is_as_elastic_as_itself(run):
 @given(runs(), st.integers(1, 6))
 def test_costs_and_lost_requests_add_up_over_windows(run, count):
     """Cutting a run changes neither what was paid nor who was lost."""
-    cut = windows(run, min(count, len(run.ticks.at)))
+    borders = window_borders(len(run.ticks.at), min(count, len(run.ticks.at)))
+    edges = [*(float(run.ticks.at[i]) for i in borders[:-1]), np.inf]
+    cut = [part(run, start, end) for start, end in pairwise(edges)]
     whole, parts = score(run), [score(one) for one in cut]
     for name in ("cost", "cpu_hours", "memory_hours", "disruption"):
         assert isclose(sum(getattr(one, name) for one in parts), getattr(whole, name), rel_tol=1e-9, abs_tol=1e-9)

@@ -3,6 +3,9 @@
 import io
 import json
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jsonschema
@@ -212,3 +215,80 @@ def test_recorded_traces_are_there():
     if not TRACES.is_dir():
         pytest.skip(f"no recorded traces in {TRACES}; name their folder in HYPOT_TRACES")
     assert len(list(TRACES.glob("*.csv"))) >= 15
+
+
+def world_with(tmp_path, text):
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("scoring", ["{windows: 1000}", "{skip: 48h}"])
+def test_a_trace_too_short_to_judge_is_refused(tmp_path, hpa, scoring):
+    """Before anything runs, with what to change."""
+    result = replay(WEEK, "-f", hpa, *UNTIL, "--world", world_with(tmp_path, f"scoring: {scoring}\n"))
+    assert result.exit_code == 2
+    assert "to judge; choose fewer scoring.windows" in result.stderr
+
+
+def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
+    """Also where the trace says how much memory comes along: each window has the oracle of its own ticks."""
+    trace = tmp_path / "even.csv"
+    trace.write_text("\n".join(["timestamp,requests,memory", *(f"{60 * i},50,900000000" for i in range(181))]) + "\n")
+    result = replay(trace, "-f", hpa, "--world", world_with(tmp_path, "scoring: {windows: 3}\n"), "-o", "json")
+    workload = json.loads(result.stdout)["workloads"][0]
+    whole = workload["scores"]["web"]["to_oracle"]
+    assert [one["to_oracle"] for one in workload["windows"]["web"]] == pytest.approx([whole] * 3)
+
+
+def test_explanations_are_words():
+    """No machine waits for an answer that never comes."""
+    result = shop("--explain", "+5m", "-o", "json")
+    assert result.exit_code == 2
+    assert "leave -o out" in result.stderr
+
+
+def test_both_engines_give_the_same_bytes(hpa):
+    """Compiled or not, the figures are the same."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-06T00:00:00Z", "-o", "json")
+    assert replay(*given, "--engine", "plain").stdout_bytes == replay(*given, "--engine", "fleet").stdout_bytes
+
+
+def test_no_process_outlives_a_replay_that_is_ended(tmp_path):
+    """Whoever ends the command ends its workers, whatever the signal."""
+    many = tmp_path / "many.yaml"
+    many.write_text("\n---\n".join(HPA.replace("{name: web}", f"{{name: web{i}}}", 1) for i in range(4)))
+    command = [str(Path(sys.executable).with_name("hypot")), "replay", WEEK, "-f", str(many), "--engine", "plain"]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        workers = wait_for(lambda: children_of(child.pid), 60)
+    finally:
+        child.kill()
+        child.wait()
+    assert len(workers) >= 2
+    assert wait_for(lambda: not any(is_alive(pid) for pid in workers), 30)
+
+
+def children_of(pid):
+    """Direct children that replay; empty until two are there."""
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [int(one) for one in tasks.read_text().split()] if tasks.exists() else []
+    return found if len(found) >= 3 else []
+
+
+def is_alive(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def wait_for(look, seconds):
+    """What the look finds, as soon as it finds something."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.1)
+    return look()

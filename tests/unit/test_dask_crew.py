@@ -13,6 +13,8 @@ from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.traces_value import Trace
 from hypot.replay.world import Demand, World
 
+# One cluster for all of these.
+pytestmark = pytest.mark.xdist_group("dask")
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 SPEC = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 20, "metrics": [CPU]}
@@ -21,7 +23,7 @@ SPEC = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 20, "metrics"
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers in processes of their own, on loopback."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as made:
+    with LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as made:
         yield made
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from hypot.replay.ranking import (
     Point,
-    RankingError,
     cost_at,
     front,
     keeps_slo,
@@ -15,7 +14,6 @@ from hypot.replay.ranking import (
     point_of,
     ranking_at,
     verdict,
-    windows_needed,
     worst,
 )
 from hypot.replay.scorecard import Scores
@@ -175,16 +173,3 @@ class TestVerdict:
     def test_late_or_lost(self):
         """Both in percent."""
         assert late_or_lost(Scores(late=1.0, lost=0.5)) == 1.5
-
-
-class TestWindowsNeeded:
-    @pytest.mark.parametrize(("eps", "beta", "count"), [(0.05, 0.05, 59), (0.05, 0.01, 90), (0.5, 0.5, 1)])
-    def test_how_many(self, eps, beta, count):
-        """ln(beta) / ln(1 - eps), rounded up."""
-        assert windows_needed(eps, beta) == count
-
-    @pytest.mark.parametrize(("eps", "beta"), [(0.0, 0.05), (1.0, 0.05), (0.05, 0.0), (0.05, 1.0), (-1.0, 2.0)])
-    def test_what_has_no_answer(self, eps, beta):
-        """Certainty would take windows without end."""
-        with pytest.raises(RankingError, match="must lie between 0 and 1"):
-            windows_needed(eps, beta)

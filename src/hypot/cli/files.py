@@ -1,5 +1,6 @@
 """Reading what the user named, with progress where it takes a while."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -64,6 +65,15 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done)
 
         yield show
+
+
+def check_writable(path: str) -> None:
+    """Before hours of work, whether its result can be written where it is to stand."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise BadInput(f"{path}: cannot write there: check the folder {folder}")
+    if Path(path).is_dir():
+        raise BadInput(f"{path}: is a folder; name a file")
 
 
 def write_whole(path: str, data: bytes) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hypot.cli.bar import Progress, bar
-from hypot.cli.files import BadInput, manifests_named, read_objects
+from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
 from hypot.policy.decision import show_time
@@ -67,7 +67,9 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @click.option("--from", "start", metavar="TIME", callback=time_given, help="Replay from this time on.")
 @click.option("--to", "end", metavar="TIME", callback=time_given, help="Replay up to this time.")
 @click.option("--sweep", "sweeps", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
-@click.option("--prometheus", metavar="URL", help="Read demand from a Prometheus server, with --query.")
+@click.option(
+    "--prometheus", metavar="URL", help="Read demand from Prometheus, with --query: the last 7 days, or --from."
+)
 @click.option("--query", metavar="PROMQL", help="Requests/s or cores, one series a workload.")
 @click.option(
     "--report",
@@ -112,10 +114,13 @@ def command(
 
     if output == "parquet" and sys.stdout.isatty():
         raise click.UsageError("Parquet is no text: send it to a file, as in -o parquet > scores.parquet")
+    if explain is not None and output != "table":
+        raise click.UsageError(f"--explain tells in words, and not as {output}; leave -o out")
+    for report in reports:
+        check_writable(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, sweeps, prometheus, query)
     told = _told(explain, asked)
     comparisons = _compared(asked, told, engine, keep=bool(reports or explain))
-    out.write_reports(reports, comparisons, asked.policies, asked.families, asked.world)
     if explain is not None:
         text = out.explained(comparisons, asked.policies, told, glyphs_for(sys.stdout), width_of(sys.stdout))
         click.echo(safe_for(sys.stdout, text), nl=False)
@@ -125,6 +130,7 @@ def command(
         click.echo(safe_for(sys.stdout, text), nl=False)
     else:
         click.echo(out.as_data(output, comparisons, asked.policies, asked.families, asked.world), nl=False)
+    out.write_reports(reports, comparisons, asked.policies, asked.families, asked.world)
     for report in reports:
         click.echo(f"written: {report}", err=True)
     return 0
@@ -238,7 +244,13 @@ def _told(explain: str | None, asked: _Asked) -> "Span":
 
 
 def _bound(traces: "Sequence[Trace]", world: "World") -> None:
+    from hypot.replay.comparison import check_scoring  # noqa: PLC0415  only for this command
+
     for trace in traces:
+        try:
+            check_scoring(trace, world)
+        except ValueError as error:
+            raise BadInput(str(error)) from error
         ticks = (trace.times[-1] - trace.times[0]) / world.tick
         if ticks > MOST_TICKS:
             words = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"

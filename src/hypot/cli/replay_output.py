@@ -2,8 +2,10 @@
 
 import io
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from hypot.cli.files import BadInput, write_whole
@@ -15,10 +17,10 @@ from hypot.face.replay_value import Report
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of
 from hypot.kinds.load import Source
-from hypot.policy.decision import show_time
-from hypot.replay.comparison import Comparison, tuned
+from hypot.policy.decision import show_seconds, show_time
+from hypot.replay.comparison import Comparison, Judged, tuned
 from hypot.replay.policy_parts import Policy
-from hypot.replay.ranking import cost_at, middle, point_of, verdict, worst
+from hypot.replay.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
 from hypot.replay.record import Moment
 from hypot.replay.world import Span, World
 from hypot.replay.world_file import world_to_dict
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 # Lateness, in percent, at which sweeps are compared by cost.
 EQUAL_LATENESS = (0.1, 1.0)
 NOWHERE = Source("", 0)
+# Names in one sentence, and policies that can be told apart in one figure.
+NAMES = DRAWN = 7
 Families = Mapping[str, Sequence[str]]
 
 
@@ -40,7 +44,8 @@ def as_text(
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         lines = fleet_table(fleet, notes=[shapes_in_words(world.shapes), *_all_notes(comparisons)], style=style)
-        return "\n".join(lines) + "\n"
+        words = textwrap.wrap(fleet_verdict(comparisons), width)
+        return "\n".join([*lines, "", *words]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
     notes = [shapes_in_words(world.shapes), *one.notes]
@@ -50,16 +55,42 @@ def as_text(
 
 
 def _words(one: Comparison, families: Families, world: World) -> Iterator[str]:
+    scoring = world.scoring
+    if scoring.skip or scoring.tune:
+        share = f"{scoring.tune:.0%} of the trace" if scoring.tune else ""
+        time = show_seconds(scoring.skip) if scoring.skip else ""
+        yield f"Not judged: the first {' and the first '.join(part for part in (share, time) if part)}."
     yield verdict(one.policies, one.prices)
     best = sorted(one.front, key=list(one.policies).index)
     if len(one.policies) > 1:
-        yield f"On the Pareto front, where nothing is both cheaper and less late: {', '.join(best)}."
+        yield f"On the Pareto front, where nothing is both cheaper and less late: {some(best)}."
     for family, late, cost in equal_costs(one, families):
         yield f"{family} at {late:g} % late or lost: {cost:.2f} $."
     for family, name in tuned(one.judged, families).items():
         yield f"{family}: by the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
     if world.scoring.windows > 1:
         yield from _over_windows(one)
+
+
+def some(names: Sequence[str]) -> str:
+    """So many names as a person reads."""
+    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return f"{', '.join(names[:NAMES])}{more}"
+
+
+def fleet_verdict(comparisons: Sequence[Comparison]) -> str:
+    """Who costs least in all, of those that keep the SLO most often."""
+    kept, cost = Counter[str](), Counter[str]()
+    for one in comparisons:
+        for name, scores in one.policies.items():
+            kept[name] += keeps_slo(scores)
+            cost[name] += scores.cost or 0.0  # type: ignore[assignment]
+    most, total = max(kept[name] for name in cost), len(comparisons)
+    best = min((name for name in cost if kept[name] == most), key=lambda name: cost[name])
+    often = f"on all {total} workloads" if most == total else f"on {most} of {total} workloads, as often as any"
+    cheapest = min(cost, key=lambda name: cost[name])
+    rest = "" if cheapest == best else f" {cheapest} costs ${cost[cheapest]:.2f} and keeps it on {kept[cheapest]}."
+    return f"{best} keeps the SLO {often}, and costs least of those: ${cost[best]:.2f} in all.{rest}"
 
 
 def _over_windows(one: Comparison) -> Iterator[str]:
@@ -158,7 +189,7 @@ def report_of(
         mid = {name: middle([one.scores[name] for one in comparisons]) for name in names}
         return Report(
             f"{len(comparisons)} workloads",
-            verdict({name: mid[name] for name in comparisons[0].policies}),
+            fleet_verdict(comparisons),
             mid,
             settings=settings,
             shapes=shapes,
@@ -171,18 +202,28 @@ def report_of(
         for autoscaler in policy.autoscalers:
             if isinstance(autoscaler, Hvpa) and not policy.weights:
                 intervals[policy.name] = intervals_of(autoscaler, policy.workload.container, "cpu")
+    runs = [judged.run for judged in _in_order(one) if judged.run is not None]
+    against = one.judged[0].reference
     return Report(
         one.workload,
         " ".join(_words(one, families, world)),
-        one.scores,
-        tuple([judged.run for judged in one.judged if judged.run is not None]),
-        one.reference.demand,
-        one.reference.total,
+        {**{run.policy: one.scores[run.policy] for run in runs}, **one.scores},
+        tuple(runs),
+        None if against is None else against.demand,
+        None if against is None else against.total,
         intervals,
         settings,
         shapes,
         one.notes,
     )
+
+
+def _in_order(one: Comparison) -> list[Judged]:
+    """As given; where there are more than can be told apart, first those that nothing beats, then by price."""
+    if len(one.judged) <= DRAWN:
+        return list(one.judged)
+    front = one.front
+    return sorted(one.judged, key=lambda judged: (judged.policy not in front, judged.scores.price or inf))
 
 
 def write_reports(

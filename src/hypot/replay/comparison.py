@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from hypot.kinds.hpa import HPA
 from hypot.policy.settings import Settings
-from hypot.replay.demand import Load, load_of
+from hypot.replay.demand import Load, load_of, ticks_of
 from hypot.replay.engine import replay
 from hypot.replay.oracle import Reference, cost_of, reference, static_peak
 from hypot.replay.parts import NEVER
@@ -18,7 +19,7 @@ from hypot.replay.ranking import front, point_of
 from hypot.replay.record import Floats, Run
 from hypot.replay.score_elasticity import speedup
 from hypot.replay.scorecard import Scores
-from hypot.replay.scores import part, prices_at, score, windows
+from hypot.replay.scores import ScoreError, part, prices_at, score, window_borders
 from hypot.replay.traces_value import Trace
 from hypot.replay.world import Span, World
 
@@ -50,8 +51,13 @@ class Judged(NamedTuple):
     tuning: Scores | None
     # The price at a tenth of the penalty for late requests, at the penalty, and at ten times as much.
     prices: tuple[float, ...]
+    # What it is compared with, which is the same for all policies on one trace.
+    oracle: Scores
+    static: Scores
     notes: tuple[str, ...]
-    run: Run | None
+    # Only where they are wanted: the run, and the oracle tick by tick.
+    run: Run | None = None
+    reference: Reference | None = None
 
 
 def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
@@ -60,20 +66,36 @@ def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     load = load_of(job.trace, job.world)
     run = _run(job, load, progress)
     first = first_judged(len(load.work), job.world)
-    border = load.start + first * job.world.tick
-    counts = part(run, border, np.inf) if first else run
-    tuning = score(part(run, load.start, border)) if scoring.tune and first else None
-    several = scoring.windows > 1
+    against = reference_from(job, load, first, len(load.work))
+    counts = _cut(job, run, first, len(load.work))
+    tuning = score(_cut(job, run, 0, first), reference_from(job, load, 0, first)) if scoring.tune and first else None
+    borders = window_borders(len(load.work) - first, scoring.windows) if scoring.windows > 1 else []
+    oracle, static = _references(against, job.world)
     return Judged(
         job.policy.name,
         job.trace.workload,
-        score(counts, reference_from(job.trace, load, first, job.world)),
-        tuple([score(one) for one in windows(counts, scoring.windows)]) if several else (),
+        score(counts, against),
+        tuple([_window_score(job, run, load, first + start, first + end) for start, end in pairwise(borders)]),
         tuning,
         prices_at(counts),
+        oracle,
+        static,
         run.notes,
         run if job.keep else None,
+        against if job.keep else None,
     )
+
+
+def _cut(job: Job, run: Run, first: int, last: int) -> Run:
+    """The ticks of a run from one up to, not with, another."""
+    if first == 0 and last == len(run.ticks.at):
+        return run
+    tick = job.world.tick
+    return part(run, run.ticks.at[0] + (first - 0.5) * tick, run.ticks.at[0] + (last - 0.5) * tick)
+
+
+def _window_score(job: Job, run: Run, load: Load, first: int, last: int) -> Scores:
+    return score(_cut(job, run, first, last), reference_from(job, load, first, last))
 
 
 def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
@@ -91,16 +113,27 @@ def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
     return replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
 
 
-def reference_from(trace: Trace, load: Load, first: int, world: World) -> Reference:
-    """The oracle from this tick on; where a trace has memory, that is what is needed, else it is estimated."""
-    held = None if trace.memory is None else load.memory[first:]
-    return reference(load.work[first:], load.efficiency[first:], world, held)
+def reference_from(job: Job, load: Load, first: int, last: int) -> Reference:
+    """The oracle for these ticks; where a trace has memory, that is what is needed, else it is estimated."""
+    held = None if job.trace.memory is None else load.memory[first:last]
+    return reference(load.work[first:last], load.efficiency[first:last], job.world, held)
 
 
 def first_judged(ticks: int, world: World) -> int:
     """The first tick that counts: after the time that is skipped, and the part that is for tuning."""
     scoring = world.scoring
-    return max(0, min(ticks - 1, max(int(scoring.skip / world.tick), int(scoring.tune * ticks))))
+    return max(int(scoring.skip / world.tick), int(scoring.tune * ticks))
+
+
+def check_scoring(trace: Trace, world: World) -> None:
+    """Raises where a trace is too short for what the world wants to judge of it."""
+    ticks = ticks_of(trace, world.tick)
+    left = ticks - first_judged(ticks, world)
+    if left < max(1, world.scoring.windows):
+        raise ScoreError(
+            f"{trace.source}: {trace.workload} has {ticks} ticks of {world.tick:g} s, {max(left, 0)} of them to judge; "
+            "choose fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +145,6 @@ class Comparison:
     start: float
     end: float
     judged: tuple[Judged, ...]
-    reference: Reference
-    demand: Floats
     oracle: Scores
     static: Scores
     notes: tuple[str, ...]
@@ -139,12 +170,21 @@ class Comparison:
 
 def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy], world: World) -> Comparison:
     """Put together what came of every policy on one trace."""
-    load = load_of(trace, world)
-    count = len(load.work)
-    first = first_judged(count, world)
-    against = reference_from(trace, load, first, world)
-    peak = static_peak(against, world)
-    ticks = count - first
+    return Comparison(
+        trace.workload,
+        trace.source,
+        float(trace.times[0]),
+        float(trace.times[0]) + ticks_of(trace, world.tick) * world.tick,
+        _with_speedup(judged, policies),
+        judged[0].oracle,
+        judged[0].static,
+        tuple(dict.fromkeys([*trace.notes, *(note for one in judged for note in one.notes)])),
+    )
+
+
+def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
+    """The oracle and the static peak, judged as far as they can be."""
+    peak, ticks = static_peak(against, world), len(against.demand)
     static = _reference_scores(
         np.full(ticks, float(peak.replicas)),
         np.full(ticks, peak.replicas * peak.cpu),
@@ -152,17 +192,9 @@ def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy],
         world,
     )
     oracle = _reference_scores(against.replicas, against.total, against.memory, world)
-    return Comparison(
-        trace.workload,
-        trace.source,
-        load.start,
-        load.start + count * world.tick,
-        _with_speedup(judged, policies),
-        against,
-        against.demand,
+    return (
         replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),
         replace(static, to_oracle=_ratio(static.cost, oracle.cost), to_static=1.0),
-        tuple(dict.fromkeys([*trace.notes, *(note for one in judged for note in one.notes)])),
     )
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -77,7 +78,16 @@ def _begin(done: Any) -> None:
     """Whoever started us ends us: a key press is his to answer."""
     global _done  # noqa: PLW0603  what a process shares with the one that started it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _done = done
+
+
+def _end_with_parent() -> None:
+    """Nobody waits for what is left, however the process ended that started us."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do(job: Job) -> Judged:

@@ -24,10 +24,15 @@ class Load(NamedTuple):
     memory: Floats
 
 
+def ticks_of(trace: "Trace", tick: float) -> int:
+    """How many ticks a trace covers; what is left of the last one is not replayed."""
+    return max(1, int((trace.times[-1] - trace.times[0]) // tick))
+
+
 def load_of(trace: "Trace", world: World) -> Load:
     """The mean of the trace over every tick, linear between its points; noise and drops by seed and workload."""
     tick, demand = world.tick, world.demand
-    count = max(1, int((trace.times[-1] - trace.times[0]) // tick))
+    count = ticks_of(trace, tick)
     edges = trace.times[0] + tick * np.arange(count + 1)
     cores = trace.values * (world.service.work if (trace.unit or demand.unit) == "requests" else 1.0)
     scale = demand.scale

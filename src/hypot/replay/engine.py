@@ -16,8 +16,8 @@ from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import metric_key
 from hypot.policy.settings import Settings
 from hypot.replay import rules_hpa, rules_wpa
+from hypot.replay.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.cohorts import NONE, SERVING, Cohorts, empty, make_room
-from hypot.replay.compared import Stepping, Weighted, blend_of
 from hypot.replay.demand import Load
 from hypot.replay.lifecycle import pass_time, scale_to
 from hypot.replay.minds import HpaMind, WpaMind

@@ -9,7 +9,9 @@ import hashlib
 import inspect
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -45,6 +47,8 @@ from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.record import COLUMNS, Run, Ticks
 from hypot.replay.world import Metrics, World
 
+# Marks a folder in which everything is there.
+DONE = "complete"
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 _CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
 _BAND = {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"}
@@ -86,7 +90,7 @@ def cache_folder() -> Path:
 
 def is_compiled() -> bool:
     """Whether an earlier run has left compiled code."""
-    return any(cache_folder().glob("**/*.nbi"))
+    return (cache_folder() / DONE).exists()
 
 
 def built(modules: Iterable[ModuleType] = MODULES) -> dict[Any, Any]:
@@ -114,7 +118,11 @@ def _compiled(plain: FunctionType, names: dict[str, Any]) -> Any:
 @cache
 def _functions() -> dict[Any, Any]:
     folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        # Compiled anew each time, then; nothing else hangs on it.
+        folder = Path(tempfile.mkdtemp(prefix="hypot-fleet-"))
     config: Any = numba.config
     config.CACHE_DIR = str(folder)
     return built()
@@ -127,6 +135,8 @@ def warm(world: World, settings: Settings) -> None:
     for autoscaler in (None, HPA.from_dict(_HPA), WPA.from_dict(_WPA)):
         policy = Policy("warm", () if autoscaler is None else (autoscaler,), first)
         replay(policy, "web", load, replace(world, metrics=Metrics()), settings)
+    with suppress(OSError):
+        (cache_folder() / DONE).touch()
 
 
 def covers(policy: Policy, world: World, settings: Settings) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
-from math import ceil, log
+from math import log
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -12,10 +12,6 @@ from hypot.replay.scorecard import Scores
 
 # A lateness below one request in a million, in percent, cannot be told from none, and has no logarithm.
 LEAST_LATE = 1e-4
-
-
-class RankingError(ValueError):
-    """What was asked for has no answer."""
 
 
 class Point(NamedTuple):
@@ -97,16 +93,6 @@ def verdict(scores: Mapping[str, Scores], prices: Mapping[str, Sequence[float]] 
 def ranking_at(prices: Mapping[str, Sequence[float]], place: int) -> list[str]:
     """All policies by one of their prices, the lowest first; equal prices go by name."""
     return sorted(prices, key=lambda name: (prices[name][place], name))
-
-
-def windows_needed(eps: float, beta: float) -> int:
-    """How many independent windows without a failure show that one fails with a chance below `eps`.
-
-    `beta` is the chance to be wrong in saying so: 59 windows for 5 % and 5 %.
-    """
-    if not (0.0 < eps < 1.0 and 0.0 < beta < 1.0):
-        raise RankingError(f"eps and beta must lie between 0 and 1, not {eps:g} and {beta:g}; 0.05 is usual for both")
-    return ceil(log(beta) / log(1.0 - eps))
 
 
 def _over(scores: Sequence[Scores], pick: Callable[[Sequence[float], str], float]) -> Scores:

@@ -1,7 +1,6 @@
 """A run, judged: every score of `docs/metrics.md`, and the cutting of a run into windows."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from hypot.replay.score_shape import path_dependence, shape
 from hypot.replay.score_waste import waste
 from hypot.replay.scorecard import Scores
 
-__all__ = ["ScoreError", "part", "path_dependence", "prices_at", "reference_of", "score", "windows"]
+__all__ = ["ScoreError", "part", "path_dependence", "prices_at", "reference_of", "score", "window_borders"]
 
 
 class ScoreError(ValueError):
@@ -54,17 +53,9 @@ def part(run: Run, start: float, end: float) -> Run:
     return _cut(run, int(first), int(last))
 
 
-def windows(run: Run, count: int, skip: float = 0.0) -> list[Run]:
-    """A run cut into windows of equal length, to a tick, after so many seconds that are not judged."""
-    ticks = len(run.ticks.at)
-    first = int(np.ceil(skip / run.world.tick))
-    if count < 1 or skip < 0.0 or ticks - first < count:
-        raise ScoreError(
-            f"{run.policy} on {run.workload}: {ticks} ticks of {run.world.tick:g} s cannot be cut into {count} windows "
-            f"after {skip:g} s; ask for fewer windows, or skip less"
-        )
-    borders = [first + (ticks - first) * i // count for i in range(count + 1)]
-    return [_cut(run, start, end) for start, end in pairwise(borders)]
+def window_borders(ticks: int, count: int) -> list[int]:
+    """Where windows of equal length begin and end, to a tick."""
+    return [ticks * i // count for i in range(count + 1)]
 
 
 def _cut(run: Run, first: int, last: int) -> Run:
