@@ -43,13 +43,13 @@ EXPECTED: dict[str, dict[str, tuple[float, float]]] = {
 }
 
 
-def replayed(trace: Path) -> dict[str, Any]:
+def replayed(trace: Path, policies: str = "policies.yaml", world: str = "world.yaml", *more: str) -> dict[str, Any]:
     """The scores of one trace, by the command that a user would run."""
     with trace.open(encoding="utf-8") as lines:
         next(lines)
         start = float(next(lines).partition(",")[0])
     command = [str(Path(sys.executable).with_name("hypot")), "replay", str(trace), "-o", "json"]
-    command += ["-f", str(GIVEN / "policies.yaml"), "--world", str(GIVEN / "world.yaml")]
+    command += ["-f", str(GIVEN / policies), "--world", str(GIVEN / world), *more]
     done = subprocess.run(  # noqa: S603  our own command
         [*command, "--to", str(start + DAYS * 86400)], check=True, capture_output=True, text=True
     )
@@ -74,15 +74,18 @@ def rows(found: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def against(found: dict[str, dict[str, Any]]) -> list[str]:
-    lines = ["| trace | policy | cost x oracle | expected | apart | late % | expected |", f"|{' --- |' * 7}"]
+    heads = ("trace", "policy", "cost x oracle", "expected", "apart", "late %", "late %, fresh metrics", "expected")
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for name, by_policy in EXPECTED.items():
+        if name not in found:
+            continue
+        sweep = ("--sweep", "hpa.cpu=50,70,80,90")
+        fresh = replayed(TRACES / f"{name}.csv", "hpa.yaml", "fresh.yaml", *sweep)["scores"]
         for policy, (cost, late) in by_policy.items():
-            if name not in found:
-                continue
-            scores = found[name]["scores"][policy]
+            scores, newer = found[name]["scores"][policy], fresh[policy.replace("hpa-", "hpa cpu=")]
             apart = scores["to_oracle"] / cost - 1
-            figures = f"{scores['to_oracle']:.3f} | {cost:.2f} | {apart:+.1%} | {scores['late']:.3f} | {late:g}"
-            lines.append(f"| {name} | {policy} | {figures} |")
+            figures = f"{scores['to_oracle']:.3f} | {cost:.2f} | {apart:+.1%} | {scores['late']:.3f}"
+            lines.append(f"| {name} | {policy} | {figures} | {newer['late']:.3f} | {late:g} |")
     return lines
 
 

@@ -38,7 +38,7 @@ from hypot.replay.world import Span, World
 PLACES = 32
 # How old the first replicas are: nobody waits for them to grow up.
 AGE = 86400.0
-# How many ticks go by between two reports of progress.
+# How many ticks go by between two reports of progress, and until their rows are packed away.
 REPORTED = 4096
 
 
@@ -77,7 +77,7 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
     queries = queries_of(policy.autoscalers, world)
     eyes = Eyes(target, first, c, s, p, queries, world.metrics.gaps, start)
-    return Scene(c, s, p, eyes, settings, first.container, world.resize.in_place, told)
+    return Scene(c, s, p, eyes, settings, first.container, world.resize.in_place, bool(world.metrics.gaps), told)
 
 
 def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
@@ -86,7 +86,7 @@ def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
     c.memory_limit[0] = NONE
     c.heap[0] = p.heap_base
     s.weight[0] = float(c.count[0])
-    scratch = array("d", bytes(8 * COLUMNS * p.slots))
+    scratch: list[float] = []
     for i in range(p.slots):
         live_through(c, s, p, scratch, i, load.start, load.work[0], load.efficiency[0], load.memory[0])
         c.backlog[0] = 0.0
@@ -178,11 +178,12 @@ def run(scene: Scene, parts: list[Part], load: Load, progress: Callable[[int], N
     c, s, p = scene.c, scene.s, scene.p
     work, efficiency, memory = load.work.tolist(), load.efficiency.tolist(), load.memory.tolist()
     count, tick = len(work), p.tick
-    rows = array("d", bytes(8 * count * COLUMNS))
+    table, rows = array("d"), list[float]()
     due = [load.start + part.every for part in parts]
     for i in range(count):
         at = load.start + i * tick
-        pass_time(c, s, p, at)
+        if at >= s.due[0] or c.used[0] > 1:
+            pass_time(c, s, p, at)
         live_through(c, s, p, rows, i, at, work[i], efficiency[i], memory[i])
         now = at + tick
         if len(c.count) < c.used[0] + PLACES:
@@ -191,8 +192,12 @@ def run(scene: Scene, parts: list[Part], load: Load, progress: Callable[[int], N
             if now >= due[n]:
                 due[n] = now + part.every - (now - due[n]) % part.every
                 part.step(scene, i, now)
-        if progress is not None and (i + 1) % REPORTED == 0:
-            progress(REPORTED)
+        if (i + 1) % REPORTED == 0:
+            table.extend(rows)
+            rows.clear()
+            if progress is not None:
+                progress(REPORTED)
+    table.extend(rows)
     if progress is not None:
         progress(count % REPORTED)
-    return rows
+    return table

@@ -5,6 +5,7 @@ from math import ceil, floor, inf
 from hypot.replay.cohorts import (
     CRASHED,
     CREATING,
+    MORTAL,
     NONE,
     SERVING,
     STARTING,
@@ -82,7 +83,7 @@ def finish_resize(c: Cohorts, s: Site, p: Params, k: int) -> None:
     c.cpu[k], c.memory[k] = c.next_cpu[k], c.next_memory[k]
     c.cpu_limit[k], c.memory_limit[k] = c.next_cpu_limit[k], c.next_memory_limit[k]
     no_resize(c, k)
-    if restarts and c.life[k] in (SERVING, STARTING):
+    if restarts and c.life[k] in MORTAL:
         s.died[0] += c.count[k] * c.backlog[k] / p.work
         c.backlog[k] = c.heap[k] = 0.0
         c.life[k], c.started[k], c.changed[k], c.due[k] = STARTING, at, at, at + p.start - p.create

@@ -53,6 +53,8 @@ class Scene:
     settings: Settings
     container: str
     in_place: bool
+    # Whether there are times without metrics at all.
+    gaps: bool = False
     # Decisions inside are told whole, whether or not they change something.
     told: Span = NEVER
     moments: list[Moment] = field(default_factory=list)
@@ -102,7 +104,7 @@ class Quick:
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         current = scene.s.asked[0]
-        blind = scene.eyes.blind(now)
+        blind = scene.gaps and scene.eyes.blind(now)
         desired = self.mind.blind(current, now) if blind else self.mind.count(scene, i, now)
         if desired != current or scene.is_told(now):
             self._tell(scene, i, now, desired)

@@ -17,7 +17,7 @@ from hypot.core.ratio import (
 )
 from hypot.core.readiness import cpu_unready
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
-from hypot.replay.cohorts import CRASHED, CREATING, STARTING, STOPPING, WAITING, Cohorts
+from hypot.replay.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
 from hypot.replay.lifecycle import alive
 from hypot.replay.params import Params
 from hypot.replay.past import Past, no_past, note
@@ -128,7 +128,7 @@ def _propose_by_pods(
             continue
         # Utilisation is of what a pod's spec asks for, which a resize changes before the pod has it.
         request = c.next_cpu[k] if cpu else c.next_memory[k] * 1000
-        if life in (WAITING, CREATING):
+        if life in PENDING:
             unready += count
             unready_asked += count * request
             continue
@@ -137,7 +137,7 @@ def _propose_by_pods(
             missing_asked += count * request
             missing_assumed += count * assumed_usage(request, target)
             continue
-        is_false = life in (STARTING, CRASHED)
+        is_false = life in NOT_READY
         if cpu and cpu_unready(
             is_false,
             c.changed[k],

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hypot.core.bounds import factor_step, limit_by_factors
 from hypot.core.watermark import NO_COUNT, Side, count_in_band
 from hypot.core.window import delay_over, seconds_left
-from hypot.replay.cohorts import CREATING, SERVING, STOPPING, WAITING, Cohorts
+from hypot.replay.cohorts import CREATING, PENDING, READY_STATES, SERVING, Cohorts
 from hypot.replay.lifecycle import alive
 from hypot.replay.params import Params
 from hypot.replay.signals import cpu_sample, is_sampled, memory_sample, total_value
@@ -160,10 +160,10 @@ def sampled_use(rule: WpaRule, source: int, c: Cohorts, p: Params, i: int, now: 
     ready = usage = total = 0
     for k in range(c.used[0]):
         life, count = c.life[k], c.count[k]
-        if life in (WAITING, CREATING):
+        if life in PENDING:
             continue
         sampled = is_sampled(c, p, k, now)
-        serves = life in (SERVING, STOPPING)
+        serves = life in READY_STATES
         if sampled and source == CPU and (not serves or c.changed[k] < c.born[k] + rule.readiness_delay):
             continue
         total += count

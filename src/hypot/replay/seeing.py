@@ -20,7 +20,7 @@ from hypot.policy.seen import (
     UsageView,
     Value,
 )
-from hypot.replay.cohorts import CREATING, SERVING, STOPPING, WAITING, Cohorts
+from hypot.replay.cohorts import PENDING, READY_STATES, STOPPING, WAITING, Cohorts
 from hypot.replay.lifecycle import alive
 from hypot.replay.params import Params
 from hypot.replay.policy_parts import Start
@@ -158,7 +158,7 @@ class Eyes:
 
     def _pod(self, k: int, name: str, containers: tuple[Container, ...]) -> Pod:
         c, life = self._c, self._c.life[k]
-        pending, serves = life in (WAITING, CREATING), life in (SERVING, STOPPING)
+        pending, serves = life in PENDING, life in READY_STATES
         guaranteed = containers[0].actual_limits == containers[0].actual_requests
         return Pod(
             name,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypot.replay.cohorts import SERVING, STARTING, STOPPING, Cohorts
+from hypot.replay.cohorts import READY_STATES, RUNNING, Cohorts
 from hypot.replay.params import Params
 from hypot.replay.site import Site
 
@@ -41,7 +41,7 @@ def memory_sample(c: Cohorts, p: Params, k: int, i: int) -> int:
 def is_sampled(c: Cohorts, p: Params, k: int, now: float) -> bool:
     """Whether its containers ran all through the window, so that there is a sample of each pod."""
     life = c.life[k]
-    if life not in (SERVING, STARTING, STOPPING):
+    if life not in RUNNING:
         return False
     return bool(c.started[k] <= now - p.lag - p.window + 1e-6)
 
@@ -70,6 +70,6 @@ def ready_or_leaving(c: Cohorts) -> int:
     """Pods that are ready by their condition; one that is being deleted still is."""
     count = 0
     for k in range(c.used[0]):
-        if c.life[k] in (SERVING, STOPPING):
+        if c.life[k] in READY_STATES:
             count += c.count[k]
     return count

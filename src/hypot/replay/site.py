@@ -1,6 +1,5 @@
 """What goes on around the pods: what is asked for, nodes, requests that come back, and what was seen of all of it."""
 
-from array import array
 from math import inf
 from typing import Any, NamedTuple
 
@@ -77,6 +76,6 @@ def new_site(
         killed=[0],
         weight=[0.0],
         filled=[0.0],
-        row=array("d", [0.0] * COLUMNS),
-        blank=array("d", [0.0] * COLUMNS),
+        row=[0.0] * COLUMNS,
+        blank=[0.0] * COLUMNS,
     )

@@ -3,7 +3,7 @@
 from math import ceil, exp
 from typing import Any
 
-from hypot.replay.cohorts import CREATING, SERVING, STARTING, STOPPING, WAITING, Cohorts
+from hypot.replay.cohorts import COMING_UP, CREATING, MORTAL, RUNNING, SERVING, STARTING, STOPPING, WAITING, Cohorts
 from hypot.replay.lifecycle import crash
 from hypot.replay.params import Params
 from hypot.replay.record import (
@@ -11,7 +11,6 @@ from hypot.replay.record import (
     BACKLOG,
     CAP_CPU,
     CAPPED,
-    COLUMNS,
     CPU,
     EFFICIENCY,
     EVICTED,
@@ -112,7 +111,7 @@ def live(
         use = drain(c, s, p, k, efficiency)
     else:
         use = start_up(c, p, k, row[AT])
-    if life in (SERVING, STOPPING, STARTING):
+    if life in RUNNING:
         remember(c, p, k, row[AT] + p.tick, s.epoch[0], heap + p.heap_per_request * in_flight)
     elif life == CREATING:
         c.heap[k] = 0.0
@@ -121,7 +120,7 @@ def live(
     c.cpu_seen[k][slot] = use
     c.heap_seen[k][slot] = c.heap[k]
     c.load_seen[k][slot] = load / p.work
-    if life in (SERVING, STARTING) and 0 <= c.memory_limit[k] < c.heap[k]:
+    if life in MORTAL and 0 <= c.memory_limit[k] < c.heap[k]:
         crash(c, s, p, k, row[AT] + p.tick)
 
 
@@ -166,7 +165,7 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, weight: float, ef
 
 def start_up(c: Cohorts, p: Params, k: int, at: float) -> float:
     """What a pod uses that does not serve yet: its base once it runs, and more at first."""
-    if c.life[k] not in (CREATING, STARTING):
+    if c.life[k] not in COMING_UP:
         return 0.0
     runs_from = max(at, c.due[k] if c.life[k] == CREATING else c.started[k])
     burst = c.started[k] if c.life[k] == STARTING else c.due[k]
@@ -222,5 +221,6 @@ def clear(row: Any, blank: Any) -> None:
 
 
 def keep(rows: Any, i: int, row: Any) -> None:
-    """One row after the other."""
-    rows[i * COLUMNS : (i + 1) * COLUMNS] = row
+    """One row after the other, in the order of their ticks."""
+    del i
+    rows.extend(row)
