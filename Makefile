@@ -12,13 +12,14 @@ help: ## Show the targets
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hypot needs Python 3.11 or newer; set PYTHON=...")'
+	@echo "setting up .venv, once: about 850 MB, with everything the tests need"
 	@if command -v uv >/dev/null 2>&1; then \
 	  { [ -x $(BIN)/python ] || uv venv --quiet --python $(PYTHON) .venv; } && \
-	  uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock && \
+	  uv pip sync --python $(BIN)/python --require-hashes requirements.lock && \
 	  uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .; \
 	else \
 	  { [ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv; } && \
-	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/pip install --disable-pip-version-check --require-hashes -r requirements.lock && \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	fi
 	@touch $(READY)
