@@ -46,7 +46,7 @@ def envelope(
 
 
 def forced_into(current: int, low: int, high: int) -> int:
-    """Move only as far as the envelope forces."""
+    """Move only as far as an envelope, or bounds, force."""
     return min(max(current, low), high)
 
 

@@ -1,6 +1,6 @@
 """Policies that hypot does not decide by, replayed for comparison: released weights, and a size with a step."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hypot.core.amount import RESOURCES
@@ -18,6 +18,7 @@ from hypot.policy.seen import Bounds, Failure, Seen
 from hypot.policy.size import Size, briefly
 from hypot.policy.standing import Standing, standing
 from hypot.policy.urgency import urgency
+from hypot.policy.vpa_fit import capped
 from hypot.policy.vpa_step import Range, stepped
 from hypot.policy.weights import Blend, Direction, Situation, Weight, released
 from hypot.replay.lifecycle import scale_to
@@ -99,7 +100,7 @@ class Weighted:
         name, knobs = scene.container, knobs_from(self.hvpa.vpa_annotations, scene.settings.vpa)
         own = {name: for_container(knobs, policy_of(policies, name))}
         found = usage.estimate(own, [name], {name: allowed(self.hvpa, name).controlled})
-        return [_within(bounds, policies_of(self.hvpa, name)) for bounds in found]
+        return capped(found, policies, knobs)
 
     def _decision(
         self, asked: Decision, replicas: int, sizes: tuple[Size, ...], wanted: tuple[Size, ...], blocked: list[str]
@@ -119,17 +120,6 @@ class Weighted:
             decided=True,
             event_period=None,
         )
-
-
-def policies_of(hvpa: Hvpa, container: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
-    limits = allowed(hvpa, container)
-    return limits.least, limits.most
-
-
-def _within(bounds: Bounds, limits: tuple[Mapping[str, int], Mapping[str, int]]) -> Bounds:
-    least, most = limits
-    target = {r: min(max(amount, least.get(r, 0)), most.get(r, amount)) for r, amount in bounds.target.items()}
-    return bounds._replace(target=target)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hypot.core.window import forced_into
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.lifecycle import pass_time, scale_to
 from hypot.replay.params import Params
@@ -40,7 +41,7 @@ def hpa_loop(
         current = s.asked[0]
         if is_blind(gaps, now - start):
             look_first(past, current, now)
-            desired = min(max(current, rule.low), rule.high)
+            desired = forced_into(current, rule.low, rule.high)
         else:
             desired = hpa_step(rule, past, c, s, p, i, now)
         if desired != current:
@@ -72,7 +73,7 @@ def wpa_loop(
         due = now + every - (now - due) % every
         current = s.asked[0]
         if is_blind(gaps, now - start):
-            desired = min(max(current, rule.low), rule.high)
+            desired = forced_into(current, rule.low, rule.high)
         else:
             desired = wpa_step(rule, marks, c, s, p, i, now)
         if desired != current:

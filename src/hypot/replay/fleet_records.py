@@ -1,6 +1,5 @@
 """The state of a replay as records: fixed places in one piece of memory, which compiled code takes by its address."""
 
-from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,5 +92,5 @@ def check(slots: int, returning: int, rules: int, entries: int, sizes: Sizes) ->
     if rules > RULES or entries > ENTRIES:
         raise TooLargeError(f"{rules} metrics or policies, {entries} entries of a past; {RULES} and {ENTRIES} fit")
     largest = sizes.replicas * max(sizes.cpu, sizes.memory * 1000)
-    if not 0 <= largest < LARGEST or largest == inf:
+    if not 0 <= largest < LARGEST:
         raise TooLargeError(f"{sizes.replicas} replicas of {sizes.memory} bytes are more than an integer holds")

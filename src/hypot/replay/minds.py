@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hypot.core.window import forced_into
 from hypot.policy.decision import Condition
 from hypot.policy.memory import History, Memory
 from hypot.policy.wpa import ABOVE, BELOW
@@ -25,7 +26,7 @@ class HpaMind:
 
     def blind(self, current: int, now: float) -> int:
         look_first(self.past, current, now)
-        return min(max(current, self.rule.low), self.rule.high)
+        return forced_into(current, self.rule.low, self.rule.high)
 
     def count(self, scene: Scene, i: int, now: float) -> int:
         return hpa_step(self.rule, self.past, scene.c, scene.s, scene.p, i, now)
@@ -59,7 +60,7 @@ class WpaMind:
 
     def blind(self, current: int, now: float) -> int:
         del now
-        return min(max(current, self.rule.low), self.rule.high)
+        return forced_into(current, self.rule.low, self.rule.high)
 
     def count(self, scene: Scene, i: int, now: float) -> int:
         marks = self.marks

@@ -87,7 +87,7 @@ def hpa_step(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, 
     current = s.asked[0]
     look_first(past, current, now)
     if current > rule.high or current < rule.low:
-        return int(min(max(current, rule.low), rule.high))
+        return forced_into(current, rule.low, rule.high)
     best, failed = FAILED, False
     for m in range(rule.metrics):
         proposal = propose(rule, m, c, s, p, i, now)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.bounds import factor_step, limit_by_factors
 from hypot.core.watermark import NO_COUNT, Side, count_in_band
-from hypot.core.window import delay_over, seconds_left
+from hypot.core.window import delay_over, forced_into, seconds_left
 from hypot.replay.cohorts import CREATING, PENDING, READY_STATES, SERVING, Cohorts
 from hypot.replay.lifecycle import alive
 from hypot.replay.params import Params
@@ -73,7 +73,7 @@ def wpa_step(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int
     if best != FAILED:
         note_sides(rule, marks, now)
     if current > rule.high or current < rule.low:
-        return int(min(max(current, rule.low), rule.high))
+        return forced_into(current, rule.low, rule.high)
     if best == FAILED:
         marks.proposal[0] = current
         return int(current)

@@ -17,7 +17,6 @@ from hypot.policy.weights import Weight, blended, plain_blend, weight_at
 
 # The other ways to read a manifest, for the side that shows what goes wrong.
 LOOKUP = "lookup"
-BY = ("", LOOKUP)
 # How many replicas, the size of each in amounts, and whether anything could be decided.
 Chosen = tuple[int, Mapping[str, int], bool]
 
