@@ -34,8 +34,8 @@ def scale(amount: int, factor: float) -> int:
 
 
 def round_up(amount: Amounts, grain: int) -> Amounts:
-    """Up to a multiple of the grain; zero stays zero, and a grain below one is none."""
-    return amount if grain < 1 else -(-amount // grain) * grain
+    """Up to a multiple of the grain; zero stays zero, and a grain of one or less is none."""
+    return amount if grain <= 1 else -(-amount // grain) * grain
 
 
 def of_unit(resource: str, value: float) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hypot.core.amount import MOST, from_float
+from hypot.core.amount import MOST, from_float, scale
 
 # How little is known widens the bounds: x (1 + gain / confidence) ** exponent.
 LOWER_GAIN, LOWER_EXPONENT = 0.001, -2.0
@@ -29,21 +29,27 @@ def with_margin(amount: Any, margin: float) -> Any:
 
 def confidence(first: Any, last: Any, samples: Any, interval: float) -> Any:
     """How much is known, in intervals: by the time between two samples and by their number, one a minute."""
-    return _larger(_smaller((last - first) / interval, samples / (interval / 60.0)), 0.0)
+    return larger(smaller((last - first) / interval, samples / (interval / 60.0)), 0.0)
 
 
 def widening(sure: Any, gain: float, exponent: float) -> Any:
     """Without any confidence it is all or nothing, by the sign of the exponent."""
     if not isinstance(sure, np.ndarray):
-        return (1.0 + (gain / sure if sure else inf)) ** exponent
+        return widening_of_one(sure, gain, exponent)
     with np.errstate(divide="ignore", over="ignore"):
         return np.power(1.0 + np.divide(gain, sure), exponent)
+
+
+def widening_of_one(sure: float, gain: float, exponent: float) -> float:
+    wide: float = 1.0 + (gain / sure if sure else inf)
+    # The same, and not looked up for every recommendation.
+    return wide if exponent == 1.0 else wide**exponent
 
 
 def with_confidence(amount: Any, factor: Any) -> Any:
     """Nothing stays nothing, however wide."""
     if not isinstance(amount, np.ndarray):
-        return from_float(amount * factor)
+        return scale(amount, factor)
     with np.errstate(invalid="ignore"):
         return whole(amount * factor)
 
@@ -55,14 +61,31 @@ def share(minimum: Any, containers: Any) -> Any:
 
 def bounds(low: Any, middle: Any, high: Any, margin: float, sure: Any, least: Any) -> tuple[Any, Any, Any]:
     """Lower bound, target and upper bound from three percentiles."""
-    lower = with_confidence(with_margin(whole(low), margin), widening(sure, LOWER_GAIN, LOWER_EXPONENT))
-    upper = with_confidence(with_margin(whole(high), margin), widening(sure, UPPER_GAIN, UPPER_EXPONENT))
-    return _larger(lower, least), _larger(with_margin(whole(middle), margin), least), _larger(upper, least)
+    return widened(low, middle, high, margin, narrower(sure), wider(sure), least)
 
 
-def _larger(one: Any, other: Any) -> Any:
+def narrower(sure: Any) -> Any:
+    """By what a lower bound is multiplied."""
+    return widening(sure, LOWER_GAIN, LOWER_EXPONENT)
+
+
+def wider(sure: Any) -> Any:
+    """By what an upper bound is multiplied."""
+    return widening(sure, UPPER_GAIN, UPPER_EXPONENT)
+
+
+def widened(
+    low: Any, middle: Any, high: Any, margin: float, narrower: Any, wider: Any, least: Any
+) -> tuple[Any, Any, Any]:
+    """The same where it is known by what the bounds are multiplied."""
+    lower = with_confidence(with_margin(whole(low), margin), narrower)
+    upper = with_confidence(with_margin(whole(high), margin), wider)
+    return larger(lower, least), larger(with_margin(whole(middle), margin), least), larger(upper, least)
+
+
+def larger(one: Any, other: Any) -> Any:
     return np.maximum(one, other) if isinstance(one, np.ndarray) else max(one, other)
 
 
-def _smaller(one: Any, other: Any) -> Any:
+def smaller(one: Any, other: Any) -> Any:
     return np.minimum(one, other) if isinstance(one, np.ndarray) else min(one, other)

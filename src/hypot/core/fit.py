@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 from hypot.core.amount import round_up
+from hypot.core.whole import times_over
 
 # The largest quantity that Kubernetes keeps as a whole number.
 LARGEST = 2**63 - 1
+NO_LIMIT = -1
 
 
 class Scaled(NamedTuple):
@@ -34,21 +36,27 @@ class Split(NamedTuple):
 def in_proportion(amount: int, base: int, result: int, up: bool = False) -> Scaled:  # noqa: FBT002 - how to round
     """What is to the amount as the result is to the base; where the base is nothing, the amount stays."""
     if base == 0:
-        return Scaled(amount)
-    scaled = -(-amount * result // base) if up else amount * result // base
-    return Scaled(LARGEST, cut=True) if scaled > LARGEST else Scaled(scaled)
+        return Scaled(amount, False)  # noqa: FBT003  compiled by place
+    scaled = -times_over(-amount, result, base) if up else times_over(amount, result, base)
+    return Scaled(LARGEST, True) if scaled > LARGEST else Scaled(scaled, False)  # noqa: FBT003  compiled by place
 
 
 def proportional_limit(limit: int, request: int, recommended: int, default: int) -> tuple[int | None, bool]:
-    """The limit that keeps its ratio to the request, and whether it was cut; None is no limit. Zero is unset.
+    """The limit that keeps its ratio to the request, and whether it was cut; None is no limit. Zero is unset."""
+    made = limit_to_follow(limit, request, recommended, default)
+    return None if made.amount == NO_LIMIT else made.amount, made.cut
+
+
+def limit_to_follow(limit: int, request: int, recommended: int, default: int) -> Scaled:
+    """The same in plain numbers.
 
     A limit without a request is also the request, so such a container keeps both the same.
     """
     original = limit or default
     if not original or not recommended:
-        return None, False
+        return Scaled(NO_LIMIT, False)  # noqa: FBT003  compiled by place
     if not request or original == request:
-        return recommended, False
+        return Scaled(recommended, False)  # noqa: FBT003  compiled by place
     return in_proportion(original, request, recommended)
 
 

@@ -7,7 +7,8 @@ is rounded before the end.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hypot.core.fit import proportional_limit
+from hypot.core.fit import limit_to_follow
+from hypot.core.gate import UNSET, needed_change
 
 # How a written interval that spans several counts is divided.
 LINEAR, LINEAR_PER_POD, HORIZONTAL_ONLY = "linear", "linearPerPod", "horizontalOnly"
@@ -35,9 +36,14 @@ class Interval(NamedTuple):
 
     def holds(self, total: int) -> bool:
         """Whether a workload of this count stays. Without overlap a shared border belongs to the count below."""
-        if self.pinned or self.low == self.below:
-            return self.low < total <= self.high
-        return self.low <= total <= self.high
+        return holds(self.low, self.high, self.below, self.pinned, total)
+
+
+def holds(low: int, high: int, below: int, pinned: int, total: int) -> bool:
+    """The same in plain numbers."""
+    if pinned or low == below:
+        return low < total <= high
+    return low <= total <= high
 
 
 def effective(
@@ -81,13 +87,28 @@ def _high_per_pod(per_pod: int, low: int, first: int, step: int, steps: int) -> 
 
 def replicas_for(intervals: Sequence[Interval], total: int, current: int) -> int:
     """The count for a total: the current one where it still holds, else the fewest; beyond the ends, the ends."""
-    for interval in intervals:
-        if interval.replicas == current and interval.holds(total):
-            return current
-    for interval in intervals:
-        if total <= interval.high:
-            return interval.replicas
-    return intervals[-1].replicas
+    counts, lows, highs, belows, pins = zip(*intervals, strict=True)
+    return count_for(counts[0], len(counts), lows, highs, belows, pins, total, current)
+
+
+def count_for(
+    first: int,
+    counts: int,
+    lows: Sequence[int],
+    highs: Sequence[int],
+    belows: Sequence[int],
+    pins: Sequence[int],
+    total: int,
+    current: int,
+) -> int:
+    """The same in plain numbers: so many counts from the first on, and what each one is for."""
+    n = current - first
+    if 0 <= n < counts and holds(lows[n], highs[n], belows[n], pins[n], total):
+        return current
+    for n in range(counts):
+        if total <= highs[n]:
+            return first + n
+    return first + counts - 1
 
 
 def interval_of(intervals: Sequence[Interval], count: int) -> Interval | None:
@@ -103,9 +124,8 @@ def larger(value: int, percent: int, of: int) -> int:
 
 
 def least_change(value: int | None, percent: int | None, total: int, default: int) -> int:
-    """How far a total must move to matter: the smaller of the two where both are given."""
-    shares = [amount for amount in (value, None if percent is None else percent * total // 100) if amount is not None]
-    return min(shares, default=default)
+    """How far a total must move to matter, where either may be absent."""
+    return needed_change(UNSET if value is None else value, UNSET if percent is None else percent, total, default)
 
 
 def per_pod(
@@ -124,16 +144,83 @@ def rounded(numerator: int, denominator: int, grain: int) -> int:
     return max(0, -(-numerator // (denominator * grain)) * grain)
 
 
+def outgrows(total: int, request: int, current: int, desired: int, base_value: int, base_percent: int) -> bool:
+    """Whether each pod would need more than its request at another count."""
+    numerator, denominator = per_pod(total, request, current, desired, base_value, base_percent)
+    return numerator > request * denominator
+
+
+class Part(NamedTuple):
+    """What each pod is to have of one resource, how much would be enough for the total, and how that came about."""
+
+    amount: int
+    enough: int
+    # Whether it stays against the total, and whether the base load of each replica was budgeted.
+    kept: bool
+    budgeted: bool
+
+
+def part_of(
+    total: int,
+    now: int,
+    old: int,
+    current: int,
+    desired: int,
+    base_value: int,
+    base_percent: int,
+    pinned: int,
+    stays: bool,
+    may_shrink: bool,
+    grain: int,
+) -> Part:
+    """The share of each pod in a total, before bounds.
+
+    `now` is the total that is there and `old` the request; `pinned` is the only size at the new count. `stays` says
+    that no pod shrinks. What is below zero is unset.
+    """
+    had = max(old, 0)
+    if pinned >= 0:
+        return Part(pinned if may_shrink else max(pinned, had), rounded(total, desired, 1), kept=False, budgeted=False)
+    numerator, denominator = per_pod(total, had, current, desired, base_value, base_percent)
+    amount = rounded(numerator, denominator, grain)
+    falls = desired == current and total <= now
+    if old >= 0 and (falls or numerator == old * denominator):
+        # What stays or falls is not rounded to more than it was.
+        amount = min(amount, old)
+    if (stays or not may_shrink) and amount < had:
+        return Part(had, had, kept=True, budgeted=False)
+    return Part(amount, amount, kept=False, budgeted=numerator != total or denominator != desired)
+
+
+def permitted(amount: int, least: int, most: int, limit: int) -> int:
+    """Raised to the least, then cut to the most, then to the limit; no `most` is zero, no limit is below zero."""
+    raised = max(amount, least)
+    cut = min(raised, most) if most else raised
+    return cut if limit < 0 else min(cut, limit)
+
+
 def scaled_limit(
     limit: int, old: int | None, request: int, gap_value: int | None, gap_percent: int | None, pods: int
 ) -> int:
+    """A limit that follows its request, where a gap may be absent."""
+    value, percent = (UNSET if gap is None else gap for gap in (gap_value, gap_percent))
+    return limit_for(limit, old or 0, request, value, percent, pods)
+
+
+def limit_for(limit: int, old: int, request: int, gap_value: int, gap_percent: int, pods: int) -> int:
     """A limit that follows its request: equal stays equal, a written gap counts, else the proportion that was there.
 
     The value of a gap is meant of that many pods together; of value and percentage the larger counts.
     """
     if not old or old == limit:
         return request
-    if gap_value is None and gap_percent is None:
-        return proportional_limit(limit, old, request, 0)[0] or request
-    by_percent = -(-request * (100 + (gap_percent or 0)) // 100)
-    return max(by_percent, request + -(-(gap_value or 0) // pods))
+    if gap_value == UNSET and gap_percent == UNSET:
+        made = limit_to_follow(limit, old, request, 0).amount
+        return made if made > 0 else request
+    by_percent = -(-request * (100 + max(gap_percent, 0)) // 100)
+    return max(by_percent, request + -(-max(gap_value, 0) // pods))
+
+
+def whole_limit(limit: int, old: int, request: int, gap_value: int, gap_percent: int, pods: int, grain: int) -> int:
+    """The same in whole grains, and never below the request."""
+    return max(rounded(limit_for(limit, old, request, gap_value, gap_percent, pods), 1, grain), request)

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hypot.core.gate import HOLDS
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa_intervals import allowed, counts_of
 from hypot.kinds.problem import Problem
 from hypot.policy.count_source import count_wish
 from hypot.policy.decision import Conditions, Decision, Event, refused, show_time
-from hypot.policy.hvpa_gates import OPEN, Direction, Gate, change_gate, direction_of, time_gate
+from hypot.policy.hvpa_gates import OPEN, REASONS, Direction, Gate, change_gate, direction_of, time_gate
 from hypot.policy.hvpa_resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
@@ -24,8 +25,7 @@ from hypot.policy.wish import Glance, Place, Source, Total, Wish, total_of
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
 SATURATED = "saturation"
 MISSING = Gate("MissingData", "nothing shrinks while an answer is missing")
-# Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
-_HOLDS = {"UpdatePolicy", "MaintenanceWindow", "ParadoxicalScaling", "MissingData"}
+_HOLDS = {REASONS[gate] for gate in HOLDS}
 
 
 def decide(
@@ -86,6 +86,11 @@ def gate_of(glance: Glance, need: Need, *, missing: bool) -> Gate:
     return change_gate(glance.hvpa, need.direction, need.standing.totals, need.amounts)
 
 
+def forbidding(hvpa: Hvpa) -> list[Problem]:
+    """The errors that nothing can be decided with."""
+    return [problem for problem in refusals(hvpa) if _forbids(problem)]
+
+
 def _forbids(problem: Problem) -> bool:
     """Whether nothing can be decided with this; a knob that cannot be read has a default."""
     return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
@@ -120,7 +125,7 @@ class _Pass(HvpaTelling):
         self.missing = self.measures = False
 
     def run(self) -> tuple[Decision, Memory]:
-        problems = [problem for problem in refusals(self.hvpa) if _forbids(problem)]
+        problems = forbidding(self.hvpa)
         if problems:
             return self._bad_spec("; ".join(str(problem) for problem in problems))
         if self.hvpa.is_weight_based:

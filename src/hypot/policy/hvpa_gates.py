@@ -1,19 +1,33 @@
 """When an Hvpa may move: update policy, stabilisation, maintenance window, minimum change. The first one counts."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Literal, NamedTuple
 
+from hypot.core import gate
 from hypot.core.amount import CPU, RESOURCES, brief
 from hypot.core.interval import least_change
 from hypot.core.timeofday import contains
 from hypot.kinds.hvpa_intervals import share_of
-from hypot.kinds.hvpa_parts import HvpaSpec, ScaleType
+from hypot.kinds.hvpa_parts import AUTO, MAINTENANCE_WINDOW, OFF, HvpaSpec, ScaleType
 from hypot.policy.decision import show_seconds
 
 Direction = Literal["up", "down", "none"]
 Reason = Literal[
     "", "UpdatePolicy", "StabilizationWindow", "MaintenanceWindow", "MinChange", "ParadoxicalScaling", "MissingData"
 ]
+# What the plain numbers of `core.gate` mean.
+DIRECTIONS: tuple[Direction, ...] = ("none", "up", "down")
+REASONS: dict[int, Reason] = {
+    gate.OPEN: "",
+    gate.UPDATE_POLICY: "UpdatePolicy",
+    gate.STABILIZATION: "StabilizationWindow",
+    gate.MAINTENANCE: "MaintenanceWindow",
+    gate.MIN_CHANGE: "MinChange",
+    gate.PARADOX: "ParadoxicalScaling",
+    gate.MISSING_DATA: "MissingData",
+}
+MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
 
 # After a change of the count, how long nothing is believed that was learnt before it.
 SETTLE = 180.0
@@ -43,18 +57,13 @@ def settle_time(hvpa: HvpaSpec) -> float:
 def direction_of(now: Mapping[str, int], totals: Mapping[str, int]) -> Direction:
     """One rising resource makes it up; what neither rises nor falls has no direction."""
     changes = [totals[resource] - now.get(resource, 0) for resource in totals]
-    if any(change > 0 for change in changes):
-        return "up"
-    return "down" if any(change < 0 for change in changes) else "none"
+    return DIRECTIONS[gate.way_of(any(change > 0 for change in changes), any(change < 0 for change in changes))]
 
 
 def closed_by(mode: str, window: float, since_last: float | None, *, patient: bool, in_window: bool) -> Reason:
     """The first gate that asks when, not how much. Who is not patient does not wait for stabilisation."""
-    if mode == "Off":
-        return "UpdatePolicy"
-    if patient and since_last is not None and since_last < window:
-        return "StabilizationWindow"
-    return "MaintenanceWindow" if mode == "MaintenanceWindow" and not in_window else ""
+    since = inf if since_last is None else since_last
+    return REASONS[gate.closed(MODES.get(mode, gate.AUTO), window, since, patient, in_window)]
 
 
 def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: float, *, urgent: bool) -> Gate:

@@ -4,16 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
-from hypot.core.interval import interval_of, per_pod, replicas_for, rounded, scaled_limit
+from hypot.core.gate import UNSET, held_to
+from hypot.core.interval import interval_of, outgrows, part_of, permitted, replicas_for, whole_limit
 from hypot.kinds.hvpa_intervals import Allowed, allowed, intervals_of, only_counts_at, share
 from hypot.kinds.hvpa_parts import HvpaSpec
 from hypot.policy.hvpa_gates import Direction
 from hypot.policy.size import Size
+from hypot.policy.size_source import BOUNDS
 from hypot.policy.standing import Standing
 from hypot.policy.wish import Total
 
 # Memory is written in whole kilobytes, cpu in millicores.
 GRAINS = {CPU: 1, "memory": 1000}
+_NUMBERS = {word: number for number, word in BOUNDS.items()}
 
 
 class Need(NamedTuple):
@@ -58,9 +61,7 @@ def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: in
     intervals = intervals_of(hvpa, need.container, resource)
     if not intervals:
         return None
-    replicas = replicas_for(intervals, total.amount, current)
-    if total.bound:
-        replicas = min(replicas, current) if total.bound == "at most" else max(replicas, current)
+    replicas = held_to(replicas_for(intervals, total.amount, current), current, _NUMBERS[total.bound])
     return Vote(replicas, need.container, resource, total.source, total.amount)
 
 
@@ -68,13 +69,14 @@ def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) 
     """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
     if not need.totals or only_counts_at(hvpa, fewer):
         return False
-    for resource, total in need.totals.items():
-        request = need.standing.requests.get(resource, 0)
-        base = share(hvpa, "base", resource).both
-        numerator, denominator = per_pod(total.amount, request, current, fewer, *base)
-        if numerator <= request * denominator:
-            return False
-    return True
+    return all(
+        outgrows(total.amount, need.standing.requests.get(resource, 0), current, fewer, *_base(hvpa, resource))
+        for resource, total in need.totals.items()
+    )
+
+
+def _base(hvpa: HvpaSpec, resource: str) -> tuple[int, int]:
+    return share(hvpa, "base", resource).both
 
 
 class Sized(NamedTuple):
@@ -98,48 +100,39 @@ def sized(
     requests = dict(need.standing.requests)
     kept, budgeted, capped = [], [], []
     for resource, total in need.totals.items():
-        old = requests.get(resource, 0)
-        fraction = per_pod(total.amount, old, current, desired, *share(hvpa, "base", resource).both)
-        pinned = _pinned(hvpa, need, resource, desired)
-        if pinned is not None:
-            wanted, enough = pinned if may_shrink else max(pinned, old), rounded(total.amount, desired, 1)
-        else:
-            wanted = _divided(need, resource, current, desired, fraction)
-            if (rises or not may_shrink) and wanted < old:
-                wanted = old
-                kept.append(resource)
-            elif fraction != (total.amount, desired):
-                budgeted.append(resource)
-            enough = wanted
-        requests[resource] = _bounded(bounds, need.standing, resource, wanted)
-        if requests[resource] < enough:
+        part = part_of(
+            total.amount,
+            need.standing.totals[resource],
+            requests.get(resource, UNSET),
+            current,
+            desired,
+            *_base(hvpa, resource),
+            _pinned(hvpa, need, resource, desired),
+            rises,
+            may_shrink,
+            GRAINS[resource],
+        )
+        kept += [resource] if part.kept else []
+        budgeted += [resource] if part.budgeted else []
+        requests[resource] = _bounded(bounds, need.standing, resource, part.amount)
+        if requests[resource] < part.enough:
             capped.append(resource)
     size = Size(need.container, requests, _limits(hvpa, bounds, need, requests, desired))
     return Sized(size, tuple(kept), tuple(budgeted), tuple(capped))
 
 
-def _divided(need: Need, resource: str, current: int, desired: int, fraction: tuple[int, int]) -> int:
-    """The share of each pod; what stays or falls is not rounded to more than it was."""
-    made, old = rounded(*fraction, GRAINS[resource]), need.standing.requests.get(resource)
-    falls = desired == current and need.totals[resource].amount <= need.standing.totals[resource]
-    if old is not None and (falls or fraction[0] == old * fraction[1]):
-        return min(made, old)
-    return made
-
-
-def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int | None:
+def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int:
     """The only size there is at this count; where none is written, the one that is there."""
     if not only_counts_at(hvpa, desired):
-        return None
+        return UNSET
     interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
     return interval.pinned if interval is not None else need.standing.requests.get(resource, 0)
 
 
 def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) -> int:
     """Within what the policy allows; where limits are left alone, requests stay below them."""
-    amount = max(amount, bounds.least.get(resource, 0))
-    amount = min(amount, bounds.most.get(resource) or amount)
-    return min(amount, standing.limits.get(resource, amount)) if bounds.requests_only else amount
+    limit = standing.limits.get(resource, UNSET) if bounds.requests_only else UNSET
+    return permitted(amount, bounds.least.get(resource, 0), bounds.most.get(resource, 0), limit)
 
 
 def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
@@ -150,9 +143,9 @@ def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, 
     for resource in RESOURCES:
         old = need.standing.requests.get(resource)
         if resource in limits and resource in need.totals and requests[resource] != old:
-            gap = share(hvpa, "limits_gap", resource)
-            made = scaled_limit(limits[resource], old, requests[resource], *gap, desired)
-            limits[resource] = max(rounded(made, 1, GRAINS[resource]), requests[resource])
+            gap = [UNSET if given is None else given for given in share(hvpa, "limits_gap", resource)]
+            request, grain = requests[resource], GRAINS[resource]
+            limits[resource] = whole_limit(limits[resource], old or 0, request, gap[0], gap[1], desired, grain)
     return limits
 
 

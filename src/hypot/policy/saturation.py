@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
+from hypot.core.saturation import beyond, is_full
 from hypot.policy.seen import Container, Failure, Pod, Seen
 from hypot.policy.standing import live
 from hypot.policy.wish import Place
-
-# From which share of its cap on a container counts as saturated, and by what the cap is then exceeded.
-FULL, AHEAD = 0.95, 1.3
 
 
 class Heat(NamedTuple):
@@ -22,11 +20,11 @@ class Heat(NamedTuple):
 
     @property
     def full(self) -> bool:
-        return self.cap is not None and self.cap > 0 and self.usage >= FULL * self.cap
+        return self.cap is not None and self.cap > 0 and is_full(self.usage, self.cap)
 
     def total(self, replicas: int) -> int:
         """What to ask for: beyond the cap, for all replicas."""
-        return 0 if self.cap is None else int(AHEAD * self.cap * replicas / self.pods)
+        return 0 if self.cap is None else beyond(self.cap, replicas, self.pods)
 
 
 # A pod, one of its containers, what that used, and when.
@@ -85,7 +83,7 @@ def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
             asked += container.current_requests.get(resource, 0)
             pods += 1
             newest = max(newest, at)
-    if not pods or together < FULL * asked:
+    if not pods or not is_full(together, asked):
         # No cap is below the request.
         return None
     cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])

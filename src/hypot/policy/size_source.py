@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from hypot.core.amount import RESOURCES, brief
-from hypot.core.window import seconds_left
+from hypot.core.gate import AT_LEAST, AT_MOST, FREE, UNSET, belief, held_to
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.node import Itself
@@ -17,8 +17,8 @@ from hypot.policy.size import briefly, shown
 from hypot.policy.wish import Bound, Glance, Place, Wish
 
 NAME = "vpa"
-# By which share a recommendation must have gone on to be news: histograms drift.
-CLEARLY = 0.1
+# How a bound is told.
+BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least"}
 
 
 def size_wish(glance: Glance) -> Wish | None:
@@ -47,14 +47,18 @@ def _estimated(glance: Glance) -> tuple[Bounds, ...]:
     if usage is None:
         return ()
     names = [one.container for one in glance.standing if one.container not in glance.switched_off]
-    each = {name: _knobs(Itself(glance.hvpa), name, glance.settings.vpa) for name in names}
+    each = {name: knobs_of(glance.hvpa, name, glance.settings.vpa) for name in names}
     resources = {name: allowed(glance.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
 
 
+def knobs_of(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
+    """What holds for one container; asked for with every decision, read once."""
+    return _knobs(Itself(hvpa), container, base)
+
+
 @lru_cache(16_384)
 def _knobs(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
-    """What holds for one container; asked for with every decision, read once."""
     hvpa = this.value
     return for_container(knobs_from(hvpa.vpa_annotations, base), policy_of(hvpa.container_policies, container))
 
@@ -76,10 +80,11 @@ def _wish(glance: Glance, found: Recommendation) -> Wish:
         advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
         for resource, amount in advice[name].items():
             place, now, total = (name, resource), standing[name].totals[resource], amount * replicas
-            bound = bounded[place] = _outdated(glance, name, resource, amount)
-            if bound and total != now:
+            bound = _outdated(glance, name, resource, amount)
+            bounded[place] = BOUNDS[bound]
+            if bound != FREE and total != now:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
-            totals[place] = min(total, now) if bound == "at most" else max(total, now) if bound else total
+            totals[place] = held_to(total, now, bound)
     steps = [_told(advice, found.origin, replicas)]
     if stale:
         steps.append(_told_stale(glance, stale))
@@ -87,27 +92,16 @@ def _wish(glance: Glance, found: Recommendation) -> Wish:
     return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
 
 
-def _outdated(glance: Glance, container: str, resource: str, amount: int) -> Bound:
-    """Which way a recommendation may not move anything, for it was learnt from fewer pods, or from more.
-
-    It is believed once it has gone on in its direction since the count changed, or had the time to forget.
-    """
-    recount, now = glance.vertical.recount, glance.seen.now
+def _outdated(glance: Glance, container: str, resource: str, amount: int) -> int:
+    """Which way a recommendation may not move anything; see `core.gate.belief`."""
+    recount = glance.vertical.recount
     if recount is None:
-        return ""
-    rose = recount.after > recount.before
-    bound: Bound = "at most" if rose else "at least"
-    if rose and glance.urgency:
-        return ""
-    if seconds_left(recount.at, settle_time(glance.hvpa), now) > 0:
-        return bound
-    knobs = _knobs(Itself(glance.hvpa), container, glance.settings.vpa)
+        return FREE
+    knobs = knobs_of(glance.hvpa, container, glance.settings.vpa)
     half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
-    then = recount.advice.get(container, {}).get(resource)
-    if then is None or seconds_left(recount.at, half_life, now) <= 0:
-        return ""
-    gone_on = amount > then * (1 + CLEARLY) if rose else amount < then * (1 - CLEARLY)
-    return "" if gone_on else bound
+    then = recount.advice.get(container, {}).get(resource, UNSET)
+    counts, settle = (recount.before, recount.after), settle_time(glance.hvpa)
+    return belief(recount.at, *counts, then, amount, settle, half_life, bool(glance.urgency), glance.seen.now)
 
 
 def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:

@@ -32,8 +32,7 @@ def decide(vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[De
 
 def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
     """What each container needs: from histograms where there are any, else what the status has from before."""
-    names = {ref.name for ref in vpa.recommenders or () if ref.name}
-    if seen.usage is None or not names <= _LIKE_OURS:
+    if seen.usage is None or not follows_ours(vpa):
         advice = seen.size_advice
         return advice or Failure("there is neither a history of usage nor a recommendation in the status")
     there = {one.container for one in standing(seen, 1)}
@@ -47,6 +46,11 @@ def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
     if not found:
         return Failure("the history of usage has no samples of the containers that are there")
     return Recommendation(found, "histograms of usage")
+
+
+def follows_ours(vpa: VPA) -> bool:
+    """Whether the histograms that hypot keeps are what its recommender reads."""
+    return {ref.name for ref in vpa.recommenders or () if ref.name} <= _LIKE_OURS
 
 
 def resolve(vpa: VPA, advice: Recommendation, knobs: Knobs) -> tuple[Bounds, ...]:

@@ -142,8 +142,8 @@ def _rules(
     readable = requirements is None or isinstance(requirements, tuple)
     return _Rules(
         mode_of(policy),
-        int(_positive(policy.min_replicas, knobs.min_replicas)),
-        _positive(policy.evict_after_oom, knobs.evict_after_oom),
+        int(positive(policy.min_replicas, knobs.min_replicas)),
+        positive(policy.evict_after_oom, knobs.evict_after_oom),
         requirements if readable else _UNREADABLE,
         resource_policy,
         knobs,
@@ -154,7 +154,7 @@ def _rules(
     )
 
 
-def _positive(written: object, otherwise: float) -> float:
+def positive(written: object, otherwise: float) -> float:
     """A bound that the object names, where it is one."""
     return written if type(written) is int and written > 0 else otherwise
 

@@ -1,0 +1,121 @@
+"""What holds an Hvpa back, in plain numbers."""
+
+from math import inf
+
+import pytest
+
+from hypot.core.gate import (
+    AT_LEAST,
+    AT_MOST,
+    AUTO,
+    DOWN,
+    FREE,
+    IN_WINDOW,
+    MAINTENANCE,
+    OFF,
+    OPEN,
+    STABILIZATION,
+    STAYS,
+    UNSET,
+    UP,
+    UPDATE_POLICY,
+    belief,
+    closed,
+    held_to,
+    needed_change,
+    way_of,
+)
+from hypot.core.saturation import beyond, is_full
+from hypot.core.whole import times_over
+
+
+class TestTime:
+    """Gates that ask when."""
+
+    @pytest.mark.parametrize(
+        ("mode", "since", "patient", "in_window", "expected"),
+        [
+            (AUTO, inf, True, False, OPEN),
+            (OFF, inf, False, True, UPDATE_POLICY),
+            (AUTO, 59.9, True, False, STABILIZATION),
+            (AUTO, 60.0, True, False, OPEN),
+            (AUTO, 1.0, False, False, OPEN),
+            (IN_WINDOW, inf, True, True, OPEN),
+            (IN_WINDOW, inf, True, False, MAINTENANCE),
+            (IN_WINDOW, 1.0, False, False, MAINTENANCE),
+            (IN_WINDOW, 1.0, True, False, STABILIZATION),
+        ],
+    )
+    def test_the_first_that_blocks(self, mode, since, patient, in_window, expected):
+        """Switched off comes first, then stabilisation, then the window."""
+        assert closed(mode, 60.0, since, patient, in_window) == expected
+
+    @pytest.mark.parametrize(
+        ("rises", "falls", "expected"),
+        [(True, True, UP), (True, False, UP), (False, True, DOWN), (False, False, STAYS)],
+    )
+    def test_which_way(self, rises, falls, expected):
+        """One that rises is enough for up."""
+        assert way_of(rises, falls) == expected
+
+
+class TestChange:
+    """How far a total must move."""
+
+    @pytest.mark.parametrize(
+        ("value", "percent", "expected"),
+        [(UNSET, UNSET, 200), (50, UNSET, 50), (UNSET, 10, 30), (50, 10, 30), (20, 10, 20), (0, 10, 0), (UNSET, 0, 0)],
+    )
+    def test_the_smaller_of_two(self, value, percent, expected):
+        """The default only where nothing is given; zero is given."""
+        assert needed_change(value, percent, 300, 200) == expected
+
+
+class TestBelief:
+    """What was learnt at another count."""
+
+    @pytest.mark.parametrize(
+        ("before", "after", "then", "amount", "now", "urgent", "expected"),
+        [
+            (2, 4, 100, 500, 10.0, False, AT_MOST),
+            (4, 2, 100, 10, 10.0, False, AT_LEAST),
+            (2, 4, 100, 500, 10.0, True, FREE),
+            (4, 2, 100, 10, 10.0, True, AT_LEAST),
+            (2, 4, 100, 110, 100.0, False, AT_MOST),
+            (2, 4, 100, 111, 100.0, False, FREE),
+            (4, 2, 100, 90, 100.0, False, AT_LEAST),
+            (4, 2, 100, 89, 100.0, False, FREE),
+            (2, 4, UNSET, 100, 100.0, False, FREE),
+            (2, 4, 100, 100, 1000.0, False, FREE),
+        ],
+    )
+    def test_which_way_it_may_not_move(self, before, after, then, amount, now, urgent, expected):
+        """Not until things have settled; then once it has clearly gone on, or has had the time to forget."""
+        assert belief(0.0, before, after, then, amount, 60.0, 600.0, urgent, now) == expected
+
+    @pytest.mark.parametrize(
+        ("amount", "bound", "expected"),
+        [(9, FREE, 9), (9, AT_MOST, 5), (3, AT_MOST, 3), (9, AT_LEAST, 9), (3, AT_LEAST, 5)],
+    )
+    def test_what_may_only_fall_or_rise(self, amount, bound, expected):
+        """From what there is now."""
+        assert held_to(amount, 5, bound) == expected
+
+
+class TestSaturation:
+    """Pods that use all they can get."""
+
+    @pytest.mark.parametrize(("usage", "expected"), [(94, False), (95, True), (200, True)])
+    def test_as_good_as_all(self, usage, expected):
+        """From 95 of 100 on."""
+        assert is_full(usage, 100) is expected
+
+    def test_what_to_ask_for(self):
+        """The cap and 30 percent, for all replicas and not only for those that were measured."""
+        assert beyond(1000, 4, 2) == 2600
+
+
+def test_nothing_is_lost_on_the_way():
+    """The product may be larger than any machine's integer; what is below a whole is cut."""
+    assert times_over(2**62, 2**62, 2**61) == 2**63
+    assert times_over(7, 3, 2) == 10
