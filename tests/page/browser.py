@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ for given, wanted in [(fcntl.fcntl(int(n), fcntl.F_DUPFD, 10), i) for n, i in zi
 os.execv(sys.argv[3], sys.argv[3:])
 """
 _PATIENCE = 30.0
+# After so many seconds a click or a move of the mouse is tried once more.
+_AGAIN = 3.0
 
 
 class Browser:
@@ -79,10 +81,14 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased") * 2:
             self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
-    def until(self, script: str) -> None:
-        """Ask again and again whether something is so, for as long as a slow machine may need."""
+    def until(self, script: str, deed: Callable[[], object] = lambda: None) -> None:
+        """Ask again and again whether something is so, and do it again: a slow machine may have missed it."""
         end = time.monotonic() + _PATIENCE
+        again = time.monotonic()
         while not self.run(script):
+            if time.monotonic() >= again:
+                deed()
+                again = time.monotonic() + _AGAIN
             if time.monotonic() > end:
                 raise AssertionError(f"still not so: {script}")
             time.sleep(0.02)

@@ -108,15 +108,14 @@ class TestReport:
         x, y = middle(opened, "document.querySelector('#figure-replicas .nsewdrag')")
         opened.drag((x - 200, y), (x + 100, y))
         opened.until(f"{RANGES}.length === 1 && {RANGES}[0] !== '{before[0]}'")
-        opened.double_click(x, y)
-        opened.until(f"{RANGES}.join(' and ') === '{before[0]}'")
+        opened.until(f"{RANGES}.join(' and ') === '{before[0]}'", lambda: opened.double_click(x, y))
         assert opened.complaints == []
 
     def test_a_mark_tells_why(self, opened):
         """Pointing at a decision shows its reason."""
-        opened.move(*middle(opened, "document.querySelectorAll('#figure-decisions .points path')[3]"))
+        x, y = middle(opened, "document.querySelectorAll('#figure-decisions .points path')[3]")
         told = "document.querySelector('#figure-decisions .hoverlayer').textContent"
-        opened.until(told)
+        opened.until(told, lambda: [opened.move(x - 50, y), opened.move(x, y)])
         words = opened.run(told)
         assert "HorizontalPodAutoscaler shop/web" in words
         assert "is within 2 to 40." in words
