@@ -4,10 +4,11 @@ from itertools import pairwise
 from math import isclose, isfinite
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.replay.oracle import reference, static_peak, useful_work
+from hypot.replay.oracle import cheapest, reference, static_peak, useful_work
 from hypot.replay.ranking import Point, cost_at, front
 from hypot.replay.record import Run, Ticks
 from hypot.replay.scores import part, score, window_borders
@@ -111,6 +112,20 @@ def test_what_the_oracle_buys_does_the_work(run):
     able = useful_work(got.replicas, got.cpu, run.world)
     assert np.count_nonzero(able < got.busy * (1 - 1e-6) - 1e-6) <= got.beyond
     assert static_peak(got, run.world).cost >= got.cost * (1 - 1e-9)
+
+
+@quick
+@given(runs())
+def test_the_oracle_buys_for_the_most_that_comes_meanwhile(run):
+    """Tick by tick, the cheapest shape for the most work and memory until a pod that is ordered now serves."""
+    got = reference(run.ticks.work, run.ticks.efficiency, run.world)
+    start = int(np.ceil(run.world.pods.start / run.world.tick - 1e-9))
+    for i in range(len(got.busy)):
+        busy, held = (column[i : i + start + 1].max(keepdims=True) for column in (got.busy, got.held))
+        least = cheapest(busy, held, run.world)
+        assert (got.replicas[i], got.cpu[i]) == (least.replicas[0], pytest.approx(least.cpu[0]))
+        assert got.memory[i] == pytest.approx(least.replicas[0] * least.memory[0])
+        assert got.ahead[i] == got.demand[i : i + start + 1].max()
 
 
 points = st.builds(Point, st.integers(0, 8).map(float), st.integers(0, 8).map(float))

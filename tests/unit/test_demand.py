@@ -80,6 +80,22 @@ class TestMeans:
         given_load = load_of(trace([0, 60], [1, 1], memory=np.array([0.0, 400.0])), world(scale=3.0, noise=0.5))
         assert given_load.memory == pytest.approx([50, 150, 250, 350])
 
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(st.floats(0.0, 1e4), min_size=2, max_size=60),
+        st.sampled_from([1.0, 5.0, 7.5, 15.0, 20.0, 60.0, 300.0]),
+        st.sampled_from([5.0, 15.0, 60.0]),
+    )
+    def test_regular_traces(self, values, step, tick):
+        """Steps that divide a tick, are divided by it, or neither: the same means as of any other trace."""
+        times = 1.7e9 + step * np.arange(len(values))
+        assume(times[-1] - times[0] >= tick)
+        found = load_of(trace(times, values, memory=np.array(values)), world(tick))
+        expected = means(times, np.array(values), times[0] + tick * np.arange(len(found.work) + 1))
+        assert len(found.work) == int((times[-1] - times[0]) // tick)
+        assert found.work == pytest.approx(expected, rel=1e-9, abs=1e-6)
+        assert found.memory == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
     def test_means_of_uneven_edges(self):
         """Each by its own length."""
         times, values = np.array([0.0, 10.0, 20.0]), np.array([0.0, 10.0, 0.0])

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from hypot.policy.decision import Decision, Name
+from hypot.policy.settings import Settings
+from hypot.replay import fleet
+from hypot.replay.comparison import Job, do
+from hypot.replay.fleet_records import NotCoveredError, TooLargeError
+from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.record import Moment, Watch
 from hypot.replay.scorecard import FAMILIES, Scores, docs_table, families
 from hypot.replay.scores import ScoreError, part, reference_of, score, window_borders
+from hypot.replay.traces_value import Trace
+from hypot.replay.world import World
 from unit.scores_world import GI, run, static
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
@@ -64,6 +71,26 @@ class TestNothing:
         """It is refused, and what to do is said."""
         with pytest.raises(ScoreError, match="the run has 3 ticks, its reference 4; make the reference from the same"):
             score(run(3), reference_of(run(4)))
+
+
+class TestWhoReplays:
+    @pytest.mark.parametrize("error", [NotCoveredError("two of a kind"), TooLargeError("too many groups")])
+    def test_the_plain_engine_does_what_the_compiled_one_cannot(self, monkeypatch, error):
+        """However it says so, and whenever; progress is told once."""
+        refused, told = [], []
+
+        def refuse(*given):
+            refused.append(given)
+            raise error
+
+        monkeypatch.setattr(fleet, "replay", refuse)
+        start = Start("web", 2, "app", 1000, GI, 1200, GI)
+        trace = Trace("web", np.array([0.0, 60.0]), np.array([50.0, 50.0]))
+        job = Job(Policy("static", (), start), trace, World(), Settings())
+        compiled, plain = (do(job._replace(compiled=may), told.append) for may in (True, False))
+        assert len(refused) == 1
+        assert compiled.scores == plain.scores
+        assert sum(told) == 2 * 4
 
 
 def windows(whole, count):

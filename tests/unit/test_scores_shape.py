@@ -2,6 +2,7 @@
 
 from math import inf, log
 
+import numpy as np
 import pytest
 
 from hypot.replay.scores import path_dependence, score
@@ -79,6 +80,14 @@ class TestStuck:
         where = world(tick=3600.0, shapes=SHAPES)
         scores = score(static(4, 1, 4.0, GI, where, used_cpu=[0.5, 1.0, 0.5, 0.5], work=0.2))
         assert scores.stuck == 2.0
+
+    @pytest.mark.parametrize("hours", [63, 64, 65, 600, 1000])
+    def test_for_long(self, hours):
+        """However far back it began."""
+        used = np.full(1000, 0.5)
+        used[: 1000 - hours] = 1.0
+        where = world(tick=3600.0, shapes=SHAPES)
+        assert score(static(1000, 1, 4.0, GI, where, used_cpu=used, work=0.2)).stuck == hours
 
     def test_busy_at_the_end(self):
         """Who recovers is not stuck."""

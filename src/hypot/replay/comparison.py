@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
 from hypot.kinds.hpa import HPA
 from hypot.policy.settings import Settings
 from hypot.replay.demand import Load, load_of, ticks_of
 from hypot.replay.engine import replay
-from hypot.replay.oracle import Reference, cost_of, reference, static_peak
+from hypot.replay.oracle import Reference, cost_of_sums, reference, static_peak
 from hypot.replay.parts import NEVER
 from hypot.replay.policy_parts import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.ranking import front, point_of
-from hypot.replay.record import Floats, Run
+from hypot.replay.record import Run
 from hypot.replay.score_elasticity import speedup
+from hypot.replay.score_sums import sums_of
 from hypot.replay.scorecard import Scores
 from hypot.replay.scores import ScoreError, part, prices_at, score, window_borders
 from hypot.replay.traces_value import Trace
@@ -71,13 +70,14 @@ def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     tuning = score(_cut(job, run, 0, first), reference_from(job, load, 0, first)) if scoring.tune and first else None
     borders = window_borders(len(load.work) - first, scoring.windows) if scoring.windows > 1 else []
     oracle, static = _references(against, job.world)
+    sums = sums_of(counts)
     return Judged(
         job.policy.name,
         job.trace.workload,
-        score(counts, against),
+        score(counts, against, sums=sums),
         tuple([_window_score(job, run, load, first + start, first + end) for start, end in pairwise(borders)]),
         tuning,
-        prices_at(counts),
+        prices_at(counts, sums=sums),
         oracle,
         static,
         run.notes,
@@ -100,17 +100,22 @@ def _window_score(job: Job, run: Run, load: Load, first: int, last: int) -> Scor
 
 def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
     """By the compiled engine where it may and can; both give the same rows."""
-    if job.compiled:
-        from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
-        from hypot.replay.fleet_records import TooLargeError  # noqa: PLC0415
+    run = _compiled_run(job, load) if job.compiled else None
+    if run is None:
+        return replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+    if progress is not None:
+        progress(len(load.work))
+    return run
 
-        if fleet.covers(job.policy, job.world, job.settings):
-            with suppress(TooLargeError):
-                run = fleet.replay(job.policy, job.trace.workload, load, job.world, job.settings)
-                if progress is not None:
-                    progress(len(load.work))
-                return run
-    return replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+
+def _compiled_run(job: Job, load: Load) -> Run | None:
+    """None where it cannot. To ask that before would take as long as to get ready."""
+    from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
+    from hypot.replay.fleet_records import NotCoveredError  # noqa: PLC0415
+
+    with suppress(NotCoveredError):
+        return fleet.replay(job.policy, job.trace.workload, load, job.world, job.settings)
+    return None
 
 
 def reference_from(job: Job, load: Load, first: int, last: int) -> Reference:
@@ -184,27 +189,24 @@ def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy],
 
 def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
     """The oracle and the static peak, judged as far as they can be."""
-    peak, ticks = static_peak(against, world), len(against.demand)
-    static = _reference_scores(
-        np.full(ticks, float(peak.replicas)),
-        np.full(ticks, peak.replicas * peak.cpu),
-        np.full(ticks, peak.replicas * peak.memory),
-        world,
-    )
-    oracle = _reference_scores(against.replicas, against.total, against.memory, world)
+    peak = static_peak(against, world)
+    pods = peak.replicas * len(against.demand)
+    oracle = _reference_scores(int(against.replicas.max(initial=0)), against.total.sum(), against.memory.sum(), world)
+    static = _reference_scores(peak.replicas, pods * peak.cpu, pods * peak.memory, world)
     return (
         replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),
         replace(static, to_oracle=_ratio(static.cost, oracle.cost), to_static=1.0),
     )
 
 
-def _reference_scores(replicas: Floats, cpu: Floats, memory: Floats, world: World) -> Scores:
+def _reference_scores(peak_pods: int, cpu: float, memory: float, world: World) -> Scores:
+    """From sums over ticks."""
     hours = world.tick / 3600
     return Scores(
-        cost=cost_of(cpu, memory, world),
-        cpu_hours=float(cpu.sum()) * hours,
-        memory_hours=float(memory.sum()) / 1e9 * hours,
-        peak_pods=int(replicas.max(initial=0)),
+        cost=cost_of_sums(float(cpu), float(memory), world),
+        cpu_hours=float(cpu) * hours,
+        memory_hours=float(memory) / 1e9 * hours,
+        peak_pods=peak_pods,
     )
 
 

@@ -1,12 +1,14 @@
 """From a trace to the work of every tick."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from hypot.replay.record import Floats
-from hypot.replay.world import World
+from hypot.replay.score_columns import DAY, window_sums
+from hypot.replay.world import Drop, World
 
 if TYPE_CHECKING:
     from hypot.replay.traces import Trace
@@ -31,19 +33,24 @@ def ticks_of(trace: "Trace", tick: float) -> int:
 
 def load_of(trace: "Trace", world: World) -> Load:
     """The mean of the trace over every tick, linear between its points; noise and drops by seed and workload."""
-    tick, demand = world.tick, world.demand
-    count = ticks_of(trace, tick)
-    edges = trace.times[0] + tick * np.arange(count + 1)
-    cores = trace.values * (world.service.work if (trace.unit or demand.unit) == "requests" else 1.0)
-    scale = demand.scale
-    if demand.peak is not None:
-        scale = demand.peak / max(float(np.percentile(cores, PEAK)), 1e-12)
-    rng = np.random.default_rng([world.seed, crc32(trace.workload.encode())])
-    work = means(trace.times, cores * scale, edges)
-    if demand.noise > 0:
-        work = work * rng.lognormal(-(demand.noise**2) / 2, demand.noise, count)
-    memory = np.zeros(count) if trace.memory is None else means(trace.times, trace.memory, edges)
+    demand, count = world.demand, ticks_of(trace, world.tick)
+    rng = _chance(trace, world)
+    work = means_of_ticks(trace.times, trace.values * _cores_each(trace, world), count, world.tick)
+    if rng is not None and demand.noise > 0:
+        work *= rng.lognormal(-(demand.noise**2) / 2, demand.noise, count)
+    memory = np.zeros(count) if trace.memory is None else means_of_ticks(trace.times, trace.memory, count, world.tick)
     return Load(float(trace.times[0]), work, _efficiency(world, count, rng), memory)
+
+
+def means_of_ticks(times: Floats, values: Floats, count: int, tick: float) -> Floats:
+    """The mean of each tick from the first time on. Points of a regular trace have known places among the ticks."""
+    step = times[1] - times[0]
+    points, ticks = round(tick / step), round(step / tick)
+    if points * step == tick and len(times) > points * count and _is_regular(times, step):
+        return _means_of_steps(values[: points * count + 1], points)
+    if ticks * tick == step and _is_regular(times, step):
+        return _means_within_steps(values, ticks)[:count]
+    return means(times, values, times[0] + tick * np.arange(count + 1))
 
 
 def means(times: Floats, values: Floats, edges: Floats) -> Floats:
@@ -59,12 +66,56 @@ def means(times: Floats, values: Floats, edges: Floats) -> Floats:
     return found
 
 
-def _efficiency(world: World, count: int, rng: np.random.Generator) -> Floats:
-    demand, tick = world.demand, world.tick
+def _is_regular(times: Floats, step: float) -> bool:
+    return bool((times[1:] - times[:-1] == step).all())
+
+
+def _means_of_steps(values: Floats, points: int) -> Floats:
+    """Where a tick is so many steps long."""
+    middles = values[1:] + values[:-1]
+    found = window_sums(middles, points) if points > 1 else middles
+    found *= 0.5 / points
+    return np.maximum(found, 0.0, out=found)
+
+
+def _means_within_steps(values: Floats, ticks: int) -> Floats:
+    """Where a step is so many ticks long: the mean of a tick is the value at its middle."""
+    way = (np.arange(ticks) + 0.5) / ticks
+    found = (values[:-1, np.newaxis] + np.multiply.outer(values[1:] - values[:-1], way)).ravel()
+    return np.maximum(found, 0.0, out=found)
+
+
+def _chance(trace: "Trace", world: World) -> np.random.Generator | None:
+    """None where nothing is left to chance: making one takes longer than many a tick."""
+    if world.demand.noise <= 0 and world.demand.drops_per_day <= 0:
+        return None
+    return np.random.default_rng([world.seed, crc32(trace.workload.encode())])
+
+
+def _cores_each(trace: "Trace", world: World) -> float:
+    """The cores that one of the trace's unit stands for, scaled as the world wants it."""
+    demand = world.demand
+    each = world.service.work if (trace.unit or demand.unit) == "requests" else 1.0
+    if demand.peak is None:
+        return each * demand.scale
+    return each * demand.peak / max(each * float(np.percentile(trace.values, PEAK)), 1e-12)
+
+
+def _efficiency(world: World, count: int, rng: np.random.Generator | None) -> Floats:
     factors = np.ones(count)
-    at = tick * np.arange(count)
-    for start, end, factor in demand.drops:
-        factors[(at >= start) & (at < end)] = factor
-    for start in np.sort(rng.uniform(0, count * tick, rng.poisson(demand.drops_per_day * count * tick / 86400))):
-        factors[(at >= start) & (at < start + demand.drop_length)] = demand.drop_factor
+    drops = (*world.demand.drops, *_random_drops(world, count, rng))
+    if not drops:
+        return factors
+    at = world.tick * np.arange(count)
+    for start, end, factor in drops:
+        first, last = np.searchsorted(at, (start, end))
+        factors[first:last] = factor
     return factors
+
+
+def _random_drops(world: World, count: int, rng: np.random.Generator | None) -> Iterator[Drop]:
+    demand, length = world.demand, count * world.tick
+    if rng is None:
+        return
+    for start in np.sort(rng.uniform(0, length, rng.poisson(demand.drops_per_day * length / DAY))):
+        yield Drop(start, start + demand.drop_length, demand.drop_factor)

@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hypot.replay.oracle import Reference
 from hypot.replay.record import Floats, Run
 from hypot.replay.score_columns import (
-    FIVE_MINUTES,
     NOTHING,
     SAME,
     count,
-    moves,
     percent,
-    ticks_in,
-    window_means,
 )
+from hypot.replay.score_sums import Means
 from hypot.replay.scorecard import Scores
 
 # Moves of a 5-minute mean by less than this share are none.
@@ -26,36 +23,53 @@ DEAD_BAND = 0.01
 MOST_TERM = 100.0
 
 
-def elasticity(run: Run, reference: Reference, baseline: Scores | None) -> dict[str, Any]:
+class Misses(NamedTuple):
+    """How far supply missed demand: sums of shares of the demand, of the supply, and ticks."""
+
+    under: float
+    over: float
+    over_supply: float
+    under_ticks: int
+    over_ticks: int
+
+
+def elasticity(run: Run, reference: Reference, means: Means, baseline: Scores | None) -> dict[str, Any]:
     """The family of elasticity; accuracy can be told only in ticks with demand."""
     supply, demand = run.ticks.ready_cpu, reference.demand
-    missing = np.where(supply < demand * (1.0 - SAME), demand - supply, 0.0)
-    extra = np.where(supply > demand * (1.0 + SAME), supply - demand, 0.0)
+    length, some = len(demand), demand > NOTHING
+    told = count(some)
+    missed = _misses(supply, demand) if told == length else _misses(supply[some], demand[some])
+    # Where nothing is wanted, all supply is too much.
+    useless = 0 if told == length else count(supply[~some] > 0.0)
     found: dict[str, Any] = {
-        "under": _mean_share(missing, demand),
-        "over": _mean_share(extra, demand),
-        "over_supply": percent(
-            float(np.divide(extra, supply, out=np.zeros_like(extra), where=extra > 0.0).sum()), len(extra)
-        ),
-        "under_time": percent(count(missing > 0.0), len(missing)),
-        "over_time": percent(count(extra > 0.0), len(extra)),
-        "instability": _instability(run, demand),
+        "under": percent(missed.under, told),
+        "over": percent(missed.over, told),
+        "over_supply": percent(missed.over_supply + useless, length),
+        "under_time": percent(missed.under_ticks, length),
+        "over_time": percent(missed.over_ticks + useless, length),
+        "instability": _instability(means),
     }
     found["deviation"] = _deviation(found)
     found["speedup"] = speedup(found, baseline)
     return found
 
 
-def _mean_share(part: Floats, demand: Floats) -> float | None:
-    some = demand > NOTHING
-    return percent(float((part[some] / demand[some]).sum()), count(some))
+def _misses(supply: Floats, demand: Floats) -> Misses:
+    """Of ticks with demand. A share x of the demand too much is a share x / (1 + x) of the supply."""
+    share = supply - demand
+    share /= demand
+    under_ticks, over_ticks = count(share < -SAME), count(share > SAME)
+    if under_ticks + over_ticks < len(share):
+        share[np.abs(share) <= SAME] = 0.0
+    over = np.maximum(share, 0.0)
+    over_sum, under_sum = float(over.sum()), 0.0 - float(np.minimum(share, 0.0, out=share).sum())
+    over /= np.add(over, 1.0, out=share)
+    return Misses(under_sum, over_sum, float(over.sum()), under_ticks, over_ticks)
 
 
-def _instability(run: Run, demand: Floats) -> float | None:
-    length = ticks_in(FIVE_MINUTES, run.world.tick)
-    supplied = moves(window_means(run.ticks.ready_cpu, length), DEAD_BAND)
-    asked = moves(window_means(demand, length), DEAD_BAND)
-    return percent(count(supplied != asked), len(asked))
+def _instability(means: Means) -> float | None:
+    supplied, wanted = means.ways(DEAD_BAND)
+    return percent(count(supplied != wanted), len(wanted))
 
 
 def _deviation(found: dict[str, Any]) -> float | None:

@@ -11,6 +11,7 @@ from hypot.replay.score_columns import (
     NOTHING,
     SAME,
     Bools,
+    Ints,
     count,
     percent,
     ratio,
@@ -19,35 +20,38 @@ from hypot.replay.score_columns import (
     weighted_percentile,
     window_sums,
 )
-from hypot.replay.score_money import late_requests
+from hypot.replay.score_sums import Sums
 
 
-def quality(run: Run) -> dict[str, Any]:
+def quality(run: Run, sums: Sums) -> dict[str, Any]:
     """The family of quality. Where no request came, nobody felt anything: all of it is None."""
-    ticks, tick, allowed = run.ticks, run.world.tick, 1.0 - run.world.service.slo
-    came = float(ticks.requests.sum()) * tick
-    if came <= NOTHING:
+    ticks, tick = run.ticks, run.world.tick
+    if sums.came <= NOTHING:
         return {}
-    late, lost = percent(late_requests(run), came), percent(float(ticks.lost.sum()), came)
-    broken = violated(run)
-    lasted = stretches(broken) * tick
+    late, lost = percent(sums.late, sums.came), percent(sums.lost, sums.came)
+    broken = _violated(run, sums)
+    lasted = stretches(broken.nonzero()[0])
     return {
         "late": late,
         "late_minutes": count(broken) * tick / MINUTE,
         "lost": lost,
-        "budget": ratio(((late or 0.0) + (lost or 0.0)) / 100.0, allowed),
+        "budget": ratio(((late or 0.0) + (lost or 0.0)) / 100.0, 1.0 - run.world.service.slo),
         "p99": _milliseconds(weighted_percentile(ticks.p99, ticks.requests, 0.99)),
         "worst_p99": _milliseconds(_worst_window(run)),
-        "recovery": float(np.median(lasted)) if len(lasted) else 0.0,
-        "longest_recovery": float(lasted.max(initial=0.0)),
+        "recovery": _median(lasted) * tick,
+        "longest_recovery": float(lasted.max(initial=0)) * tick,
     }
 
 
-def violated(run: Run) -> Bools:
+def _violated(run: Run, sums: Sums) -> Bools:
     """The ticks in which more requests were late or lost than the SLO allows: nobody waits longer than who is lost."""
-    came = run.ticks.requests * run.world.tick
-    harmed = came * run.ticks.late + run.ticks.lost
-    return harmed > came * (1.0 - run.world.service.slo) * (1.0 + SAME) + NOTHING
+    ticks, tick = run.ticks, run.world.tick
+    too_many = ticks.late - (1.0 - run.world.service.slo) * (1.0 + SAME)
+    too_many *= ticks.requests
+    if sums.lost > 0.0:
+        too_many += ticks.lost / tick
+    found: Bools = too_many > NOTHING / tick
+    return found
 
 
 def _worst_window(run: Run) -> float | None:
@@ -57,6 +61,13 @@ def _worst_window(run: Run) -> float | None:
     felt = window_sums(run.ticks.requests * run.ticks.p99, length)
     some = came > NOTHING
     return float((felt[some] / came[some]).max()) if some.any() else None
+
+
+def _median(lengths: Ints) -> float:
+    if not len(lengths):
+        return 0.0
+    ordered = np.sort(lengths)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
 
 
 def _milliseconds(seconds: float | None) -> float | None:

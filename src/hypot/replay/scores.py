@@ -11,6 +11,7 @@ from hypot.replay.score_elasticity import elasticity
 from hypot.replay.score_money import money, prices_at
 from hypot.replay.score_quality import quality
 from hypot.replay.score_shape import path_dependence, shape
+from hypot.replay.score_sums import Sums, means_of, sums_of
 from hypot.replay.score_waste import waste
 from hypot.replay.scorecard import Scores
 
@@ -26,8 +27,10 @@ def reference_of(run: Run) -> Reference:
     return reference(run.ticks.work, run.ticks.efficiency, run.world)
 
 
-def score(run: Run, reference: Reference | None = None, baseline: Scores | None = None) -> Scores:
-    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`."""
+def score(
+    run: Run, reference: Reference | None = None, baseline: Scores | None = None, sums: Sums | None = None
+) -> Scores:
+    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`; `sums` those of the run."""
     if not len(run.ticks.at):
         return Scores()
     against = reference_of(run) if reference is None else reference
@@ -36,14 +39,16 @@ def score(run: Run, reference: Reference | None = None, baseline: Scores | None 
             f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its reference "
             f"{len(against.demand)}; make the reference from the same ticks, with reference_of"
         )
-    asked = asked_of(run)
+    # In this order most columns are used again while they are still near.
+    asked, over = asked_of(run), sums_of(run) if sums is None else sums
+    felt, means = quality(run, over), means_of(run, against.demand)
     return Scores(
-        **money(run, against),
-        **quality(run),
-        **elasticity(run, against, baseline),
-        **waste(run),
-        **effort(run, against, asked),
-        **shape(run, against, asked),
+        **felt,
+        **elasticity(run, against, means, baseline),
+        **shape(run, against, asked, over),
+        **waste(run, over),
+        **effort(run, over, means, asked),
+        **money(run, against, over),
     )
 
 
