@@ -269,6 +269,82 @@ def test_no_process_outlives_a_replay_that_is_ended(tmp_path):
     assert wait_for(lambda: not any(is_alive(pid) for pid in workers), 30)
 
 
+@pytest.fixture
+def fleet(tmp_path):
+    """Eight workloads of an hour in one file; w6 has gaps."""
+    path = tmp_path / "fleet.parquet"
+    rows = [
+        (f"w{i}", 60 * t, 50.0 + 10 * i + t % 7) for i in range(8) for t in range(61) if i != 6 or t not in {20, 40}
+    ]
+    pl.DataFrame(rows, schema=["workload", "timestamp", "requests"], orient="row").write_parquet(path)
+    return path
+
+
+def in_parts(monkeypatch):
+    """Files are read in parts of two workloads."""
+    for module in ("traces", "traces_parts"):
+        monkeypatch.setattr(f"hypot.replay.{module}.PART_ROWS", 130)
+
+
+@pytest.mark.parametrize("form", ["json", "table", "csv"])
+def test_a_fleet_in_parts_gives_the_same_bytes(fleet, hpa, monkeypatch, form):
+    """What is too large for the memory is read and replayed a part at a time, to the same figures."""
+    given = (fleet, "-f", hpa, "-o", form, "--engine", "plain")
+    whole = replay(*given)
+    in_parts(monkeypatch)
+    assert whole.exit_code == 0
+    assert replay(*given).stdout_bytes == whole.stdout_bytes
+
+
+def test_a_fleet_in_parts_over_processes(fleet, hpa, monkeypatch):
+    """The same, in processes of their own, with a report."""
+    given = (fleet, "-f", hpa, "-o", "json", "--engine", "plain")
+    whole = replay(*given)
+    in_parts(monkeypatch)
+    monkeypatch.setattr("hypot.replay.crew.WORTH_A_PROCESS", 0)
+    page = fleet.with_name("r.html")
+    assert replay(*given, "--report", page).stdout_bytes == whole.stdout_bytes
+    assert b"8 workloads" in page.read_bytes()
+
+
+def test_a_large_fleet_with_a_bad_row_prints_nothing(fleet, hpa, monkeypatch):
+    """Though the rows before it were replayed."""
+    frame = pl.read_parquet(fleet)
+    frame = frame.with_columns(requests=pl.when(pl.int_range(pl.len()) == 450).then(-1.0).otherwise("requests"))
+    frame.write_parquet(fleet)
+    in_parts(monkeypatch)
+    result = replay(fleet, "-f", hpa)
+    assert result.exit_code == 2
+    assert "column requests: row 451 is negative (-1.0)" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypatch, tmp_path):
+    """They are told when they are read."""
+    in_parts(monkeypatch)
+    result = replay(fleet, "-f", hpa, "--world", world_with(tmp_path, "scoring: {skip: 48h}\n"))
+    assert result.exit_code == 2
+    assert "to judge; choose fewer scoring.windows" in result.stderr
+
+
+def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
+    """As a small one is not."""
+    words = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
+    in_parts(monkeypatch)
+    words.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
+    assert all("--explain tells of one workload, and there are" in one for one in words)
+
+
+def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):
+    """Every trace may have gaps of its own; those that most have come first."""
+    path = tmp_path / "gaps.parquet"
+    rows = [(f"w{i}", 60 * t, 50.0) for i in range(20) for t in range(61) if t != 20 + i]
+    pl.DataFrame(rows, schema=["workload", "timestamp", "requests"], orient="row").write_parquet(path)
+    result = replay(path, "-f", hpa, "--engine", "plain")
+    assert result.stdout.count("1 gap, the longest 2 min from") == 11
+    assert "and 9 more notes: -o json has those of every workload" in result.stdout
+
+
 def children_of(pid):
     """Direct children that replay; empty until two are there."""
     tasks = Path(f"/proc/{pid}/task/{pid}/children")

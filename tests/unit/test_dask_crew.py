@@ -42,17 +42,36 @@ def address(cluster):
 
 
 def test_the_same_to_the_last_bit(cluster):
-    """Where a replay runs changes nothing in it."""
-    given = jobs(6)
-    away = dict(spread(given, address(cluster), [400] * 6))
+    """Where a replay runs changes nothing in it; progress is told in ticks."""
+    given, told = jobs(6), []
+    away = dict(spread(iter(given), address(cluster), told.append))
     assert away == {place: do(job) for place, job in enumerate(given)}
+    assert sum(told) == 6 * 399
+
+
+def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):
+    """A fleet may be larger than the memory: only a few jobs are in hand at any time."""
+    monkeypatch.setattr("hypot.replay.dask_crew.IN_HAND", 1)
+    made, done, most = 0, 0, 0
+
+    def coming():
+        nonlocal made
+        for job in jobs(12):
+            made += 1
+            yield job
+
+    for _ in spread(coming(), address(cluster)):
+        most = max(most, made - done)
+        done += 1
+    assert done == 12
+    assert most <= 3
 
 
 def test_a_lost_worker_loses_no_result(cluster):
     """What it had in hand is done by another."""
     given = jobs(12, 4000)
     found = {}
-    for place, judged in spread(given, address(cluster), [4000] * 12):
+    for place, judged in spread(given, address(cluster)):
         if not found:
             first = next(iter(cluster.workers.values()))
             first.process.process.terminate()
@@ -64,4 +83,4 @@ def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     """With what to do."""
     monkeypatch.setattr("hypot.replay.dask_crew.PATIENCE", 0.5)
     with pytest.raises(CrewError, match="no Dask scheduler answers"):
-        dict(spread(jobs(1), "dask://127.0.0.1:9", [400]))
+        dict(spread(jobs(1), "dask://127.0.0.1:9"))

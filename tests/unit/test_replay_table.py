@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hypot.face.replay_scores import ALL, CHOSEN, best_of, shapes_in_words, shown
-from hypot.face.replay_table import fleet_table, table
+from hypot.face.replay_table import fleet_table, fleet_words, table
 from hypot.replay.scorecard import Scores
 from hypot.replay.world import Shapes
 
@@ -180,6 +180,39 @@ def test_a_fleet_says_what_is_missing():
 def test_a_fleet_without_prices():
     """There nobody wins."""
     assert "*" not in "".join(fleet_table({"a": {"x": ORACLE, "y": ORACLE}, "b": {"x": ORACLE, "y": ORACLE}}))
+
+
+def test_the_worst_of_a_fleet_are_named():
+    """A median hides them, and nobody reads ten thousand lines."""
+    fleet = {
+        f"w{i}": {"HPA": replace(FINE, late=0.1 * i, lost=0.0, to_oracle=2.0 - 0.1 * i), "oracle": ORACLE}
+        for i in range(8)
+    }
+    late, dear = "w7 (0.7 %), w6 (0.6 %), w5 (0.5 %)", "w0 (2 x), w1 (1.9 x), w2 (1.8 x)"
+    assert list(fleet_words(fleet)) == [
+        "All together cost: HPA $96.00, oracle $72.00.",
+        f"HPA: most late or lost on {late}; dearest against the oracle on {dear}.",
+    ]
+
+
+def test_a_small_fleet_is_seen_at_once():
+    """There nobody needs to be told which workload is the worst."""
+    fleet = {"a": {"HPA": FINE, "VPA": CHEAP}, "b": {"HPA": FINE}}
+    assert list(fleet_words(fleet)) == ["All together cost: HPA $24.00."]
+
+
+def test_the_worst_of_many_policies_are_not_all_named():
+    """A sweep would fill pages."""
+    fleet = {f"w{i}": {f"p{j}": FINE for j in range(9)} for i in range(6)}
+    lines = list(fleet_words(fleet))
+    assert len(lines) == 9
+    assert lines[-1] == "Of 2 more policies -o csv tells every workload."
+
+
+def test_what_is_never_late_is_not_told_as_late():
+    """Nothing is the worst of nothing."""
+    fleet = {f"w{i}": {"HPA": Scores(cost=1.0, late=0.0)} for i in range(6)}
+    assert list(fleet_words(fleet)) == ["All together cost: HPA $6.00."]
 
 
 @pytest.mark.parametrize(

@@ -202,15 +202,6 @@ def test_workloads_that_are_not_in_the_window(read):
     assert traces[0].notes == ("passed over: workloads 'a' and 'c' with fewer than two rows from 100 s",)
 
 
-def test_progress_is_told_in_bytes(read, tmp_path):
-    """Of all files together, after each of them."""
-    read("ts,value\n0,1\n60,2\n")
-    Path("api.csv").write_text("ts,value\n0,1\n60,2\n90,3\n", encoding="utf-8")
-    told = []
-    read_traces([str(tmp_path / "web.csv"), "api.csv"], progress=lambda done, total: told.append((done, total)))
-    assert told == [(18, 41), (41, 41)]
-
-
 def test_names_that_polars_would_expand(read):  # noqa: ARG001  for its folder
     """A file is named as it is: stars and brackets are no patterns."""
     Path("[a]*.csv").write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")

@@ -56,8 +56,8 @@ def test_a_file_that_would_fill_the_memory(monkeypatch):
     assert Path("web.parquet").stat().st_size < 2**17
     monkeypatch.setattr(traces_parquet, "MAX_BYTES", 2**20)
     assert said() == (
-        "web.parquet: would unpack to 1,000,000 rows and 0.0 GiB, the most is 200,000,000 rows and 0.000977 GiB: "
-        "split it by workload or by time"
+        "web.parquet: would unpack to 1,000,000 rows and 0.0 GiB, the most is 200,000,000 rows and 0.000977 GiB "
+        "for one workload: split it by workload or by time"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hypot.replay import traces_parts
 from hypot.replay.traces import TraceError, read_traces
 
 seconds = st.one_of(st.integers(0, 2**31), st.floats(0, 2**31, allow_subnormal=False))
@@ -145,3 +146,36 @@ def test_damaged_bytes_never_end_in_a_traceback(folder, junk, data):
         assert all(line.startswith(f"{path}: ") for line in error.problems)  # noqa: PT017  either way is fine
     else:
         assert sum(len(trace.times) for trace in traces) <= len(ROWS) + 1
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=9),
+    st.sampled_from(["workload", "time", "any", "sections"]),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.randoms(use_true_random=False),
+)
+def test_parts_change_nothing(folder, lengths, order, size, group, rng):
+    """However rows are ordered, large files are cut, and row groups end."""
+    rows = [(f"w{i}", 60 * t, rng.random()) for i, length in enumerate(lengths) for t in range(length)]
+    if order == "time":
+        rows.sort(key=lambda row: row[1])
+    elif order == "any":
+        rng.shuffle(rows)
+    elif order == "sections":
+        half = len(rows) // 2
+        rows = sorted(rows[:half], key=lambda row: row[1]) + rows[half:]
+    path = folder / "parts.parquet"
+    frame = pl.DataFrame(rows, schema=["workload", "ts", "value"], orient="row")
+    frame.write_parquet(path, row_group_size=group)
+    whole = read_traces([str(path)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traces_parts, "PART_ROWS", size)
+        patch.setattr(traces_parts, "SEEN_ROWS", size)
+        found = read_traces([str(path)])
+    assert [_plain(one) for one in found] == [_plain(one) for one in whole]
+
+
+def _plain(trace):
+    return trace.workload, trace.times.tolist(), trace.values.tolist(), trace.notes

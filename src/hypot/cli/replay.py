@@ -2,8 +2,9 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ from hypot.policy.settings import Settings
 if TYPE_CHECKING:
     from hypot.replay.comparison import Comparison, Job, Judged
     from hypot.replay.policy_parts import Policy
+    from hypot.replay.traces import History
     from hypot.replay.traces_value import Trace
     from hypot.replay.world import Span, World
 
@@ -36,9 +38,9 @@ _FORMS = ["table", "wide", "json", "csv", "parquet"]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is replayed, read and checked."""
+    """What is replayed, read and checked; a large history is read while it is replayed."""
 
-    traces: "list[Trace]"
+    traces: "list[Trace] | History"
     policies: "list[Policy]"
     # The policies of the input, each with its variants by name.
     families: dict[str, list[str]]
@@ -170,7 +172,7 @@ def _read(
         families = _families(policies)
     except ValueError as error:
         wrong.append(str(error))
-    found: list[Trace] = []
+    found: list[Trace] | History = []
     try:
         found = _history(traces, start, end, prometheus, query, world)
     except ValueError as error:
@@ -204,7 +206,8 @@ def _history(
     prometheus: str | None,
     query: str | None,
     world: "World",
-) -> "list[Trace]":
+) -> "list[Trace] | History":
+    """All traces, or where they are too many to be held at once, the files that they come from."""
     if prometheus and query:
         from hypot.replay.traces_prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
 
@@ -212,10 +215,11 @@ def _history(
         since = until - WEEK if start is None else start
         with bar("asking Prometheus", None) as progress:
             return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
-    from hypot.replay.traces import read_traces  # noqa: PLC0415  only where it is asked for
+    from hypot.replay.traces import open_history  # noqa: PLC0415  only where it is asked for
 
     with bar("reading", None) as progress:
-        return read_traces(traces, start, end, progress.at)
+        history = open_history(traces, start, end, progress.at)
+        return history if history.is_large and not history.is_broken else list(history)
 
 
 def _told(explain: str | None, asked: _Asked) -> "Span":
@@ -226,6 +230,8 @@ def _told(explain: str | None, asked: _Asked) -> "Span":
 
     if explain is None:
         return NEVER
+    if not isinstance(asked.traces, list):
+        raise click.UsageError("--explain tells of one workload, and there are many: name a file with one")
     if len(asked.traces) > 1:
         names = ", ".join(trace.workload for trace in asked.traces[:8])
         raise click.UsageError(f"--explain tells of one workload, and there are {len(asked.traces)}: {names}")
@@ -243,23 +249,22 @@ def _told(explain: str | None, asked: _Asked) -> "Span":
     return Span(at - AROUND, at + AROUND)
 
 
-def _bound(traces: "Sequence[Trace]", world: "World") -> None:
+def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
+    """The same traces, as long as each can be replayed and judged."""
     from hypot.replay.comparison import check_scoring  # noqa: PLC0415  only for this command
 
     for trace in traces:
-        try:
-            check_scoring(trace, world)
-        except ValueError as error:
-            raise BadInput(str(error)) from error
+        check_scoring(trace, world)
         ticks = (trace.times[-1] - trace.times[0]) / world.tick
         if ticks > MOST_TICKS:
             words = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
             raise BadInput(f"{words}; replay a part with --from and --to, or write a longer tick into the world")
+        yield trace
 
 
 def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
     """Whether the compiled engine is used; it is made ready here, before other processes want it."""
-    if engine == "plain" or not any(len(policy.autoscalers) < 2 for policy in asked.policies):
+    if engine == "plain":
         return False
     try:
         from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
@@ -269,46 +274,59 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
         if engine == "fleet":
             raise BadInput("numba is not installed: pip install hypot[fleet]") from error
         return False
-    there = fleet.is_compiled()
-    if engine == "auto" and not there and ticks < WORTH_COMPILING:
+    loops = fleet.loops_of(asked.policies, asked.world, asked.settings)
+    there = fleet.is_compiled(loops)
+    if not loops or (engine == "auto" and not there and ticks < WORTH_COMPILING):
         return False
     if not there:
-        click.echo("compiling the fleet engine, once for this version: about 20 seconds", err=True)
-    fleet.warm(asked.world, asked.settings)
+        click.echo("compiling the fleet engine, once for this version: about 20 seconds for each kind", err=True)
+    fleet.warm(asked.world, asked.settings, loops)
     return True
 
 
-def _spread(jobs: "list[Job]", engine: str, ticks: list[int], progress: Progress) -> "Iterator[tuple[int, Judged]]":
+def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) -> "Iterator[tuple[int, Judged]]":
+    """At home or away."""
+    if not engine.startswith("dask://"):
+        from hypot.replay.crew import work  # noqa: PLC0415  only for this command
+
+        return work(jobs, ticks, progress.add)
     try:
         from hypot.replay.dask_crew import spread  # noqa: PLC0415  only where it is asked for
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
             raise
         raise BadInput("Dask is not installed: pip install hypot[dask]") from error
-    return spread(jobs, engine, ticks, progress.add)
+    return spread(jobs, engine, progress.add)
+
+
+def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
+    """The traces and the ticks of all of them; those of a large history as if all were as the first."""
+    from hypot.replay.demand import ticks_of  # noqa: PLC0415  only for this command
+
+    if isinstance(asked.traces, list):
+        traces = list(_bound(asked.traces, asked.world))
+        return traces, sum(ticks_of(trace, asked.world.tick) for trace in traces)
+    coming = _bound(asked.traces, asked.world)
+    first = next(coming)
+    return chain([first], coming), int(ticks_of(first, asked.world.tick) * asked.traces.about(len(first.times)))
 
 
 def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in processes of their own where it pays."""
-    from hypot.replay.comparison import Job, compared  # noqa: PLC0415  only for this command
-    from hypot.replay.crew import CrewError, work  # noqa: PLC0415
+    from hypot.replay.board import Board  # noqa: PLC0415  only for this command
+    from hypot.replay.crew import CrewError  # noqa: PLC0415
+    from hypot.replay.scores import ScoreError  # noqa: PLC0415
+    from hypot.replay.traces_value import TraceError  # noqa: PLC0415
 
-    _bound(asked.traces, asked.world)
-    world = asked.world
-    pairs = [(policy, trace) for trace in asked.traces for policy in asked.policies]
-    ticks = [max(1, int((trace.times[-1] - trace.times[0]) // world.tick)) for _, trace in pairs]
-    kept = keep and len(asked.traces) == 1
-    away = engine.startswith("dask://")
-    compiled = not kept and not away and _is_compiled(engine, asked, sum(ticks))
-    jobs = [Job(policy, trace, world, asked.settings, told, kept, compiled) for policy, trace in pairs]
-    done: dict[int, Judged] = {}
     try:
-        with bar("replaying", sum(ticks)) as progress:
-            done.update(_spread(jobs, engine, ticks, progress) if away else work(jobs, sum(ticks), progress.add))
-    except CrewError as error:
+        traces, ticks = _counted(asked)
+        ticks *= len(asked.policies)
+        kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
+        compiled = not kept and not engine.startswith("dask://") and _is_compiled(engine, asked, ticks)
+        board = Board(asked.policies, asked.world, asked.settings, told, keep=kept, compiled=compiled)
+        with bar("replaying", ticks) as progress:
+            for place, judged in _work(board.jobs(traces), engine, ticks, progress):
+                board.enter(place, judged)
+    except (CrewError, ScoreError, TraceError) as error:
         raise BadInput(str(error)) from error
-    width = len(asked.policies)
-    return [
-        compared(trace, [done[n * width + i] for i in range(width)], asked.policies, world)
-        for n, trace in enumerate(asked.traces)
-    ]
+    return board.comparisons()

@@ -4,6 +4,7 @@ import io
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from hypot.cli.files import BadInput, write_whole
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, Outcome, tell
 from hypot.face.replay_scores import shapes_in_words
-from hypot.face.replay_table import fleet_table, table
+from hypot.face.replay_table import fleet_table, fleet_words, table
 from hypot.face.replay_value import Report
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of
@@ -22,6 +23,7 @@ from hypot.replay.comparison import Comparison, Judged, tuned
 from hypot.replay.policy_parts import Policy
 from hypot.replay.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
 from hypot.replay.record import Moment
+from hypot.replay.scorecard import Scores
 from hypot.replay.world import Span, World
 from hypot.replay.world_file import world_to_dict
 
@@ -33,6 +35,8 @@ EQUAL_LATENESS = (0.1, 1.0)
 NOWHERE = Source("", 0)
 # Names in one sentence, and policies that can be told apart in one figure.
 NAMES = DRAWN = 7
+# Notes about a fleet.
+NOTES = 12
 Families = Mapping[str, Sequence[str]]
 
 
@@ -44,7 +48,8 @@ def as_text(
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         lines = fleet_table(fleet, notes=[shapes_in_words(world.shapes), *_all_notes(comparisons)], style=style)
-        words = textwrap.wrap(fleet_verdict(comparisons), width)
+        sentences = [fleet_verdict(comparisons), *fleet_words(fleet)]
+        words = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
         return "\n".join([*lines, "", *words]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
@@ -121,7 +126,11 @@ def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, floa
 
 
 def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
-    return list(dict.fromkeys(note for one in comparisons for note in one.notes))
+    """Those of most workloads first, and no more than a person reads: gaps are different in every trace."""
+    notes = [note for note, _ in Counter(note for one in comparisons for note in one.notes).most_common()]
+    if len(notes) <= NOTES:
+        return notes
+    return [*notes[:NOTES], f"and {len(notes) - NOTES} more notes: -o json has those of every workload"]
 
 
 def as_data(
@@ -131,12 +140,10 @@ def as_data(
         return to_json(document(comparisons, policies, families, world)).encode("utf-8", "replace")
     import polars as pl  # noqa: PLC0415  only where a table is written
 
-    rows = [
-        {"workload": one.workload, "policy": name, **scores.to_dict()}
-        for one in comparisons
-        for name, scores in one.scores.items()
-    ]
-    frame = pl.DataFrame(rows, infer_schema_length=None)
+    rows = [(one.workload, name, scores) for one in comparisons for name, scores in one.scores.items()]
+    columns: dict[str, list[Any]] = {"workload": [row[0] for row in rows], "policy": [row[1] for row in rows]}
+    columns |= {column.name: [getattr(row[2], column.name) for row in rows] for column in fields(Scores)}
+    frame = pl.DataFrame(columns, strict=False)
     if form == "csv":
         return frame.write_csv().encode()
     written = io.BytesIO()

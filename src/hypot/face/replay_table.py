@@ -1,6 +1,6 @@
 """The scores of a replay as lines of text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ from hypot.face.replay_scores import (
     best_spreads,
     known_of,
     missing_of,
+    of_policy,
     policies_of,
     rows_of,
     shown,
@@ -22,6 +23,7 @@ from hypot.face.replay_scores import (
 )
 from hypot.face.replay_value import REFERENCES
 from hypot.face.style import printable
+from hypot.replay.ranking import late_or_lost
 from hypot.replay.scorecard import Scores
 
 WIDTH = 100
@@ -29,6 +31,8 @@ _GAP = "  "
 _LEAST_NAME = 12
 _CUT = ".."
 _WIDEST_HEAD = 16
+# Of more workloads than these the worst are named, so many of each policy, for so many policies.
+_ALL_SEEN, _WORST, _TOLD = 5, 3, 7
 
 
 class Style(Protocol):
@@ -88,6 +92,34 @@ def fleet_table(
     lines = _lines(names, ("", "policy"), blocks, width, style)
     explained = f"Over {len(fleet)} workloads; a policy wins where its price is the lowest."
     return [*lines, *_below([explained, *missing_of(named), *notes], width, style)]
+
+
+def fleet_words(fleet: Fleet) -> Iterator[str]:
+    """What all workloads cost together, and on which a policy is at its worst: a median shows neither."""
+    known = {name: of_policy(fleet, name) for name in policies_of(fleet)}
+    costs = {
+        name: sum(one.cost or 0.0 for one in scores) for name, scores in known.items() if len(scores) == len(fleet)
+    }
+    if costs:
+        yield f"All together cost: {', '.join(f'{printable(name)} ${cost:.2f}' for name, cost in costs.items())}."
+    if len(fleet) <= _ALL_SEEN:
+        return
+    competing = [name for name in known if name not in REFERENCES]
+    for name in competing[:_TOLD]:
+        late = _worst(fleet, name, late_or_lost, "%")
+        dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
+        words = [f"most late or lost on {late}"] * bool(late) + [f"dearest against the oracle on {dear}"] * bool(dear)
+        if words:
+            yield f"{printable(name)}: {'; '.join(words)}."
+    if len(competing) > _TOLD:
+        yield f"Of {len(competing) - _TOLD} more policies -o csv tells every workload."
+
+
+def _worst(fleet: Fleet, policy: str, of: Callable[[Scores], float], unit: str) -> str:
+    """The few workloads with the highest figure, the first of equal ones first; none where all have nothing."""
+    figures = {workload: of(scores[policy]) for workload, scores in fleet.items() if policy in scores}
+    highest = sorted(figures, key=lambda workload: -figures[workload])[:_WORST]
+    return ", ".join(f"{printable(name)} ({figures[name]:.3g} {unit})" for name in highest if figures[name] > 0)
 
 
 def _chosen(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Many replays at once on other machines: an existing Dask cluster. Nothing here knows what a replay is."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
+from itertools import islice
 from typing import Any
 
 from distributed import Client, as_completed
@@ -9,31 +10,49 @@ from distributed.scheduler import KilledWorker
 
 from hypot.replay.comparison import Job, Judged, do
 from hypot.replay.crew import CrewError
+from hypot.replay.demand import ticks_of
 
 # How long a scheduler may take to answer.
 PATIENCE = 15.0
+# For each thread of the cluster so many jobs are handed out, so that none waits for the next.
+IN_HAND = 4
 
 
 def spread(
-    jobs: Sequence[Job], address: str, ticks: Sequence[int], progress: Callable[[int], None] | None = None
+    jobs: Iterable[Job], address: str, progress: Callable[[int], None] | None = None
 ) -> Iterator[tuple[int, Judged]]:
-    """What came of each job, with its place, as they are done; a worker that is lost is replaced by another."""
+    """What came of each job, with its place, as they are done; a worker that is lost is replaced by another.
+
+    Jobs are taken as they can be used, so that not all of them need be in memory.
+    """
     with _connected(address) as client:
-        futures = [client.submit(do, job, pure=False) for job in jobs]
-        places = {future.key: place for place, future in enumerate(futures)}
+        coming = enumerate(jobs)
+        room = IN_HAND * max(1, sum(client.nthreads().values()))
+        places: dict[Any, tuple[int, int]] = {}
+        done = _as_done()
         try:
-            for future in _as_done(futures):
-                place = places[future.key]
+            for place, job in islice(coming, room):
+                _hand_out(client, job, place, places, done)
+            for future in done:
+                place, ticks = places.pop(future)
                 yield place, _answer(future, address)
                 if progress is not None:
-                    progress(ticks[place])
+                    progress(ticks)
+                for following, job in islice(coming, room - len(places)):
+                    _hand_out(client, job, following, places, done)
         finally:
-            client.cancel(futures)
+            client.cancel(list(places))
 
 
-def _as_done(futures: Sequence[Any]) -> Iterator[Any]:
+def _hand_out(client: Any, job: Job, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:
+    future = client.submit(do, job, pure=False)
+    places[future] = place, ticks_of(job.trace, job.world.tick)
+    done.add(future)
+
+
+def _as_done() -> Any:
     done: Any = as_completed
-    return iter(done(futures))
+    return done()
 
 
 def _connected(address: str) -> Any:

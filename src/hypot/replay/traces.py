@@ -1,61 +1,113 @@
 """Demand history from files. Prometheus is read by `hypot.replay.traces_prometheus`."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from hypot.replay.traces_value import Trace, TraceError, Unit, Window, fewest
+from hypot.replay.traces_value import PART_ROWS, Trace, TraceError, Unit, Window, fewest
 
-__all__ = ["Trace", "TraceError", "Unit", "read_traces"]
+if TYPE_CHECKING:
+    from hypot.replay.traces_files import File
+
+__all__ = ["History", "Trace", "TraceError", "Unit", "open_history", "read_traces"]
 
 
-def read_traces(
+@dataclass(frozen=True, slots=True)
+class History:
+    """The traces of files, read as they are wanted, so that a fleet may be larger than the memory."""
+
+    # What is wrong with a file stands in its place.
+    files: "tuple[File | TraceError, ...]"
+    window: Window
+
+    @property
+    def rows(self) -> int:
+        return sum(file.opened.rows for file in self.files if not isinstance(file, TraceError))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is better not held in memory at once."""
+        parts = sum(1 if isinstance(file, TraceError) else len(file.parts) for file in self.files)
+        return parts > 1 and self.rows > PART_ROWS
+
+    def about(self, rows: int) -> float:
+        """How many traces there are; where they were not counted, as if each had so many rows."""
+        parts = [part for file in self.files if not isinstance(file, TraceError) for part in file.parts]
+        return sum(part.workloads or max(1.0, part.rows / rows) for part in parts)
+
+    @property
+    def is_broken(self) -> bool:
+        return any(isinstance(file, TraceError) for file in self.files)
+
+    def __iter__(self) -> Iterator[Trace]:
+        """Raises TraceError with every problem of every file; before that come the traces before the first of them."""
+        problems: list[str] = []
+        twice: list[str] = []
+        known: dict[str, str] = {}
+        for file in self.files:
+            try:
+                for trace in _traces(file, self.window):
+                    if trace.workload in known:
+                        twice.append(_in_both(trace, known[trace.workload]))
+                    known.setdefault(trace.workload, trace.source)
+                    if not problems and not twice:
+                        yield trace
+            except TraceError as error:
+                problems += error.problems
+        problems += fewest(twice, "all files")
+        if problems:
+            raise TraceError(*problems)
+
+
+def open_history(
     paths: Sequence[str],
     start: float | None = None,
     end: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Trace]:
-    """The traces of all files, cut to the time from start to end; progress is told in bytes.
-
-    Raises TraceError with every problem of every file.
-    """
-    from hypot.replay.traces_files import read_file  # noqa: PLC0415  polars is slow to import
-
+) -> History:
+    """The files, cut to the time from start to end. Of large ones the workloads are counted, progress told in rows."""
     window = Window(start, end)
     if not paths:
         raise TraceError("no file with history was named")
     if start is not None and end is not None and not start < end:
         raise TraceError(f"nothing lies {window}: the end must be later than the start")
-    traces: list[Trace] = []
-    problems: list[str] = []
-    sizes = [_size(path) for path in paths]
-    for done, path in enumerate(paths, 1):
-        try:
-            traces += read_file(path, window)
-        except TraceError as error:
-            problems += error.problems
-        except OSError as error:
-            problems.append(f"{path}: cannot be read: {error.strerror or error}")
-        if progress is not None:
-            progress(sum(sizes[:done]), sum(sizes))
-    problems += _twice(traces)
-    if problems:
-        raise TraceError(*problems)
-    return traces
+    return History(tuple([_opened(path, progress or _silent) for path in paths]), window)
 
 
-def _size(path: str) -> int:
+def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
+    """The traces of all files at once. Raises TraceError with every problem of every file."""
+    return list(open_history(paths, start, end))
+
+
+def _opened(path: str, progress: Callable[[int, int], None]) -> "File | TraceError":
+    from hypot.replay.traces_files import open_file  # noqa: PLC0415  polars is slow to import
+
     try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError):
-        return 0
+        return open_file(path, progress)
+    except TraceError as error:
+        return error
+    except OSError as error:
+        return _unreadable(path, error)
 
 
-def _twice(traces: list[Trace]) -> list[str]:
-    first: dict[str, str] = {}
-    problems = []
-    for trace in traces:
-        if trace.workload in first:
-            other = first[trace.workload]
-            problems.append(f"{trace.source}: workload {trace.workload!r} is in {other} too: join them in one file")
-        first.setdefault(trace.workload, trace.source)
-    return fewest(problems, traces[-1].source) if problems else []
+def _traces(file: "File | TraceError", window: Window) -> Iterator[Trace]:
+    from hypot.replay.traces_files import read_file  # noqa: PLC0415  as above
+
+    if isinstance(file, TraceError):
+        raise file
+    try:
+        yield from read_file(file, window)
+    except OSError as error:
+        raise _unreadable(file.path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> TraceError:
+    return TraceError(f"{path}: cannot be read: {error.strerror or error}")
+
+
+def _in_both(trace: Trace, other: str) -> str:
+    return f"{trace.source}: workload {trace.workload!r} is in {other} too: join them in one file"
+
+
+def _silent(_: int, __: int) -> None:
+    """Nobody asked how far it is."""

@@ -32,6 +32,20 @@ class Columns(NamedTuple):
         return [place for place in (self.time, self.value, self.workload, self.memory) if place is not None]
 
 
+class Part(NamedTuple):
+    """Some workloads of a file, each with all its rows."""
+
+    # How many rows they have.
+    rows: int
+    # The rows of the file among which they are: how many come before, and how many these are.
+    first: int
+    length: int
+    # The workloads, where rows of others stand between theirs; None are rows that name none.
+    names: tuple[str | None, ...] | None = None
+    # How many these are, where they were counted.
+    workloads: int | None = None
+
+
 class Opened(NamedTuple):
     """A file of which only the names of its columns were read."""
 
@@ -43,6 +57,20 @@ class Opened(NamedTuple):
     rows: int
     # What is wrong with it when polars fails, whose message this takes.
     broken: Callable[[str], str]
+    # What the wanted columns unpack to, in bytes, where that is known.
+    size: int = 0
+    # Scans it anew, where polars can count rows while it scans: then rows that are filtered out are not unpacked.
+    scan: Callable[..., pl.LazyFrame] | None = None
+
+    def numbered(self, name: str) -> pl.LazyFrame:
+        """The frame with the number of each row in a column of this name."""
+        if self.scan is None:
+            return self.frame.with_row_index(name, self.first_row)
+        return self.scan(row_index_name=name, row_index_offset=self.first_row)
+
+    @property
+    def whole(self) -> Part:
+        return Part(self.rows, 0, self.rows)
 
 
 def find_columns(file: str, names: Sequence[str]) -> Columns:

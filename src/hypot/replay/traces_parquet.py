@@ -6,6 +6,7 @@ so much room, the whole process dies; so they must also agree with each other.
 
 import mmap
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,9 @@ _TAIL = 8
 _MAX_FOOTER = 64 * 2**20
 # A number takes this much once it is unpacked, however well a column of equal ones is packed.
 _NUMBER = 8
+# Of a file that is read in parts, all rows, which have numbers of 32 bits, and what is unpacked at once of it.
+MAX_FLEET_ROWS = 4_000_000_000
+MAX_GROUP_BYTES = 2**29
 
 # Field numbers of parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, PageHeader and what is in it.
 _FILE_ROWS, _GROUPS = 3, 4
@@ -35,12 +39,15 @@ class Extent(NamedTuple):
 
     rows: int
     size: int
+    # The largest of its row groups, in bytes.
+    group: int
 
 
 def open_parquet(file: str) -> Opened:
+    scan = partial(pl.scan_parquet, Path(file).absolute(), glob=False, hive_partitioning=False)
     try:
         names = list(pl.read_parquet_schema(Path(file).absolute()))
-        frame = pl.scan_parquet(Path(file).absolute(), glob=False, hive_partitioning=False)
+        frame = scan()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise TraceError(broken_parquet(file)) from error
     columns = find_columns(file, names)
@@ -49,11 +56,24 @@ def open_parquet(file: str) -> Opened:
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise TraceError(broken_parquet(file)) from error
     if extent.rows > MAX_ROWS or extent.size > MAX_BYTES:
+        _refuse_what_cannot_be_parted(file, extent, is_fleet=columns.workload is not None)
+    return Opened(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file), extent.size, scan)
+
+
+def _refuse_what_cannot_be_parted(file: str, extent: Extent, *, is_fleet: bool) -> None:
+    """Of a fleet a part is unpacked at a time, but no less than a row group."""
+    if not is_fleet:
         raise TraceError(
             f"{file}: would unpack to {extent.rows:,} rows and {extent.size / 2**30:.1f} GiB, the most is {MAX_ROWS:,} "
-            f"rows and {MAX_BYTES / 2**30:.3g} GiB: split it by workload or by time"
+            f"rows and {MAX_BYTES / 2**30:.3g} GiB for one workload: split it by workload or by time"
         )
-    return Opened(frame, names, columns, 1, extent.rows, lambda _: broken_parquet(file))
+    if extent.rows > MAX_FLEET_ROWS:
+        raise TraceError(f"{file}: has {extent.rows:,} rows, the most is {MAX_FLEET_ROWS:,}: split it by workload")
+    if extent.group > MAX_GROUP_BYTES:
+        raise TraceError(
+            f"{file}: has a row group that would unpack to {extent.group / 2**30:.1f} GiB, the most is "
+            f"{MAX_GROUP_BYTES / 2**30:.3g} GiB: write it with row groups of a million rows"
+        )
 
 
 def broken_parquet(file: str) -> str:
@@ -68,18 +88,17 @@ def measure(file: str, wanted: set[str]) -> Extent:
         if data[-4:] != MAGIC or not 0 < length <= min(_MAX_FOOTER, end):
             raise ThriftError("no footer")
         footer = Compact(data[end - length : end]).struct()
-        sizes = [_measured(data, chunk[_META], group[_GROUP_ROWS]) for group, chunk in _chunks(footer, wanted)]
+        sizes = [sum(_sizes(data, group, wanted)) for group in footer[_GROUPS]]
     rows = sum(group[_GROUP_ROWS] for group in footer[_GROUPS])
     if rows != footer[_FILE_ROWS]:
         raise ThriftError("numbers of rows disagree")
-    return Extent(rows, sum(sizes))
+    return Extent(rows, sum(sizes), max(sizes, default=0))
 
 
-def _chunks(footer: dict[int, Any], wanted: set[str]) -> Iterator[tuple[dict[int, Any], dict[int, Any]]]:
-    for group in footer[_GROUPS]:
-        for chunk in group[_CHUNKS]:
-            if chunk[_META][_PATH][0].decode() in wanted:
-                yield group, chunk
+def _sizes(data: mmap.mmap, group: dict[int, Any], wanted: set[str]) -> Iterator[int]:
+    for chunk in group[_CHUNKS]:
+        if chunk[_META][_PATH][0].decode() in wanted:
+            yield _measured(data, chunk[_META], group[_GROUP_ROWS])
 
 
 def _measured(data: mmap.mmap, chunk: dict[int, Any], rows: int) -> int:

@@ -71,20 +71,22 @@ class Scaled(NamedTuple):
 
     times: Floats
     note: str = ""
+    # 0 for seconds, 1 for milliseconds, and so on.
+    unit: int = 0
     odd: tuple[int, int] | None = None
 
 
 def scaled(times: Floats) -> Scaled:
     """The unit is told by the size of the numbers; all must be of one."""
-    classes = np.digitize(np.abs(times), _EDGES)
-    unit = int(classes.max(initial=0))
+    sizes = np.abs(times)
+    least, unit = (int(size) for size in np.digitize([sizes.min(initial=np.inf), sizes.max(initial=0)], _EDGES))
     if unit == 0:
         return Scaled(times)
-    others = np.flatnonzero(classes != unit)
-    if len(others) or unit == len(_UNITS):
-        largest = int(np.argmax(classes))
+    if least != unit or unit == len(_UNITS):
+        classes = np.digitize(sizes, _EDGES)
+        others, largest = np.flatnonzero(classes != unit), int(np.argmax(classes))
         return Scaled(times, odd=(int(others[0]) if len(others) else largest, largest))
-    return Scaled(times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds")
+    return Scaled(times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds", unit)
 
 
 def zone_note(minutes: list[int]) -> str:

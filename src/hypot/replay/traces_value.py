@@ -8,9 +8,12 @@ from hypot.replay.record import Floats
 
 Unit = Literal["requests", "cores"]
 
-# Larger inputs are refused before they are unpacked, so that a small file cannot fill the memory.
+# Larger inputs are refused before they are unpacked, so that a small file cannot fill the memory. A file that is read
+# in parts may be larger: these hold for each of its workloads.
 MAX_BYTES = 2 * 2**30
 MAX_ROWS = 200_000_000
+# More rows than these are read in parts, as they are wanted.
+PART_ROWS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)

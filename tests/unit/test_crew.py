@@ -1,0 +1,126 @@
+"""Many replays at once, in processes, and what is gathered of them."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+
+from hypot.kinds.hpa import HPA
+from hypot.policy.settings import Settings
+from hypot.replay import crew
+from hypot.replay.board import Board
+from hypot.replay.comparison import Job, compared, do
+from hypot.replay.policy_parts import Policy, Start
+from hypot.replay.traces_value import Trace
+from hypot.replay.world import World
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+START = Start("web", 2, "web", 1000, 2**30, None, None)
+ROWS = 101
+
+
+def policy(name, target):
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
+    spec = {"scaleTargetRef": TARGET, "maxReplicas": 20, "metrics": [{"type": "Resource", "resource": cpu}]}
+    return Policy(name, (HPA.from_dict({"metadata": {"name": name}, "spec": spec}),), START)
+
+
+def trace(number):
+    times = 15.0 * np.arange(ROWS)
+    return Trace(f"w{number}", times, 100.0 + number + 50.0 * np.sin(times / 300.0), None, "requests", "here")
+
+
+def jobs(count):
+    tried = policy("web", 70)
+    return [Job(tried, trace(number), World(), Settings(), keep=False) for number in range(count)]
+
+
+class Counted:
+    """Hands out jobs and remembers how many."""
+
+    def __init__(self, given):
+        self.given, self.taken = given, 0
+
+    def __iter__(self):
+        for job in self.given:
+            self.taken += 1
+            yield job
+
+
+@pytest.fixture
+def _two(monkeypatch):
+    """Two processes, whatever the machine, for any number of ticks."""
+    monkeypatch.setattr(crew.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(crew, "WORTH_A_PROCESS", 0)
+
+
+@pytest.mark.usefixtures("_two")
+@pytest.mark.parametrize(("rows", "most"), [(0, 4), (6 * ROWS, 6), (10**9, 8)], ids=["fewest", "rows", "most"])
+def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
+    """As many as keep all processes busy, as rows have room, and no more than can be overlooked."""
+    monkeypatch.setattr(crew, "ROWS_IN_HAND", rows)
+    monkeypatch.setattr(crew, "MOST_IN_HAND", 4)
+    coming, told, seen = Counted(jobs(20)), [], 0
+    found = {}
+    for place, judged in crew.work(coming, 20 * ROWS, told.append):
+        seen = max(seen, coming.taken - len(found))
+        found[place] = judged
+    assert found == {place: do(job) for place, job in enumerate(coming.given)}
+    assert seen == most
+    assert sum(told) == 20 * (ROWS - 1)
+
+
+def test_one_process_takes_one_job_at_a_time(monkeypatch):
+    """What is soon done is done here, as it is wanted."""
+    monkeypatch.setattr(crew.os, "cpu_count", lambda: 2)
+    coming = Counted(jobs(5))
+    done = crew.work(coming, 5 * ROWS)
+    assert next(done)[0] == 0
+    assert coming.taken == 2
+    assert [place for place, _ in done] == [1, 2, 3, 4]
+
+
+def test_no_jobs_at_all():
+    """Nothing comes of nothing."""
+    assert list(crew.work(iter([]), 10**9)) == []
+
+
+@pytest.mark.usefixtures("_two")
+def test_an_error_while_jobs_are_made_ends_all():
+    """It is told as it is, and no process is left."""
+
+    def coming():
+        yield from jobs(6)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        list(crew.work(coming(), 10**9))
+    for child in multiprocessing.active_children():
+        child.join(10)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.usefixtures("_two")
+def test_a_process_that_is_killed_is_told():
+    """Most often there was too little memory."""
+    coming = crew.work(iter(jobs(300)), 10**9)
+    next(coming)
+    for child in multiprocessing.active_children():
+        child.kill()
+    with pytest.raises(crew.CrewError, match="ended from outside"):
+        list(coming)
+
+
+def test_a_board_gathers_what_comes_in_any_order():
+    """Comparisons are in the order of traces, and policies in theirs; what they share is held once."""
+    policies, world = [policy("hot", 90), policy("cold", 50)], World()
+    traces = [trace(number) for number in range(3)]
+    board = Board(policies, world, Settings())
+    made = list(board.jobs(iter(traces)))
+    assert [(job.trace.workload, job.policy.name) for job in made[:3]] == [("w0", "hot"), ("w0", "cold"), ("w1", "hot")]
+    for place in (5, 1, 0, 3, 2, 4):
+        board.enter(place, do(made[place]))
+    wanted = [compared(one, [do(job) for job in made if job.trace is one], policies, world) for one in traces]
+    found = board.comparisons()
+    assert found == wanted
+    assert found[0].judged[0].oracle is found[0].judged[1].oracle
