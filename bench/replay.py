@@ -1,21 +1,28 @@
-"""How fast a replay is: the plain engine, one workload, 28 days at 15 s, service model and scores included."""
+"""How fast a replay is: both engines, from trace to scores, and how much memory a large fleet takes."""
 
+import resource
 import statistics
 import time
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.settings import Settings
 from hypot.replay.demand import Load
 from hypot.replay.engine import replay
 from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.scores import score
-from hypot.replay.world import World
+from hypot.replay.world import Demand, Metrics, World
 
-DAYS, TICK, ROUNDS, WORKLOADS = 28, 15.0, 3, 300
+DAYS, TICK, ROUNDS, WORKLOADS = 28, 15.0, 3, 1000
+START = Start("shop", 2, "shop", 1000, 2**30, 1200, 2 * 2**30)
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 BEHAVIOR = {
     "scaleUp": {"policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]},
@@ -24,6 +31,56 @@ BEHAVIOR = {
         "policies": [{"type": "Percent", "value": 50, "periodSeconds": 60}],
     },
 }
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+MEMORY = {
+    "type": "Resource",
+    "resource": {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+RATE = {
+    "type": "External",
+    "external": {"metric": {"name": "rate"}, "target": {"type": "AverageValue", "averageValue": "60"}},
+}
+BAND = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"},
+}
+EXAMPLE = Path(__file__).parents[1] / "examples/replay/policies.yaml"
+
+
+class Tried(NamedTuple):
+    """A policy, the world it is tried in, and how many million ticks a second are wanted."""
+
+    autoscalers: tuple[Any, ...]
+    world: World
+    bar: float
+
+
+def hpa(*metrics: dict[str, Any]) -> HPA:
+    spec = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 100, "metrics": [*metrics], "behavior": BEHAVIOR}
+    return HPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
+
+
+def wpa() -> WPA:
+    spec = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 100, "algorithm": "average", "metrics": [BAND]}
+    return WPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
+
+
+def hvpa() -> Hvpa:
+    """The one of the demo."""
+    written = yaml.safe_load_all(EXAMPLE.read_text())
+    return Hvpa.from_dict(next(one for one in written if one and one["kind"] == Hvpa.KIND))
+
+
+def tried() -> dict[str, Tried]:
+    world = replace(World(), tick=60.0, metrics=Metrics(names={"rate": "requests"}))
+    noisy = replace(world, demand=Demand(noise=0.1, drops_per_day=1.0))
+    return {
+        "HPA with behavior": Tried((hpa(CPU),), world, 10.0),
+        "watermarks": Tried((wpa(),), world, 10.0),
+        "HPA, memory and noise": Tried((hpa(CPU, MEMORY),), noisy, 6.0),
+        "HPA by rate and VPA": Tried((hpa(RATE), VPA("deployment/web", mode="InPlaceOrRecreate")), world, 5.0),
+        "Hvpa": Tried((hvpa(),), world, 5.0),
+    }
 
 
 def load() -> Load:
@@ -35,64 +92,53 @@ def load() -> Load:
     return Load(1.7e9, work * rng.lognormal(0, 0.03, count), np.ones(count), np.zeros(count))
 
 
-def policies() -> dict[str, HPA | WPA]:
-    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
-    spec = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 100, "metrics": [cpu], "behavior": BEHAVIOR}
-    band = {
-        "type": "Resource",
-        "resource": {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"},
-    }
-    marks = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 100, "algorithm": "average", "metrics": [band]}
-    hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}, "spec": spec}
-    wpa = {
-        "apiVersion": "datadoghq.com/v1alpha1",
-        "kind": "WatermarkPodAutoscaler",
-        "metadata": {"name": "web"},
-        "spec": marks,
-    }
-    return {"HPA with behavior": HPA.from_dict(hpa), "watermarks": WPA.from_dict(wpa)}
+def plain_figures() -> None:
+    """One workload; times without those of other processes."""
+    demand = load()
+    for name, one in tried().items():
+        world, took = replace(one.world, tick=TICK), []
+        for _ in range(ROUNDS if one.bar == 10.0 else 1):
+            began = time.process_time()
+            score(replay(Policy(name, one.autoscalers, START), "web", demand, world, Settings()))
+            took.append(time.process_time() - began)
+        ticks, middle = len(demand.work), statistics.median(took)
+        bar = " (bar: 4 s)" if name == "HPA with behavior" else ""
+        print(f"plain engine, {name}, {DAYS} days at {TICK:g} s: {middle:.2f} s, {ticks / middle:,.0f} ticks/s{bar}")
 
 
-def fleet_figures(world: World) -> None:
+def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
     from hypot.replay import fleet  # noqa: PLC0415  what is measured
-    from hypot.replay.comparison import Job  # noqa: PLC0415
+    from hypot.replay.board import Board  # noqa: PLC0415
     from hypot.replay.crew import work  # noqa: PLC0415
     from hypot.replay.traces_value import Trace  # noqa: PLC0415
 
-    began, there = time.perf_counter(), fleet.is_compiled()
-    fleet.warm(world, Settings())
-    print(f"fleet engine, {'from its cache' if there else 'compiled'}: {time.perf_counter() - began:.1f} s (bar: 30 s)")
-    minute = replace(world, tick=60.0)
     times = 60.0 * np.arange(DAYS * 1440 + 1)
-    rates = [300 - 200 * np.cos(2 * np.pi * (times + 977 * i) / 86400) for i in range(WORKLOADS)]
-    traces = [Trace(f"w{i}", times, rate, None, "requests", "bench") for i, rate in enumerate(rates)]
-    start = Start("web", 2, "web", 1000, 2**30, 1200, 2 * 2**30)
-    for name, autoscaler in policies().items():
-        tried = Policy(name, (autoscaler,), start)
-        jobs = [Job(tried, trace, minute, Settings(), keep=False, compiled=True) for trace in traces]
-        ticks = WORKLOADS * (len(times) - 1)
+    ticks = WORKLOADS * (len(times) - 1)
+    for name, one in tried().items():
+        policy = Policy(name, one.autoscalers, START)
+        loops = fleet.loops_of([policy], one.world, Settings())
+        began, there = time.perf_counter(), fleet.is_compiled(loops)
+        fleet.warm(one.world, Settings(), loops)
+        ready = time.perf_counter() - began
+        traces = (
+            Trace(f"w{i}", times, 300 - 200 * np.cos(2 * np.pi * (times + 977 * i) / 86400), None, "requests", "bench")
+            for i in range(WORKLOADS)
+        )
+        board = Board([policy], one.world, Settings(), compiled=True)
         began = time.perf_counter()
-        done = sum(1 for _ in work(jobs, ticks))
+        for place, judged in work(board.jobs(traces), ticks):
+            board.enter(place, judged)
         took = time.perf_counter() - began
-        print(f"fleet engine, {name}, {done} workloads, {DAYS} days at 60 s: {ticks / took / 1e6:.2f} million ticks/s")
-
-
-def main() -> None:
-    demand, world = load(), World()
-    start = Start("web", 2, "web", 1000, 2**30, 1200, 2 * 2**30)
-    for name, autoscaler in policies().items():
-        took = []
-        for _ in range(ROUNDS):
-            began = time.process_time()
-            score(replay(Policy(name, (autoscaler,), start), "web", demand, world, Settings()))
-            took.append(time.process_time() - began)
-        ticks = len(demand.work)
-        middle = statistics.median(took)
-        bar = " (bar: 4 s)" if autoscaler.KIND == HPA.KIND else ""
-        print(f"plain engine, {name}, {DAYS} days at {TICK:g} s: {middle:.2f} s, {ticks / middle:,.0f} ticks/s{bar}")
-    fleet_figures(world)
+        how = "from its cache" if there else "compiled (bar: 30 s)"
+        print(
+            f"fleet engine, {name}, {len(board.comparisons())} workloads, {DAYS} days at 60 s: "
+            f"{ticks / took / 1e6:.2f} million ticks/s (bar: {one.bar:g}); ready after {ready:.1f} s, {how}"
+        )
+    own, others = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    print(f"memory at most: {own:.0f} MB here, {others:.0f} MB in the largest process")
 
 
 if __name__ == "__main__":
-    main()
+    plain_figures()
+    fleet_figures()

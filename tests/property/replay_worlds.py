@@ -19,7 +19,7 @@ from hypot.replay.cohorts import make_room
 from hypot.replay.demand import Load
 from hypot.replay.lifecycle import pass_time, scale_to
 from hypot.replay.params import params_of
-from hypot.replay.parts import NEVER, Quick, Whole
+from hypot.replay.parts import NEVER, Both, Quick, Sizing, Whole
 from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.record import Ticks
 from hypot.replay.tick import live_through
@@ -74,11 +74,16 @@ def played(tried, given, world, *, merging=None, whole=False, told=NEVER, settin
         scenes.append(scene)
         yield from () if watcher is None else (watcher,)
         for part in ENGINE_PARTS(tried, scene, *rest):
-            yield Whole(part.autoscaler, part.every) if whole and isinstance(part, Quick) else part
+            yield in_full(part) if whole and isinstance(part, Quick | Sizing | Both) else part
 
     with patch.object(engine, "params_of", params), patch.object(engine, "parts_of", parts):
         run = engine.replay(tried, "web", given, world, settings, told)
     return run.ticks, scenes[0]
+
+
+def in_full(part):
+    """The same autoscaler by its whole decision."""
+    return Whole(part.autoscaler, part.every, getattr(part, "feed", None))
 
 
 class _Nowhere:

@@ -12,13 +12,14 @@ from hypot.replay.engine import replay
 from hypot.replay.fleet_records import TooLargeError
 from hypot.replay.scores import score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
+from property.vertical_worlds import hvpas, setups, vpas
 
 # Compiled once, by whoever comes first: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("fleet")
 
 
 often = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "60")),
+    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "40")),
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
@@ -44,7 +45,8 @@ def assert_equal(case):
     compiled, plain = runs
     for name, here, there in zip(plain.ticks._fields, compiled.ticks, plain.ticks, strict=True):
         assert np.allclose(here, there, rtol=1e-12, atol=0.0), name
-    assert np.array_equal(compiled.ticks.replicas, plain.ticks.replicas)
+    for name in ("replicas", "size_cpu", "size_memory", "evicted"):
+        assert np.array_equal(getattr(compiled.ticks, name), getattr(plain.ticks, name)), name
     for name, value in score(plain).to_dict().items():
         judged = getattr(score(compiled), name)
         assert judged == (None if value is None else pytest.approx(value, rel=1e-9)), name
@@ -61,6 +63,24 @@ class TestEngines:
     @given(cases(st.just(()), skews=(0.0, 0.3)))
     def test_without_autoscalers_they_fare_alike(self, case):
         """The world itself is the same."""
+        assert_equal(case)
+
+    @often
+    @given(cases(st.tuples(vpas()), setups, gaps=GAPS))
+    def test_vpas_fare_alike(self, case):
+        """Identical sizes at every tick."""
+        assert_equal(case)
+
+    @often
+    @given(cases(st.permutations([hpas(), vpas()]).flatmap(lambda two: st.tuples(*two)), setups))
+    def test_both_beside_each_other_fare_alike(self, case):
+        """Whichever is written first."""
+        assert_equal(case)
+
+    @often
+    @given(cases(st.tuples(hvpas()), skews=(0.0, 0.3), gaps=GAPS))
+    def test_hvpas_fare_alike(self, case):
+        """Identical points at every tick, and the same way there."""
         assert_equal(case)
 
     @often

@@ -41,12 +41,18 @@ def vpa():
 
 
 def test_what_it_covers():
-    """One horizontal autoscaler or none; sizes are for the plain engine."""
+    """One autoscaler, an HPA and a VPA together, or none; others are for the plain engine."""
     world, settings = World(), Settings()
-    assert fleet.covers(policy(hpa()), world, settings)
-    assert fleet.covers(policy(), world, settings)
-    assert not fleet.covers(policy(vpa()), world, settings)
-    assert not fleet.covers(policy(hpa(), vpa()), world, settings)
+    for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa())):
+        assert fleet.covers(policy(*autoscalers), world, settings)
+    assert not fleet.covers(policy(hpa(), hpa()), world, settings)
+    assert not fleet.covers(policy(vpa(), vpa()), world, settings)
+
+
+def test_policies_know_their_loops():
+    """Only what is needed is compiled."""
+    policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa())]
+    assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop"}
 
 
 @pytest.mark.parametrize(

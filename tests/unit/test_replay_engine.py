@@ -17,7 +17,7 @@ from hypot.policy.settings import Settings
 from hypot.replay.cohorts import SERVING, STOPPING, split
 from hypot.replay.engine import replay
 from hypot.replay.params import SMALL
-from hypot.replay.parts import Plan
+from hypot.replay.plan import begin_plan, no_plan, pursues
 from hypot.replay.scores import score
 from hypot.replay.world import Heap, Metrics, Pods, Resize, Service, Span, World
 from property.replay_worlds import (
@@ -152,7 +152,7 @@ class TestSeeing:
         ticks, _ = played(tried, load((0.5, 10), (3.15, 30)), world, watcher=look)
         came = int(np.argmax(ticks.ready > 1))
         assert ticks.backlog[came - 4] > 0
-        value = look.found[came].pods_metrics["|waiting|"]["web-1-0-0"].milli / 1000
+        value = look.found[came].pods_metrics["|waiting|"]["web-1-00000-0000"].milli / 1000
         assert value == pytest.approx(ticks.backlog[came - 4], abs=0.01)
 
     def test_constant_demand_looks_constant_from_the_start(self):
@@ -365,14 +365,15 @@ class TestSizes:
     def test_what_grows_grows_first(self):
         """More and smaller pods: those that serve keep their size until the others do, too."""
         place = Place(quiet(), replicas=2, cpu=2000, cpu_limit=2400)
-        plan, ready = Plan(4, (1000, GIB, 1200, GIB), EPOCH).begun(place.scene, EPOCH), []
+        plan, ready, here = no_plan(), [], (place.c, place.s, place.p, True)
+        begin_plan(plan, *here, 4, 1000, GIB, 1200, GIB, EPOCH)
         for _ in range(6):
             place.tick()
             ready.append(sum(place.c.count[k] * place.c.cpu[k] for k in place.groups(SERVING)))
-            plan = plan and plan.pursued(place.scene, place.now)
+            pursues(plan, *here, place.now)
         assert min(ready) >= 4000
         assert ready[-1] == 4000
-        assert plan is None
+        assert not plan.active[0]
 
     def test_a_leak_begins_with_the_replay(self):
         """The first replicas have not leaked for a day already: 824 MiB at 2 MiB a minute take hours."""

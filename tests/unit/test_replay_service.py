@@ -1,7 +1,7 @@
 """How a replica serves, against what queueing theory and the specification say."""
 
 from itertools import pairwise, product
-from math import exp, factorial, inf, isclose, isfinite, sqrt
+from math import exp, factorial, inf, isclose, isfinite, log, sqrt
 
 import pytest
 
@@ -10,14 +10,16 @@ from hypot.replay.service import (
     LEAST_CAPACITY,
     approached,
     base_use,
-    capacity,
     crash_wait,
+    crowding,
     late_share,
     mean_latency,
     percentile,
+    queueing_time,
     service_time,
+    usable_cores,
     utilisation,
-    wait_chance,
+    wait_odds,
 )
 
 WORK = 0.02
@@ -31,9 +33,17 @@ def erlang_c(servers, rho):
     return tail / (sum(offered**k / factorial(k) for k in range(servers)) + tail)
 
 
+def odds(servers, rho):
+    return wait_odds(rho, crowding(servers))
+
+
+def wait_chance(rho, servers):
+    return exp(odds(servers, rho))
+
+
 def waiting(servers, rho):
     """The mean time in the queue, without backlog."""
-    return mean_latency(WORK, wait_chance(rho, servers), rho, servers, 0.0) - WORK
+    return mean_latency(WORK, odds(servers, rho), queueing_time(WORK, servers, rho)) - WORK
 
 
 class TestOneServer:
@@ -53,7 +63,9 @@ class TestOneServer:
     def test_late_requests_are_the_tail_of_the_waiting_time(self, rho, deadline):
         """Rho times an exponential of the slack after the service itself."""
         expected = rho * exp(-(1.0 - rho) * (deadline - WORK) / WORK)
-        assert late_share(deadline, WORK, rho, rho, 1.0, 0.0) == pytest.approx(expected, rel=1e-12)
+        assert late_share(deadline, WORK, odds(1.0, rho), queueing_time(WORK, 1.0, rho)) == pytest.approx(
+            expected, rel=1e-12
+        )
 
 
 class TestSeveralServers:
@@ -95,40 +107,39 @@ class TestPercentiles:
     )
     def test_a_deadline_at_a_percentile_leaves_the_rest_late(self, share, rho, servers, delay):
         """Both formulas tell of one distribution."""
-        chance = wait_chance(rho, servers)
-        deadline = percentile(share, WORK, chance, rho, servers, delay)
-        assert late_share(deadline, WORK, chance, rho, servers, delay) == pytest.approx(1.0 - share, rel=1e-9)
+        given = WORK + delay, odds(servers, rho), queueing_time(WORK, servers, rho)
+        deadline = percentile(log(1.0 - share), *given)
+        assert late_share(deadline, *given) == pytest.approx(1.0 - share, rel=1e-9)
 
     def test_where_few_wait_the_percentile_is_the_service_itself(self):
         """At 5 % utilisation not one in a hundred waits for four servers."""
-        assert percentile(0.99, WORK, wait_chance(0.05, 4.0), 0.05, 4.0, 0.0) == WORK
+        assert percentile(log(0.01), WORK, odds(4.0, 0.05), queueing_time(WORK, 4.0, 0.05)) == WORK
 
     @pytest.mark.parametrize(("delay", "late"), [(0.2299, False), (0.23, True), (5.0, True)])
     def test_behind_a_backlog_all_are_late(self, delay, late):
         """From where service and backlog alone reach the deadline."""
-        share = late_share(0.25, WORK, 0.5, 0.5, 1.0, delay)
+        share = late_share(0.25, WORK + delay, log(0.5), queueing_time(WORK, 1.0, 0.5))
         assert (share == 1.0) is late
 
     def test_just_before_that_those_who_wait_are(self):
         """Which is not all of them: the formula jumps to one, as written."""
-        assert late_share(0.25, WORK, 0.5, 0.5, 1.0, 0.23 - 1e-9) == pytest.approx(0.5, rel=1e-6)
+        assert late_share(0.25, 0.25 - 1e-9, log(0.5), queueing_time(WORK, 1.0, 0.5)) == pytest.approx(0.5, rel=1e-6)
 
 
 class TestCapacity:
     @pytest.mark.parametrize(
-        ("cap", "base", "parallel", "efficiency", "expected"),
+        ("cap", "base", "parallel", "expected"),
         [
-            (1.2, 0.05, 0.0, 1.0, 1.15),
-            (1.2, 0.05, 0.0, 0.5, 0.575),
-            (4.0, 0.2, 2.0, 1.0, 2.0),
-            (1.0, 0.2, 2.0, 1.0, 0.8),
-            (0.1, 0.2, 0.0, 1.0, LEAST_CAPACITY),
-            (0.1, 0.1, 0.0, 0.5, LEAST_CAPACITY / 2),
+            (1.2, 0.05, 0.0, 1.15),
+            (4.0, 0.2, 2.0, 2.0),
+            (1.0, 0.2, 2.0, 0.8),
+            (0.1, 0.2, 0.0, LEAST_CAPACITY),
+            (0.1, 0.1, 0.0, LEAST_CAPACITY),
         ],
     )
-    def test_it_is_the_cap_less_the_base(self, cap, base, parallel, efficiency, expected):
-        """By efficiency, up to what the application can use at once, and never nothing."""
-        assert capacity(cap, base, parallel, efficiency) == pytest.approx(expected, rel=1e-12)
+    def test_it_is_the_cap_less_the_base(self, cap, base, parallel, expected):
+        """Up to what the application can use at once, and never nothing."""
+        assert usable_cores(cap, base, parallel) == pytest.approx(expected, rel=1e-12)
 
     @pytest.mark.parametrize(
         ("absolute", "share", "asked", "expected"),
@@ -158,12 +169,13 @@ def test_no_corner_gives_a_number_that_is_none():
     for offered, cap, base, e, delay in product(
         (-1e-15, 0.0, 1e-300, 0.7, 1e9), (1e-9, 0.05, 1.0, 64.0), (0.0, 0.05, 2.0), (0.01, 1.0), (0.0, 1e-12, 1e6)
     ):
-        power = capacity(cap, base, 0.0, e)
-        servers, alone, rho = max(1.0, power / e), service_time(WORK, power / e, e), utilisation(offered, power)
-        chance = wait_chance(rho, servers)
-        late = late_share(0.25, alone, chance, rho, servers, delay)
-        times = [f(alone, chance, rho, servers, delay) for f in (mean_latency, lambda *a: percentile(0.99, *a))]
-        assert 0.0 <= chance <= 1.0
+        cores = usable_cores(cap, base, 0.0)
+        servers, service, rho = max(1.0, cores), service_time(WORK, cores, e), utilisation(offered, cores * e)
+        alone, chance = service + delay, wait_odds(rho, crowding(servers))
+        queueing = queueing_time(service, servers, rho)
+        late = late_share(0.25, alone, chance, queueing)
+        times = [f(alone, chance, queueing) for f in (mean_latency, lambda *a: percentile(log(0.01), *a))]
+        assert 0.0 <= exp(chance) <= 1.0
         assert 0.0 <= late <= 1.0
         assert all(isfinite(time) and time >= alone for time in times)
 

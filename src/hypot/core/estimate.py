@@ -42,8 +42,10 @@ def widening(sure: Any, gain: float, exponent: float) -> Any:
 
 def widening_of_one(sure: float, gain: float, exponent: float) -> float:
     wide: float = 1.0 + (gain / sure if sure else inf)
-    # The same, and not looked up for every recommendation.
-    return wide if exponent == 1.0 else wide**exponent
+    # Whole exponents by multiplying, as upstream's power does.
+    if exponent == 1.0:
+        return wide
+    return 1.0 / (wide * wide) if exponent == -2.0 else wide**exponent
 
 
 def with_confidence(amount: Any, factor: Any) -> Any:

@@ -1,17 +1,14 @@
 """What decisions do to the simulated pods."""
 
 from collections.abc import Iterable, Iterator
-from math import inf
 
 from hypot.policy.decision import PodAction
 from hypot.policy.size import Size
-from hypot.replay.cohorts import NONE, SERVING, STOPPING, Cohorts, make_room, split
+from hypot.replay.cohorts import NONE, STOPPING, Cohorts, make_room, split
 from hypot.replay.lifecycle import evict, resize
 from hypot.replay.params import Params
 from hypot.replay.site import Site
 
-# Of all pods this share may be restarted at once where sizes cannot change in place.
-AT_ONCE = 0.25
 # Cpu and memory requests, and their limits; -1 where there is none.
 Plain = tuple[int, int, int, int]
 
@@ -38,10 +35,6 @@ def set_template(s: Site, size: Plain) -> None:
 
 def current_size(c: Cohorts, k: int) -> Plain:
     return (c.cpu[k], c.memory[k], c.cpu_limit[k], c.memory_limit[k])
-
-
-def asked_size(c: Cohorts, k: int) -> Plain:
-    return (c.next_cpu[k], c.next_memory[k], c.next_cpu_limit[k], c.next_memory_limit[k])
 
 
 def isolate(c: Cohorts, p: Params, serial: int, first: int, last: int) -> list[int]:
@@ -93,38 +86,3 @@ def _runs(
         run = ((action, size, serial), number, number)
     if run is not None:
         yield run
-
-
-def resize_all(c: Cohorts, s: Site, p: Params, size: Plain, now: float) -> None:
-    """Ask for another size of every pod, in place."""
-    for k in range(c.used[0]):
-        if c.life[k] != STOPPING and (asked_size(c, k) != size or c.deferred[k] < inf):
-            resize(c, s, p, k, *size, now)
-
-
-def restart_some(c: Cohorts, s: Site, p: Params, size: Plain, now: float) -> None:
-    """Restart pods of another size than is asked for, as many as a rollout does at once."""
-    away = s.asked[0] - serving(c)
-    budget = max(1, int(AT_ONCE * s.asked[0])) - away
-    k = 0
-    while budget > 0 and k < c.used[0]:
-        make_room(c, p.slots, c.used[0] + 4)
-        if c.life[k] == SERVING and current_size(c, k) != size:
-            going = min(budget, c.count[k])
-            evict(c, s, p, k, going, now)
-            budget -= going
-        k += 1
-
-
-def serving(c: Cohorts) -> int:
-    return sum(c.count[k] for k in range(c.used[0]) if c.life[k] == SERVING)
-
-
-def settled(c: Cohorts, size: Plain) -> bool:
-    """Whether all pods that stay have this size and serve."""
-    return all(c.life[k] == STOPPING or (c.life[k] == SERVING and current_size(c, k) == size) for k in range(c.used[0]))
-
-
-def refused(c: Cohorts) -> bool:
-    """Whether a resize waits for room."""
-    return any(c.deferred[k] < inf for k in range(c.used[0]))

@@ -22,7 +22,8 @@ from hypot.policy.vpa_fit import capped
 from hypot.policy.vpa_step import Range, stepped
 from hypot.policy.weights import Blend, Direction, Situation, Weight, released
 from hypot.replay.lifecycle import scale_to
-from hypot.replay.parts import Feed, Plan, Scene, Whole, act
+from hypot.replay.parts import Feed, Part, Scene, act
+from hypot.replay.plan import Plan, no_plan, pursues
 from hypot.replay.record import Moment
 
 
@@ -58,13 +59,11 @@ class Weighted:
     memory: Memory = field(default_factory=Memory)
     last: float | None = None
     last_up: float | None = None
-    plan: Plan | None = None
+    plan: Plan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        if self.plan is not None:
-            self.plan = self.plan.pursued(scene, now)
-            if self.plan is not None:
-                return
+        if pursues(self.plan, scene.c, scene.s, scene.p, scene.in_place, now):
+            return
         seen = scene.eyes.seen(i, now, self.feed.view())
         child = hpa_of(self.hvpa)
         asked, self.memory = hpa.decide(child, seen, self.memory, scene.settings)
@@ -77,7 +76,7 @@ class Weighted:
         if decision.moves:
             self.last = now
             self.last_up = now if decision.grows else self.last_up
-            self.plan = act(scene, decision, now)
+            act(scene, self.plan, decision, now)
 
     def _situation(self, seen: Seen, has: tuple[Standing, ...], asked: Decision, scene: Scene) -> Situation:
         urgent = urgency(seen, has, frozenset(), self.last_up, self.last)
@@ -126,7 +125,7 @@ class Weighted:
 class Stepping:
     """A VerticalPodAutoscaler, and a replica more or less where the size that is needed leaves the allowed range."""
 
-    whole: Whole
+    sizing: Part
     autoscaler: VPA
     bounds: tuple[int, int]
     every: float
@@ -134,7 +133,7 @@ class Stepping:
     last: float | None = None
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        self.whole.step(scene, i, now)
+        self.sizing.step(scene, i, now)
         seen = scene.eyes.seen(i, now, self.feed.view())
         knobs: Knobs = knobs_from(self.autoscaler.annotations, scene.settings.vpa)
         advice = vpa.recommend(self.autoscaler, seen, knobs)

@@ -48,13 +48,29 @@ class Cohorts(NamedTuple):
     crashes: Any
     killed_at: Any
     share: Any
+    # For recommenders of sizes: when the window of its memory's peak ends, that peak, the one that a kill calls for,
+    # and the last kill that is known of; and since when a resize is seen to wait.
+    window_end: Any
+    peak: Any
+    oom_peak: Any
+    known_kill: Any
+    stuck: Any
+    # What a vertical autoscaler has decided to do, and to how many of its pods, the first ones.
+    deed: Any
+    taken: Any
     # What each pod used and served in the last ticks, and its memory; a place for each tick, reused in turn.
     cpu_seen: Any
     heap_seen: Any
     load_seen: Any
+    # What follows from a size: the most cores a pod can get, what it uses without requests, how many are left for them,
+    # and the exponent of its utilisation.
+    cap: Any
+    base: Any
+    cores: Any
+    exponent: Any
 
 
-_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu"} | {
+_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu", "deed", "taken"} | {
     f"{when}{name}" for when in ("", "next_") for name in ("cpu", "memory", "cpu_limit", "memory_limit")
 }
 _SEEN = {"cpu_seen", "heap_seen", "load_seen"}
@@ -78,6 +94,12 @@ def make_room(c: Cohorts, slots: int, places: int) -> None:
             column.extend([0.0] * slots for _ in range(missing))
         elif name not in _SINGLE:
             column.extend([0 if name in _NUMBERS else 0.0] * missing)
+
+
+def has_place(c: Cohorts, slots: int, more: int) -> bool:
+    """Whether so many more groups fit; lists make room for them."""
+    make_room(c, slots, c.used[0] + more)
+    return True
 
 
 def add_place(c: Cohorts) -> int:
@@ -116,6 +138,10 @@ def born(
     c.crashes[k] = 0
     c.killed_at[k] = -inf
     c.share[k] = 1.0
+    c.window_end[k] = c.known_kill[k] = -inf
+    c.peak[k] = c.oom_peak[k] = 0.0
+    c.stuck[k] = inf
+    c.deed[k] = c.taken[k] = 0
     for s in range(slots):
         c.cpu_seen[k][s] = c.heap_seen[k][s] = c.load_seen[k][s] = 0.0
     return k
@@ -171,6 +197,17 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
     c.crashes[target] = c.crashes[source]
     c.killed_at[target] = c.killed_at[source]
     c.share[target] = c.share[source]
+    c.cap[target] = c.cap[source]
+    c.base[target] = c.base[source]
+    c.cores[target] = c.cores[source]
+    c.exponent[target] = c.exponent[source]
+    c.window_end[target] = c.window_end[source]
+    c.peak[target] = c.peak[source]
+    c.oom_peak[target] = c.oom_peak[source]
+    c.known_kill[target] = c.known_kill[source]
+    c.stuck[target] = c.stuck[source]
+    c.deed[target] = c.deed[source]
+    c.taken[target] = c.taken[source]
     for s in range(slots):
         c.cpu_seen[target][s] = c.cpu_seen[source][s]
         c.heap_seen[target][s] = c.heap_seen[source][s]
@@ -194,8 +231,11 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and c.cpu_limit[a] == c.cpu_limit[b]
         and c.memory_limit[a] == c.memory_limit[b]
         and c.share[a] == c.share[b]
+        and c.most_cpu[a] == c.most_cpu[b]
         and c.resize_due[a] == inf
         and c.resize_due[b] == inf
+        and c.deferred[a] == inf
+        and c.deferred[b] == inf
         and is_near(c.backlog[a], c.backlog[b])
         and have_same_heap(c, a, b, same_heap)
         and look_alike(c, slots, a, b)
@@ -233,6 +273,7 @@ def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
     c.started[into] = max(c.started[into], c.started[k])
     c.changed[into] = max(c.changed[into], c.changed[k])
     c.crashes[into] = max(c.crashes[into], c.crashes[k])
+    c.killed_at[into] = max(c.killed_at[into], c.killed_at[k])
     for s in range(slots):
         c.cpu_seen[into][s] = (c.cpu_seen[into][s] * here + c.cpu_seen[k][s] * there) / both
         c.heap_seen[into][s] = (c.heap_seen[into][s] * here + c.heap_seen[k][s] * there) / both

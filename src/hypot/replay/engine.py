@@ -1,7 +1,7 @@
 """The plain engine: one policy on one workload, tick by tick."""
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -10,19 +10,20 @@ import numpy as np
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import metric_key
 from hypot.policy.settings import Settings
-from hypot.replay import rules_hpa, rules_wpa
+from hypot.replay import rules_hpa, rules_hvpa, rules_vpa, rules_wpa
 from hypot.replay.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.cohorts import NONE, SERVING, Cohorts, empty, make_room
 from hypot.replay.demand import Load
 from hypot.replay.lifecycle import pass_time, scale_to
 from hypot.replay.minds import HpaMind, WpaMind
 from hypot.replay.params import Params, params_of
-from hypot.replay.parts import NEVER, Part, Quick, Scene, Whole
+from hypot.replay.parts import NEVER, Both, Part, Quick, Scene, Sizing, Whole
 from hypot.replay.policy_parts import Policy, Start
 from hypot.replay.quick_hpa import past_for
 from hypot.replay.quick_wpa import no_marks
@@ -30,9 +31,9 @@ from hypot.replay.record import COLUMNS, Run, Ticks, Watch
 from hypot.replay.seeing import Eyes, Queries
 from hypot.replay.signals import SIGNALS
 from hypot.replay.site import Site, new_site
-from hypot.replay.tick import live_through
+from hypot.replay.tick import live_through, next_time
 from hypot.replay.usage_feed import EVERY, UsageFeed
-from hypot.replay.world import Span, World
+from hypot.replay.world import Signal, Span, World
 
 # Groups of pods that there is always room for: what one decision may split off or make.
 PLACES = 32
@@ -52,16 +53,30 @@ def replay(
     progress: Callable[[int], None] | None = None,
 ) -> Run:
     """What would have happened. `told` is the stretch of time whose decisions are all kept, with their steps."""
-    sizes = any(not isinstance(one, HPA | WPA) for one in policy.autoscalers)
-    memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
-    restarting = policy.workload.restarts_on_resize
-    p = params_of(world, merging=not sizes, restarting=restarting, memory_decides=memory)
+    p = params_for(policy, world)
     scene = begin(policy, load, world, p, settings, told)
     parts = list(parts_of(policy, scene, world, load.start))
     rows = run(scene, parts, load, progress)
     table = np.frombuffer(rows).reshape(-1, COLUMNS).T
     ticks = Ticks(*(np.ascontiguousarray(column) for column in table))
     return Run(policy.name, workload, world, ticks, tuple(scene.moments), watch_of(parts), policy.notes)
+
+
+def params_for(policy: Policy, world: World) -> Params:
+    """The world as this policy must see it."""
+    memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
+    restarting = policy.workload.restarts_on_resize
+    return params_of(world, merging=merges(policy), restarting=restarting, memory_decides=memory)
+
+
+def merges(policy: Policy) -> bool:
+    """Whether equal groups are counted as one: where nobody asks for single pods, or for what each once held."""
+    container = policy.workload.container
+    return all(
+        isinstance(one, HPA | WPA)
+        or (isinstance(one, Hvpa) and not policy.weights and "memory" not in allowed(one, container).controlled)
+        for one in policy.autoscalers
+    )
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, told: Span = NEVER) -> Scene:
@@ -85,7 +100,6 @@ def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
     limit = c.memory_limit[0]
     c.memory_limit[0] = NONE
     c.heap[0] = p.heap_base
-    s.weight[0] = float(c.count[0])
     scratch: list[float] = []
     for i in range(p.slots):
         live_through(c, s, p, scratch, i, load.start, load.work[0], load.efficiency[0], load.memory[0])
@@ -104,26 +118,30 @@ def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterat
         if isinstance(autoscaler, HPA | WPA):
             yield horizontal(autoscaler, scene, world, start)
             continue
-        feed = UsageFeed(autoscaler, scene, start)
+        feed = UsageFeed(autoscaler, scene)
         yield feed
-        yield vertical(policy, autoscaler, scene, feed)
+        yield vertical(policy, autoscaler, scene, feed, world.metrics.names)
 
 
-def vertical(policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed) -> Part:
+def vertical(
+    policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
+) -> Part:
     often = scene.settings.sync_period
     if isinstance(autoscaler, Hvpa) and policy.weights:
         return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
     if isinstance(autoscaler, Hvpa):
-        return Whole(autoscaler, often, feed)
-    whole = Whole(autoscaler, EVERY, feed)
-    return whole if policy.step is None else Stepping(whole, autoscaler, policy.step, EVERY, feed)
+        both = rules_hvpa.rule_of(autoscaler, scene.container, names, scene.settings)
+        return Whole(autoscaler, often, feed) if both is None else Both(autoscaler, both, feed, often)
+    rule = rules_vpa.rule_of(autoscaler, scene.container, policy.workload.restarts_on_resize, scene.settings)
+    sizing = Whole(autoscaler, EVERY, feed) if rule is None else Sizing(autoscaler, rule, feed, EVERY)
+    return sizing if policy.step is None else Stepping(sizing, autoscaler, policy.step, EVERY, feed)
 
 
 def horizontal(autoscaler: HPA | WPA, scene: Scene, world: World, start: float) -> Part:
     """By the quick step where that covers all that is asked for."""
     names, every = world.metrics.names, scene.settings.sync_period
     if isinstance(autoscaler, HPA):
-        rule = rules_hpa.rule_of(autoscaler, names, scene.settings)
+        rule = rules_hpa.rule_of(autoscaler, scene.container, names, scene.settings)
         return (
             Whole(autoscaler, every)
             if rule is None
@@ -190,7 +208,7 @@ def run(scene: Scene, parts: list[Part], load: Load, progress: Callable[[int], N
             make_room(c, p.slots, 2 * c.used[0] + PLACES)
         for n, part in enumerate(parts):
             if now >= due[n]:
-                due[n] = now + part.every - (now - due[n]) % part.every
+                due[n] = next_time(now, due[n], part.every)
                 part.step(scene, i, now)
         if (i + 1) % REPORTED == 0:
             table.extend(rows)

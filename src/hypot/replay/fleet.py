@@ -10,10 +10,10 @@ import inspect
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -21,65 +21,133 @@ from typing import Any
 import numba
 import numpy as np
 
-from hypot.core import bounds, ratio, readiness, watermark, window
-from hypot.kinds.hpa import HPA
-from hypot.kinds.wpa import WPA
+from hypot.core import (
+    amount,
+    bounds,
+    decay,
+    estimate,
+    fit,
+    gate,
+    interval,
+    ratio,
+    readiness,
+    saturation,
+    timeofday,
+    watermark,
+    whole,
+    window,
+)
 from hypot.policy.settings import Settings
 from hypot.replay import (
     cohorts,
     fleet_loop,
+    fleet_sizes,
     lifecycle,
     past,
+    plan,
     quick_hpa,
+    quick_hvpa,
+    quick_hvpa_parts,
+    quick_hvpa_resolve,
+    quick_vpa,
     quick_wpa,
-    rules_hpa,
-    rules_wpa,
     service,
     signals,
     tick,
+    usage,
 )
-from hypot.replay.cohorts import make_room
 from hypot.replay.demand import Load
-from hypot.replay.engine import asks_for_memory, begin, metrics_of
-from hypot.replay.fleet_records import ENTRIES, PLACES, RULES, Sizes, check, record_of
-from hypot.replay.params import params_of
-from hypot.replay.policy_parts import Policy, Start
+from hypot.replay.fleet_cases import EXAMPLES, example, prepared, rules_for
+from hypot.replay.fleet_records import NotCoveredError, TooLargeError
+from hypot.replay.policy_parts import Policy
 from hypot.replay.record import COLUMNS, Run, Ticks
 from hypot.replay.world import Metrics, World
 
-# Marks a folder in which everything is there.
+# Marks loops of which everything is there.
 DONE = "complete"
-_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-_CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
-_BAND = {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"}
-_HPA = {"spec": {"scaleTargetRef": _TARGET, "maxReplicas": 2, "metrics": [{"type": "Resource", "resource": _CPU}]}}
-_WPA = {"spec": {"scaleTargetRef": _TARGET, "maxReplicas": 2, "metrics": [{"type": "Resource", "resource": _BAND}]}}
 # In the order in which they import each other.
 MODULES: tuple[ModuleType, ...] = (
+    amount,
+    whole,
     ratio,
     window,
     bounds,
     watermark,
     readiness,
+    timeofday,
+    gate,
+    saturation,
+    fit,
+    interval,
+    estimate,
+    decay,
     service,
     cohorts,
     lifecycle,
     tick,
     signals,
     past,
+    usage,
+    plan,
     quick_hpa,
     quick_wpa,
+    quick_vpa,
+    quick_hvpa_parts,
+    quick_hvpa_resolve,
+    quick_hvpa,
     fleet_loop,
+    fleet_sizes,
 )
-# What is written otherwise where it is compiled: nothing but copying.
-_INSTEAD: dict[Any, Any] = {tick.clear: fleet_loop.clear_by_one, tick.keep: fleet_loop.keep_in_columns}
+# What is written otherwise where it is compiled: copying, whole numbers of 64 bits, and one amount instead of many.
+_INSTEAD: dict[Any, Any] = {
+    tick.keep: fleet_loop.keep_in_columns,
+    cohorts.has_place: fleet_loop.fits_already,
+    whole.times_over: fleet_loop.times_over_in_64_bits,
+    estimate.whole: amount.from_float,
+    estimate.with_confidence: amount.scale,
+    estimate.widening: estimate.widening_of_one,
+    estimate.larger: fleet_loop.larger,
+    estimate.smaller: fleet_loop.smaller,
+}
 # Only Python ever calls these.
-_PLAIN_ONLY: set[Any] = {cohorts.empty, cohorts.make_room, past.no_past, quick_hpa.past_for, quick_wpa.no_marks}
+_PLAIN_ONLY: set[Any] = {
+    cohorts.empty,
+    cohorts.make_room,
+    past.no_past,
+    quick_hpa.past_for,
+    quick_wpa.no_marks,
+    quick_hvpa_parts.no_hvpa_past,
+    plan.no_plan,
+    quick_vpa.no_advice,
+    usage.new_usage,
+    decay.new_decaying,
+}
+# What every tick goes through, and the compiler alone would not put in its place.
+_INLINED: set[Any] = {
+    ratio.count_by_utilization,
+    watermark.count_in_band,
+    tick.live_through,
+    tick.serve,
+    tick.remembered,
+    tick.feel,
+    tick.write_down,
+    fleet_loop.keep_in_columns,
+    fleet_loop.one_tick,
+    signals.seen_mean,
+    quick_hpa.hpa_step,
+    quick_hpa.propose,
+    quick_hpa.propose_by_pods,
+    quick_hpa.restrain,
+    quick_wpa.wpa_step,
+    quick_wpa.look,
+    quick_wpa.read,
+    quick_wpa.sampled_use,
+}
 
 
 def source_hash(modules: Iterable[ModuleType] = MODULES) -> str:
-    """Changes with any of the sources, and with numba."""
-    sources = [inspect.getsource(module) for module in modules]
+    """Changes with any of the sources, with what is said here of how to compile them, and with numba."""
+    sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
     return hashlib.sha256("\0".join([numba.__version__, sys.version, *sources]).encode()).hexdigest()[:16]
 
 
@@ -88,22 +156,23 @@ def cache_folder() -> Path:
     return Path(base) / "hypot" / f"fleet-{source_hash()}"
 
 
-def is_compiled() -> bool:
-    """Whether an earlier run has left compiled code."""
-    return (cache_folder() / DONE).exists()
+def is_compiled(loops: Iterable[str] = EXAMPLES) -> bool:
+    """Whether an earlier run has left compiled code of all of these."""
+    return all((cache_folder() / f"{loop}.{DONE}").exists() for loop in loops)
 
 
 def built(modules: Iterable[ModuleType] = MODULES) -> dict[Any, Any]:
     """From every function of these modules to its compiled form; each is compiled when it is first called."""
-    made: dict[Any, Any] = {plain: _compiled(instead, {}) for plain, instead in _INSTEAD.items()}
+    made: dict[Any, Any] = {}
     for module in modules:
         names = dict(vars(module))
         for name, value in list(names.items()):
             if not isinstance(value, FunctionType) or value in _PLAIN_ONLY:
                 continue
-            if value not in made and value.__module__ == module.__name__:
-                made[value] = _compiled(value, names)
-            names[name] = made.get(value, value)
+            chosen = _INSTEAD.get(value, value)
+            if chosen not in made and (chosen is not value or value.__module__ == module.__name__):
+                made[chosen] = _compiled(chosen, names if chosen is value else {})
+            names[name] = made.get(chosen, value)
     return made
 
 
@@ -112,7 +181,16 @@ def _compiled(plain: FunctionType, names: dict[str, Any]) -> Any:
     twin = FunctionType(plain.__code__, names or plain.__globals__, plain.__name__, plain.__defaults__)
     twin.__module__ = plain.__module__
     compiling: Any = numba.njit
-    return compiling(twin, nogil=True, cache=True, error_model="numpy", _nrt=False)
+    inline = plain in _INLINED
+    made = compiling(twin, nogil=True, cache=True, error_model="numpy", _nrt=False, forceinline=inline)
+    made.get_call_template = partial(_call_of_any_number, made.get_call_template)
+    return made
+
+
+def _call_of_any_number(template: Any, given: Iterable[Any], named: dict[str, Any]) -> Any:
+    """Not one more compiled form for each number that is written out, such as the 0 that a count begins with."""
+    plain: Any = numba.types.unliteral
+    return template(tuple(plain(one) for one in given), {name: plain(one) for name, one in named.items()})
 
 
 @cache
@@ -128,96 +206,43 @@ def _functions() -> dict[Any, Any]:
     return built()
 
 
-def warm(world: World, settings: Settings) -> None:
-    """Compile everything now, so that processes which start later find it on disk."""
-    first = Start("web", 1, "web", 1000, 2**30, None, None)
+def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> set[str]:
+    """The names of the loops that replay these; none where none can."""
+    found = set()
+    for policy in policies:
+        with suppress(NotCoveredError):
+            found.add(rules_for(policy, world, settings).loop.__name__)
+    return found
+
+
+def warm(world: World, settings: Settings, loops: Iterable[str] = EXAMPLES) -> None:
+    """Compile these now, so that processes which start later find them on disk."""
     load = Load(0.0, np.ones(2), np.ones(2), np.zeros(2))
-    for autoscaler in (None, HPA.from_dict(_HPA), WPA.from_dict(_WPA)):
-        policy = Policy("warm", () if autoscaler is None else (autoscaler,), first)
-        replay(policy, "web", load, replace(world, metrics=Metrics()), settings)
-    with suppress(OSError):
-        (cache_folder() / DONE).touch()
+    for loop in loops:
+        replay(example(loop), "web", load, replace(world, metrics=Metrics()), settings)
+        with suppress(OSError):
+            (cache_folder() / f"{loop}.{DONE}").touch()
 
 
 def covers(policy: Policy, world: World, settings: Settings) -> bool:
-    """Whether the compiled engine can replay this: one horizontal autoscaler that its quick step covers, or none."""
+    """Whether the compiled engine can replay this: all that a quick step covers, and that fits its places."""
     try:
-        _prepared(policy, Load(0.0, np.ones(1), np.ones(1), np.zeros(1)), world, settings)
-    except ValueError:
+        prepared(policy, Load(0.0, np.ones(1), np.ones(1), np.zeros(1)), world, settings)
+    except NotCoveredError:
         return False
     return True
 
 
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
-    """As `engine.replay` does, without telling any decision. Raises ValueError where it cannot."""
-    loop, rule, memory, state, params = _prepared(policy, load, world, settings)
-    c, s = state
-    count = len(load.work)
-    rows = np.empty((COLUMNS, count))
-    given = np.stack([load.work, load.efficiency, load.memory], axis=1)
-    gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
-    run = _functions()[loop]
-    own = () if rule is None else (rule, memory)
-    ends = (load.start,) if rule is None else (gaps, load.start, settings.sync_period)
-    if not run(*own, c, s, params, rows, given, *ends):
-        raise ValueError(
-            f"{policy.name} on {workload}: more groups of pods at once than the compiled engine has room for"
-        )
-    return Run(policy.name, workload, world, Ticks(*rows), notes=policy.notes)
+    """As `engine.replay` does, without telling any decision. Raises NotCoveredError where it cannot."""
+    ready = prepared(policy, load, world, settings)
+    columns, block = np.empty((COLUMNS, len(load.work))), np.empty((fleet_loop.BLOCK, COLUMNS))
+    given = np.stack([load.work, load.efficiency, load.memory]).T
+    if not _functions()[ready.loop](*ready.records, (columns, block), given, *ready.told):
+        raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")
+    rest = len(load.work) % fleet_loop.BLOCK
+    columns[:, len(load.work) - rest :] = block[:rest].T
+    return Run(policy.name, workload, world, Ticks(*columns), notes=policy.notes)
 
 
-_Prepared = tuple[Callable[..., bool], Any, Any, tuple[Any, Any], Any]
-
-
-def _prepared(policy: Policy, load: Load, world: World, settings: Settings) -> _Prepared:
-    """The loop that fits, and everything that it works on as records."""
-    memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
-    restarting = policy.workload.restarts_on_resize
-    p = params_of(world, merging=True, restarting=restarting, memory_decides=memory)
-    loop, rule, past_or_marks = _mind(policy, world, settings)
-    most = policy.workload.replicas if rule is None else max(rule.high, policy.workload.replicas)
-    first = policy.workload
-    entries = 0 if rule is None or isinstance(rule, quick_wpa.WpaRule) else len(past_or_marks.values)
-    check(
-        p.slots,
-        p.retry_ticks,
-        _rules(rule),
-        entries,
-        Sizes(2 * most, first.cpu, max(first.memory, first.memory_limit or 0)),
-    )
-    scene = begin(policy, load, world, p, settings)
-    make_room(scene.c, p.slots, PLACES)
-    records = (record_of(scene.c, PLACES), record_of(scene.s, 1))
-    if rule is None:
-        return loop, None, None, records, record_of(p, 1)
-    return loop, record_of(rule, RULES), record_of(past_or_marks, _places(rule)), records, record_of(p, 1)
-
-
-def _places(rule: Any) -> int:
-    return RULES if isinstance(rule, quick_wpa.WpaRule) else ENTRIES
-
-
-def _rules(rule: Any) -> int:
-    if rule is None:
-        return 0
-    if isinstance(rule, quick_wpa.WpaRule):
-        return int(rule.metrics)
-    return int(max(rule.metrics, rule.pace_up.policies, rule.pace_down.policies))
-
-
-def _mind(policy: Policy, world: World, settings: Settings) -> tuple[Callable[..., bool], Any, Any]:
-    names = world.metrics.names
-    if not policy.autoscalers:
-        return fleet_loop.static_loop, None, None
-    if len(policy.autoscalers) == 1 and isinstance(policy.autoscalers[0], HPA):
-        rule = rules_hpa.rule_of(policy.autoscalers[0], names, settings)
-        if rule is not None:
-            return fleet_loop.hpa_loop, rule, quick_hpa.past_for(rule, settings.sync_period)
-    if len(policy.autoscalers) == 1 and isinstance(policy.autoscalers[0], WPA):
-        marks = rules_wpa.rule_of(policy.autoscalers[0], names)
-        if marks is not None:
-            return fleet_loop.wpa_loop, marks, quick_wpa.no_marks(marks.metrics)
-    raise ValueError(f"{policy.name} is replayed by the plain engine only")
-
-
-__all__ = ["MODULES", "built", "cache_folder", "covers", "is_compiled", "replay", "source_hash", "warm"]
+__all__ = ["MODULES", "built", "cache_folder", "covers", "is_compiled", "loops_of", "replay", "source_hash", "warm"]

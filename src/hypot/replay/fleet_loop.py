@@ -11,10 +11,12 @@ from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.quick_wpa import Marks, WpaRule, wpa_step
 from hypot.replay.record import COLUMNS
 from hypot.replay.site import Site
-from hypot.replay.tick import live_through
+from hypot.replay.tick import live_through, next_time
 
 # Groups of pods that must still fit when a decision is made: what it may split off or make.
 SPARE = 8
+# So many rows are turned into columns at once.
+BLOCK = 64
 
 
 def hpa_loop(
@@ -37,7 +39,7 @@ def hpa_loop(
         now = start + i * p.tick + p.tick
         if now < due:
             continue
-        due = now + every - (now - due) % every
+        due = next_time(now, due, every)
         current = s.asked[0]
         if is_blind(gaps, now - start):
             look_first(past, current, now)
@@ -70,7 +72,7 @@ def wpa_loop(
         now = start + i * p.tick + p.tick
         if now < due:
             continue
-        due = now + every - (now - due) % every
+        due = next_time(now, due, every)
         current = s.asked[0]
         if is_blind(gaps, now - start):
             desired = forced_into(current, rule.low, rule.high)
@@ -93,7 +95,8 @@ def static_loop(c: Cohorts, s: Site, p: Params, rows: Any, load: Any, start: flo
 def one_tick(c: Cohorts, s: Site, p: Params, rows: Any, i: int, load: Any, start: float) -> bool:
     """A row of the load is work, efficiency and memory."""
     at = start + i * p.tick
-    pass_time(c, s, p, at)
+    if at >= s.due[0] or c.used[0] > 1:
+        pass_time(c, s, p, at)
     live_through(c, s, p, rows, i, at, load[i, 0], load[i, 1], load[i, 2])
     return bool(c.used[0] <= len(c.count) - SPARE)
 
@@ -106,13 +109,36 @@ def is_blind(gaps: Any, since: float) -> bool:
     return False
 
 
-def clear_by_one(row: Any, blank: Any) -> None:
-    """A slice would be copied through memory of its own, which compiled code here has none of."""
-    for j in range(COLUMNS):
-        row[j] = blank[j]
-
-
 def keep_in_columns(rows: Any, i: int, row: Any) -> None:
-    """Each column by itself, as it is read afterwards."""
+    """Rows are put by until there are enough of them to be turned into columns, which is how they are read."""
+    columns, block = rows
+    place = i % BLOCK
     for j in range(COLUMNS):
-        rows[j, i] = row[j]
+        block[place, j] = row[j]
+    if place == BLOCK - 1:
+        for j in range(COLUMNS):
+            for n in range(BLOCK):
+                columns[j, i - place + n] = block[n, j]
+
+
+def fits_already(c: Cohorts, _slots: int, more: int) -> bool:
+    """Compiled columns do not grow."""
+    return bool(c.used[0] + more <= len(c.count))
+
+
+def times_over_in_64_bits(amount: int, result: int, base: int) -> int:
+    """The same by long division, digit by digit of 15 bits: for a base below 2**47 nothing on the way overflows."""
+    left, over, made = amount % base, 0, 0
+    for digit in range(3, -1, -1):
+        over = over * 32768 + left * ((result >> (15 * digit)) & 32767)
+        made = made * 32768 + over // base
+        over = over % base
+    return amount // base * result + made
+
+
+def larger(one: Any, other: Any) -> Any:
+    return max(one, other)
+
+
+def smaller(one: Any, other: Any) -> Any:
+    return min(one, other)

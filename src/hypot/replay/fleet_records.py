@@ -1,11 +1,20 @@
 """The state of a replay as records: fixed places in one piece of memory, which compiled code takes by its address."""
 
+from collections.abc import Iterator
+from itertools import chain
+from struct import Struct, calcsize
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hypot.core.decay import Decaying
+from hypot.replay.cohorts import Cohorts
+from hypot.replay.plan import Plan
+from hypot.replay.quick_hvpa import COUNTS, HvpaPast, HvpaRule, ResourceRule
+from hypot.replay.quick_vpa import Advice
 from hypot.replay.quick_wpa import Marks
 from hypot.replay.site import Site
+from hypot.replay.usage import Recipe, Usage
 
 # Places for groups of pods, ticks that are remembered, metrics and policies of a rule, and entries of a past. They are
 # the same for every workload, so that one compiled loop fits all; what needs more is replayed by the plain engine.
@@ -14,23 +23,98 @@ PLACES, SLOTS, RULES, ENTRIES = 64, 32, 8, 1024
 LARGEST = 2**63 // 200
 
 
-class TooLargeError(ValueError):
+class NotCoveredError(ValueError):
+    """The plain engine must do it."""
+
+
+class TooLargeError(NotCoveredError):
     """The state does not fit its places."""
 
 
 # Columns with a place for each tick that is remembered, and those that are as long as they are.
 _TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
-_AS_THEY_ARE = {"template", "row", "blank", "coming", "coming_due", "idle_since"}
+_AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several places, of those tuples that have most columns for a single number.
 _MANY = {Marks: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
-_ONE = {"used", "serials", "ups_used", "downs_used"}
+# Tuples whose columns are as long as they are, and columns with a place for each count of replicas.
+_WHOLE = {Advice, Decaying, Recipe, Usage, HvpaPast, Plan}
+_COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
+_ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
+# Columns of times, which are so also where there are none.
+_TIMES = {"periods"}
 
 
 def record_of(value: Any, place: int) -> Any:
-    """A tuple of numbers and columns as one record; columns have so many places unless theirs are fixed."""
-    made = np.zeros(1, _shape(value, place))
-    _fill(made[0], value)
+    """A tuple of numbers and columns as one record; columns have so many places unless theirs are fixed.
+
+    Of groups of pods, only those that there are.
+    """
+    used = value.used[0] if isinstance(value, Cohorts) else None
+    kinds: list[Any] = [type(value), place]
+    numbers: list[Any] = []
+    _collect(value, used, kinds, numbers)
+    key = tuple(kinds)
+    form = _FORMS.get(key)
+    if form is None:
+        form = _FORMS[key] = _form(value, place, used)
+    made = np.zeros(1, form.shape)
+    form.packing.pack_into(made.view(np.uint8).data, 0, *numbers)
     return made[0]
+
+
+class _Form(NamedTuple):
+    """How a record lies in memory, and what puts its numbers there."""
+
+    shape: "np.dtype[np.void]"
+    packing: Struct
+
+
+# Workloads come by the thousand, their records in a handful of forms.
+_FORMS: dict[Any, _Form] = {}
+_CODES = {"f": "d", "i": "q", "b": "?"}
+
+
+def _collect(value: Any, used: int | None, kinds: list[Any], numbers: list[Any]) -> None:
+    """All its numbers in their order, and what its form hangs on: their types, and how many places are in use."""
+    for part in value:
+        if _is_record(part):
+            _collect(part, used, kinds, numbers)
+            continue
+        if not isinstance(part, list | tuple):
+            kinds.append(type(part))
+            numbers.append(part)
+            continue
+        column = part[:used]
+        first = column[0] if column else 0
+        if isinstance(first, list):
+            kinds.append((len(column), list, len(first)))
+            numbers.extend(chain.from_iterable(column))
+        else:
+            kinds.append((len(column), float if isinstance(first, float) else int))
+            numbers.extend(column)
+
+
+def _form(value: Any, place: int, used: int | None) -> _Form:
+    shape = _shape(value, place)
+    words, end = ["="], 0
+    for start, count, code in _runs(value, shape, used, 0):
+        words.append(f"{start - end}x{count}{code}")
+        end = start + count * calcsize(f"={code}")
+    return _Form(shape, Struct("".join(words)))
+
+
+def _runs(value: Any, shape: Any, used: int | None, at: int) -> Iterator[tuple[int, int, str]]:
+    """Where numbers stand next to each other, how many, and of which type."""
+    for name, part in zip(value._fields, value, strict=True):
+        kind, start = shape.fields[name][0], at + shape.fields[name][1]
+        if _is_record(part):
+            yield from _runs(part, kind, used, start)
+        elif _is_number(part):
+            yield start, 1, _CODES[kind.kind]
+        elif kind.ndim == 2:
+            yield from ((start + n * kind.base.itemsize * SLOTS, len(row), "d") for n, row in enumerate(part[:used]))
+        else:
+            yield start, len(part[:used]), _CODES[kind.base.kind]
 
 
 def _shape(value: Any, place: int) -> "np.dtype[np.void]":
@@ -38,7 +122,7 @@ def _shape(value: Any, place: int) -> "np.dtype[np.void]":
     for name, part in zip(value._fields, value, strict=True):
         if _is_record(part):
             parts.append((name, _shape(part, place)))
-        elif isinstance(part, bool | int | float):
+        elif _is_number(part):
             parts.append(
                 (name, np.bool_ if isinstance(part, bool) else np.int64 if isinstance(part, int) else np.float64)
             )
@@ -48,27 +132,21 @@ def _shape(value: Any, place: int) -> "np.dtype[np.void]":
 
 
 def _column(of: type, name: str, part: Any, place: int) -> tuple[Any, tuple[int, ...]]:
-    there = np.asarray(part)
-    kind = np.float64 if there.dtype.kind == "f" and len(there) else np.int64
-    if there.ndim == 2:
+    first = part[0] if part else 0.0 if name in _TIMES else 0
+    if isinstance(first, list):
         return np.float64, (place, SLOTS)
+    kind = np.float64 if isinstance(first, float) else np.int64
+    if of in _WHOLE:
+        return kind, (len(part),)
+    if name in _COUNTED.get(of, ()):
+        return np.int64, (COUNTS,)
     if name in _ONE or (of in _MANY and name not in _MANY[of]):
         return kind, (1,)
-    return kind, (len(there) if name in _AS_THEY_ARE else SLOTS if name in _TICKS else place,)
+    return kind, (len(part) if name in _AS_THEY_ARE else SLOTS if name in _TICKS else place,)
 
 
-def _fill(record: Any, value: Any) -> None:
-    for name, part in zip(value._fields, value, strict=True):
-        if _is_record(part):
-            _fill(record[name], part)
-        elif isinstance(part, bool | int | float):
-            record[name] = part
-        else:
-            there = np.asarray(part)
-            if there.ndim == 2:
-                record[name][: len(there), : there.shape[1]] = there
-            else:
-                record[name][: len(there)] = there
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
 
 
 def _is_record(value: Any) -> bool:

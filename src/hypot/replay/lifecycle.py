@@ -36,19 +36,9 @@ def pass_time(c: Cohorts, s: Site, p: Params, now: float) -> None:
         if p.skew > 0.0:
             choose_hot(c, p)
         s.due[0] = next_due(c, s)
-        s.weight[0] = serving_weight(c)
-        s.filled[0] = nodes_filled(c, p, waiting=False)
+        s.stale[0] = 1
     if p.merging and c.used[0] > 1:
         merge_alike(c, p, now - p.window - p.lag)
-
-
-def serving_weight(c: Cohorts) -> float:
-    """All shares of the load together."""
-    weight = 0.0
-    for k in range(c.used[0]):
-        if c.life[k] == SERVING:
-            weight += c.count[k] * c.share[k]
-    return weight
 
 
 def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:

@@ -19,7 +19,9 @@ class Params(NamedTuple):
     window: float
     retry_ticks: int
     retries: float
+    # The cpu time of one request, and how many of them a core does in a second.
     work: float
+    rate: float
     deadline: float
     timeout: float
     base_cpu: float
@@ -81,6 +83,7 @@ def params_of(world: World, *, merging: bool, restarting: Container[str] = (), m
         retry_ticks=max(1, ceil(world.demand.retry_after / tick)),
         retries=world.demand.retries,
         work=service.work,
+        rate=1.0 / service.work,
         deadline=service.deadline,
         timeout=service.timeout,
         base_cpu=service.base_cpu,

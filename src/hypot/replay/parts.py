@@ -1,10 +1,11 @@
 """The autoscalers of a policy at work in the simulated world."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import OFF
 from hypot.kinds.wpa import WPA
@@ -13,29 +14,33 @@ from hypot.policy.decision import Decision
 from hypot.policy.memory import Memory
 from hypot.policy.seen import UsageView
 from hypot.policy.settings import Settings
+from hypot.policy.vertical import Vertical
 from hypot.policy.vpa_act import mode_of
-from hypot.replay.acting import (
-    Plain,
-    act_on_pods,
-    refused,
-    resize_all,
-    restart_some,
-    serving,
-    set_template,
-    settled,
-    size_of,
-)
+from hypot.replay.acting import act_on_pods, current_size, set_template, size_of
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.lifecycle import scale_to
 from hypot.replay.params import Params
+from hypot.replay.plan import Plan, begin_plan, no_plan, pursues
+from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, no_hvpa_past
+from hypot.replay.quick_vpa import (
+    EVICTED,
+    RESIZED,
+    Advice,
+    VpaRule,
+    new_size,
+    no_advice,
+    size_new_pods,
+    vpa_act,
+    vpa_step,
+)
 from hypot.replay.record import Moment
+from hypot.replay.rules_hvpa import memory_of
 from hypot.replay.seeing import Eyes
 from hypot.replay.site import Site
+from hypot.replay.usage import Usage
 from hypot.replay.world import Span
 
 NEVER = Span(inf, -inf)
-# How long a change of both axes may take before it is given up.
-PATIENCE = 300.0
 
 
 class DisagreementError(AssertionError):
@@ -76,6 +81,12 @@ class Feed(Protocol):
     """What keeps a history of usage."""
 
     def view(self) -> UsageView: ...
+
+
+class Recorder(Feed, Protocol):
+    """A history in plain numbers."""
+
+    usage: Usage
 
 
 class Mind(Protocol):
@@ -129,26 +140,98 @@ class Whole:
     every: float
     feed: Feed | None = None
     memory: Memory = field(default_factory=Memory)
-    plan: "Plan | None" = None
+    plan: Plan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        if self.plan is not None:
-            self.plan = self.plan.pursued(scene, now)
-            if self.plan is not None:
-                return
+        if pursues(self.plan, scene.c, scene.s, scene.p, scene.in_place, now):
+            return
         usage = None if self.feed is None else self.feed.view()
         decision, memory = decide(self.autoscaler, scene.eyes.seen(i, now, usage), self.memory, scene.settings)
         if decision.rescales or scene.is_told(now):
             scene.moments.append(Moment(now, decision))
         if decision.rescales:
             memory = memory.acted(decision, now)
-            self.plan = act(scene, decision, now)
+            act(scene, self.plan, decision, now)
         elif decision.by_pod and self._sizes_new_pods():
             prepare(scene, decision)
         self.memory = memory
 
     def _sizes_new_pods(self) -> bool:
         return isinstance(self.autoscaler, VPA) and mode_of(self.autoscaler.update_policy) != OFF
+
+
+@dataclass(slots=True)
+class Sizing:
+    """A VerticalPodAutoscaler by its quick step; the whole decision is made only where it is told."""
+
+    autoscaler: VPA
+    rule: VpaRule
+    feed: "Recorder"
+    every: float
+    advice: Advice = field(default_factory=no_advice)
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        c, s, rule, advice = scene.c, scene.s, self.rule, self.advice
+        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_told(now):
+            self._tell(scene, i, now)
+        size_new_pods(rule, advice, s)
+        vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
+
+    def _tell(self, scene: Scene, i: int, now: float) -> None:
+        """The whole decision, which must be the same."""
+        c, names = scene.c, scene.eyes.names
+        stuck = {pod: c.stuck[k] for k in range(c.used[0]) if c.stuck[k] < inf for pod in names(k)}
+        seen = scene.eyes.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, Memory(vertical=Vertical(stuck=stuck)), scene.settings)
+        whole = {
+            one.pod: (one.action, size_of(one.sizes, scene.container))
+            for one in decision.actions
+            if one.action != "none"
+        }
+        quick = {
+            pod: (_DEEDS[c.deed[k]], new_size(self.rule, self.advice, *current_size(c, k)))
+            for k in range(c.used[0])
+            if c.deed[k]
+            for pod in names(k)[: c.taken[k]]
+        }
+        if quick != whole:
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        scene.moments.append(Moment(now, decision))
+
+
+@dataclass(slots=True)
+class Both:
+    """An Hvpa by its quick step; the whole decision is made only where it is told."""
+
+    autoscaler: Hvpa
+    rule: HvpaRule
+    feed: "Recorder"
+    every: float
+    past: HvpaPast = field(default_factory=no_hvpa_past)
+    plan: Plan = field(default_factory=no_plan)
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        c, s, p, past = scene.c, scene.s, scene.p, self.past
+        if pursues(self.plan, c, s, p, scene.in_place, now):
+            return
+        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
+        if moves or scene.is_told(now):
+            self._tell(scene, i, now, moves=moves)
+        if moves:
+            hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
+
+    def _tell(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
+        """The whole decision, which must be the same."""
+        seen = scene.eyes.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, memory_of(self.past, scene.container), scene.settings)
+        whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
+        quick = (self.past.desired[0], tuple(self.past.size))
+        if decision.moves != moves or (moves and quick != whole):
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        scene.moments.append(Moment(now, decision))
+
+
+_DEEDS = {RESIZED: "resize", EVICTED: "evict"}
 
 
 def prepare(scene: Scene, decision: Decision) -> None:
@@ -158,56 +241,16 @@ def prepare(scene: Scene, decision: Decision) -> None:
         set_template(scene.s, size)
 
 
-def act(scene: Scene, decision: Decision, now: float) -> "Plan | None":
-    """Write a decision; what is left of it is returned as a plan."""
+def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
+    """Write a decision; what cannot be done at once is left as the plan."""
     c, s, p = scene.c, scene.s, scene.p
     if decision.by_pod:
         prepare(scene, decision)
         act_on_pods(c, s, p, decision.actions, scene.container, now, scene.in_place)
-        return None
+        return
     replicas = s.asked[0] if decision.desired is None else decision.desired
     size = size_of(decision.desired_sizes, scene.container) if decision.resizes else None
     if size is None:
         scale_to(c, s, p, replicas, now)
-        return None
-    return Plan(replicas, size, now).begun(scene, now)
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Both axes of one decision: what grows grows first, and only then the other one shrinks."""
-
-    replicas: int
-    size: Plain
-    since: float
-    # Whether pods shrink only once the new ones serve.
-    waits: bool = False
-
-    def begun(self, scene: Scene, now: float) -> "Plan | None":
-        c, s, p = scene.c, scene.s, scene.p
-        more = self.replicas > s.asked[0]
-        shrinks = self.size[0] < s.template[0] or self.size[1] < s.template[1]
-        set_template(s, self.size)
-        if more:
-            scale_to(c, s, p, self.replicas, now)
-        return replace(self, waits=more and shrinks).pursued(scene, now)
-
-    def pursued(self, scene: Scene, now: float) -> "Plan | None":
-        """One step further; None once it is done, or takes too long."""
-        c, s, p = scene.c, scene.s, scene.p
-        late = now - self.since > PATIENCE
-        if self.waits and not late and serving(c) < self.replicas:
-            return self
-        if settled(c, self.size) or late:
-            if self.replicas != s.asked[0]:
-                scale_to(c, s, p, self.replicas, now)
-            return None
-        self._resize(scene, now)
-        return self
-
-    def _resize(self, scene: Scene, now: float) -> None:
-        if scene.in_place:
-            resize_all(scene.c, scene.s, scene.p, self.size, now)
-        if not scene.in_place or refused(scene.c):
-            # What its node has no room for comes back on another.
-            restart_some(scene.c, scene.s, scene.p, self.size, now)
+    else:
+        begin_plan(plan, c, s, p, scene.in_place, replicas, *size, now)

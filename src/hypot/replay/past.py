@@ -1,5 +1,6 @@
 """What a horizontal autoscaler remembers: columns of plain numbers, of which the first `used` places hold something."""
 
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.window import NO_SLOT, last_older
@@ -11,6 +12,9 @@ class Past(NamedTuple):
     used: Any
     values: Any
     times: Any
+    # The place of the newest recommendation, and the time of the last one that was another.
+    newest: Any
+    differed: Any
     ups_used: Any
     ups: Any
     up_times: Any
@@ -21,18 +25,36 @@ class Past(NamedTuple):
 
 def no_past(recommendations: int, moves: int) -> Past:
     """Nothing yet, with places for as many as the longest window and the longest period hold."""
-    return Past([0], *_places(recommendations), [0], *_places(moves), [0], *_places(moves))
+    return Past([0], *_places(recommendations), [0], [-inf], [0], *_places(moves), [0], *_places(moves))
 
 
 def _places(count: int) -> tuple[list[int], list[float]]:
     return [0] * count, [0.0] * count
 
 
-def note(used: Any, values: Any, times: Any, value: int, at: float, reusable_before: float) -> None:
-    """Remember a value, in the place of one that is too old to matter."""
+def note(used: Any, values: Any, times: Any, value: int, at: float, reusable_before: float) -> int:
+    """Remember a value, in the place of one that is too old to matter; which place that is."""
     n = used[0]
     slot = last_older(times[:n], reusable_before)
     if slot == NO_SLOT:
         slot = n
         used[0] = n + 1
     values[slot], times[slot] = value, at
+    return int(slot)
+
+
+def recommended(past: Past, value: int, at: float, reusable_before: float) -> None:
+    """Remember a recommendation. They come in turn, so the oldest is the one after the newest, as a rule."""
+    newest, n = past.newest[0], past.used[0]
+    if n > 0 and past.values[newest] != value:
+        past.differed[0] = past.times[newest]
+    slot = newest + 1 if newest + 1 < n else 0
+    if n > 0 and past.times[slot] < reusable_before:
+        past.values[slot], past.times[slot], past.newest[0] = value, at, slot
+    else:
+        past.newest[0] = note(past.used, past.values, past.times, value, at, reusable_before)
+
+
+def is_steady(past: Past, value: int, cutoff: float) -> bool:
+    """Whether nothing else was recommended since; what is older may have been anything."""
+    return bool(past.used[0] > 0 and past.values[past.newest[0]] == value and past.differed[0] < cutoff)

@@ -20,7 +20,7 @@ from hypot.core.window import allowed_reach, envelope, forced_into, highest_rece
 from hypot.replay.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
 from hypot.replay.lifecycle import alive
 from hypot.replay.params import Params
-from hypot.replay.past import Past, no_past, note
+from hypot.replay.past import Past, is_steady, no_past, note, recommended
 from hypot.replay.signals import (
     cpu_sample,
     is_sampled,
@@ -101,7 +101,7 @@ def hpa_step(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, 
 def look_first(past: Past, current: int, now: float) -> None:
     """The size at the first look counts as the first recommendation, whether or not there are metrics."""
     if past.used[0] == 0:
-        note(past.used, past.values, past.times, current, now, now)
+        recommended(past, current, now, now)
 
 
 def propose(rule: HpaRule, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
@@ -112,10 +112,10 @@ def propose(rule: HpaRule, m: int, c: Cohorts, s: Site, p: Params, i: int, now: 
         return count_by_value(amount, target, ready_or_leaving(c), current, rule.down, rule.up)
     if source == SHARE:
         return count_by_share(total_value(s, p, subject, i), target, alive(c), rule.down, rule.up)
-    return _propose_by_pods(rule, source, subject, target, c, s, p, i, now)
+    return propose_by_pods(rule, source, subject, target, c, s, p, i, now)
 
 
-def _propose_by_pods(
+def propose_by_pods(
     rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
 ) -> int:
     """Sort the groups by whether their sample may be believed, and count; requests are in milli-units, as usage is."""
@@ -183,22 +183,34 @@ def _propose_by_pods(
 
 def restrain(rule: HpaRule, past: Past, recommendation: int, current: int, now: float) -> int:
     """Stabilise, then limit; what is remembered is the bare recommendation."""
-    n = past.used[0]
-    values, times = past.values[:n], past.times[:n]
     if not rule.behavior:
-        settled = highest_recent(recommendation, values, times, now - rule.window)
-        note(past.used, past.values, past.times, recommendation, now, now - rule.window)
+        settled = highest_of(past, recommendation, now - rule.window)
+        recommended(past, recommendation, now, now - rule.window)
         ceiling = doubling_ceiling(current, rule.factor, rule.floor)
         return limit_without_behavior(settled, rule.low, rule.high, ceiling)[0]
     up, down = rule.pace_up, rule.pace_down
-    low, high = envelope(recommendation, values, times, now, up.window, down.window)
+    low, high = bounds_of(past, recommendation, now, up.window, down.window)
     settled = forced_into(current, low, high)
-    note(past.used, past.values, past.times, recommendation, now, now - max(up.window, down.window))
+    recommended(past, recommendation, now, now - max(up.window, down.window))
     if settled == current:
         return settled
     if settled > current:
         return limit_growth(current, settled, rule.high, allowed(up, past, current, now, grows=True))[0]
     return limit_shrinking(current, settled, rule.low, allowed(down, past, current, now, grows=False))[0]
+
+
+def highest_of(past: Past, recommendation: int, cutoff: float) -> int:
+    if is_steady(past, recommendation, cutoff):
+        return recommendation
+    n = past.used[0]
+    return highest_recent(recommendation, past.values[:n], past.times[:n], cutoff)
+
+
+def bounds_of(past: Past, recommendation: int, now: float, up_window: float, down_window: float) -> tuple[int, int]:
+    if is_steady(past, recommendation, now - max(up_window, down_window)):
+        return recommendation, recommendation
+    n = past.used[0]
+    return envelope(recommendation, past.values[:n], past.times[:n], now, up_window, down_window)
 
 
 def allowed(pace: Pace, past: Past, current: int, now: float, grows: bool) -> int:

@@ -150,7 +150,7 @@ def ready_pods(rule: WpaRule, c: Cohorts, now: float) -> int:
         pending = c.life[k] == CREATING and now - c.changed[k] < rule.readiness_delay
         if c.life[k] == SERVING or pending:
             ready += c.count[k]
-    if total == 0 or 100 * ready // total < rule.min_available:
+    if total == 0 or 100 * ready < rule.min_available * total:
         return 0
     return min(ready, alive(c))
 
@@ -172,7 +172,7 @@ def sampled_use(rule: WpaRule, source: int, c: Cohorts, p: Params, i: int, now: 
         ready += count
         each = cpu_sample(c, p, k, i) if source == CPU else memory_sample(c, p, k, i) * 1000
         usage += count * each
-    if total == 0 or 100 * ready // total < rule.min_available:
+    if total == 0 or 100 * ready < rule.min_available * total:
         return 0, 0
     return ready, usage
 

@@ -19,11 +19,11 @@ _RESOURCES = {"cpu": CPU, "memory": MEMORY}
 _Line = tuple[int, int, int]
 
 
-def rule_of(hpa: HPA, names: Mapping[str, Signal], settings: Settings) -> HpaRule | None:
+def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Settings) -> HpaRule | None:
     """None where only the whole decision will do: scaling from zero, or a metric that is measured otherwise."""
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     low = 1 if full.min_replicas is None else full.min_replicas
-    lines = [_line(metric, names) for metric in full.metrics or ()]
+    lines = [_line(metric, container, names) for metric in full.metrics or ()]
     known = [line for line in lines if line is not None]
     if low < 1 or not known or len(known) < len(lines):
         return None
@@ -64,7 +64,10 @@ def _pace(written: WrittenPace, window: float) -> Pace:
     )
 
 
-def _line(metric: Metric, names: Mapping[str, Signal]) -> _Line | None:
+def _line(metric: Metric, container: str, names: Mapping[str, Signal]) -> _Line | None:
+    """None of another container either, for no replay has one."""
+    if metric.container_resource is not None and metric.container_resource.container != container:
+        return None
     source = metric.resource or metric.container_resource
     if source is not None:
         return _resource(source.name or "", source.target or Target())

@@ -61,7 +61,8 @@ class Eyes:
         self._selector = first.selector or f"app={self._name}"
         self._restarting = first.restarts_on_resize
         unseen = {"used", "serials", "due", "started", "most_cpu", "backlog", "heap", "share"}
-        unseen |= {"cpu_seen", "heap_seen", "load_seen"}
+        unseen |= {"cpu_seen", "heap_seen", "load_seen", "window_end", "peak", "oom_peak", "known_kill"}
+        unseen |= {"stuck", "deed", "taken"}
         self._telling = [column for name, column in zip(Cohorts._fields, c, strict=True) if name not in unseen]
         self._made: dict[tuple[object, ...], tuple[Pod, ...]] = {}
 
@@ -74,9 +75,10 @@ class Eyes:
         return bool(self._gaps) and any(start <= now - self._epoch < end for start, end in self._gaps)
 
     def names(self, k: int) -> list[str]:
+        """Pods by name come in the order of their numbers."""
         c = self._c
         first = c.offset[k]
-        return [f"{self._name}-1-{c.serial[k]}-{j}" for j in range(first, first + c.count[k])]
+        return [f"{self._name}-1-{c.serial[k]:05}-{j:04}" for j in range(first, first + c.count[k])]
 
     def seen(self, i: int, now: float, usage: UsageView | None = None) -> Seen:
         """As of now, after tick `i`."""

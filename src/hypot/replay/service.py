@@ -4,7 +4,7 @@ Work is in core-seconds at usual efficiency. A replica is a queue with a fractio
 do at once is a fluid backlog that every later request waits behind.
 """
 
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 # Below this a replica is taken to do next to nothing, rather than nothing at all.
 LEAST_CAPACITY = 1e-6
@@ -17,12 +17,10 @@ def base_use(absolute: float, share: float, request: float) -> float:
     return max(absolute, share * request)
 
 
-def capacity(cap: float, base: float, parallel: float, efficiency: float) -> float:
-    """Work a replica can do in a second."""
+def usable_cores(cap: float, base: float, parallel: float) -> float:
+    """What is left for requests of the most cores a replica can get."""
     cores = max(LEAST_CAPACITY, cap - base)
-    if parallel > 0.0:
-        cores = min(cores, parallel)
-    return cores * efficiency
+    return min(cores, parallel) if parallel > 0.0 else cores
 
 
 def service_time(work: float, cores: float, efficiency: float) -> float:
@@ -34,31 +32,35 @@ def utilisation(offered: float, capacity: float) -> float:
     return min(BUSIEST, max(0.0, offered / capacity))
 
 
-def wait_chance(rho: float, servers: float) -> float:
-    """How probable it is that a request must wait (Sakasegawa's approximation; exact for one server)."""
-    if rho <= 0.0:
-        return 0.0
-    chance: float = rho ** (sqrt(2.0 * (servers + 1.0)) - 1.0)
-    return chance
+def crowding(servers: float) -> float:
+    """The exponent of utilisation that says how probable it is to wait (Sakasegawa; exact for one server)."""
+    return sqrt(2.0 * (servers + 1.0)) - 1.0
 
 
-def mean_latency(service: float, chance: float, rho: float, servers: float, delay: float) -> float:
-    return service + delay + service * chance / (servers * (1.0 - rho))
+def wait_odds(rho: float, exponent: float) -> float:
+    """The logarithm of how probable it is that a request must wait."""
+    return exponent * log(rho) if rho > 0.0 else -inf
 
 
-def late_share(deadline: float, service: float, chance: float, rho: float, servers: float, delay: float) -> float:
+def queueing_time(service: float, servers: float, rho: float) -> float:
+    """How long a request waits on average, if it must wait at all."""
+    return service / (servers * (1.0 - rho))
+
+
+def mean_latency(alone: float, odds: float, queueing: float) -> float:
+    """`alone` is what a request takes that finds no other one: service, and the backlog before it."""
+    return alone + exp(odds) * queueing
+
+
+def late_share(deadline: float, alone: float, odds: float, queueing: float) -> float:
     """Which share of the requests takes longer than the deadline."""
-    left = deadline - service - delay
-    if left <= 0.0:
-        return 1.0
-    return chance * exp(-left * servers * (1.0 - rho) / service)
+    left = deadline - alone
+    return exp(odds - left / queueing) if left > 0.0 else 1.0
 
 
-def percentile(share: float, service: float, chance: float, rho: float, servers: float, delay: float) -> float:
-    """The latency that this share of the requests keeps below."""
-    beyond = chance / (1.0 - share)
-    waiting = log(beyond) * service / (servers * (1.0 - rho)) if beyond > 1.0 else 0.0
-    return service + delay + waiting
+def percentile(beyond: float, alone: float, odds: float, queueing: float) -> float:
+    """The latency that all but a share of the requests keep below; `beyond` is the logarithm of that share."""
+    return alone + max(0.0, odds - beyond) * queueing
 
 
 def approached(now: float, target: float, rise: float, fall: float) -> float:

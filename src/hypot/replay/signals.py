@@ -13,9 +13,11 @@ SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": US
 def seen_mean(ring: Any, i: int, p: Params) -> float:
     """The mean of what a ring holds of the window, as seen after tick `i`."""
     total = 0.0
-    last = i - p.lag_ticks
-    for tick in range(last - p.window_ticks + 1, last + 1):
-        total += ring[tick % p.slots]
+    # The window begins where its ring is written next.
+    slot = (i + 1) % p.slots
+    for _ in range(p.window_ticks):
+        total += ring[slot]
+        slot = slot + 1 if slot + 1 < p.slots else 0
     return total / p.window_ticks
 
 

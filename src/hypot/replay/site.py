@@ -34,12 +34,13 @@ class Site(NamedTuple):
     died: Any
     evicted: Any
     killed: Any
-    # As of the last change: the shares of the load of all that serve together, and how many nodes the pods fill.
+    # Whether pods changed since stock was taken, and as of then: the shares of the load of all that serve together.
+    stale: Any
     weight: Any
-    filled: Any
-    # The row of the present tick, and an empty one.
+    # The row of the present tick; what is in stock stands in it from one tick to the next.
     row: Any
-    blank: Any
+    # What the requests of the last group felt, and what that followed from.
+    felt: Any
 
 
 # Orders of nodes that can be under way at once, and nodes whose emptiness is watched one by one.
@@ -74,8 +75,8 @@ def new_site(
         died=[0.0],
         evicted=[0],
         killed=[0],
+        stale=[1],
         weight=[0.0],
-        filled=[0.0],
         row=[0.0] * COLUMNS,
-        blank=[0.0] * COLUMNS,
+        felt=[0.0] * 7,
     )

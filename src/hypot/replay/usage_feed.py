@@ -1,57 +1,48 @@
 """The history of usage that recommenders read: samples of all pods, once a minute, and kills for want of memory."""
 
-from math import inf
+from collections.abc import Mapping, Sequence
 
+from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_knobs import for_container, knobs_from
-from hypot.kinds.vpa_parts import policy_of
-from hypot.policy.seen import UsageView
-from hypot.policy.usage import Sample, Usage
+from hypot.kinds.vpa_knobs import Knobs
+from hypot.policy.seen import Bounds, UsageView
+from hypot.policy.usage_view import listed
 from hypot.replay.parts import Scene
-from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
+from hypot.replay.rules_vpa import usage_of
+from hypot.replay.usage import UNKNOWN, observe
 
 EVERY = 60.0
-_OWNER = "replay"
 
 
 class UsageFeed:
-    """Folds what the pods use into histograms, as a recommender does."""
+    """Folds what the pods use into histograms, as a recommender does, and shows what they say."""
 
     every = EVERY
 
-    def __init__(self, autoscaler: VPA | Hvpa, scene: Scene, start: float) -> None:
-        if isinstance(autoscaler, Hvpa):
-            annotations, policies = autoscaler.vpa_annotations, autoscaler.container_policies
-        else:
-            annotations, policies = autoscaler.annotations, autoscaler.resource_policy
-        knobs = for_container(knobs_from(annotations, scene.settings.vpa), policy_of(policies, scene.container))
-        self._usage = Usage()
-        self._row = self._usage.declare(_OWNER, scene.container, knobs, start)
-        self._told: dict[str, float] = {}
-
-    def view(self) -> UsageView:
-        return self._usage.view(_OWNER)
+    def __init__(self, autoscaler: VPA | Hvpa, scene: Scene) -> None:
+        self.usage = usage_of(autoscaler, scene.container, scene.settings)
+        self._container = scene.container
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        c, p, usage = scene.c, scene.p, self._usage
-        samples: list[Sample] = []
-        names: set[str] = set()
-        for k in range(c.used[0]):
-            pods = scene.eyes.names(k)
-            names.update(pods)
-            if c.killed_at[k] > -inf:
-                self._tell_kill(pods, c.killed_at[k], c.memory[k])
-            if is_sampled(c, p, k, now) and not scene.eyes.blind(now):
-                cpu, memory = float(cpu_sample(c, p, k, i)), float(memory_sample(c, p, k, i))
-                samples += [(usage.instance(self._row, pod), cpu, memory, now - p.lag) for pod in pods]
-        if samples:
-            usage.observe(samples)
-        usage.retain(names)
-        usage.expire(now)
+        observe(self.usage, scene.c, scene.p, i, now, scene.eyes.blind(now))
 
-    def _tell_kill(self, pods: list[str], at: float, requested: int) -> None:
-        for pod in pods:
-            if self._told.get(pod) != at:
-                self._told[pod] = at
-                self._usage.oom(self._usage.instance(self._row, pod), at, requested)
+    def view(self) -> UsageView:
+        return self
+
+    def containers(self) -> tuple[str, ...]:
+        return (self._container,)
+
+    def estimate(
+        self, knobs: Knobs | Mapping[str, Knobs], containers: Sequence[str], resources: Mapping[str, Sequence[str]]
+    ) -> tuple[Bounds, ...]:
+        """What is known was made with the knobs of the one autoscaler that asks."""
+        del knobs
+        u = self.usage
+        figures = {
+            name: [u.lower[place], u.target[place], u.upper[place]]
+            for place, name in enumerate(RESOURCES)
+            if u.target[place] != UNKNOWN
+        }
+        found = {self._container: figures} if figures and self._container in containers else {}
+        return listed(found, resources)

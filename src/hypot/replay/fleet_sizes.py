@@ -1,0 +1,116 @@
+"""The ticks of one workload whose pods change their size: plain numbers throughout, compiled as it stands."""
+
+from typing import Any
+
+from hypot.core.window import forced_into
+from hypot.replay.cohorts import Cohorts
+from hypot.replay.fleet_loop import SPARE, is_blind, one_tick
+from hypot.replay.lifecycle import scale_to
+from hypot.replay.params import Params
+from hypot.replay.past import Past
+from hypot.replay.plan import Plan, pursues
+from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
+from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step
+from hypot.replay.quick_vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
+from hypot.replay.site import Site
+from hypot.replay.tick import next_time
+from hypot.replay.usage import Usage, observe
+
+# How often usage is sampled, and sizes are looked at.
+EVERY = 60.0
+# Bytes of all pods together, of which percents are made in milli-units.
+MOST_TOGETHER = 2**63 // 200_000
+
+
+def vpa_loop(
+    count_rule: HpaRule,
+    past: Past,
+    rule: VpaRule,
+    a: Advice,
+    u: Usage,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+    in_place: bool,
+    counts: bool,
+    counts_first: bool,
+) -> bool:
+    """A VerticalPodAutoscaler, with an HPA before or after it, or without any."""
+    due, size_due = start + every, start + EVERY
+    for i in range(len(load)):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        blind, looks = is_blind(gaps, now - start), counts and now >= due
+        if looks:
+            due = next_time(now, due, every)
+        if looks and counts_first:
+            look_at_count(count_rule, past, c, s, p, i, now, blind)
+        if now >= size_due:
+            size_due = next_time(now, size_due, EVERY)
+            observe(u, c, p, i, now, blind)
+            vpa_step(rule, a, u, c, s, now)
+            size_new_pods(rule, a, s)
+            if not vpa_act(rule, a, c, s, p, in_place, now) or not fits(c, s):
+                return False
+        if looks and not counts_first:
+            look_at_count(count_rule, past, c, s, p, i, now, blind)
+    return True
+
+
+def look_at_count(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool) -> None:
+    current = s.asked[0]
+    if blind:
+        look_first(past, current, now)
+        desired = forced_into(current, rule.low, rule.high)
+    else:
+        desired = hpa_step(rule, past, c, s, p, i, now)
+    if desired != current:
+        moved(rule, past, current, desired, now)
+        scale_to(c, s, p, desired, now)
+
+
+def hvpa_loop(
+    rule: HvpaRule,
+    past: HvpaPast,
+    plan: Plan,
+    u: Usage,
+    c: Cohorts,
+    s: Site,
+    p: Params,
+    rows: Any,
+    load: Any,
+    gaps: Any,
+    start: float,
+    every: float,
+    in_place: bool,
+) -> bool:
+    """An Hvpa, and the plans that it makes."""
+    due, size_due = start + every, start + EVERY
+    for i in range(len(load)):
+        if not one_tick(c, s, p, rows, i, load, start):
+            return False
+        now = start + i * p.tick + p.tick
+        blind = is_blind(gaps, now - start)
+        if now >= size_due:
+            size_due = next_time(now, size_due, EVERY)
+            observe(u, c, p, i, now, blind)
+        if now < due:
+            continue
+        due = next_time(now, due, every)
+        waits = pursues(plan, c, s, p, in_place, now)
+        if not waits and hvpa_step(rule, past, u, c, s, p, i, now, blind):
+            hvpa_act(past, plan, c, s, p, in_place, now)
+        if not fits(c, s):
+            return False
+    return True
+
+
+def fits(c: Cohorts, s: Site) -> bool:
+    """Whether there is room for the groups of the next tick, and no sum of all pods is beyond a whole number."""
+    return bool(c.used[0] <= len(c.count) - SPARE and s.template[1] * s.asked[0] < MOST_TOGETHER)

@@ -1,0 +1,174 @@
+"""What a recommender of sizes knows of one workload, in plain numbers: histograms, and what they say each pod needs.
+
+The rules are those of `policy.usage`, for one container of pods that come in groups; a test holds that both agree.
+"""
+
+from math import floor, inf
+from typing import Any, NamedTuple
+
+from hypot.core.amount import round_up, scale
+from hypot.core.decay import Decaying, bucket_of, new_decaying, percentiles, put, take, weight_at
+from hypot.core.estimate import confidence, narrower, share, widened, wider
+from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
+from hypot.replay.cohorts import Cohorts
+from hypot.replay.params import Params
+from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
+
+CPU, MEMORY = range(2)
+# No size is known, or none is wanted.
+UNKNOWN = -1
+CPU_WEIGHT = 0.1
+
+
+class Recipe(NamedTuple):
+    """How one resource is recommended: three percentiles, and what is made of them."""
+
+    controlled: bool
+    shares: Any
+    unit: float
+    margin: float
+    interval: float
+    minimum: int
+    grain: int
+
+
+class Usage(NamedTuple):
+    """Histograms of both resources, when and how often cpu was sampled, and what follows from them."""
+
+    cpu: Decaying
+    memory: Decaying
+    cpu_recipe: Recipe
+    memory_recipe: Recipe
+    # For how long a peak of memory counts as one sample, and what a kill for want of memory adds to it.
+    window: float
+    bump_ratio: float
+    least_bump: int
+    first: Any
+    last: Any
+    samples: Any
+    # The three percentiles of each, and whether those of memory are to be looked up anew.
+    cpu_usage: Any
+    memory_usage: Any
+    is_new: Any
+    # What a pod should have, and from where to where it may be left alone: cpu, then memory.
+    lower: Any
+    target: Any
+    upper: Any
+
+
+def new_usage(
+    cpu: Recipe,
+    memory: Recipe,
+    half_lives: tuple[float, float],
+    window: float,
+    bump_ratio: float,
+    least_bump: int,
+) -> Usage:
+    """Nothing is known yet."""
+    return Usage(
+        new_decaying(CPU_LAYOUT, half_lives[CPU]),
+        new_decaying(MEMORY_LAYOUT, half_lives[MEMORY]),
+        cpu,
+        memory,
+        window,
+        bump_ratio,
+        least_bump,
+        [inf],
+        [-inf],
+        [0],
+        [0.0] * 3,
+        [0.0] * 3,
+        [0],
+        [UNKNOWN] * 2,
+        [UNKNOWN] * 2,
+        [UNKNOWN] * 2,
+    )
+
+
+def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> None:
+    """Take in what all pods used as of now, after tick `i`, and which of them were killed for want of memory."""
+    at, heard = now - p.lag, 0
+    weight, value, bucket = CPU_WEIGHT * weight_at(u.cpu, at), -1, 0
+    for k in range(c.used[0]):
+        if c.killed_at[k] > c.known_kill[k]:
+            learn_of_kill(u, c, k)
+        if blind or not is_sampled(c, p, k, now):
+            continue
+        used = cpu_sample(c, p, k, i)
+        if used != value:
+            value, bucket = used, bucket_of(u.cpu, used / 1000.0)
+        put(u.cpu, bucket, c.count[k] * weight)
+        heard += c.count[k]
+        memory = float(memory_sample(c, p, k, i))
+        if is_new_peak(u, c, k, at, memory):
+            c.peak[k] = memory
+    if heard > 0:
+        u.first[0] = min(u.first[0], at)
+        u.last[0] = max(u.last[0], at)
+        u.samples[0] += heard
+    if u.samples[0] > 0 or u.is_new[0] != 0:
+        advise(u)
+
+
+def learn_of_kill(u: Usage, c: Cohorts, k: int) -> None:
+    """It needs more than it asked for or ever used; earlier kills are left out, or each would call for more."""
+    c.known_kill[k] = c.killed_at[k]
+    used = max(c.memory[k], int(c.peak[k]))
+    needed = max(used + u.least_bump, scale(used, u.bump_ratio))
+    if is_new_peak(u, c, k, c.killed_at[k], float(needed)):
+        c.oom_peak[k] = float(needed)
+
+
+def is_new_peak(u: Usage, c: Cohorts, k: int, at: float, memory: float) -> bool:
+    """A higher peak takes the place of the one before; a sample past the window's end opens the next window."""
+    end = at if c.window_end[k] == -inf else c.window_end[k]
+    before = max(c.peak[k], c.oom_peak[k])
+    if at >= end:
+        end += (floor((at - end) / u.window) + 1.0) * u.window
+        c.window_end[k] = end
+        c.peak[k] = c.oom_peak[k] = 0.0
+    elif before == 0.0 or memory <= before:
+        return False
+    else:
+        take(u.memory, bucket_of(u.memory, before), c.count[k] * weight_at(u.memory, end))
+    put(u.memory, bucket_of(u.memory, memory), c.count[k] * weight_at(u.memory, end))
+    u.is_new[0] = 1
+    return True
+
+
+def advise(u: Usage) -> None:
+    """Make sizes of what is known now. How sure memory is depends on the samples of cpu, as upstream."""
+    cpu, memory = u.cpu_recipe, u.memory_recipe
+    sure = confidence(u.first[0], u.last[0], u.samples[0], cpu.interval)
+    low, high = narrower(sure), wider(sure)
+    if cpu.controlled:
+        percentiles(u.cpu, cpu.shares, u.cpu_usage)
+        recommend(u, cpu, u.cpu_usage, CPU, low, high)
+    if not memory.controlled:
+        return
+    if u.is_new[0] != 0:
+        percentiles(u.memory, memory.shares, u.memory_usage)
+        u.is_new[0] = 0
+    if memory.interval != cpu.interval:
+        sure = confidence(u.first[0], u.last[0], u.samples[0], memory.interval)
+        low, high = narrower(sure), wider(sure)
+    recommend(u, memory, u.memory_usage, MEMORY, low, high)
+
+
+def recommend(u: Usage, recipe: Recipe, used: Any, resource: int, low: float, high: float) -> None:
+    """Nothing is said of what was never measured."""
+    if used[1] == 0.0:
+        u.target[resource] = UNKNOWN
+        return
+    lower, target, upper = widened(
+        used[0] * recipe.unit,
+        used[1] * recipe.unit,
+        used[2] * recipe.unit,
+        recipe.margin,
+        low,
+        high,
+        share(recipe.minimum, 1),
+    )
+    u.lower[resource] = round_up(lower, recipe.grain)
+    u.target[resource] = round_up(target, recipe.grain)
+    u.upper[resource] = round_up(upper, recipe.grain)

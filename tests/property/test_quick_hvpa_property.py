@@ -1,0 +1,101 @@
+"""The quick step of an Hvpa and the whole decision are the same decision, in any world."""
+
+import os
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, reject, settings
+from hypothesis import strategies as st
+
+from hypot.policy.hvpa import decide
+from hypot.policy.memory import Memory
+from hypot.replay import engine
+from hypot.replay.acting import plain
+from hypot.replay.lifecycle import scale_to
+from hypot.replay.plan import begin_plan, no_plan, pursue_plan
+from hypot.replay.quick_hvpa import hvpa_moved, hvpa_step, no_hvpa_past
+from hypot.replay.rules_hvpa import memory_of, rule_of
+from hypot.replay.usage_feed import UsageFeed
+from property.replay_worlds import GAPS, cases
+from property.vertical_worlds import hvpas
+
+often = settings(
+    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "25")),
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much),
+)
+
+
+class Both:
+    """Decides in both ways each time, says where they differ, and acts as the quick step says."""
+
+    def __init__(self, hvpa, rule, feed, every):
+        self.hvpa, self.rule, self.feed, self.every = hvpa, rule, feed, every
+        self.memory, self.past, self.plan = Memory(), no_hvpa_past(), no_plan()
+
+    def step(self, scene, i, now):
+        c, s, p = scene.c, scene.s, scene.p
+        if self.plan.active[0]:
+            pursue_plan(self.plan, c, s, p, scene.in_place, now)
+            if self.plan.active[0]:
+                return
+        seen = scene.eyes.seen(i, now, self.feed.view())
+        decision, self.memory = decide(self.hvpa, seen, self.memory, scene.settings)
+        past = self.past
+        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
+        self.compare(decision, moves)
+        if moves:
+            self.memory = self.memory.acted(decision, now)
+            hvpa_moved(past, now)
+            if past.resizes[0]:
+                begin_plan(self.plan, c, s, p, scene.in_place, past.desired[0], *past.size, now)
+            else:
+                scale_to(c, s, p, past.desired[0], now)
+        known = memory_of(past, scene.container)
+        assert (known.last_scale, known.vertical) == (self.memory.last_scale, self.memory.vertical)
+
+    def compare(self, decision, moves):
+        past = self.past
+        assert (past.desired[0], moves) == (decision.desired, decision.moves)
+        assert (bool(past.resizes[0]), bool(past.grows[0])) == (decision.resizes, decision.grows)
+        assert [plain(size) for size in decision.desired_sizes] == [tuple(past.size)]
+
+
+def played(case):
+    """The rows of a replay in which both decide."""
+
+    def parts(policy, scene, world, _start):
+        hvpa = policy.autoscalers[0]
+        feed = UsageFeed(hvpa, scene)
+        rule = rule_of(hvpa, scene.container, world.metrics.names, scene.settings)
+        yield feed
+        yield Both(hvpa, rule, feed, scene.settings.sync_period)
+
+    with patch.object(engine, "parts_of", parts):
+        return engine.replay(case.policy, "web", case.load, case.world, case.settings).ticks
+
+
+def assert_same_decisions(case):
+    """At every look, and so in every row that the engine itself comes to."""
+    hvpa, names = case.policy.autoscalers[0], case.world.metrics.names
+    if rule_of(hvpa, case.policy.workload.container, names, case.settings) is None:
+        reject()
+    quick = played(case)
+    whole = engine.replay(case.policy, "web", case.load, case.world, case.settings).ticks
+    for name, here, there in zip(whole._fields, quick, whole, strict=True):
+        assert np.array_equal(here, there), name
+
+
+class TestDecisions:
+    @often
+    @given(cases(st.tuples(hvpas())))
+    def test_both_decide_alike(self, case):
+        """Count, size, and what is remembered, at every look; and plans lead to the same world."""
+        assert_same_decisions(case)
+
+    @often
+    @given(cases(st.tuples(hvpas()), skews=(0.3, 1.0), gaps=GAPS))
+    def test_where_metrics_have_gaps_and_replicas_differ(self, case):
+        """Blind for a while, and with one replica that gets more."""
+        assert_same_decisions(case)
