@@ -217,6 +217,17 @@ class TestDecisions:
         after = int(np.searchsorted(watch.at, moves[0])) + 1
         assert (watch.wait_up[after], watch.wait_down[after]) == (45.0, 285.0)
 
+    @pytest.mark.parametrize("dry_run", [False, True])
+    def test_marks_are_watched_where_only_the_whole_decision_will_do(self, dry_run):
+        """An urgent one grows within its window, one that only tries does not move; both show what they look at."""
+        spec = wpa(low="10m", annotations={"hypot.dev/urgent": "true"}, dry_run=dry_run)
+        given = load((1.3, 20), (9.0, 60))
+        run = replay(policy(spec, replicas=2), "web", given, quiet(), Settings())
+        watch = run.watch
+        assert watch.value[10] == pytest.approx(0.7, abs=0.001)
+        assert list(watch.effective) == list(run.ticks.replicas[1:]) + [watch.effective[-1]]
+        assert (watch.effective.max() == 2) == dry_run
+
     def test_from_zero_and_back(self):
         """An outside metric wakes a workload that the autoscaler has put to sleep."""
         spec = hpa(external("rate", value="30"), low=0, scale_down=SOON)

@@ -21,7 +21,7 @@ from hypot.replay.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.cohorts import NONE, SERVING, Cohorts, empty, make_room
 from hypot.replay.demand import Load
 from hypot.replay.lifecycle import pass_time, scale_to
-from hypot.replay.minds import HpaMind, WpaMind
+from hypot.replay.minds import HpaMind, Watched, WpaMind
 from hypot.replay.params import Params, params_of
 from hypot.replay.parts import NEVER, Both, Part, Quick, Scene, Sizing, Whole
 from hypot.replay.policy_parts import Policy, Start
@@ -147,15 +147,17 @@ def horizontal(autoscaler: HPA | WPA, scene: Scene, world: World, start: float) 
             if rule is None
             else Quick(autoscaler, HpaMind(rule, start, past_for(rule, every)), every)
         )
-    marks = rules_wpa.rule_of(autoscaler, names)
+    marks = rules_wpa.marks_rule(autoscaler, names)
     if marks is None:
         return Whole(autoscaler, every)
     mind = WpaMind(marks, no_marks(marks.metrics), rules_wpa.first_metric(autoscaler))
+    if rules_wpa.rule_of(autoscaler, names) is None:
+        return Watched(Whole(autoscaler, every), mind, every)
     return Quick(autoscaler, mind, every)
 
 
 def watch_of(parts: Sequence[Part]) -> Watch | None:
-    minds = [part.mind for part in parts if isinstance(part, Quick)]
+    minds = [part.mind for part in parts if isinstance(part, Quick | Watched)]
     return next((mind.watch() for mind in minds if isinstance(mind, WpaMind)), None)
 
 

@@ -10,7 +10,7 @@ from hypot.core.window import forced_into
 from hypot.policy.decision import Condition
 from hypot.policy.memory import History, Memory
 from hypot.policy.wpa import ABOVE, BELOW
-from hypot.replay.parts import Scene
+from hypot.replay.parts import Scene, Whole
 from hypot.replay.past import Past
 from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.quick_wpa import Marks, WpaRule, wpa_step
@@ -68,6 +68,10 @@ class WpaMind:
         self.watched.append((now, marks.value[0], marks.proposal[0], count, marks.wait_up[0], marks.wait_down[0]))
         return count
 
+    def settled(self, count: int) -> None:
+        """What came of the last look, where others decide."""
+        self.watched[-1] = (*self.watched[-1][:3], count, *self.watched[-1][4:])
+
     def moved(self, before: int, after: int, now: float) -> None:
         del before, after
         self.marks.last_scale[0] = now
@@ -82,6 +86,27 @@ class WpaMind:
         at, value, proposal, effective, up, down = table
         high, low = (np.full(len(at), mark / 1000.0) for mark in (self.rule.highs[0], self.rule.lows[0]))
         return Watch(self.metric, at, value / 1000.0, high, low, proposal, effective, up, down)
+
+
+@dataclass(slots=True)
+class Watched:
+    """Watermarks by their whole decision, with a quick look beside it for what is shown of them."""
+
+    whole: Whole
+    mind: WpaMind
+    every: float
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        before = scene.s.asked[0]
+        looks = not scene.eyes.blind(now)
+        if looks:
+            self.mind.count(scene, i, now)
+        self.whole.step(scene, i, now)
+        after = scene.s.asked[0]
+        if looks:
+            self.mind.settled(after)
+        if after != before:
+            self.mind.moved(before, after, now)
 
 
 def _since(kind: str, since: float) -> Condition:

@@ -28,9 +28,15 @@ def rule_of(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
     """None where only the whole decision will do."""
     full = with_defaults(wpa)
     special = full.recommender is not None or full.dry_run or is_urgent(full) or LIFECYCLE_CONTROL in full.annotations
+    return None if special else marks_rule(wpa, names)
+
+
+def marks_rule(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
+    """Its marks alone, whatever else it asks for; None where some cannot be measured so."""
+    full = with_defaults(wpa)
     lines = [_line(metric, names) for metric in full.metrics or ()]
     known = [line for line in lines if line is not None]
-    if special or not known or len(known) < len(lines) or not full.min_replicas or not full.max_replicas:
+    if not known or len(known) < len(lines) or not full.min_replicas or not full.max_replicas:
         return None
     return WpaRule(
         len(known),
