@@ -133,6 +133,7 @@ _INLINED: set[Any] = {
     tick.write_down,
     fleet_loop.keep_in_columns,
     fleet_loop.one_tick,
+    fleet_loop.look_at_count,
     signals.seen_mean,
     quick_hpa.hpa_step,
     quick_hpa.propose,

@@ -40,16 +40,21 @@ def hpa_loop(
         if now < due:
             continue
         due = next_time(now, due, every)
-        current = s.asked[0]
-        if is_blind(gaps, now - start):
-            look_first(past, current, now)
-            desired = forced_into(current, rule.low, rule.high)
-        else:
-            desired = hpa_step(rule, past, c, s, p, i, now)
-        if desired != current:
-            moved(rule, past, current, desired, now)
-            scale_to(c, s, p, desired, now)
+        look_at_count(rule, past, c, s, p, i, now, is_blind(gaps, now - start))
     return True
+
+
+def look_at_count(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool) -> None:
+    """One decision of an HPA; without metrics only its bounds move it."""
+    current = s.asked[0]
+    if blind:
+        look_first(past, current, now)
+        desired = forced_into(current, rule.low, rule.high)
+    else:
+        desired = hpa_step(rule, past, c, s, p, i, now)
+    if desired != current:
+        moved(rule, past, current, desired, now)
+        scale_to(c, s, p, desired, now)
 
 
 def wpa_loop(

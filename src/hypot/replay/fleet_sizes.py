@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from hypot.core.window import forced_into
 from hypot.replay.cohorts import Cohorts
-from hypot.replay.fleet_loop import SPARE, is_blind, one_tick
-from hypot.replay.lifecycle import scale_to
+from hypot.replay.fleet_loop import SPARE, is_blind, look_at_count, one_tick
 from hypot.replay.params import Params
 from hypot.replay.past import Past
 from hypot.replay.plan import Plan, pursues
-from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
+from hypot.replay.quick_hpa import HpaRule
 from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step
 from hypot.replay.quick_vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
 from hypot.replay.site import Site
@@ -61,18 +59,6 @@ def vpa_loop(
         if looks and not counts_first:
             look_at_count(count_rule, past, c, s, p, i, now, blind)
     return True
-
-
-def look_at_count(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool) -> None:
-    current = s.asked[0]
-    if blind:
-        look_first(past, current, now)
-        desired = forced_into(current, rule.low, rule.high)
-    else:
-        desired = hpa_step(rule, past, c, s, p, i, now)
-    if desired != current:
-        moved(rule, past, current, desired, now)
-        scale_to(c, s, p, desired, now)
 
 
 def hvpa_loop(
