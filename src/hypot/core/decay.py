@@ -117,7 +117,7 @@ def percentiles(h: Decaying, shares: Any, found: Any) -> None:
     low, high = h.first[0], h.last[0]
     empty = h.weights[low] < h.epsilon
     bucket, reached, before = low, h.weights[low], -inf
-    for j in range(len(found)):
+    for j in range(len(shares)):
         if empty:
             found[j] = 0.0
             continue

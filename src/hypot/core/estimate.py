@@ -63,7 +63,13 @@ def share(minimum: Any, containers: Any) -> Any:
 
 def bounds(low: Any, middle: Any, high: Any, margin: float, sure: Any, least: Any) -> tuple[Any, Any, Any]:
     """Lower bound, target and upper bound from three percentiles."""
-    return widened(low, middle, high, margin, narrower(sure), wider(sure), least)
+    lower, upper = bounds_around(asked(low, margin), asked(high, margin), narrower(sure), wider(sure), least)
+    return lower, larger(asked(middle, margin), least), upper
+
+
+def asked(percentile: Any, margin: float) -> Any:
+    """What a percentile of usage asks for."""
+    return with_margin(whole(percentile), margin)
 
 
 def narrower(sure: Any) -> Any:
@@ -76,13 +82,9 @@ def wider(sure: Any) -> Any:
     return widening(sure, UPPER_GAIN, UPPER_EXPONENT)
 
 
-def widened(
-    low: Any, middle: Any, high: Any, margin: float, narrower: Any, wider: Any, least: Any
-) -> tuple[Any, Any, Any]:
-    """The same where it is known by what the bounds are multiplied."""
-    lower = with_confidence(with_margin(whole(low), margin), narrower)
-    upper = with_confidence(with_margin(whole(high), margin), wider)
-    return larger(lower, least), larger(with_margin(whole(middle), margin), least), larger(upper, least)
+def bounds_around(low: Any, high: Any, narrower: Any, wider: Any, least: Any) -> tuple[Any, Any]:
+    """Lower and upper bound from what their percentiles ask for."""
+    return larger(with_confidence(low, narrower), least), larger(with_confidence(high, wider), least)
 
 
 def larger(one: Any, other: Any) -> Any:

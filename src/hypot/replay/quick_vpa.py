@@ -33,6 +33,8 @@ class VpaRule(NamedTuple):
     can_resize: bool
     lowers_memory: bool
     whole_cores: bool
+    # Whether anything bounds a recommendation at all.
+    bounds: bool
     requests_only: bool
     # What the recommendation is kept within, and what the size of a pod is; cpu, then memory.
     lowest: Any
@@ -96,8 +98,8 @@ def vpa_step(rule: VpaRule, a: Advice, u: Usage, c: Cohorts, s: Site, now: float
 
 def allow(rule: VpaRule, a: Advice, u: Usage, resource: int) -> None:
     """Bring a recommendation within what the object allows."""
-    a.target[resource] = u.target[resource]
-    if u.target[resource] == UNKNOWN:
+    a.lower[resource], a.target[resource], a.upper[resource] = u.lower[resource], u.target[resource], u.upper[resource]
+    if u.target[resource] == UNKNOWN or not rule.bounds:
         return
     a.lower[resource] = allowed(rule, u.lower[resource], resource)
     a.target[resource] = allowed(rule, u.target[resource], resource)

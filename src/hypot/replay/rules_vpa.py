@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypot.core.amount import RESOURCES
+from hypot.core.estimate import share
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.vpa import VPA, with_defaults
@@ -53,7 +54,15 @@ def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Usag
         resources = controlled(policies, container)
     knobs = for_container(knobs_from(annotations, settings.vpa), policy_of(policies, container))
     cpu, memory = (
-        Recipe(resource in resources, [*written.percentiles], *written[1:])
+        Recipe(
+            resource in resources,
+            [*written.percentiles],
+            written.unit,
+            written.margin,
+            written.interval,
+            share(written.minimum, 1),
+            written.grain,
+        )
         for resource, written in zip(RESOURCES, usage_view.recipes(knobs), strict=True)
     )
     half_lives = (knobs.cpu_half_life, knobs.memory_half_life)
@@ -73,6 +82,7 @@ def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settin
     knobs, own = knobs_from(full.annotations, settings.vpa), policy_of(policy, container)
     low, high = (amounts_of(own.min_allowed), amounts_of(own.max_allowed)) if own else ({}, {})
     caps = {"cpu": knobs.max_allowed_cpu or 0, "memory": knobs.max_allowed_memory or 0}
+    whole_cores = full.annotations.get(INTEGER_CPU.format(container)) == "true"
     written = update if isinstance(update, UpdatePolicy) else UpdatePolicy()
     updating = for_updates(knobs, update)
     return VpaRule(
@@ -85,7 +95,8 @@ def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settin
         bool(restarts),
         settings.kubernetes >= RESIZES,
         settings.kubernetes >= LOWERS_MEMORY or "memory" in restarts,
-        full.annotations.get(INTEGER_CPU.format(container)) == "true",
+        whole_cores,
+        bool(low or high or any(caps.values()) or whole_cores),
         own is not None and own.controlled_values == REQUESTS_ONLY,
         _pair(low),
         _pair({**caps, **high}),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.amount import round_up, scale
 from hypot.core.decay import Decaying, bucket_of, new_decaying, percentiles, put, take, weight_at
-from hypot.core.estimate import confidence, narrower, share, widened, wider
+from hypot.core.estimate import asked, bounds_around, confidence, narrower, wider
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.params import Params
@@ -28,7 +28,7 @@ class Recipe(NamedTuple):
     unit: float
     margin: float
     interval: float
-    minimum: int
+    least: int
     grain: int
 
 
@@ -46,9 +46,11 @@ class Usage(NamedTuple):
     first: Any
     last: Any
     samples: Any
-    # The three percentiles of each, and whether those of memory are to be looked up anew.
+    # The three percentiles of each, now and before, what they ask for, and whether those of memory may be others now.
     cpu_usage: Any
     memory_usage: Any
+    cpu_asked: Any
+    memory_asked: Any
     is_new: Any
     # What a pod should have, and from where to where it may be left alone: cpu, then memory.
     lower: Any
@@ -76,8 +78,10 @@ def new_usage(
         [inf],
         [-inf],
         [0],
-        [0.0] * 3,
-        [0.0] * 3,
+        [0.0] * 6,
+        [0.0] * 6,
+        [0] * 3,
+        [0] * 3,
         [0],
         [UNKNOWN] * 2,
         [UNKNOWN] * 2,
@@ -87,10 +91,10 @@ def new_usage(
 
 def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> None:
     """Take in what all pods used as of now, after tick `i`, and which of them were killed for want of memory."""
-    at, heard = now - p.lag, 0
+    at, heard, by_memory = now - p.lag, 0, u.memory_recipe.controlled
     weight, value, bucket = CPU_WEIGHT * weight_at(u.cpu, at), -1, 0
     for k in range(c.used[0]):
-        if c.killed_at[k] > c.known_kill[k]:
+        if by_memory and c.killed_at[k] > c.known_kill[k]:
             learn_of_kill(u, c, k)
         if blind or not is_sampled(c, p, k, now):
             continue
@@ -99,8 +103,8 @@ def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) ->
             value, bucket = used, bucket_of(u.cpu, used / 1000.0)
         put(u.cpu, bucket, c.count[k] * weight)
         heard += c.count[k]
-        memory = float(memory_sample(c, p, k, i))
-        if is_new_peak(u, c, k, at, memory):
+        memory = float(memory_sample(c, p, k, i)) if by_memory else 0.0
+        if by_memory and is_new_peak(u, c, k, at, memory):
             c.peak[k] = memory
     if heard > 0:
         u.first[0] = min(u.first[0], at)
@@ -143,7 +147,7 @@ def advise(u: Usage) -> None:
     low, high = narrower(sure), wider(sure)
     if cpu.controlled:
         percentiles(u.cpu, cpu.shares, u.cpu_usage)
-        recommend(u, cpu, u.cpu_usage, CPU, low, high)
+        recommend(u, cpu, u.cpu_usage, u.cpu_asked, CPU, low, high)
     if not memory.controlled:
         return
     if u.is_new[0] != 0:
@@ -152,23 +156,18 @@ def advise(u: Usage) -> None:
     if memory.interval != cpu.interval:
         sure = confidence(u.first[0], u.last[0], u.samples[0], memory.interval)
         low, high = narrower(sure), wider(sure)
-    recommend(u, memory, u.memory_usage, MEMORY, low, high)
+    recommend(u, memory, u.memory_usage, u.memory_asked, MEMORY, low, high)
 
 
-def recommend(u: Usage, recipe: Recipe, used: Any, resource: int, low: float, high: float) -> None:
-    """Nothing is said of what was never measured."""
+def recommend(u: Usage, recipe: Recipe, used: Any, wanted: Any, resource: int, low: float, high: float) -> None:
+    """Nothing is said of what was never measured; what percentiles ask for is made anew where they have changed."""
     if used[1] == 0.0:
         u.target[resource] = UNKNOWN
         return
-    lower, target, upper = widened(
-        used[0] * recipe.unit,
-        used[1] * recipe.unit,
-        used[2] * recipe.unit,
-        recipe.margin,
-        low,
-        high,
-        share(recipe.minimum, 1),
-    )
-    u.lower[resource] = round_up(lower, recipe.grain)
-    u.target[resource] = round_up(target, recipe.grain)
-    u.upper[resource] = round_up(upper, recipe.grain)
+    if used[0] != used[3] or used[1] != used[4] or used[2] != used[5] or u.target[resource] == UNKNOWN:
+        for j in range(3):
+            used[j + 3] = used[j]
+            wanted[j] = asked(used[j] * recipe.unit, recipe.margin)
+        u.target[resource] = round_up(max(wanted[1], recipe.least), recipe.grain)
+    lower, upper = bounds_around(wanted[0], wanted[2], low, high, recipe.least)
+    u.lower[resource], u.upper[resource] = round_up(lower, recipe.grain), round_up(upper, recipe.grain)
