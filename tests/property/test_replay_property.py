@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.replay.cohorts import SERVING, STARTING, WAITING
-from hypot.replay.engine import replay
+from hypot.replay.engine import merges, replay
 from hypot.replay.oracle import cost_of
 from hypot.replay.params import SMALL
 from hypot.replay.parts import NEVER
 from hypot.replay.scores import score
 from hypot.replay.tick import cap_of
 from property.replay_worlds import ALWAYS, GAPS, Looking, cases, held_conservation, hpas, played, wpas
+from property.vertical_worlds import hvpas
 
 # A world takes minutes to shrink and is hardly smaller then.
 FOUND = {
@@ -123,7 +124,9 @@ class TestDecisions:
         assert all(len(names) == len(set(names)) for names in look.found)
 
     @often
-    @given(cases(horizontal))
+    @given(
+        cases(st.one_of(horizontal, horizontal, st.tuples(hvpas()))).filter(lambda one: merges(one.policy, one.world))
+    )
     def test_counting_equal_pods_together_changes_nothing(self, case):
         """Neither a decision nor a figure; where memory decides nothing, a little of it is left out."""
         merged, apart = (play(case, merging=how)[0] for how in (True, False))

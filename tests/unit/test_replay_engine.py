@@ -225,7 +225,7 @@ class TestDecisions:
         run = replay(policy(spec, replicas=2), "web", given, quiet(), Settings())
         watch = run.watch
         assert watch.value[10] == pytest.approx(0.7, abs=0.001)
-        assert list(watch.effective) == list(run.ticks.replicas[1:]) + [watch.effective[-1]]
+        assert list(watch.effective) == [*run.ticks.replicas[1:], watch.effective[-1]]
         assert (watch.effective.max() == 2) == dry_run
 
     def test_from_zero_and_back(self):

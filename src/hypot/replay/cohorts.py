@@ -231,6 +231,7 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and c.cpu_limit[a] == c.cpu_limit[b]
         and c.memory_limit[a] == c.memory_limit[b]
         and c.share[a] == c.share[b]
+        and have_same_past(c, a, b)
         and c.most_cpu[a] == c.most_cpu[b]
         and c.resize_due[a] == inf
         and c.resize_due[b] == inf
@@ -240,6 +241,11 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and have_same_heap(c, a, b, same_heap)
         and look_alike(c, slots, a, b)
     )
+
+
+def have_same_past(c: Cohorts, a: int, b: int) -> bool:
+    """Whether the next crash would be followed by the same wait."""
+    return bool(c.crashes[a] == c.crashes[b] and (c.crashes[a] == 0 or c.changed[a] == c.changed[b]))
 
 
 def is_near(a: float, b: float) -> bool:
@@ -272,7 +278,6 @@ def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
     c.born[into] = max(c.born[into], c.born[k])
     c.started[into] = max(c.started[into], c.started[k])
     c.changed[into] = max(c.changed[into], c.changed[k])
-    c.crashes[into] = max(c.crashes[into], c.crashes[k])
     c.killed_at[into] = max(c.killed_at[into], c.killed_at[k])
     for s in range(slots):
         c.cpu_seen[into][s] = (c.cpu_seen[into][s] * here + c.cpu_seen[k][s] * there) / both

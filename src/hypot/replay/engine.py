@@ -66,17 +66,22 @@ def params_for(policy: Policy, world: World) -> Params:
     """The world as this policy must see it."""
     memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
     restarting = policy.workload.restarts_on_resize
-    return params_of(world, merging=merges(policy), restarting=restarting, memory_decides=memory)
+    return params_of(world, merging=merges(policy, world), restarting=restarting, memory_decides=memory)
 
 
-def merges(policy: Policy) -> bool:
+def merges(policy: Policy, world: World) -> bool:
     """Whether equal groups are counted as one: where nobody asks for single pods, or for what each once held."""
-    container = policy.workload.container
     return all(
         isinstance(one, HPA | WPA)
-        or (isinstance(one, Hvpa) and not policy.weights and "memory" not in allowed(one, container).controlled)
+        or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
         for one in policy.autoscalers
     )
+
+
+def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
+    """Whether all pods change their cpu together: none of them has to be restarted for it before another."""
+    roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
+    return roomy and "memory" not in allowed(hvpa, policy.workload.container).controlled
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, told: Span = NEVER) -> Scene:
