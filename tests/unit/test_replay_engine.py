@@ -312,6 +312,14 @@ class TestNames:
         assert place.c.count[0] == 5
         assert held_conservation(rows, 15.0) < 1e-9
 
+    def test_groups_that_crashed_are_not_like_others(self):
+        """The next crash of these is followed by a longer wait."""
+        place = Place(quiet(), merging=True, replicas=2)
+        place.c.crashes[0] = 1
+        place.scale(5)
+        place.ticks(20, 2.0)
+        assert [place.c.count[k] for k in place.groups(SERVING)] == [2, 3]
+
 
 class TestSizes:
     def test_a_size_that_is_only_recommended_stays(self):
