@@ -244,8 +244,10 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
 
 
 def have_same_past(c: Cohorts, a: int, b: int) -> bool:
-    """Whether the next crash would be followed by the same wait."""
-    return bool(c.crashes[a] == c.crashes[b] and (c.crashes[a] == 0 or c.changed[a] == c.changed[b]))
+    """Whether the next crash would be followed by the same wait, and both took as long to become ready."""
+    if c.crashes[a] != c.crashes[b] or (c.crashes[a] > 0 and c.changed[a] != c.changed[b]):
+        return False
+    return is_near(c.changed[a] - c.born[a], c.changed[b] - c.born[b])
 
 
 def is_near(a: float, b: float) -> bool:
