@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.core.decay import bucket_of, new_decaying, percentiles, put, take, weight_at
+from hypot.core.fit import LARGEST
 from hypot.core.histogram import Bank
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
 from hypot.core.whole import times_over
@@ -85,3 +86,9 @@ def test_proportions_in_64_bits(amount, result, base):
     exact = times_over(amount, result, base)
     if abs(exact) < 2**62:
         assert times_over_in_64_bits(amount, result, base) == exact
+
+
+@pytest.mark.parametrize(("amount", "sign"), [(2**35, 1), (-(2**35), -1)])
+def test_what_no_integer_holds_is_the_largest(amount, sign):
+    """As the plain arithmetic cuts it."""
+    assert times_over_in_64_bits(amount, 2**35, 1) == sign * LARGEST

@@ -30,6 +30,7 @@ knobs = st.fixed_dictionaries(
         "hypot.dev/round-cpu": st.sampled_from(["50m", "1"]),
         "hypot.dev/round-memory": st.sampled_from(["64Mi"]),
         "hypot.dev/max-allowed-cpu": st.sampled_from(["700m"]),
+        "hypot.dev/evict-after-oom": st.sampled_from(["0s", "1m", "24h"]),
         "hypot.dev/pod-min-memory": st.sampled_from(["1Mi", "600Mi"]),
         "vpa-post-processor.kubernetes.io/app_integerCPU": st.sampled_from(["true", "false"]),
     },

@@ -1,8 +1,11 @@
 """The compiled engine: what it covers, where it keeps its code, and what it refuses."""
 
+import inspect
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +15,11 @@ import pytest
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa import VPA
 from hypot.policy.settings import Settings
-from hypot.replay import fleet
+from hypot.replay import fleet, fleet_loop
 from hypot.replay.demand import Load
+from hypot.replay.fleet_records import TooLargeError
 from hypot.replay.policy_parts import Policy, Start
-from hypot.replay.world import Metrics, World
+from hypot.replay.world import Heap, Metrics, World
 from property.replay_worlds import policy
 
 pytestmark = pytest.mark.xdist_group("fleet")
@@ -79,6 +83,53 @@ def test_the_largest_that_fits_does_not_overflow():
     compiled = fleet.replay(tried, "web", load, World(), Settings())
     plain = replay(tried, "web", load, World(), Settings())
     assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
+
+
+def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
+    """A request of a byte and a limit of 32 GiB: in proportion it would be larger than anything."""
+    start = Start("web", 2, "app", 1000, 1, None, 2**35)
+    tried = Policy("web", (VPA("deployment/web", mode="InPlaceOrRecreate"),), start)
+    world = replace(World(), memory=Heap(base=20 * 2**30))
+    load = Load(0.0, np.full(60, 3.0), np.ones(60), np.zeros(60))
+    with pytest.raises(TooLargeError, match="it grows beyond what the compiled engine has room for"):
+        fleet.replay(tried, "web", load, world, Settings())
+
+
+def test_without_a_place_to_keep_it_compiled_code_goes_with_the_process(monkeypatch, tmp_path):
+    """What is there already is used, and processes started from here find it."""
+    monkeypatch.delenv(fleet.COPY, raising=False)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "code").write_text("compiled")
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    copy = fleet._kept_in(there)
+    assert (copy / "code").read_text() == "compiled"
+    assert copy != there
+    assert fleet._kept_in(there) == copy
+    monkeypatch.delenv(fleet.COPY)
+    shutil.rmtree(copy)
+
+
+def refused(**_):
+    raise PermissionError
+
+
+def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
+    """That of this version stays, however old."""
+    monkeypatch.delenv(fleet.COPY, raising=False)
+    old, fresh, own = (tmp_path / name for name in ("fleet-old", "fleet-fresh", "fleet-own"))
+    for folder in (old, fresh, own):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    assert fleet._kept_in(own) == own
+    assert not old.exists()
+    assert fresh.exists()
+
+
+def test_whatever_is_compiled_in_changes_the_folder():
+    """The numbers of columns stand in a module without a compiled function."""
+    names = set(fleet._IMPORTED.findall(inspect.getsource(fleet_loop)))
+    assert "hypot.replay.record" in names
 
 
 def test_a_changed_constant_changes_the_result(tmp_path):

@@ -230,7 +230,15 @@ def test_a_history_knows_whether_it_is_large():
     assert open_history([FILE, "web.csv"]).rows == 27
     assert open_history([FILE, "web.csv"]).about(1) == 5 + 2
     assert not open_history(["web.csv"]).is_large
-    assert open_history(["web.csv", "nowhere.csv"]).is_broken
+
+
+def test_a_large_history_is_not_read_for_the_problems_of_others():
+    """A file that cannot be opened is told at once; beside small ones, together with theirs."""
+    write(rows_of(5))
+    Path("web.csv").write_text("ts,value\n0,1\n60,2\n")
+    with pytest.raises(TraceError, match=r"nowhere\.csv: there is no such file"):
+        open_history([FILE, "nowhere.csv"]).check_files()
+    open_history(["web.csv", "nowhere.csv"]).check_files()
 
 
 def test_progress_is_told_in_rows():

@@ -219,7 +219,8 @@ def _history(
 
     with bar("reading", None) as progress:
         history = open_history(traces, start, end, progress.at)
-        return history if history.is_large and not history.is_broken else list(history)
+        history.check_files()
+        return history if history.is_large else list(history)
 
 
 def _told(explain: str | None, asked: _Asked) -> "Span":
@@ -266,6 +267,9 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
     """Whether the compiled engine is used; it is made ready here, before other processes want it."""
     if engine == "plain":
         return False
+    if engine.startswith("dask://"):
+        # Each worker makes it ready for itself, if it can.
+        return ticks >= WORTH_COMPILING
     try:
         from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
     except ModuleNotFoundError as error:
@@ -280,7 +284,14 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
         return False
     if not there:
         click.echo("compiling the fleet engine, once for this version: about 20 seconds for each kind", err=True)
-    fleet.warm(asked.world, asked.settings, loops)
+    try:
+        fleet.warm(asked.world, asked.settings, loops)
+    except OSError as error:
+        words = f"compiled code cannot be kept in {fleet.cache_folder().parent}: {error.strerror or error}"
+        if engine == "fleet":
+            raise BadInput(f"{words}; make room there, or name another folder in XDG_CACHE_HOME") from error
+        click.echo(f"{words}; replaying without it", err=True)
+        return False
     return True
 
 
@@ -322,7 +333,7 @@ def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[
         traces, ticks = _counted(asked)
         ticks *= len(asked.policies)
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
-        compiled = not kept and not engine.startswith("dask://") and _is_compiled(engine, asked, ticks)
+        compiled = not kept and _is_compiled(engine, asked, ticks)
         board = Board(asked.policies, asked.world, asked.settings, told, keep=kept, compiled=compiled)
         with bar("replaying", ticks) as progress:
             for place, judged in _work(board.jobs(traces), engine, ticks, progress):

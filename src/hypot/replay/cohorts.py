@@ -42,11 +42,13 @@ class Cohorts(NamedTuple):
     resize_due: Any
     # Since when a resize waits for room on the node; infinite where none does.
     deferred: Any
-    # Work that waits for each pod, its memory, crashes in a row, the last one's time, and its share of the load.
+    # Work that waits for each pod, its memory, crashes in a row, when the last one came and after how long a run, and
+    # its share of the load.
     backlog: Any
     heap: Any
     crashes: Any
     killed_at: Any
+    killed_after: Any
     share: Any
     # For recommenders of sizes: when the window of its memory's peak ends, that peak, the one that a kill calls for,
     # and the last kill that is known of; and since when a resize is seen to wait.
@@ -137,6 +139,7 @@ def born(
     c.heap[k] = 0.0
     c.crashes[k] = 0
     c.killed_at[k] = -inf
+    c.killed_after[k] = 0.0
     c.share[k] = 1.0
     c.window_end[k] = c.known_kill[k] = -inf
     c.peak[k] = c.oom_peak[k] = 0.0
@@ -196,6 +199,7 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
     c.heap[target] = c.heap[source]
     c.crashes[target] = c.crashes[source]
     c.killed_at[target] = c.killed_at[source]
+    c.killed_after[target] = c.killed_after[source]
     c.share[target] = c.share[source]
     c.cap[target] = c.cap[source]
     c.base[target] = c.base[source]
@@ -232,6 +236,7 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and c.memory_limit[a] == c.memory_limit[b]
         and c.share[a] == c.share[b]
         and have_same_past(c, a, b)
+        and c.killed_at[a] == c.killed_at[b]
         and c.most_cpu[a] == c.most_cpu[b]
         and c.resize_due[a] == inf
         and c.resize_due[b] == inf
@@ -280,7 +285,6 @@ def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
     c.born[into] = max(c.born[into], c.born[k])
     c.started[into] = max(c.started[into], c.started[k])
     c.changed[into] = max(c.changed[into], c.changed[k])
-    c.killed_at[into] = max(c.killed_at[into], c.killed_at[k])
     for s in range(slots):
         c.cpu_seen[into][s] = (c.cpu_seen[into][s] * here + c.cpu_seen[k][s] * there) / both
         c.heap_seen[into][s] = (c.heap_seen[into][s] * here + c.heap_seen[k][s] * there) / both

@@ -110,10 +110,11 @@ def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
 
 def _compiled_run(job: Job, load: Load) -> Run | None:
     """None where it cannot. To ask that before would take as long as to get ready."""
-    from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
-    from hypot.replay.fleet_records import NotCoveredError  # noqa: PLC0415
+    from hypot.replay.fleet_records import NotCoveredError  # noqa: PLC0415  only where it is used
 
-    with suppress(NotCoveredError):
+    with suppress(NotCoveredError, ModuleNotFoundError):
+        from hypot.replay import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
+
         return fleet.replay(job.policy, job.trace.workload, load, job.world, job.settings)
     return None
 

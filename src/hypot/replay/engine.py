@@ -32,7 +32,8 @@ from hypot.replay.seeing import Eyes, Queries
 from hypot.replay.signals import SIGNALS
 from hypot.replay.site import Site, new_site
 from hypot.replay.tick import live_through, next_time
-from hypot.replay.usage_feed import EVERY, UsageFeed
+from hypot.replay.usage import EVERY
+from hypot.replay.usage_feed import UsageFeed
 from hypot.replay.world import Signal, Span, World
 
 # Groups of pods that there is always room for: what one decision may split off or make.

@@ -5,11 +5,15 @@ no rule is written a second time. Compiled code is kept on disk, in a folder tha
 numba itself looks only at the one file that a function stands in.
 """
 
+import atexit
 import hashlib
 import inspect
 import os
+import re
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -65,6 +69,11 @@ from hypot.replay.world import Metrics, World
 
 # Marks loops of which everything is there.
 DONE = "complete"
+# Names a folder for compiled code to the processes that are started from here.
+COPY = "HYPOT_FLEET_COPY"
+# Compiled code of other versions goes after so many seconds without use.
+UNUSED = 30 * 86400.0
+_IMPORTED = re.compile(r"^from (hypot\.(?:core|replay)\.\w+|hypot\.policy\.usage) import", re.MULTILINE)
 # In the order in which they import each other.
 MODULES: tuple[ModuleType, ...] = (
     amount,
@@ -146,10 +155,18 @@ _INLINED: set[Any] = {
 }
 
 
-def source_hash(modules: Iterable[ModuleType] = MODULES) -> str:
-    """Changes with any of the sources, with what is said here of how to compile them, and with numba."""
-    sources = [inspect.getsource(module) for module in (*modules, sys.modules[__name__])]
-    return hashlib.sha256("\0".join([numba.__version__, sys.version, *sources]).encode()).hexdigest()[:16]
+@cache
+def source_hash(modules: tuple[ModuleType, ...] = MODULES) -> str:
+    """Changes with any source whose numbers are compiled in, with this one, with numba, and with where all that is."""
+    sources = {__name__: inspect.getsource(sys.modules[__name__])}
+    waiting = [module.__name__ for module in modules]
+    while waiting:
+        name = waiting.pop()
+        if name not in sources:
+            sources[name] = inspect.getsource(sys.modules[name])
+            waiting += _IMPORTED.findall(sources[name])
+    about = [numba.__version__, sys.version, str(Path(__file__).resolve().parent), *map(sources.get, sorted(sources))]
+    return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:16]
 
 
 def cache_folder() -> Path:
@@ -196,15 +213,37 @@ def _call_of_any_number(template: Any, given: Iterable[Any], named: dict[str, An
 
 @cache
 def _functions() -> dict[Any, Any]:
-    folder = cache_folder()
+    config: Any = numba.config
+    config.CACHE_DIR = str(_kept_in(cache_folder()))
+    return built()
+
+
+def _kept_in(folder: Path) -> Path:
+    """Where compiled code is kept: there, or in a copy that goes with this process where nothing can be written."""
+    if os.environ.get(COPY):
+        return Path(os.environ[COPY])
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            os.utime(folder)
     except OSError:
-        # Compiled anew each time, then; nothing else hangs on it.
-        folder = Path(tempfile.mkdtemp(prefix="hypot-fleet-"))
-    config: Any = numba.config
-    config.CACHE_DIR = str(folder)
-    return built()
+        return _copied(folder)
+    for other in folder.parent.glob("fleet-*"):
+        if time.time() - other.stat().st_mtime > UNUSED:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def _copied(folder: Path) -> Path:
+    """Processes that are started from here find it in their environment."""
+    copy = Path(tempfile.mkdtemp(prefix="hypot-fleet-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    if folder.is_dir():
+        shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        for one in (copy, *copy.rglob("*/")):
+            one.chmod(0o700)
+    os.environ[COPY] = str(copy)
+    return copy
 
 
 def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> set[str]:

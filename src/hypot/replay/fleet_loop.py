@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hypot.core.fit import LARGEST
 from hypot.core.window import forced_into
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.lifecycle import pass_time, scale_to
@@ -15,6 +16,8 @@ from hypot.replay.tick import live_through, next_time
 
 # Groups of pods that must still fit when a decision is made: what it may split off or make.
 SPARE = 8
+# Beyond this a result is not counted in whole numbers of 64 bits.
+MOST_WHOLE = 9e18
 # So many rows are turned into columns at once.
 BLOCK = 64
 
@@ -132,7 +135,9 @@ def fits_already(c: Cohorts, _slots: int, more: int) -> bool:
 
 
 def times_over_in_64_bits(amount: int, result: int, base: int) -> int:
-    """The same by long division, digit by digit of 15 bits: for a base below 2**47 nothing on the way overflows."""
+    """The same by long division, digit by digit of 15 bits, for a base below 2**47; the largest where it is larger."""
+    if abs(amount / base * result) >= MOST_WHOLE:
+        return LARGEST if amount > 0 else -LARGEST
     left, over, made = amount % base, 0, 0
     for digit in range(3, -1, -1):
         over = over * 32768 + left * ((result >> (15 * digit)) & 32767)

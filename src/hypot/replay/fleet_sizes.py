@@ -12,10 +12,8 @@ from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step
 from hypot.replay.quick_vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
 from hypot.replay.site import Site
 from hypot.replay.tick import next_time
-from hypot.replay.usage import Usage, observe
+from hypot.replay.usage import EVERY, Usage, observe
 
-# How often usage is sampled, and sizes are looked at.
-EVERY = 60.0
 # Bytes of all pods together, of which percents are made in milli-units.
 MOST_TOGETHER = 2**63 // 200_000
 
@@ -99,4 +97,7 @@ def hvpa_loop(
 
 def fits(c: Cohorts, s: Site) -> bool:
     """Whether there is room for the groups of the next tick, and no sum of all pods is beyond a whole number."""
-    return bool(c.used[0] <= len(c.count) - SPARE and s.template[1] * s.asked[0] < MOST_TOGETHER)
+    largest = max(s.template[0], s.template[1], s.template[2], s.template[3])
+    for k in range(c.used[0]):
+        largest = max(largest, c.next_cpu_limit[k], c.next_memory[k], c.next_memory_limit[k])
+    return bool(c.used[0] <= len(c.count) - SPARE and largest < MOST_TOGETHER // max(1, s.asked[0]))

@@ -100,10 +100,19 @@ def merge_alike(c: Cohorts, p: Params, settled_before: float) -> None:
     k = c.used[0] - 1
     while k > 0:
         for into in range(k):
-            if alike(c, p.slots, into, k, settled_before, p.same_heap):
+            if alike(c, p.slots, into, k, settled_before, p.same_heap) and are_next(c, into, k):
                 merge(c, p.slots, into, k)
                 break
         k -= 1
+
+
+def are_next(c: Cohorts, a: int, b: int) -> bool:
+    """Whether no other group is younger than the one and older than the other: it would go before some of them."""
+    first, last = min(c.changed[a], c.changed[b]), max(c.changed[a], c.changed[b])
+    for k in range(c.used[0]):  # noqa: SIM110  a generator cannot be compiled
+        if first < c.changed[k] < last and c.life[k] != STOPPING:
+            return False
+    return True
 
 
 def choose_hot(c: Cohorts, p: Params) -> None:
@@ -175,16 +184,32 @@ def let_idle_go(s: Site, p: Params, needed: int, now: float) -> None:
 
 
 def place_waiting(c: Cohorts, s: Site, p: Params, now: float, pull: float) -> None:
+    """Who waits longest comes first."""
+    k = next_waiting(c, NONE)
+    while k != NONE:
+        serial = c.serial[k]
+        place_some(c, s, p, k, now, pull)
+        k = next_waiting(c, serial)
+
+
+def next_waiting(c: Cohorts, serial: int) -> int:
+    """The oldest group that waits for a node and is younger than this one."""
+    found = NONE
     for k in range(c.used[0]):
-        if c.life[k] != WAITING:
-            continue
-        free = s.nodes[0] - nodes_filled(c, p, waiting=False)
-        fit = min(c.count[k], floor(free * per_node(p, c.cpu[k], c.memory[k]) + 1e-9))
-        if fit <= 0:
-            continue
-        if fit < c.count[k]:
-            split(c, p.slots, k, c.count[k] - fit)
-        placed(c, p, k, now, pull)
+        if c.life[k] == WAITING and c.serial[k] > serial and (found == NONE or c.serial[k] < c.serial[found]):
+            found = k
+    return found
+
+
+def place_some(c: Cohorts, s: Site, p: Params, k: int, now: float, pull: float) -> None:
+    """As many pods of a group as the nodes have room for."""
+    free = s.nodes[0] - nodes_filled(c, p, waiting=False)
+    fit = min(c.count[k], floor(free * per_node(p, c.cpu[k], c.memory[k]) + 1e-9))
+    if fit <= 0:
+        return
+    if fit < c.count[k]:
+        split(c, p.slots, k, c.count[k] - fit)
+    placed(c, p, k, now, pull)
 
 
 def alive(c: Cohorts) -> int:
@@ -261,7 +286,7 @@ def crash(c: Cohorts, s: Site, p: Params, k: int, now: float) -> None:
     s.killed[0] += c.count[k]
     c.life[k], c.due[k], c.changed[k] = CRASHED, now + wait, now
     c.backlog[k] = c.heap[k] = 0.0
-    c.killed_at[k] = now
+    c.killed_at[k], c.killed_after[k] = now, now - c.started[k]
     s.due[0] = -inf
 
 

@@ -28,6 +28,8 @@ class VpaRule(NamedTuple):
     tolerance: float
     lifetime: float
     threshold: float
+    # A kill for want of memory this soon after the start is a reason to act at once.
+    oom_threshold: float
     spares_budget: bool
     restarts: bool
     can_resize: bool
@@ -157,14 +159,17 @@ def size_new_pods(rule: VpaRule, a: Advice, s: Site) -> None:
 
 
 def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int, now: float) -> Rank:
-    """Out of bounds: at once. Within bounds: only long after the start, and if it matters."""
+    """Killed soon after the start, or out of bounds: at once. Else only long after the start, and if it matters."""
     if c.life[k] == STOPPING or c.life[k] == WAITING:
         return NO_RANK
     cpu_outside, cpu_up, cpu_far = distance(rule, a, CPU, c.cpu[k], c.cpu_limit[k])
     memory_outside, memory_up, memory_far = distance(rule, a, MEMORY, c.memory[k], c.memory_limit[k])
     far = cpu_far + memory_far
-    old = now - c.born[k] >= rule.lifetime
-    wanted = cpu_outside or memory_outside or (far != 0.0 and old and far >= rule.threshold)
+    if c.killed_at[k] > -inf and c.killed_after[k] < rule.oom_threshold:
+        wanted = far != 0.0
+    else:
+        old = now - c.born[k] >= rule.lifetime
+        wanted = cpu_outside or memory_outside or (far != 0.0 and old and far >= rule.threshold)
     return Rank(wanted and admits(rule, a, c, k), cpu_up or memory_up, far)
 
 

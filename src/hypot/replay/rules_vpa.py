@@ -91,6 +91,7 @@ def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settin
         updating.eviction_tolerance,
         updating.lifetime_threshold,
         updating.update_threshold,
+        positive(written.evict_after_oom, updating.evict_after_oom),
         updating.in_place_skips_budget,
         bool(restarts),
         settings.kubernetes >= RESIZES,

@@ -153,7 +153,7 @@ class Eyes:
             asked.limits,
             has.requests,
             has.limits,
-            Ended("OOMKilled", None, killed) if killed > -inf else None,
+            Ended("OOMKilled", killed - c.killed_after[k], killed) if killed > -inf else None,
             c.crashes[k],
             self._restarting,
         )

@@ -35,9 +35,11 @@ class History:
         parts = [part for file in self.files if not isinstance(file, TraceError) for part in file.parts]
         return sum(part.workloads or max(1.0, part.rows / rows) for part in parts)
 
-    @property
-    def is_broken(self) -> bool:
-        return any(isinstance(file, TraceError) for file in self.files)
+    def check_files(self) -> None:
+        """Raises where one of several cannot be opened and another is too large to be read only for its problems."""
+        problems = [problem for file in self.files if isinstance(file, TraceError) for problem in file.problems]
+        if problems and self.is_large:
+            raise TraceError(*problems)
 
     def __iter__(self) -> Iterator[Trace]:
         """Raises TraceError with every problem of every file; before that come the traces before the first of them."""

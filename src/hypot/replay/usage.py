@@ -10,6 +10,7 @@ from hypot.core.amount import round_up, scale
 from hypot.core.decay import Decaying, bucket_of, new_decaying, percentiles, put, take, weight_at
 from hypot.core.estimate import asked, bounds_around, confidence, narrower, wider
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
+from hypot.policy.usage import CPU_WEIGHT
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.params import Params
 from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
@@ -17,7 +18,8 @@ from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
 CPU, MEMORY = range(2)
 # No size is known, or none is wanted.
 UNKNOWN = -1
-CPU_WEIGHT = 0.1
+# How often usage is sampled, and sizes are looked at.
+EVERY = 60.0
 
 
 class Recipe(NamedTuple):

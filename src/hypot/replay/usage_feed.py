@@ -10,9 +10,7 @@ from hypot.policy.seen import Bounds, UsageView
 from hypot.policy.usage_view import listed
 from hypot.replay.parts import Scene
 from hypot.replay.rules_vpa import usage_of
-from hypot.replay.usage import UNKNOWN, observe
-
-EVERY = 60.0
+from hypot.replay.usage import EVERY, UNKNOWN, observe
 
 
 class UsageFeed:
