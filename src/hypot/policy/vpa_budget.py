@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from hypot.core.disruption import may_disrupt
 from hypot.policy.seen import Controller, Owner, Pod
 
 # A pod that still has more cpu than its share because it has just started.
@@ -40,13 +41,10 @@ class Group(NamedTuple):
 
     @property
     def disruptable(self) -> bool:
-        """Whether one more may go; where the tolerance rounds to nothing, one at a time may."""
+        """Whether one more may go."""
         if self.configured is None:
             return False
-        taken = self.evicted + self.resized
-        if self.running - taken > self.configured - self.tolerance:
-            return True
-        return self.configured == self.running and self.tolerance == 0 and taken == 0
+        return may_disrupt(self.running, self.configured, self.tolerance, self.evicted + self.resized)
 
 
 class Budget(NamedTuple):

@@ -1,9 +1,21 @@
 """Whether a pod needs another size: how far it is from what is recommended, and what its autoscaler asks for first."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, brief, of_milli, to_milli
+from hypot.core.disruption import (
+    KILLED_IN_VAIN,
+    KILLED_YOUNG,
+    LASTING,
+    OUTSIDE,
+    SAME,
+    SMALL,
+    TOO_YOUNG,
+    WANTED,
+    why_change,
+)
 from hypot.kinds.names import dns_label
 from hypot.kinds.vpa_knobs import Knobs
 from hypot.kinds.vpa_parts import HIGHER, LOWER, OFF, EvictionRequirement, ResourcePolicy, policy_of
@@ -100,30 +112,40 @@ def _died_young(container: Container, threshold: float) -> bool:
 
 
 def needs_update(rank: Priority, killed: Container | None, age: float | None, knobs: Knobs) -> Need:
-    """Out of bounds or killed for memory: at once. Within bounds: only long after the start, and if it matters."""
+    """Whether to change a pod, and why."""
+    lived, least = -inf if age is None else age, knobs.lifetime_threshold
+    outside, difference = rank.outside_range, rank.resource_diff
+    why = why_change(killed is not None, outside, difference, lived, least, knobs.update_threshold)
+    if age is None and why == TOO_YOUNG:
+        return Need(wanted=False, rule="start-unknown", words="within bounds, and nobody says since when it runs")
+    return Need(why in WANTED, _RULES[why], _words(why, rank, killed, lived, knobs))
+
+
+_RULES = {
+    KILLED_YOUNG: "quick-oom",
+    KILLED_IN_VAIN: "oom-without-change",
+    OUTSIDE: "outside-bounds",
+    SAME: "within-bounds",
+    TOO_YOUNG: "too-young",
+    SMALL: "small-change",
+    LASTING: "lasting-difference",
+}
+
+
+def _words(why: int, rank: Priority, killed: Container | None, age: float, knobs: Knobs) -> str:
+    if why == OUTSIDE:
+        return rank.why or "a request is outside its bounds"
+    if why == SAME:
+        return "within bounds, and its requests add up to the target"
     if killed is not None:
         words = f"container {killed.name} was killed for memory soon after its start"
-        if rank.resource_diff == 0:
-            return Need(wanted=False, rule="oom-without-change", words=f"{words}, but nothing else is recommended")
-        return Need(wanted=True, rule="quick-oom", words=words)
-    if rank.outside_range:
-        return Need(wanted=True, rule="outside-bounds", words=rank.why or "a request is outside its bounds")
+        return f"{words}, but nothing else is recommended" if why == KILLED_IN_VAIN else words
+    if why == TOO_YOUNG:
+        return f"within bounds, and started {show_seconds(age)} ago, less than {show_seconds(knobs.lifetime_threshold)}"
     far = f"{rank.resource_diff * 100:.3g} % away from its target"
-    if rank.resource_diff == 0:
-        return Need(wanted=False, rule="within-bounds", words="within bounds, and its requests add up to the target")
-    if age is None:
-        return Need(wanted=False, rule="start-unknown", words="within bounds, and nobody says since when it runs")
-    if age < knobs.lifetime_threshold:
-        words = (
-            f"within bounds, and started {show_seconds(age)} ago, less than {show_seconds(knobs.lifetime_threshold)}"
-        )
-        return Need(wanted=False, rule="too-young", words=words)
-    if rank.resource_diff < knobs.update_threshold:
-        words = f"within bounds, and {far}, less than {knobs.update_threshold * 100:.3g} %"
-        return Need(wanted=False, rule="small-change", words=words)
-    return Need(
-        wanted=True, rule="lasting-difference", words=f"within bounds, but {far} at an age of {show_seconds(age)}"
-    )
+    if why == SMALL:
+        return f"within bounds, and {far}, less than {knobs.update_threshold * 100:.3g} %"
+    return f"within bounds, but {far} at an age of {show_seconds(age)}"
 
 
 def in_order(rank: Priority, name: str) -> tuple[bool, float, str]:

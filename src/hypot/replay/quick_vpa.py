@@ -7,6 +7,7 @@ why is made where that is something. A test holds that both agree.
 from math import inf
 from typing import Any, NamedTuple
 
+from hypot.core.disruption import WANTED, may_disrupt, why_change
 from hypot.core.fit import NO_LIMIT, limit_to_follow, whole_cores, within
 from hypot.replay.cohorts import CREATING, STOPPING, WAITING, Cohorts, has_place, split
 from hypot.replay.lifecycle import evict, resize
@@ -165,12 +166,10 @@ def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int, now: float) -> Rank:
     cpu_outside, cpu_up, cpu_far = distance(rule, a, CPU, c.cpu[k], c.cpu_limit[k])
     memory_outside, memory_up, memory_far = distance(rule, a, MEMORY, c.memory[k], c.memory_limit[k])
     far = cpu_far + memory_far
-    if c.killed_at[k] > -inf and c.killed_after[k] < rule.oom_threshold:
-        wanted = far != 0.0
-    else:
-        old = now - c.born[k] >= rule.lifetime
-        wanted = cpu_outside or memory_outside or (far != 0.0 and old and far >= rule.threshold)
-    return Rank(wanted and admits(rule, a, c, k), cpu_up or memory_up, far)
+    killed_young = c.killed_at[k] > -inf and c.killed_after[k] < rule.oom_threshold
+    outside = cpu_outside or memory_outside
+    why = why_change(killed_young, outside, far, now - c.born[k], rule.lifetime, rule.threshold)
+    return Rank(why in WANTED and admits(rule, a, c, k), cpu_up or memory_up, far)
 
 
 def distance(rule: VpaRule, a: Advice, resource: int, request: int, limit: int) -> tuple[bool, bool, float]:
@@ -254,13 +253,11 @@ def goes_first(a: Rank, b: Rank, c: Cohorts, k: int, other: int) -> bool:
 
 
 def spared(room: Room, disrupted: int, wanting: int) -> int:
-    """How many of so many pods may go; where the tolerance rounds to nothing, one at a time may."""
-    if room.configured == 0:
-        return 0
-    more = room.running - disrupted - (room.configured - room.tolerance)
-    if more <= 0 and room.configured == room.running and room.tolerance == 0 and disrupted == 0:
-        more = 1
-    return max(0, min(more, wanting))
+    """How many of so many pods may go."""
+    count = 0
+    while count < wanting and may_disrupt(room.running, room.configured, room.tolerance, disrupted + count):
+        count += 1
+    return count if room.configured > 0 else 0
 
 
 def deed_for(rule: VpaRule, a: Advice, c: Cohorts, room: Room, k: int, now: float) -> int:
