@@ -15,6 +15,8 @@ from hypot.replay.comparison import Job, Judged, do
 
 # How often progress is looked at while others work.
 POLL = 0.2
+# How long a process may take to end once it is told to.
+LAST_WORDS = 5.0
 # Fewer ticks than these are done before other processes would have started.
 WORTH_A_PROCESS = 60_000
 # Jobs that are handed out but not done hold so many rows of traces, or are so few for each process that it may run dry.
@@ -107,8 +109,11 @@ def _pool(context: Any, workers: int, done: Any) -> Iterator[ProcessPoolExecutor
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
+        children = multiprocessing.active_children()
+        for child in children:
             child.terminate()
+        for child in children:
+            child.join(LAST_WORDS)
         raise
     pool.shutdown()
 
