@@ -64,20 +64,23 @@ def weight_at(h: Decaying, at: float) -> float:
     return exp2((at - h.reference[0]) / h.half_life)
 
 
-def put(h: Decaying, bucket: int, weight: float) -> None:
-    h.weights[bucket] += weight
-    h.total[0] += weight
+def put(h: Decaying, bucket: int, weight: float, count: int) -> None:
+    """One after the other, as a bank adds them, so that both are the same where a share is reached exactly."""
+    for _ in range(count):
+        h.weights[bucket] += weight
+        h.total[0] += weight
     if h.weights[bucket] >= h.epsilon:
         h.first[0] = min(h.first[0], bucket)
         h.last[0] = max(h.last[0], bucket)
 
 
-def take(h: Decaying, bucket: int, weight: float) -> None:
+def take(h: Decaying, bucket: int, weight: float, count: int) -> None:
     """Out again what was put; what is left below epsilon is nothing."""
-    left = h.weights[bucket] - weight
-    h.weights[bucket] = left if left >= h.epsilon else 0.0
-    left = h.total[0] - weight
-    h.total[0] = left if left >= h.epsilon else 0.0
+    for _ in range(count):
+        h.weights[bucket] -= weight
+        h.total[0] -= weight
+    h.weights[bucket] = h.weights[bucket] if h.weights[bucket] >= h.epsilon else 0.0
+    h.total[0] = h.total[0] if h.total[0] >= h.epsilon else 0.0
     if h.weights[bucket] == 0.0 and (bucket == h.first[0] or bucket == h.last[0]):
         tighten(h)
 

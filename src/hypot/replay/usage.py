@@ -103,7 +103,7 @@ def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) ->
         used = cpu_sample(c, p, k, i)
         if used != value:
             value, bucket = used, bucket_of(u.cpu, used / 1000.0)
-        put(u.cpu, bucket, c.count[k] * weight)
+        put(u.cpu, bucket, weight, c.count[k])
         heard += c.count[k]
         memory = float(memory_sample(c, p, k, i)) if by_memory else 0.0
         if by_memory and is_new_peak(u, c, k, at, memory):
@@ -136,8 +136,8 @@ def is_new_peak(u: Usage, c: Cohorts, k: int, at: float, memory: float) -> bool:
     elif before == 0.0 or memory <= before:
         return False
     else:
-        take(u.memory, bucket_of(u.memory, before), c.count[k] * weight_at(u.memory, end))
-    put(u.memory, bucket_of(u.memory, memory), c.count[k] * weight_at(u.memory, end))
+        take(u.memory, bucket_of(u.memory, before), weight_at(u.memory, end), c.count[k])
+    put(u.memory, bucket_of(u.memory, memory), weight_at(u.memory, end), c.count[k])
     u.is_new[0] = 1
     return True
 
