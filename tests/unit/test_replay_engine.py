@@ -16,6 +16,7 @@ from hypot.kinds.wpa_parts import Step, resource_band
 from hypot.policy.settings import Settings
 from hypot.replay.cohorts import SERVING, STOPPING, split
 from hypot.replay.engine import replay
+from hypot.replay.lifecycle import are_next
 from hypot.replay.params import SMALL
 from hypot.replay.plan import begin_plan, no_plan, pursues
 from hypot.replay.scores import score
@@ -312,6 +313,16 @@ class TestNames:
         assert place.c.count[0] == 5
         assert held_conservation(rows, 15.0) < 1e-9
 
+    def test_groups_with_another_between_them_stay_apart(self):
+        """Fewer replicas take the youngest first, so that one would go before some of them."""
+        place = Place(quiet(), replicas=1)
+        place.scale(2)
+        place.ticks(1)
+        place.scale(3)
+        place.ticks(1)
+        assert are_next(place.c, 0, 1)
+        assert not are_next(place.c, 0, 2)
+
     def test_groups_that_crashed_are_not_like_others(self):
         """The next crash of these is followed by a longer wait."""
         place = Place(quiet(), merging=True, replicas=2)
@@ -328,6 +339,18 @@ class TestSizes:
         assert errors(scene) == {""}
         assert set(ticks.size_cpu) == {1.0}
         assert set(ticks.cpu) == {3.0}
+
+    def test_a_kill_soon_after_the_start_is_a_reason_to_act(self):
+        """With the threshold at nothing the same pods are left alone; decisions are compared at every look."""
+        evicted = []
+        for soon in ("0s", "24h"):
+            knobs = {"hypot.dev/evict-after-oom": soon, "hypot.dev/confidence-interval-memory": "1m"}
+            tried = policy(VPA("deployment/web", mode="Recreate", annotations=knobs), replicas=4, memory_limit=GIB)
+            world = World(memory=Heap(base=200 * MIB, per_request=0, leak=2 * MIB))
+            ticks, _ = played(tried, load((1.0, 240)), world, told=ALWAYS)
+            assert ticks.killed.sum() > 0
+            evicted.append(int(ticks.evicted.sum()))
+        assert evicted[0] < evicted[1]
 
     def test_initial_sizes_are_for_new_pods(self):
         """Those that run keep theirs."""
