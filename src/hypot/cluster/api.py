@@ -1,0 +1,289 @@
+"""The API server over HTTP: one session, writes under a guard, every failure in our own words."""
+
+import asyncio
+import io
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Self, TypeVar
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from hypot.cluster.config import Access, AccessError
+from hypot.cluster.credentials import Credentials, Identity, tls_of
+from hypot.cluster.guarded import Guard, GuardedRequest, Sending, guarded_socket, sending
+from hypot.cluster.port import JSON, Answer, RefusedError, Request, UnreachableError
+
+CONNECT_WITHIN = 10.0
+CONNECTIONS = 64
+LARGEST_BODY = 64 * 2**20
+LONGEST_LINE = 16 * 2**20
+# A server lets go of an idle connection after 90 s or later; we do so before, lest a write meets a closed one.
+IDLE_FOR = 30.0
+NAMES_HELD_FOR = 30
+# What is waited at least where the server names no time worth waiting.
+SHORTEST_PAUSE = 0.1
+READ_AT_ONCE = SENT_AT_ONCE = 2**18
+# Resources of these groups are names of metrics, of which there are many.
+METRIC_GROUPS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
+
+_Taken = TypeVar("_Taken")
+_Take = Callable[[Request, aiohttp.ClientResponse], Awaitable[_Taken]]
+_CALL = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN)
+_WATCH = aiohttp.ClientTimeout(total=None, connect=CONNECT_WITHIN, sock_connect=CONNECT_WITHIN)
+
+
+class _TooMuchError(Exception):
+    """More than is taken from a server."""
+
+
+_FAILURES = (aiohttp.ClientError, OSError, AccessError, _TooMuchError)
+
+
+class Api:
+    """A cluster behind an API server; `calls` counts by method, kind of path and class of status."""
+
+    def __init__(
+        self,
+        access: Access,
+        *,
+        guard: Guard | None = None,
+        user_agent: str = "",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.access = access
+        self.calls: Counter[tuple[str, str, str]] = Counter()
+        self._guard = guard
+        self._user_agent = user_agent or f"hypot/{version('hypot')}"
+        self._credentials = Credentials(access, clock)
+        self._session: aiohttp.ClientSession | None = None
+        self._tls: tuple[Identity, Any] | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises AccessError where files are missing, before anything is asked."""
+        identity = await self._credentials.current()
+        self._tls_for(identity)
+        self._opened()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+        await self._credentials.close()
+
+    async def call(self, request: Request) -> Answer:
+        """Asked again for as long as the server asks to wait and the time allows, since it then did nothing."""
+        now = asyncio.get_running_loop().time
+        ends = now() + request.timeout
+        while True:
+            answer = await self._once(request, ends - now())
+            left = min(ends - now(), Sending(request, self._guard).left())
+            wait = pause(answer, left, random.random())  # noqa: S311  spread, no secret
+            if wait is None:
+                return answer
+            await asyncio.sleep(wait)
+            if now() >= ends:
+                return answer
+
+    @asynccontextmanager
+    async def watch(self, request: Request) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        """Lines without end; only the beginning is bound to a time. The caller minds the silence."""
+        response = await self._exchange("WATCH", Sending(request, None), request.timeout, _begun)
+        try:
+            async with aclosing(self._lines(request, response)) as lines:
+                yield lines
+        finally:
+            response.close()
+
+    async def _once(self, request: Request, seconds: float) -> Answer:
+        carried = Sending(request, self._guard)
+        return await self._exchange(request.method, carried, min(seconds, carried.checked()), _answer)
+
+    async def _exchange(self, verb: str, carried: Sending, within: float, take: _Take[_Taken]) -> _Taken:
+        """Send, count, and take what is wanted of the answer, all in time or not at all."""
+        request, response, kind = carried.request, None, path_kind(carried.request.path)
+        try:
+            async with asyncio.timeout(within):
+                response = await self._ask(request, carried, _WATCH if verb == "WATCH" else _CALL)
+                self.calls[verb, kind, f"{response.status // 100}xx"] += 1
+                if response.status == 401:
+                    self._credentials.doubt()
+                return await _closed_unless(take(request, response), response)
+        except _FAILURES as error:
+            if carried.held_back:
+                raise carried.refusal() from error
+            if response is None:
+                self.calls[verb, kind, "none"] += 1
+            raise self._unreachable(verb, request, error, within) from error
+
+    async def _ask(self, request: Request, carried: Sending, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        identity = await self._credentials.current()
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        before = sending.set(carried)
+        try:
+            return await self._opened().request(
+                request.method,
+                URL(f"{self.access.server}{request.path}{query}", encoded=True),
+                data=_body(request.body),
+                headers=self._headers(request, identity),
+                ssl=self._tls_for(identity),
+                server_hostname=self.access.tls_server_name or None,
+                allow_redirects=False,
+                timeout=limits,
+            )
+        finally:
+            sending.reset(before)
+
+    def _headers(self, request: Request, identity: Identity) -> dict[str, str]:
+        """Nothing is compressed: on the way to an API server, packing costs more than it saves."""
+        headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
+        if request.body is not None:
+            headers["Content-Type"] = request.content
+        if identity.token:
+            headers["Authorization"] = f"Bearer {identity.token}"
+        return headers
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=CONNECTIONS,
+                    keepalive_timeout=IDLE_FOR,
+                    ttl_dns_cache=NAMES_HELD_FOR,
+                    socket_factory=guarded_socket,
+                ),
+                request_class=GuardedRequest,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                read_bufsize=READ_AT_ONCE,
+            )
+        return self._session
+
+    def _tls_for(self, identity: Identity) -> Any:
+        """A new certificate makes a new context, and that makes new connections."""
+        if not self.access.server.startswith("https:"):
+            return True
+        shown = Identity("", identity.certificate, identity.key)
+        if self._tls is None or self._tls[0] != shown:
+            self._tls = shown, tls_of(self.access, identity)
+        return self._tls[1]
+
+    async def _lines(self, request: Request, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+        splitter = Lines()
+        try:
+            async for chunk in response.content.iter_any():
+                for line in splitter.fed(chunk):
+                    yield line
+        except _FAILURES as error:
+            raise self._unreachable("WATCH", request, error, 0) from error
+
+    def _unreachable(self, verb: str, request: Request, error: Exception, within: float) -> UnreachableError:
+        return UnreachableError(f"{verb} {request.path}: {what_happened(error, within, self.access.source)}")
+
+
+def _body(body: bytes | None) -> bytes | io.BytesIO | None:
+    """What is large is sent in slices, because others want the loop in between."""
+    return body if body is None or len(body) <= SENT_AT_ONCE else io.BytesIO(body)
+
+
+async def _closed_unless(taking: Awaitable[_Taken], response: aiohttp.ClientResponse) -> _Taken:
+    """A response that could not be taken is let go of, whatever the reason."""
+    try:
+        return await taking
+    except BaseException:
+        response.close()
+        raise
+
+
+async def _begun(request: Request, response: aiohttp.ClientResponse) -> aiohttp.ClientResponse:
+    if response.status == 200:
+        return response
+    raise RefusedError(request, await _answer(request, response))
+
+
+async def _answer(request: Request, response: aiohttp.ClientResponse) -> Answer:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_BODY:
+            hint = "; ask for fewer at a time with limit" if request.method == "GET" else ""
+            raise _TooMuchError(f"the answer is over {LARGEST_BODY >> 20} MiB{hint}")
+    return Answer(response.status, b"".join(chunks), retry_after(response.headers.get("Retry-After")))
+
+
+class Lines:
+    """Lines out of chunks; a line may come in as many as it likes."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest, self._held, self._size = longest, list[bytes](), 0
+
+    def fed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk ends, without the empty ones."""
+        *ended, rest = chunk.split(b"\n")
+        if ended:
+            self._size += len(ended[0])
+            ended[0] = b"".join((*self._held, ended[0]))
+            self._held, self._size = [], 0
+        self._held.append(rest)
+        self._size += len(rest)
+        if self._size > self._longest or any(len(line) > self._longest for line in ended):
+            raise _TooMuchError(f"a line is over {self._longest >> 20} MiB")
+        return [line for line in ended if line]
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds, as API servers write them; nothing else is understood."""
+    return float(header) if header is not None and re.fullmatch(r"[0-9]{1,6}", header.strip()) else None
+
+
+def pause(answer: Answer, left: float, spread: float) -> float | None:
+    """How long to wait until the same may be asked again; None where the answer stands."""
+    if answer.status not in {429, 503} or answer.retry_after is None:
+        return None
+    wait = max(answer.retry_after, SHORTEST_PAUSE) * (1 + spread / 10)
+    return wait if wait < left else None
+
+
+def path_kind(path: str) -> str:
+    """What a path is about, without names: `pods`, `deployments/scale`, `pods.metrics.k8s.io`, `discovery`."""
+    root, *parts = path.strip("/").split("/")
+    if root not in {"api", "apis"}:
+        return root
+    group, parts = (parts[0], parts[2:]) if root == "apis" and parts else ("", parts[1:])
+    if not parts:
+        return "discovery"
+    if group in METRIC_GROUPS:
+        return group
+    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in {"status", "finalize"}:
+        parts = parts[2:]
+    resource = f"{parts[0]}.{group}" if group == "metrics.k8s.io" else parts[0]
+    return f"{resource}/{parts[2]}" if len(parts) > 2 else resource
+
+
+def what_happened(error: Exception, within: float, source: str) -> str:
+    """A failure in words that say what to look at."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the certificate of {error.host} is not trusted: {error.certificate_error}; see {source}"
+        case aiohttp.ClientConnectorError():
+            return f"no connection to {error.host}:{error.port}: {error.strerror or error.os_error}"
+        case aiohttp.ServerDisconnectedError():
+            return "the connection was cut before an answer came"
+        case aiohttp.ClientPayloadError():
+            return "the connection was cut within the answer"
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection within {CONNECT_WITHIN:g} s"
+        case TimeoutError() if within:
+            return f"no answer within {within:.3g} s"
+        case _:
+            return str(error) or type(error).__name__

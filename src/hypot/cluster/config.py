@@ -1,0 +1,326 @@
+"""How a cluster is reached: from a kubeconfig, or from the service account of the pod this runs in."""
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from hypot.kinds.yamltext import Fault, documents
+
+LARGEST_KUBECONFIG = 8 * 2**20
+# Mappings within mappings, and values that aliases repeat; a kubeconfig has few of either.
+DEEPEST = 100
+LARGEST_ALIASED = 10_000
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+# What a certificate or a key may be: its text, or the file that has it.
+Pem = bytes | Path
+
+
+class AccessError(Exception):
+    """The cluster cannot be reached as it is written; the message says where, and what to do. Never a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A command that tells who we are, as `users[].user.exec` has it."""
+
+    version: str
+    command: str
+    arguments: tuple[str, ...] = field(default=(), repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # What to install where the command is missing.
+    hint: str = ""
+    # The cluster as the command is told about it; nothing unless it asks to be.
+    cluster: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the server is, whom it must prove to be, and who we say we are; `source` is for messages."""
+
+    server: str
+    ca: Pem | None = None
+    certificate: Pem | None = None
+    key: Pem | None = field(default=None, repr=False)
+    token: str = field(default="", repr=False)
+    token_file: Path | None = None
+    plugin: Plugin | None = None
+    tls_server_name: str = ""
+    insecure: bool = False
+    namespace: str = "default"
+    source: str = "as given"
+
+    def __post_init__(self) -> None:
+        """What would fail later, or would send a secret to anyone who listens, is refused now."""
+        parts = urlsplit(self.server)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
+            raise AccessError(f"{self.source}: server is no address; write https://HOST:PORT")
+        if self.insecure and self.ca is not None:
+            raise AccessError(
+                f"{self.source}: insecure-skip-tls-verify and a certificate authority; remove one of them"
+            )
+        if (self.certificate is None) != (self.key is None):
+            raise AccessError(
+                f"{self.source}: a client certificate and its key are both needed; one of them is missing"
+            )
+        if parts.scheme == "http" and (self.token or self.token_file or self.plugin):
+            raise AccessError(f"{self.source}: a token is not sent without TLS; write an https address as the server")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A named part of a kubeconfig, and the file that has it."""
+
+    data: Mapping[str, Any]
+    file: Path
+    label: str
+
+    def text(self, name: str) -> str:
+        value = self.data.get(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            raise AccessError(f"{self}: {name} is no text; write it in quotes")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise AccessError(f"{self}: {name} is neither true nor false")
+        return bool(value)
+
+    def path(self, name: str) -> Path | None:
+        """Files are named from where the kubeconfig is."""
+        text = self.text(name)
+        return self.file.parent / text if text else None
+
+    def pem(self, name: str) -> Pem | None:
+        """The data where it is written, else the file."""
+        data = self.text(f"{name}-data")
+        if not data:
+            return self.path(name)
+        try:
+            return base64.b64decode("".join(data.split()), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise AccessError(f"{self}: {name}-data is no base64") from error
+
+    def refuse(self, name: str, instead: str) -> None:
+        if self.data.get(name):
+            raise AccessError(f"{self}: {name} is not supported; {instead}")
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.label}"
+
+
+def read_access(kubeconfig: str | None = None, context: str | None = None) -> Access:
+    """As kubectl finds it: the file given, $KUBECONFIG, the pod's service account, ~/.kube/config.
+
+    A service account has no contexts, so whoever names one means a kubeconfig.
+    """
+    if kubeconfig:
+        return _from_files([Path(kubeconfig)], context, needed=True)
+    if named := [Path(each) for each in os.environ.get("KUBECONFIG", "").split(os.pathsep) if each]:
+        return _from_files(named, context)
+    if not context and os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT / "token").exists():
+        return _from_service_account(os.environ)
+    return _from_files([Path("~/.kube/config").expanduser()], context)
+
+
+def _from_service_account(environment: Mapping[str, str]) -> Access:
+    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    ca, namespace = SERVICE_ACCOUNT / "ca.crt", SERVICE_ACCOUNT / "namespace"
+    try:
+        own = namespace.read_text(encoding="utf-8").strip() if namespace.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise AccessError(f"{namespace}: cannot be read: {error}") from error
+    return Access(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        ca=ca if ca.exists() else None,
+        token_file=SERVICE_ACCOUNT / "token",
+        namespace=own or "default",
+        source=f"service account in {SERVICE_ACCOUNT}",
+    )
+
+
+def _from_files(files: list[Path], context: str | None, *, needed: bool = False) -> Access:
+    present = files if needed else [file for file in files if file.exists()]
+    if not present:
+        raise AccessError(
+            f"{', '.join(map(str, files))}: no such file, and no service account; "
+            "write --kubeconfig FILE or set KUBECONFIG"
+        )
+    whole = _Kubeconfig([(file, _parsed(file)) for file in present])
+    return whole.access(context)
+
+
+def _parsed(file: Path) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(LARGEST_KUBECONFIG + 1)
+    except OSError as error:
+        raise AccessError(f"{file}: cannot be read: {error.strerror}; check the path of the kubeconfig") from error
+    if len(text) > LARGEST_KUBECONFIG:
+        raise AccessError(f"{file}: over {LARGEST_KUBECONFIG >> 20} MiB, which is no kubeconfig")
+    data = _decoded(file, text)
+    if data is not None and not isinstance(data, Mapping):
+        raise AccessError(f"{file}: no kubeconfig; it must be a mapping with clusters, users and contexts")
+    return data or {}
+
+
+def _decoded(file: Path, text: bytes) -> Any:
+    """The first document. Causes are left out, since they quote what is written, and that may be a secret."""
+    try:
+        content = text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise AccessError(f"{file}: no UTF-8 text") from None
+    try:
+        first = next(documents(content, 0, depth=DEEPEST, aliased=LARGEST_ALIASED, take=lambda data, _: data), None)
+    except Fault as fault:
+        raise AccessError(f"{file}, line {content.count(chr(10), 0, fault.offset) + 1}: no YAML") from None
+    return first.whole.data if first else None
+
+
+class _Kubeconfig:
+    """Several files as one: of two entries with one name, the first is meant."""
+
+    def __init__(self, files: Iterable[tuple[Path, Mapping[str, Any]]]) -> None:
+        self._files = list(files)
+        self._names = ", ".join(str(file) for file, _ in self._files)
+
+    def access(self, wanted: str | None) -> Access:
+        name = wanted or self._current()
+        context = self._entry("context", name, f"write --context as one of: {self._known('context')}")
+        cluster = self._entry("cluster", context.text("cluster"), f"context {name} names it")
+        cluster.refuse("proxy-url", "reach the server without a proxy")
+        source = f"{self._names}, context {name}"
+        if not cluster.text("server"):
+            raise AccessError(f"{source}: cluster {context.text('cluster')} has no server")
+        user = self._user(context, name)
+        token, token_file = user.text("token"), user.path("tokenFile")
+        plugin = None if token or token_file else _plugin(user, cluster)
+        return Access(
+            server=cluster.text("server").rstrip("/"),
+            ca=cluster.pem("certificate-authority"),
+            certificate=user.pem("client-certificate"),
+            key=user.pem("client-key"),
+            token="" if token_file else token,
+            token_file=token_file,
+            plugin=plugin,
+            tls_server_name=cluster.text("tls-server-name"),
+            insecure=cluster.flag("insecure-skip-tls-verify"),
+            namespace=context.text("namespace") or "default",
+            source=source,
+        )
+
+    def _user(self, context: _Entry, name: str) -> _Entry:
+        """Nobody, where the context names nobody; what would be someone else than is written is refused."""
+        if not context.text("user"):
+            return _Entry({}, context.file, context.label)
+        user = self._entry("user", context.text("user"), f"context {name} names it")
+        user.refuse("auth-provider", "use exec")
+        user.refuse("username", "API servers know no passwords any more; use a token")
+        user.refuse("as", "use the account itself")
+        return user
+
+    def _current(self) -> str:
+        for file, data in self._files:
+            if name := _Entry(data, file, "kubeconfig").text("current-context"):
+                return name
+        raise AccessError(f"{self._names}: no current-context; write --context as one of: {self._known('context')}")
+
+    def _known(self, part: str) -> str:
+        return ", ".join(name for name, *_ in self._all(part)) or "none"
+
+    def _entry(self, part: str, name: str, what: str) -> _Entry:
+        for each, data, file in self._all(part):
+            if each == name:
+                return _Entry(data, file, f"{part} {name}")
+        raise AccessError(f"{self._names}: no {part} {name!r}; {what}")
+
+    def _all(self, part: str) -> Iterable[tuple[str, Mapping[str, Any], Path]]:
+        for file, data in self._files:
+            listed = data.get(f"{part}s") or []
+            if not isinstance(listed, list):
+                raise AccessError(f"{file}: {part}s is no list")
+            for each in listed:
+                if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
+                    raise AccessError(f"{file}: an entry of {part}s has no name")
+                inner = each.get(part) or {}
+                if not isinstance(inner, Mapping):
+                    raise AccessError(f"{file}: {part} {each['name']} is no mapping")
+                yield each["name"], inner, file
+
+
+def _plugin(user: _Entry, cluster: _Entry) -> Plugin | None:
+    data = user.data.get("exec")
+    if not data:
+        return None
+    if not isinstance(data, Mapping):
+        raise AccessError(f"{user}: exec is no mapping")
+    entry = _Entry(data, user.file, f"{user.label}, exec")
+    version, command = entry.text("apiVersion"), entry.text("command")
+    if version not in EXEC_VERSIONS:
+        raise AccessError(f"{entry}: apiVersion {version!r} is none of {', '.join(EXEC_VERSIONS)}")
+    if not command:
+        raise AccessError(f"{entry}: no command")
+    if entry.text("interactiveMode") == "Always":
+        raise AccessError(f"{entry}: interactiveMode Always needs a person; use a plugin that does not ask")
+    return Plugin(
+        version=version,
+        # A name is looked up in PATH; anything with a slash is named from where the kubeconfig is.
+        command=str(entry.path("command")) if os.sep in command else command,
+        arguments=tuple(_texts(entry, "args")),
+        environment=_environment(entry),
+        hint=entry.text("installHint"),
+        cluster=_described(cluster) if entry.flag("provideClusterInfo") else None,
+    )
+
+
+def _texts(entry: _Entry, name: str) -> list[str]:
+    values = entry.data.get(name) or []
+    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        raise AccessError(f"{entry}: {name} is no list of texts")
+    return values
+
+
+def _environment(entry: _Entry) -> dict[str, str]:
+    pairs = entry.data.get("env") or []
+    if not isinstance(pairs, list) or not all(isinstance(each, Mapping) for each in pairs):
+        raise AccessError(f"{entry}: env is no list of names and values")
+    named = [_Entry(each, entry.file, f"{entry.label}, env") for each in pairs]
+    return {each.text("name"): each.text("value") for each in named}
+
+
+def _described(cluster: _Entry) -> dict[str, Any]:
+    """A cluster in the words of ExecCredential; a file becomes data."""
+    ca = cluster.pem("certificate-authority")
+    extensions = cluster.data.get("extensions") or []
+    config = [
+        each.get("extension")
+        for each in (extensions if isinstance(extensions, list) else [])
+        if isinstance(each, Mapping) and each.get("name") == "client.authentication.k8s.io/exec"
+    ]
+    told = {
+        "server": cluster.text("server"),
+        "tls-server-name": cluster.text("tls-server-name"),
+        "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(read_pem(ca, str(cluster))).decode() if ca else "",
+        "config": json.loads(json.dumps(config[0], default=str)) if config else None,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def read_pem(pem: Pem, source: str) -> bytes:
+    if isinstance(pem, bytes):
+        return pem
+    try:
+        return pem.read_bytes()
+    except OSError as error:
+        raise AccessError(f"{source}: {pem} cannot be read: {error.strerror}") from error

@@ -1,0 +1,213 @@
+"""Who we are to a cluster, kept fresh: service account tokens rotate, and plugins give tokens that end."""
+
+import asyncio
+import json
+import math
+import os
+import signal
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from hypot.cluster.config import Access, AccessError, Pem, Plugin, read_pem
+
+# A token file is read again after this long; also how soon after a 401 anything is asked for anew.
+HELD_FOR = 60.0
+PLUGIN_WITHIN = 30.0
+LARGEST_CREDENTIAL = 2**20
+# Of a plugin whose clock is behind ours, lest every call runs it.
+SHORTEST_LIFE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What to show the server: a token, a certificate with its key, or nothing."""
+
+    token: str = field(default="", repr=False)
+    certificate: Pem | None = field(default=None, repr=False)
+    key: Pem | None = field(default=None, repr=False)
+
+
+class Credentials:
+    """The identity of an access at any moment; the clock is the wall's, because plugins speak of its time."""
+
+    def __init__(self, access: Access, clock: Callable[[], float]) -> None:
+        self._access, self._clock = access, clock
+        self._held = Identity(access.token, access.certificate, access.key)
+        self._since = -math.inf
+        self._ends = -math.inf if access.token_file or access.plugin else math.inf
+        self._running: asyncio.Task[bytes] | None = None
+
+    async def current(self) -> Identity:
+        """Raises AccessError where there is none; an older token stands in while its file cannot be read."""
+        if self._since <= self._clock() < self._ends:
+            return self._held
+        if self._access.plugin is not None:
+            await self._ask(self._access.plugin)
+        elif self._access.token_file is not None:
+            self._read(self._access.token_file)
+        return self._held
+
+    def doubt(self) -> None:
+        """The server did not know us: ask anew, unless that was done only just now."""
+        if self._since > -math.inf and not 0 <= self._clock() - self._since < HELD_FOR:
+            self._ends = -math.inf
+
+    async def close(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _ask(self, plugin: Plugin) -> None:
+        """All who wait share one run, and it goes on when they cannot wait any longer."""
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(run_plugin(plugin, self._access.source))
+            self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
+        said = await asyncio.shield(self._running)
+        self._held, ends = credential_of(said, plugin, self._access)
+        self._since = self._clock()
+        self._ends = max(ends, self._since + SHORTEST_LIFE)
+
+    def _read(self, file: Path) -> None:
+        cause: Exception | None = None
+        try:
+            token = file.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            token, cause = "", error
+        token = token or self._held.token
+        if not token:
+            raise AccessError(f"{self._access.source}: {file} has no token that can be read") from cause
+        self._held = replace(self._held, token=token)
+        self._since = self._clock()
+        self._ends = self._since + HELD_FOR
+
+
+async def run_plugin(plugin: Plugin, source: str) -> bytes:
+    """What the command says, within 30 s; its complaints go where ours go."""
+    about = {"interactive": False, **({"cluster": plugin.cluster} if plugin.cluster else {})}
+    asked = json.dumps({"apiVersion": plugin.version, "kind": "ExecCredential", "spec": about})
+    try:
+        process = await asyncio.create_subprocess_exec(
+            plugin.command,
+            *plugin.arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, **plugin.environment, "KUBERNETES_EXEC_INFO": asked},
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise AccessError(f"{source}: {plugin.command} cannot be started: {error}. {plugin.hint}".strip()) from error
+    try:
+        async with asyncio.timeout(PLUGIN_WITHIN):
+            said = await _bounded(process, f"{source}: {plugin.command}")
+            status = await process.wait()
+    except TimeoutError as error:
+        raise AccessError(
+            f"{source}: {plugin.command} did not end within {PLUGIN_WITHIN:.0f} s; run it by hand"
+        ) from error
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    if status != 0:
+        raise AccessError(
+            f"{source}: {plugin.command} ended with status {status}; run it by hand. {plugin.hint}".strip()
+        )
+    return said
+
+
+async def _bounded(process: asyncio.subprocess.Process, who: str) -> bytes:
+    assert process.stdout is not None  # noqa: S101  for the type checker: a pipe was asked for
+    said = bytearray()
+    while chunk := await process.stdout.read(2**16):
+        said += chunk
+        if len(said) > LARGEST_CREDENTIAL:
+            raise AccessError(f"{who} says more than an ExecCredential has")
+    return bytes(said)
+
+
+def credential_of(said: bytes, plugin: Plugin, access: Access) -> tuple[Identity, float]:
+    """The identity in an ExecCredential, and when it ends; what it says is never part of a message."""
+    who = f"{access.source}: {plugin.command}"
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        raise AccessError(f"{who} does not print an ExecCredential as JSON") from None
+    status = told.get("status") if isinstance(told, Mapping) else None
+    if not isinstance(status, Mapping):
+        raise AccessError(f"{who} does not print an ExecCredential with a status")
+    if told.get("kind") != "ExecCredential" or told.get("apiVersion") != plugin.version:
+        raise AccessError(f"{who} does not print an ExecCredential of {plugin.version}, which the kubeconfig asks for")
+    token, certificate, key = (_text(status, each) for each in ("token", "clientCertificateData", "clientKeyData"))
+    if bool(certificate) != bool(key) or not (token or certificate):
+        raise AccessError(f"{who} gives neither a token nor a certificate with its key")
+    shown = (certificate.encode(), key.encode()) if certificate else (access.certificate, access.key)
+    return Identity(token, *shown), _end(status.get("expirationTimestamp"), who)
+
+
+def _text(status: Mapping[str, Any], name: str) -> str:
+    value = status.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _end(stamp: Any, who: str) -> float:
+    """Never, where no end is told."""
+    if stamp is None:
+        return math.inf
+    try:
+        ends = datetime.fromisoformat(stamp)
+    except (TypeError, ValueError):
+        raise AccessError(f"{who} gives an expirationTimestamp that is no time") from None
+    if ends.tzinfo is None:
+        raise AccessError(f"{who} gives an expirationTimestamp without a time zone")
+    return ends.timestamp()
+
+
+def tls_of(access: Access, identity: Identity) -> ssl.SSLContext:
+    """The server is checked unless that was switched off by hand."""
+    try:
+        context = ssl.create_default_context(cadata=_authority(access))
+    except (ssl.SSLError, ValueError) as error:
+        raise AccessError(f"{access.source}: the certificate authority is no PEM certificate") from error
+    # Authorities of clusters are often made without the extensions that newer Pythons insist on.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if access.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if identity.certificate is not None and identity.key is not None:
+        _show(context, identity.certificate, identity.key, access.source)
+    return context
+
+
+def _authority(access: Access) -> str | None:
+    """Its text, where one is given; an empty one must not become the authorities of this machine."""
+    if access.ca is None:
+        return None
+    text = read_pem(access.ca, access.source).decode("ascii", errors="ignore")  # comments may be in any language
+    if "CERTIFICATE-----" not in text:
+        raise AccessError(f"{access.source}: the certificate authority is no PEM certificate")
+    return text
+
+
+def _show(context: ssl.SSLContext, certificate: Pem, key: Pem, source: str) -> None:
+    """OpenSSL reads a certificate and its key from files only; data stands in one no longer than that takes."""
+    with ExitStack() as written:
+        shown, secret = (pem if isinstance(pem, Path) else _written(pem, written) for pem in (certificate, key))
+        try:
+            # A key under a passphrase would be asked for on the terminal.
+            context.load_cert_chain(shown, secret, password="")
+        except (OSError, ValueError) as error:
+            raise AccessError(f"{source}: the client certificate and its key cannot be used: {error}") from error
+
+
+def _written(pem: bytes, until: ExitStack) -> Path:
+    """A file that only we can read."""
+    file = until.enter_context(tempfile.NamedTemporaryFile(prefix="hypot-"))  # noqa: SIM115  closed by the stack
+    file.write(pem)
+    file.flush()
+    return Path(file.name)

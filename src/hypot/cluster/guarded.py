@@ -1,0 +1,105 @@
+"""Writes that are sent in time or not at all, asked at the last moment that this process has a say in.
+
+Between a decision to write and its first byte there may be a connection to make, a turn of the loop, or a process
+that was stopped for half a minute. So the right to write is asked again where bytes are handed to the system.
+"""
+
+import math
+import socket
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from typing import Any
+from weakref import WeakValueDictionary
+
+import aiohttp
+from aiohttp.client_reqrep import ClientResponse
+from aiohttp.connector import AddrInfoType, Connection
+
+from hypot.cluster.port import MayNotWriteError, Request
+
+# The seconds left in which a write may still be sent.
+Guard = Callable[[], float]
+
+
+class Sending:
+    """One call on its way. A write goes out once, and only while the guard allows it; reads go as they like."""
+
+    def __init__(self, request: Request, guard: Guard | None) -> None:
+        self.request, self._guard = request, guard if request.writes else None
+        self._begun = False
+        self._passed = False
+        # Not one byte got out, so it was not done; whatever broke then broke because of that.
+        self.held_back = False
+
+    def left(self) -> float:
+        """The seconds in which it may be sent; none or less means that it may not."""
+        return math.inf if self._guard is None else self._guard()
+
+    def checked(self) -> float:
+        """The seconds left; MayNotWriteError where there are none."""
+        left = self.left()
+        if left <= 0:
+            raise self.refusal()
+        return left
+
+    def begin(self) -> None:
+        """Before each attempt: aiohttp would send a PUT or a DELETE again after a cut, though it may have been done."""
+        if self._begun and self.request.writes:
+            raise ConnectionAbortedError("the connection was cut, and a write is not sent twice")
+        self.checked()
+        self._begun = True
+
+    def pass_bytes(self) -> None:
+        """Before bytes are handed to the system; the rest of a write that was begun is held back as well."""
+        if self.left() <= 0:
+            self.held_back = not self._passed
+            raise ConnectionAbortedError("the right to write has ended before the write was sent whole")
+        self._passed = True
+
+    def refusal(self) -> MayNotWriteError:
+        return MayNotWriteError(f"{self.request.method} {self.request.path}: not sent, the right to write has ended")
+
+
+# The call that this task is about to send.
+sending: ContextVar[Sending] = ContextVar("sending")
+_sockets: WeakValueDictionary[int, "GuardedSocket"] = WeakValueDictionary()
+
+
+class GuardedSocket(socket.socket):
+    """Asks the call that it carries before it sends; a connection carries one call at a time."""
+
+    carried: Sending | None = None
+
+    def send(self, data: Any, flags: int = 0, /) -> int:
+        if self.carried is not None:
+            self.carried.pass_bytes()
+        return super().send(data, flags)
+
+    def sendmsg(self, buffers: Iterable[Any], *more: Any) -> int:
+        if self.carried is not None:
+            self.carried.pass_bytes()
+        return super().sendmsg(buffers, *more)
+
+
+def guarded_socket(address: AddrInfoType) -> socket.socket:
+    """A socket that its connection can be found by, as transports do not show theirs."""
+    family, kind, protocol, *_ = address
+    made = GuardedSocket(family, kind, protocol)
+    _sockets[made.fileno()] = made
+    return made
+
+
+class GuardedRequest(aiohttp.ClientRequest):
+    """Asks once more when it has its connection, and lets the socket ask for each of its bytes."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._sending = sending.get()
+
+    async def send(self, conn: Connection) -> ClientResponse:
+        self._sending.begin()
+        carrier = conn.transport.get_extra_info("socket") if conn.transport else None
+        guarded = _sockets.get(carrier.fileno()) if carrier else None
+        if guarded is not None:
+            guarded.carried = self._sending
+        return await super().send(conn)

@@ -1,0 +1,275 @@
+"""Who may write: one of several, by a Lease. No two clocks are ever compared."""
+
+import asyncio
+import secrets
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+import structlog
+
+from hypot.cluster.clock import Clock, boot
+from hypot.cluster.clock import wall as wall_clock
+from hypot.cluster.port import Answer, MayNotWriteError, Method, Port, Request, UnreachableError, encoded
+
+API_VERSION: Final = "coordination.k8s.io/v1"
+SHORTEST_TIMEOUT: Final = 0.1
+SHORTEST_SLEEP: Final = 0.05
+# A conflict is answered by reading again; more than this in a row is left to the next time.
+TRIES: Final = 3
+
+_log = structlog.get_logger()
+
+
+def own_identity(host: str) -> str:
+    """A name that no other process has, nor this one after a restart."""
+    return f"{host}_{secrets.token_hex(8)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The Lease object as it was read; `version` is empty where there is none."""
+
+    version: str = ""
+    body: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        found = self.body.get("spec")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def holder(self) -> str:
+        return str(self.spec.get("holderIdentity") or "")
+
+    @property
+    def seconds(self) -> float:
+        """For how long the holder asked others to wait."""
+        asked = self.spec.get("leaseDurationSeconds")
+        return float(asked) if isinstance(asked, int) and not isinstance(asked, bool) else 0.0
+
+    @property
+    def transitions(self) -> int:
+        counted = self.spec.get("leaseTransitions")
+        return counted if isinstance(counted, int) and not isinstance(counted, bool) else 0
+
+
+def taken(record: Record, identity: str, seconds: float, now: float) -> dict[str, Any]:
+    """The object that says: I hold it. What others wrote beside it stays."""
+    told: dict[str, Any] = {
+        "holderIdentity": identity,
+        "leaseDurationSeconds": max(1, round(seconds)),
+        "renewTime": microtime(now),
+    }
+    if record.holder != identity:
+        told["acquireTime"] = told["renewTime"]
+        told["leaseTransitions"] = record.transitions + 1 if record.version else 0
+    return {**record.body, "spec": {**record.spec, **told}}
+
+
+def released(record: Record, now: float) -> dict[str, Any]:
+    """The object that says: whoever comes next may take it."""
+    told = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
+    return {**record.body, "spec": {**record.spec, **told}}
+
+
+def microtime(at: float) -> str:
+    """RFC 3339 in UTC with microseconds, as Leases carry it."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Lease:
+    """An election. Whoever leads asks `left` before each write, and is done with it before that time is over.
+
+    The holder counts its time from before a renewal was sent; a follower counts from after it saw the record
+    change, and longer. So the one's time is over before the other's begins, whatever their clocks show.
+    """
+
+    def __init__(
+        self,
+        port: Port,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        duration: float = 15.0,
+        deadline: float = 10.0,
+        retry: float = 2.0,
+        clock: Clock = boot,
+        wall: Clock = wall_clock,
+    ) -> None:
+        """`identity` must be this process's own, see `own_identity`; `port` must not ask us before it writes."""
+        if not 0 < retry < deadline < duration:
+            raise ValueError(f"a lease needs 0 < retry < deadline < duration, not {retry}, {deadline}, {duration}")
+        self.identity = identity
+        # Who held it when it was read last.
+        self.holder = ""
+        # Why the last attempt came to nothing, in words.
+        self.trouble = ""
+        self._port, self._namespace, self._name = port, namespace, name
+        self._duration, self._deadline, self._retry = duration, deadline, retry
+        self._clock, self._wall = clock, wall
+        # Until when we may write, on our own clock.
+        self._until = -float("inf")
+        # What was read last, None where that may be outdated; and since when the record is as we saw it.
+        self._record: Record | None = None
+        self._seen_version: str | None = None
+        self._seen_at = -float("inf")
+        self._wait = 0.0
+        self._busy = asyncio.Lock()
+        self._ending = self._told = False
+
+    def left(self) -> float:
+        """Seconds for which we may still write; none or less means that we may not."""
+        return self._until - self._clock()
+
+    @property
+    def leading(self) -> bool:
+        return self.left() > 0
+
+    async def run(self) -> None:
+        """Acquire or renew, for ever; until `release`."""
+        now = asyncio.get_running_loop().time
+        while not self._ending:
+            due = now() + self._retry
+            self._announce()
+            async with self._busy:
+                await self._attempt()
+            self._announce()
+            await asyncio.sleep(min(max(due - now(), 0.0), self._free_in()))
+
+    async def release(self) -> None:
+        """Let others take it at once, where we hold it. To be called when the last write is answered."""
+        self._ending = True
+        self._until = -float("inf")
+        async with self._busy:
+            # What was under way may have renewed it.
+            self._until = -float("inf")
+            for _ in range(TRIES):
+                if not await self._give_back():
+                    break
+        self._announce()
+
+    def _free_in(self) -> float:
+        """When a follower may take it if nobody renews it, so that this moment is not slept through."""
+        left = self._seen_at + self._wait - self._clock()
+        return max(left, SHORTEST_SLEEP) if left > 0 else self._retry
+
+    async def _give_back(self) -> bool:
+        """Whether to try once more."""
+        record = self._record or await self._read()
+        if record is None or record.holder != self.identity:
+            return False
+        answer = await self._write("PUT", released(record, self._wall()))
+        self._record = None
+        return answer is not None and answer.conflict
+
+    async def _attempt(self) -> None:
+        for _ in range(TRIES):
+            if self._ending or await self._step() != "again":
+                return
+
+    async def _step(self) -> Literal["done", "again"]:
+        """Read where we do not know, and write where we may; `again` where the record is another than we thought."""
+        if not self.leading:
+            # Time went by: somebody else may have it now.
+            self._record = None
+        record = self._record or await self._read()
+        if record is None:
+            return "done"
+        if not self._may_take(record):
+            self._until = -float("inf")
+            self._record = None
+            return "done"
+        return await self._take(record)
+
+    async def _read(self) -> Record | None:
+        """The record as it is; None where no answer came."""
+        answer = await self._ask("GET", f"{self._collection}/{self._name}")
+        if answer is None or not (answer.ok or answer.gone):
+            return None
+        self._observe(_record(answer) if answer.ok else Record())
+        return self._record
+
+    def _observe(self, record: Record) -> None:
+        """Remember since when it is as it is. One that was deleted is waited for like one that was renewed."""
+        if record.version != self._seen_version:
+            self._seen_version, self._seen_at = record.version, self._clock()
+        if record.version:
+            foreign = record.holder not in {"", self.identity}
+            self._wait = max(self._duration, record.seconds) if foreign else 0.0
+        self._record, self.holder = record, record.holder
+
+    def _may_take(self, record: Record) -> bool:
+        if record.version and record.holder in {"", self.identity}:
+            return True
+        return self._clock() - self._seen_at >= self._wait
+
+    async def _take(self, record: Record) -> Literal["done", "again"]:
+        """Write that we hold it; the time counts from before that was sent."""
+        sent = self._clock()
+        new = taken(record, self.identity, self._duration, self._wall())
+        answer = await self._write("PUT" if record.version else "POST", new)
+        self._record = None
+        if answer is None:
+            return "done"
+        if answer.conflict or (answer.gone and record.version):
+            return "again"
+        if not answer.ok:
+            return "done"
+        self._until = sent + self._deadline
+        self._observe(_record(answer))
+        return "done"
+
+    async def _write(self, method: Method, body: dict[str, Any]) -> Answer | None:
+        if method == "PUT":
+            return await self._ask("PUT", f"{self._collection}/{self._name}", body)
+        metadata = {"name": self._name, "namespace": self._namespace}
+        whole = {"apiVersion": API_VERSION, "kind": "Lease", "metadata": metadata, **body}
+        return await self._ask("POST", self._collection, whole)
+
+    async def _ask(self, method: Method, path: str, body: dict[str, Any] | None = None) -> Answer | None:
+        """The answer, a refusal too; None where none came in time."""
+        within = min(2 * self._retry, self._deadline)
+        if self.leading:
+            within = max(min(within, self.left()), SHORTEST_TIMEOUT)
+        query = {"fieldManager": "hypot"} if body else {}
+        request = Request(method, path, query, encoded(body) if body else None, timeout=within)
+        try:
+            async with asyncio.timeout(within):
+                answer = await self._port.call(request)
+        except (UnreachableError, MayNotWriteError) as error:
+            self._note(str(error))
+            return None
+        except TimeoutError:
+            self._note(f"{method} {path}: no answer within {within:.3g} s")
+            return None
+        except Exception as error:  # noqa: BLE001  an election that ends for good would leave nobody to lead
+            self._note(f"{method} {path}: {type(error).__name__}: {error}")
+            return None
+        refused = not answer.ok and not answer.gone and not answer.conflict
+        self._note(f"{method} {path}: {answer.status} {answer.message}" if refused else "")
+        return answer
+
+    @property
+    def _collection(self) -> str:
+        return f"/apis/{API_VERSION}/namespaces/{self._namespace}/leases"
+
+    def _note(self, trouble: str) -> None:
+        if trouble and trouble != self.trouble:
+            _log.warning("lease request failed", name=self._name, trouble=trouble[:300])
+        self.trouble = trouble[:300]
+
+    def _announce(self) -> None:
+        if self.leading == self._told:
+            return
+        self._told = self.leading
+        said = "lease acquired" if self._told else "lease released" if self._ending else "lease lost"
+        _log.info(said, name=self._name, namespace=self._namespace, identity=self.identity, holder=self.holder)
+
+
+def _record(answer: Answer) -> Record:
+    body = answer.json()
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return Record(version, body) if isinstance(version, str) else Record()

@@ -1,0 +1,350 @@
+"""What a collection of the API server holds, kept in memory: listed once, then followed, whatever happens."""
+
+import asyncio
+import random as chance
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+import structlog
+
+from hypot.cluster.clock import Clock, boot
+from hypot.cluster.port import Answer, Port, RefusedError, Request, UnreachableError, encoded
+
+Row = TypeVar("Row")
+NamespacedName = tuple[str, str]
+Keep = Callable[[dict[str, Any]], Row | None]
+
+PAGE: Final = 500
+# API servers send a bookmark about each minute, so that nothing for longer than this is a dead connection.
+SILENCE: Final = 70.0
+# Streams are ended by the server about that often; each a little different, lest all end at once.
+STREAM_SECONDS: Final = 300
+# A stream that lived this long was a good one: what went wrong before it is forgotten.
+GOOD_STREAM: Final = 5.0
+FIRST_PAUSE: Final = 0.4
+LONGEST_PAUSE: Final = 30.0
+LONGEST_OBEDIENCE: Final = 300.0
+MISSING_PAUSE: Final = 15.0
+BEGIN_WITHIN: Final = 30.0
+# Objects, or seconds, after which others get a turn.
+SLICE_OBJECTS: Final = 200
+SLICE_SECONDS: Final = 0.010
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+# Refusals that speak of us or of the server's load, and not of the version we watch from.
+_NOT_ABOUT_VERSIONS: Final = frozenset({401, 403, 429, 503})
+_NAME: Final = re.compile(rb'"name":"([^"]{1,253})"')
+
+_log = structlog.get_logger()
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, rename="camel"):
+    """Items stay bytes until their turn comes, so that a page is not held twice."""
+
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+    kind: str = ""
+    api_version: str = ""
+
+
+@dataclass(slots=True)
+class _Batch(Generic[Row]):
+    """A list in the making."""
+
+    rows: dict[NamespacedName, Row] = field(default_factory=dict)
+    unread: dict[NamespacedName, str] = field(default_factory=dict)
+
+
+class Reflector(Generic[Row]):
+    """Rows of one collection. They are as the server's objects are; which event made them so does not matter."""
+
+    def __init__(
+        self,
+        port: Port,
+        path: str,
+        *,
+        keep: Keep[Row],
+        query: Mapping[str, str] | None = None,
+        on_change: Callable[[NamespacedName, Row | None], None] | None = None,
+        clock: Clock = boot,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        """`keep` makes a row of an object, or None of one that is of no interest; `on_change` is only a hint."""
+        self.path = path
+        self.rows: dict[NamespacedName, Row] = {}
+        # Objects that `keep` could not read, and why: they have no row.
+        self.unread: dict[NamespacedName, str] = {}
+        self.missing = False
+        self.trouble = ""
+        self.lists = 0
+        self.restarts = 0
+        self._port, self._keep, self._query, self._on_change = port, keep, dict(query or {}), on_change
+        self._clock, self._random = clock, random
+        self._known = asyncio.Event()
+        # Empty: nothing to watch from, so a list is due.
+        self._version = ""
+        self._fresh_at = -float("inf")
+        self._streams_lists = True
+        self._pages_once = False
+        self._failures = self._expiries = 0
+        self._taken, self._slice_began = 0, 0.0
+
+    @property
+    def synced(self) -> bool:
+        """Whether a list was ever complete."""
+        return self.lists > 0
+
+    async def wait_synced(self) -> None:
+        """Until the first list is complete, or the server has said that there is no such collection."""
+        await self._known.wait()
+
+    def age(self) -> float:
+        """Seconds since the server last showed that the rows are right; infinite before the first list."""
+        return self._clock() - self._fresh_at
+
+    async def run(self) -> None:
+        """For ever: list where there is nothing to watch from, then watch."""
+        while True:
+            await asyncio.sleep(await self._attempt())
+            self.restarts += 1
+
+    async def _attempt(self) -> float:
+        """One stream from its beginning to its end; how long to wait before the next."""
+        try:
+            if not self._version and (self._pages_once or not self._streams_lists):
+                await self._list()
+            good = await self._follow()
+        except RefusedError as refused:
+            return self._refused(refused)
+        except UnreachableError as error:
+            return self._failed(str(error))
+        except TimeoutError:
+            return self._failed(f"GET {self.path}: nothing came for {SILENCE:g} s")
+        except Exception as error:  # noqa: BLE001  a watch that ends for good would leave rows to grow old unseen
+            return self._failed(f"GET {self.path}: {type(error).__name__}: {error}")
+        return 0.0 if good else self._failed(f"GET {self.path}: the stream ended as soon as it began")
+
+    def _refused(self, refused: RefusedError) -> float:
+        answer, request = refused.answer, refused.request
+        if answer.status == 410:
+            return self._expired()
+        if "sendInitialEvents" in request.query and _knows_no_streaming_lists(answer):
+            _log.info("lists come in pages", path=self.path, said=answer.message[:200])
+            self._streams_lists = False
+            return 0.0
+        if answer.gone:
+            return self._gone()
+        if answer.status not in _NOT_ABOUT_VERSIONS:
+            self._version = ""
+        return self._failed(str(refused), min(answer.retry_after or 0.0, LONGEST_OBEDIENCE))
+
+    def _expired(self) -> float:
+        """List again, at once; unless that was of no use just before."""
+        self._version = ""
+        self._expiries += 1
+        _log.info("watch expired", path=self.path, times=self._expiries)
+        return 0.0 if self._expiries == 1 else self._pause()
+
+    def _gone(self) -> float:
+        """No such collection: that is known, not guessed, so there are no rows."""
+        if not self.missing:
+            _log.warning("not served", path=self.path, rows=len(self.rows))
+        self._version, self.missing, self.trouble = "", True, ""
+        gone = list(self.rows)
+        self.rows.clear()
+        self.unread.clear()
+        for key in gone:
+            self._tell(key)
+        self._fresh_at = self._clock()
+        self._known.set()
+        return MISSING_PAUSE
+
+    def _failed(self, trouble: str, at_least: float = 0.0) -> float:
+        self.trouble = trouble[:300]
+        wait = max(at_least, self._pause())
+        _log.warning("watch failed", path=self.path, trouble=self.trouble, again_in=round(wait, 1))
+        return wait
+
+    def _pause(self) -> float:
+        """Twice as long each time, a part of it by chance, so that many do not come back together."""
+        longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures, 16))
+        self._failures += 1
+        return longest * (0.5 + self._random() / 2)
+
+    async def _list(self) -> None:
+        """Page by page; nothing is replaced before the last one came."""
+        batch, token = _Batch[Row](), ""
+        while True:
+            query = {**self._query, "limit": str(PAGE), **({"continue": token} if token else {})}
+            request = Request("GET", self.path, query, timeout=BEGIN_WITHIN)
+            answer = await self._port.call(request)
+            if not answer.ok:
+                raise RefusedError(request, answer)
+            page = msgspec.json.decode(answer.body, type=_Page)
+            usual = {"apiVersion": page.api_version, "kind": page.kind.removesuffix("List")}
+            for item in page.items or ():
+                if (thing := self._decoded(item)) is not None:
+                    self._take({**usual, **thing}, batch)
+                await self._turn()
+            token = page.metadata.continue_
+            if not token:
+                break
+        self._pages_once = False
+        await self._replace(batch, page.metadata.resource_version or "0")
+
+    async def _follow(self) -> bool:
+        """Take what a stream brings until it ends; whether it was a good one."""
+        request = self._watch_request()
+        batch = None if self._version else _Batch[Row]()
+        now = asyncio.get_running_loop().time
+        async with asyncio.timeout(SILENCE) as silence, self._port.watch(request) as lines:
+            began = self._clock()
+            self.missing = False
+            # Where a streaming list breaks off, pages are the surer way.
+            self._pages_once = batch is not None
+            if batch is None:
+                self.trouble = ""
+            try:
+                async for line in lines:
+                    silence.reschedule(now() + SILENCE)
+                    batch = await self._line(line, batch, request)
+                    await self._turn()
+            finally:
+                good = self._clock() - began >= GOOD_STREAM
+                if good:
+                    self._failures = self._expiries = 0
+        return good
+
+    def _watch_request(self) -> Request:
+        seconds = round(STREAM_SECONDS * (0.8 + 0.4 * self._random()))
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        if self._version:
+            query["resourceVersion"] = self._version
+        else:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        return Request("GET", self.path, {**self._query, **query}, timeout=BEGIN_WITHIN)
+
+    async def _line(self, line: bytes, batch: _Batch[Row] | None, request: Request) -> _Batch[Row] | None:
+        """Take one line in; the list in the making, where it still is."""
+        event = self._decoded(line) or {}
+        what, thing = event.get("type"), event.get("object")
+        if not isinstance(thing, dict):
+            return batch
+        if what == "ERROR":
+            raise RefusedError(request, _as_answer(thing))
+        if batch is None:
+            self._fresh()
+        version = _metadata(thing).get("resourceVersion")
+        if what == "BOOKMARK":
+            if batch is not None and _ends_the_list(thing):
+                self._pages_once = False
+                await self._replace(batch, str(version or "0"))
+                return None
+        elif (key := self._take(thing, batch, deleted=what == "DELETED")) is not None and batch is None:
+            self._tell(key)
+        if batch is None and isinstance(version, str) and version:
+            self._version = version
+        return batch
+
+    def _decoded(self, text: bytes | msgspec.Raw) -> dict[str, Any] | None:
+        """What was sent; None where it cannot be read, which is told and passed over."""
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            found = _NAME.search(bytes(text))
+            name = found[1].decode(errors="replace") if found else ""
+            _log.warning("line passed over", path=self.path, name=name, error=str(error)[:200])
+            return None
+
+    def _take(
+        self, thing: dict[str, Any], batch: _Batch[Row] | None, *, deleted: bool = False
+    ) -> NamespacedName | None:
+        """Hold the row of an object, or none; its key, where it has one."""
+        rows, unread = (self.rows, self.unread) if batch is None else (batch.rows, batch.unread)
+        metadata = _metadata(thing)
+        namespace, name = metadata.get("namespace") or "", metadata.get("name")
+        if not isinstance(name, str) or not isinstance(namespace, str):
+            _log.warning("object passed over", path=self.path, name=str(name)[:253], error="no name")
+            return None
+        key = namespace, name
+        unread.pop(key, None)
+        row = None
+        try:
+            row = None if deleted else self._keep(thing)
+        except Exception as error:  # noqa: BLE001  one bad object must not stop the others
+            unread[key] = f"{type(error).__name__}: {error}"[:200]
+            _log.warning("object passed over", path=self.path, namespace=namespace, name=name, error=unread[key])
+        if row is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
+        return key
+
+    async def _replace(self, batch: _Batch[Row], version: str) -> None:
+        """Let a complete list stand in the place of what was held, in one step."""
+        old = dict(self.rows)
+        self.rows.clear()
+        self.rows.update(batch.rows)
+        self.unread = batch.unread
+        self._version, self.missing = version, False
+        self.lists += 1
+        self._fresh()
+        self._known.set()
+        if self._on_change is None:
+            return
+        for key in old.keys() | batch.rows.keys():
+            if old.get(key) != batch.rows.get(key):
+                self._tell(key)
+            await self._turn()
+
+    def _fresh(self) -> None:
+        self._fresh_at, self.trouble = self._clock(), ""
+
+    def _tell(self, key: NamespacedName) -> None:
+        if self._on_change is None:
+            return
+        try:
+            self._on_change(key, self.rows.get(key))
+        except Exception as error:  # noqa: BLE001  whoever listens must not stop what is listened to
+            _log.warning("listener failed", path=self.path, namespace=key[0], name=key[1], error=str(error)[:200])
+
+    async def _turn(self) -> None:
+        """Let others run, now and then: what comes fast enough never waits by itself."""
+        self._taken += 1
+        if self._taken < SLICE_OBJECTS and self._clock() - self._slice_began < SLICE_SECONDS:
+            return
+        await asyncio.sleep(0)
+        self._taken, self._slice_began = 0, self._clock()
+
+
+def _metadata(thing: dict[str, Any]) -> dict[str, Any]:
+    found = thing.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _ends_the_list(thing: dict[str, Any]) -> bool:
+    annotations = _metadata(thing).get("annotations")
+    return isinstance(annotations, dict) and annotations.get(INITIAL_EVENTS_END) == "true"
+
+
+def _knows_no_streaming_lists(answer: Answer) -> bool:
+    """Whether a server is too old for them, or has them switched off."""
+    return answer.status in {400, 422} or (answer.status == 403 and "sendInitialEvents" in answer.message)
+
+
+def _as_answer(status: dict[str, Any]) -> Answer:
+    """A refusal within a stream, as if it had come before it."""
+    code, details = status.get("code"), status.get("details")
+    after = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    return Answer(
+        code if isinstance(code, int) else 500,
+        encoded(status),
+        float(after) if isinstance(after, int | float) and after > 0 else None,
+    )

@@ -1,0 +1,75 @@
+"""Servers with TLS on loopback, as an API server is one: polite ones, and ones that say what they like."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import pytest
+import trustme
+from aiohttp import web
+
+from hypot.cluster.config import Access
+from hypot.cluster.port import Request
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+CA = trustme.CA()
+TLS = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+CA.issue_cert("127.0.0.1", "api.test").configure_cert(TLS)
+
+PODS = Request("GET", "/api/v1/pods")
+WRITES = [
+    Request("POST", "/api/v1/namespaces/a/pods", body=b"{}"),
+    Request("PUT", "/api/v1/namespaces/a/pods/b", body=b"{}"),
+    Request("PATCH", "/api/v1/namespaces/a/pods/b", body=b"{}"),
+    Request("DELETE", "/api/v1/namespaces/a/pods/b"),
+]
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+each_write = pytest.mark.parametrize("request_", WRITES, ids=lambda each: each.method)
+
+changed = replace
+
+
+def access_at(port: int) -> Access:
+    return Access(f"https://127.0.0.1:{port}", ca=CA.cert_pem.bytes(), token="secret-word", source="a test")  # noqa: S106
+
+
+async def head(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readuntil(b"\r\n\r\n")
+
+
+@asynccontextmanager
+async def serving(handler: Handler, tls: ssl.SSLContext = TLS) -> AsyncIterator[Access]:
+    """A server that answers by a handler, and how it is reached."""
+    runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    try:
+        yield access_at(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def talking(conversation: Talk) -> AsyncIterator[Access]:
+    """A server that says what it likes, byte by byte, and then cuts the connection."""
+    tasks: set[asyncio.Task[None] | None] = set()
+
+    async def each(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        with suppress(OSError, asyncio.IncompleteReadError):
+            await conversation(reader, writer)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(each, "127.0.0.1", 0, ssl=TLS)
+    try:
+        yield access_at(server.sockets[0].getsockname()[1])
+    finally:
+        server.close()
+        running = [task for task in tasks if task]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,175 @@
+"""Which resources a cluster serves, how long that is believed, and where objects lie."""
+
+import asyncio
+
+import pytest
+
+from hypot.cluster.discovery import HELD_AT_MOST, Discovery, Resource, path_of
+from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, encoded
+
+asynchronous = pytest.mark.asyncio
+APPS = {
+    "resources": [
+        {"name": "deployments/status", "kind": "Deployment", "namespaced": True},
+        {"name": "deployments", "kind": "Deployment", "namespaced": True},
+        {"name": "deployments/scale", "kind": "Scale", "namespaced": True, "group": "autoscaling"},
+        {"name": "daemonsets", "kind": "DaemonSet", "namespaced": True},
+        {"name": "others", "kind": "DaemonSet", "namespaced": True},
+        {"name": "nodes", "kind": "Node", "namespaced": False},
+        {"name": 7},
+        "odd",
+    ]
+}
+DEPLOYMENTS = Resource(
+    "apps/v1", "Deployment", "deployments", namespaced=True, subresources=frozenset({"status", "scale"})
+)
+NODES = Resource("v1", "Node", "nodes", namespaced=False)
+
+
+class Served:
+    """A port with these answers, and what was asked of it."""
+
+    def __init__(self, answers) -> None:
+        self.answers, self.asked = answers, []
+
+    async def call(self, request: Request) -> Answer:
+        self.asked.append(request.path)
+        await asyncio.sleep(0)
+        answer = self.answers.get(request.path, Answer(404))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def watch(self, _):
+        raise NotImplementedError
+
+
+def serving(path: str, body) -> Served:
+    return Served({path: Answer(200, encoded(body))})
+
+
+@asynchronous
+async def test_a_kind_is_found():
+    """With its plural, whether it is in namespaces, and what is below it."""
+    port = serving("/apis/apps/v1", APPS)
+    discovery = Discovery(port)
+    assert await discovery.resource_of("apps/v1", "Deployment") == DEPLOYMENTS
+    daemons, nodes = [await discovery.resource_of("apps/v1", kind) for kind in ("DaemonSet", "Node")]
+    assert DEPLOYMENTS.scalable
+    assert daemons is not None
+    assert (daemons.plural, daemons.scalable) == ("daemonsets", False)
+    assert nodes is not None
+    assert not nodes.namespaced
+    assert await discovery.resource_of("apps/v1", "Scale") is None
+    assert port.asked == ["/apis/apps/v1"]
+
+
+@asynchronous
+async def test_the_core_group_has_its_own_place():
+    """It is the only one without a group."""
+    port = serving("/api/v1", {"resources": [{"name": "nodes", "kind": "Node", "namespaced": False}]})
+    assert await Discovery(port).resource_of("v1", "Node") == NODES
+
+
+@asynchronous
+async def test_what_was_found_is_believed_for_ten_minutes():
+    """And what was not found for one, because it may be installed at any moment."""
+    now, port = [0.0], serving("/apis/apps/v1", APPS)
+    discovery = Discovery(port, lambda: now[0])
+    for now[0], kind, asked in (
+        (0, "Deployment", 1),
+        (599, "Deployment", 1),
+        (600, "Deployment", 2),
+        (659, "Missing", 2),
+        (660, "Missing", 3),
+        (661, "Deployment", 3),
+    ):
+        await discovery.resource_of("apps/v1", kind)
+        assert len(port.asked) == asked, now
+
+
+@asynchronous
+async def test_a_group_that_is_not_served_is_no_failure():
+    """Nothing is found until it is installed."""
+    now, port = [0.0], Served({})
+    discovery = Discovery(port, lambda: now[0])
+    assert await discovery.resource_of("x.test/v1", "Thing") is None
+    port.answers["/apis/x.test/v1"] = Answer(200, encoded({"resources": [{"name": "things", "kind": "Thing"}]}))
+    assert await discovery.resource_of("x.test/v1", "Thing") is None
+    now[0] = 60
+    found = await discovery.resource_of("x.test/v1", "Thing")
+    assert found is not None
+    assert found.plural == "things"
+
+
+@asynchronous
+@pytest.mark.parametrize("failure", [Answer(503), Answer(403), UnreachableError("cut")])
+async def test_a_failure_is_no_answer(failure):
+    """It is raised, and the next one asks again."""
+    port = Served({"/apis/apps/v1": failure})
+    discovery = Discovery(port)
+    with pytest.raises((RefusedError, UnreachableError)):
+        await discovery.resource_of("apps/v1", "Deployment")
+    port.answers["/apis/apps/v1"] = Answer(200, encoded(APPS))
+    assert await discovery.resource_of("apps/v1", "Deployment") == DEPLOYMENTS
+
+
+@asynchronous
+async def test_all_who_ask_at_once_share_one_question():
+    """Two thousand autoscalers of one kind of target are one call."""
+    port = serving("/apis/apps/v1", APPS)
+    discovery = Discovery(port)
+    found = await asyncio.gather(*(discovery.resource_of("apps/v1", "Deployment") for _ in range(50)))
+    assert set(found) == {DEPLOYMENTS}
+    assert len(port.asked) == 1
+
+
+@asynchronous
+@pytest.mark.parametrize("version", ["", "a/b/c", "/v1", "apps/"])
+async def test_a_text_that_is_no_group_version_is_not_asked(version):
+    """Users write it, so it may be anything."""
+    port = Served({})
+    assert await Discovery(port).resource_of(version, "Deployment") is None
+    assert port.asked == []
+
+
+@asynchronous
+async def test_what_is_held_is_bounded():
+    """However many group versions are written, old ones are let go of."""
+    discovery = Discovery(Served({}))
+    for number in range(HELD_AT_MOST * 2 + 5):
+        await discovery.resource_of(f"x{number}/v1", "Thing")
+    assert len(discovery._served) <= HELD_AT_MOST
+    assert len(discovery._asking) <= HELD_AT_MOST
+
+
+@asynchronous
+@pytest.mark.parametrize(("minor", "number"), [("36", 36), ("36+", 36), ("33-gke.1", 33)])
+async def test_the_version_of_the_server(minor, number):
+    """Vendors add to the minor version what they like."""
+    assert await Discovery(serving("/version", {"major": "1", "minor": minor})).server_version() == (1, number)
+
+
+@asynchronous
+@pytest.mark.parametrize("answer", [Answer(200, b"{}"), Answer(200, b"[]"), Answer(500, b"{}"), Answer(200, b"no")])
+async def test_a_server_without_a_version(answer):
+    """What is no version is told as a refusal."""
+    with pytest.raises(RefusedError, match="GET /version"):
+        await Discovery(Served({"/version": answer})).server_version()
+
+
+@pytest.mark.parametrize(
+    ("resource", "parts", "path"),
+    [
+        (DEPLOYMENTS, ("a", "b"), "/apis/apps/v1/namespaces/a/deployments/b"),
+        (DEPLOYMENTS, ("a", "b", "scale"), "/apis/apps/v1/namespaces/a/deployments/b/scale"),
+        (DEPLOYMENTS, ("a", ""), "/apis/apps/v1/namespaces/a/deployments"),
+        (DEPLOYMENTS, ("", ""), "/apis/apps/v1/deployments"),
+        (NODES, ("a", "b"), "/api/v1/nodes/b"),
+        (DEPLOYMENTS, ("a", "../x?y#z%"), "/apis/apps/v1/namespaces/a/deployments/..%2Fx%3Fy%23z%25"),
+        (DEPLOYMENTS, ("..", "."), "/apis/apps/v1/namespaces/%2E%2E/deployments/%2E"),
+    ],
+)
+def test_where_an_object_lies(resource, parts, path):
+    """Whatever a name is, it stays one part of the path."""
+    assert path_of(resource, *parts) == path

@@ -1,0 +1,507 @@
+"""Lease election: at most one may write, and soon one does."""
+
+import asyncio
+import json
+import random
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+import pytest
+
+from hypot.cluster.clock import boot, wall
+from hypot.cluster.fake import FakeCluster
+from hypot.cluster.lease import Lease, own_identity
+from hypot.cluster.port import Answer, MayNotWriteError, Request, UnreachableError, encoded
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
+
+PATH = "/apis/coordination.k8s.io/v1/namespaces/hypot-system/leases/hypot"
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
+def lease(port, identity="a", clock=now, **settings):
+    return Lease(port, "hypot-system", "hypot", identity, clock=clock, wall=lambda: 1_800_000_000 + now(), **settings)
+
+
+def held_by(cluster):
+    return cluster.get(PATH)["spec"]["holderIdentity"]
+
+
+def standing(holder, **spec):
+    """A Lease object as somebody else's controller leaves it."""
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "hypot", "namespace": "hypot-system"},
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 4, **spec},
+    }
+
+
+@asynccontextmanager
+async def running(*leases):
+    tasks = [asyncio.create_task(each.run()) for each in leases]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class TestAlone:
+    """One candidate and the object it writes."""
+
+    async def test_a_missing_lease_is_created(self):
+        """The object carries all that kubectl and other candidates read."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        assert not mine.leading
+        async with running(mine):
+            await asyncio.sleep(1)
+        spec = cluster.get(PATH)["spec"]
+        assert (mine.leading, mine.holder, mine.trouble) == (True, "a", "")
+        assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("a", 15, 0)
+        assert spec["renewTime"] == spec["acquireTime"] == "2027-01-15T08:00:00.000000Z"
+
+    async def test_it_is_renewed(self):
+        """Every two seconds, by PUT with the version that was read, so that no renewal is blind."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(60.5)
+        puts = [json.loads(call.body) for call in cluster.calls if call.method == "PUT"]
+        assert len(puts) == 30
+        assert all(put["metadata"]["resourceVersion"] for put in puts)
+        assert sum(call.method == "GET" for call in cluster.calls) == 1
+        spec = cluster.get(PATH)["spec"]
+        renewed, acquired = (datetime.fromisoformat(spec[field]) for field in ("renewTime", "acquireTime"))
+        assert (renewed - acquired).total_seconds() == 60
+        assert spec["leaseTransitions"] == 0
+
+    async def test_time_counts_from_before_the_renewal_was_sent(self):
+        """A slow answer is not a longer lease."""
+        cluster = Shaky(FakeCluster(), delay=lambda: (0.0, 1.5))
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(3.1)
+            # GET is answered after 1.5 s, the POST was sent then.
+            assert mine.left() == pytest.approx(1.5 + 10 - 3.1)
+
+    async def test_without_answers_it_ends_in_time(self):
+        """Ten seconds after the last good renewal was sent, and not a moment later."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(0.5)
+            cluster.faults = lambda _: UnreachableError("no route")
+            await asyncio.sleep(9.4)
+            assert mine.leading
+            await asyncio.sleep(0.2)
+            assert not mine.leading
+            assert "no route" in mine.trouble
+            cluster.faults = None
+            await asyncio.sleep(4)
+            assert mine.leading
+            assert mine.trouble == ""
+
+    async def test_requests_end_within_the_deadline(self):
+        """At most twice the retry period, and never longer than we may still write."""
+        cluster = Shaky(FakeCluster())
+        mine = lease(cluster, retry=3.0)
+        allowed = []
+        async with running(mine):
+            await asyncio.sleep(0.5)
+            before = len(cluster.asked)
+            cluster.delay = lambda: (allowed.append(mine.left()) or 3600.0, 0.0)
+            await asyncio.sleep(9.4)
+        await cluster.settled()
+        timeouts = [call.timeout for call in cluster.asked[before:]]
+        assert timeouts == pytest.approx([min(6.0, left) for left in allowed])
+        assert timeouts == pytest.approx([6.0, 1.0])
+
+    async def test_refusals_are_told(self):
+        """Without the right to write it does not lead, says why, and tries on."""
+        cluster = FakeCluster()
+        no = Answer(403, encoded({"reason": "Forbidden", "message": "leases is forbidden"}))
+        cluster.faults = lambda request: no if request.writes else None
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(10.5)
+            assert not mine.leading
+            assert "leases is forbidden" in mine.trouble
+            assert len(cluster.calls) == 12
+            cluster.faults = None
+            await asyncio.sleep(2)
+            assert mine.leading
+
+    @pytest.mark.parametrize("fault", [MayNotWriteError("no"), RuntimeError("what"), TimeoutError(), Answer(200, b"{")])
+    async def test_nothing_ends_the_election(self, fault):
+        """Whatever a port raises or answers, the next attempt comes."""
+        cluster = FakeCluster()
+        cluster.faults = lambda _: fault
+        mine = lease(cluster)
+        async with running(mine) as [task]:
+            await asyncio.sleep(5)
+            assert not task.done()
+            cluster.faults = None
+            await asyncio.sleep(5)
+            assert mine.leading
+            assert held_by(cluster) == "a"
+
+    @pytest.mark.parametrize("spec", [None, {}, {"holderIdentity": None, "leaseTransitions": "x"}, "text"])
+    async def test_an_odd_object_is_free(self, spec):
+        """Nobody holds what names no holder."""
+        cluster = FakeCluster()
+        cluster.put({**standing(""), "spec": spec})
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+            assert mine.leading
+            assert held_by(cluster) == "a"
+
+    @pytest.mark.parametrize("wrong", [{"retry": 0.0}, {"retry": 10.0}, {"deadline": 15.0}, {"duration": 9.0}])
+    async def test_times_that_cannot_be_safe(self, wrong):
+        """A deadline must lie before the duration, and room for retries before the deadline."""
+        with pytest.raises(ValueError, match="0 < retry < deadline < duration"):
+            lease(FakeCluster(), **wrong)
+
+    async def test_clocks(self):
+        """One shows the time of day, the other only ever goes forward."""
+        before = boot()
+        assert boot() >= before
+        assert wall() > 1_700_000_000
+
+    async def test_identities(self):
+        """Two processes on one host, or one after the other, are two."""
+        assert own_identity("web") != own_identity("web")
+        assert own_identity("web").startswith("web_")
+
+
+class TestOthers:
+    """What another holder writes is respected."""
+
+    async def test_a_fresh_holder_is_never_robbed(self):
+        """Who renews, stays; however old its own clock says the renewal is."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            for second in range(0, 100, 10):
+                cluster.put(standing("b", renewTime=f"1999-01-01T00:00:{second:02d}.000000Z"))
+                await asyncio.sleep(10)
+                assert not mine.leading
+                assert mine.holder == "b"
+
+    async def test_a_dead_holder_is_followed(self):
+        """After its duration, counted from when we first saw the record; transitions go on."""
+        cluster = FakeCluster()
+        cluster.put(standing("b"))
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(14.9)
+            assert not mine.leading
+            await asyncio.sleep(0.2)
+            assert mine.leading
+        spec = cluster.get(PATH)["spec"]
+        assert (spec["holderIdentity"], spec["leaseTransitions"]) == ("a", 5)
+
+    async def test_a_dead_holder_that_cannot_be_followed(self):
+        """Refused or unheard, it is tried at the usual pace."""
+        cluster = FakeCluster()
+        cluster.put(standing("b"))
+        cluster.faults = lambda request: Answer(403, b"{}") if request.writes else None
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(115)
+            assert len([call for call in cluster.calls if call.writes]) == pytest.approx(50, abs=2)
+            cluster.faults = lambda _: UnreachableError("no route")
+            before = len(cluster.calls)
+            await asyncio.sleep(100)
+            assert len(cluster.calls) - before == pytest.approx(50, abs=2)
+
+    async def test_a_longer_duration_is_waited_for(self):
+        """The holder says how long others wait."""
+        cluster = FakeCluster()
+        cluster.put(standing("b", leaseDurationSeconds=40))
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(39.9)
+            assert not mine.leading
+            await asyncio.sleep(0.2)
+            assert mine.leading
+
+    async def test_a_lease_that_was_taken_away(self):
+        """Somebody wrote another holder over ours: we stop as soon as we see it."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+            cluster.put(standing("b"))
+            await asyncio.sleep(2)
+            assert not mine.leading
+            assert held_by(cluster) == "b"
+
+    async def test_a_touched_lease_is_read_again(self):
+        """A label changes the version and not the holder: we lead on without a gap, and the label stays."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+            thing = cluster.get(PATH)
+            thing["metadata"]["labels"] = {"team": "x"}
+            cluster.put(thing)
+            await asyncio.sleep(1.5)
+            assert mine.left() > 9
+            assert cluster.get(PATH)["metadata"]["labels"] == {"team": "x"}
+
+    async def test_a_deleted_lease_is_not_taken_from_its_holder(self):
+        """The holder creates it anew; a follower who knew it waits as if it had been renewed."""
+        cluster = FakeCluster()
+        mine, other = lease(cluster), lease(cluster, "b")
+        async with running(mine):
+            await asyncio.sleep(1)
+            async with running(other):
+                await asyncio.sleep(2.5)
+                cluster.remove(PATH)
+                cluster.faults = lambda request: UnreachableError("cut") if b'"a"' in (request.body or b"") else None
+                await asyncio.sleep(6)
+                assert mine.leading
+                assert not other.leading
+                cluster.faults = None
+                await asyncio.sleep(2.5)
+                assert held_by(cluster) == "a"
+                assert mine.leading
+
+    async def test_a_lost_answer_to_the_first_write(self):
+        """What was written and not confirmed is found when it is read again."""
+        cluster = Shaky(FakeCluster())
+        mine = lease(cluster)
+        cluster.lose = lambda request: request.method == "POST"
+        async with running(mine):
+            await asyncio.sleep(1)
+            assert not mine.leading
+            assert held_by(cluster.inner) == "a"
+            await asyncio.sleep(2)
+            assert mine.leading
+
+    async def test_a_lost_race_to_create(self):
+        """Who comes second follows."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+
+        def first(request):
+            if request.method == "POST":
+                cluster.faults = None
+                cluster.put(standing("b"))
+
+        cluster.faults = first
+        async with running(mine):
+            await asyncio.sleep(1)
+            assert not mine.leading
+            assert mine.holder == "b"
+
+
+class TestHandover:
+    """From one to the next."""
+
+    async def test_release(self):
+        """Others take it with their next look; the object says that it is free."""
+        cluster = FakeCluster()
+        mine, other = lease(cluster), lease(cluster, "b")
+        async with running(mine):
+            await asyncio.sleep(1)
+            async with running(other):
+                await asyncio.sleep(3)
+                await mine.release()
+                assert not mine.leading
+                assert cluster.get(PATH)["spec"]["holderIdentity"] == ""
+                assert cluster.get(PATH)["spec"]["leaseDurationSeconds"] == 1
+                await asyncio.sleep(2.1)
+                assert other.leading
+                await asyncio.sleep(20)
+                assert not mine.leading
+        assert cluster.get(PATH)["spec"]["leaseTransitions"] == 1
+
+    async def test_release_after_the_run_was_stopped_within_a_renewal(self):
+        """The renewal may have been done: the record is read again, and given back."""
+        cluster = Shaky(FakeCluster())
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+            cluster.delay = lambda: (0.0, 3.0)
+            await asyncio.sleep(2)
+        cluster.delay = lambda: (0.0, 0.0)
+        await mine.release()
+        assert held_by(cluster.inner) == ""
+
+    async def test_only_the_holder_releases(self):
+        """A follower that ends leaves the record alone, whether it knows the holder or not."""
+        cluster = FakeCluster()
+        cluster.put(standing("b"))
+        mine = lease(cluster)
+        await mine.release()
+        assert held_by(cluster) == "b"
+        assert not any(call.writes for call in cluster.calls)
+
+    async def test_a_cluster_that_does_not_answer_does_not_hold_a_shutdown(self):
+        """It is tried once, and the lease runs out by itself."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+        cluster.faults = lambda _: UnreachableError("no route")
+        before = now()
+        await mine.release()
+        assert now() - before <= 4
+        assert not mine.leading
+
+    @pytest.mark.parametrize("offset", [0.1, 0.7, 1.3, 1.9])
+    async def test_death(self, offset):
+        """A follower leads within the duration and one retry, whenever it came."""
+        cluster = FakeCluster()
+        mine, other = lease(cluster), lease(cluster, "b")
+        async with running(mine) as [task]:
+            await asyncio.sleep(offset)
+            async with running(other):
+                await asyncio.sleep(30)
+                assert mine.leading
+                task.cancel()
+                await asyncio.sleep(15 + 2)
+                assert other.leading
+                assert not mine.leading
+
+    async def test_a_stopped_process(self):
+        """The clock went on by 30 s: not one write more, and if another took the lease, it is followed."""
+        cluster = FakeCluster()
+        jump = [0.0]
+        mine = lease(cluster, clock=lambda: now() + jump[0])
+        async with running(mine):
+            await asyncio.sleep(1)
+            assert mine.leading
+            jump[0] = 30.0
+            assert mine.left() <= -20
+            cluster.put(standing("b"))
+            await asyncio.sleep(2)
+            assert not mine.leading
+            assert held_by(cluster) == "b"
+
+    async def test_a_stopped_process_that_nobody_replaced(self):
+        """It reads before it writes, and leads anew."""
+        cluster = FakeCluster()
+        jump = [0.0]
+        mine = lease(cluster, clock=lambda: now() + jump[0])
+        async with running(mine):
+            await asyncio.sleep(1)
+            jump[0] = 30.0
+            assert not mine.leading
+            before = len(cluster.calls)
+            await asyncio.sleep(2)
+            assert [call.method for call in cluster.calls[before:]] == ["GET", "PUT"]
+            assert mine.leading
+
+
+class Shaky:
+    """A way to the cluster on which requests and answers are late or lost."""
+
+    def __init__(self, inner, delay=lambda: (0.0, 0.0), lose=lambda _: False):
+        self.inner, self.delay, self.lose = inner, delay, lose
+        self.asked = []
+        self.under_way = set()
+
+    async def call(self, request: Request) -> Answer:
+        """What is under way arrives, even when nobody waits for the answer any more."""
+        self.asked.append(request)
+        there, back = self.delay()
+        task = asyncio.create_task(self.deliver(request, there))
+        self.under_way.add(task)
+        task.add_done_callback(self.under_way.discard)
+        answer = await asyncio.shield(task)
+        await asyncio.sleep(back)
+        if self.lose(request):
+            raise UnreachableError("the answer was lost")
+        return answer
+
+    async def deliver(self, request, there):
+        await asyncio.sleep(there)
+        return await self.inner.call(request)
+
+    async def settled(self):
+        for task in list(self.under_way):
+            task.cancel()
+        await asyncio.gather(*self.under_way, return_exceptions=True)
+
+
+class Candidate:
+    """One with a clock of its own pace, on a bad line."""
+
+    def __init__(self, cluster, identity, dice):
+        self.dice, self.pace, self.jumped, self.cut = dice, dice.uniform(0.93, 1.07), dice.uniform(0, 1e6), False
+        self.shaky = Shaky(cluster, self.delay, self.lost)
+        self.lease = lease(self.shaky, identity, clock=lambda: now() * self.pace + self.jumped)
+
+    def delay(self):
+        if self.cut:
+            return self.dice.choice([(3600.0, 0.0), (0.0, 3600.0), (self.dice.uniform(0, 30), 0.0)])
+        slow = self.dice.random() < 0.2
+        return self.dice.uniform(0, 5 if slow else 0.1), self.dice.uniform(0, 5 if slow else 0.1)
+
+    def lost(self, _):
+        return self.dice.random() < 0.15
+
+    def stumble(self):
+        """Cut off, back, or stopped for a while; a clock leaps only where that shortens a right."""
+        what = self.dice.random()
+        if what < 0.3:
+            self.cut = not self.cut
+        elif what < 0.5:
+            self.cut = False
+        elif what < 0.65 and self.lease.leading:
+            self.jumped += self.dice.uniform(1, 60)
+
+
+async def hand_over(candidates):
+    """Cut off whoever leads, and let all others through, until another leads."""
+    first = next((each for each in candidates if each.lease.leading), candidates[0])
+    for each in candidates:
+        each.cut = each is first
+    for _ in range(600):
+        await asyncio.sleep(0.1)
+        leading = [each for each in candidates if each.lease.left() > 0]
+        assert len(leading) <= 1
+        if leading and leading != [first]:
+            return True
+    return False
+
+
+async def disturbed(seed, seconds=240):
+    """How long each of three led while everything went wrong; at no time two."""
+    dice = random.Random(seed)  # noqa: S311  the same dice each time
+    cluster = FakeCluster()
+    candidates = [Candidate(cluster, name, dice) for name in "abc"]
+    led = dict.fromkeys("abc", 0)
+    async with running(*(each.lease for each in candidates)) as tasks:
+        end = now() + seconds
+        while now() < end:
+            await asyncio.sleep(0.1)
+            leading = [each.lease.identity for each in candidates if each.lease.left() > 0]
+            assert len(leading) <= 1, (seed, now(), leading)
+            for name in leading:
+                led[name] += 1
+            if dice.random() < 0.04:
+                dice.choice(candidates).stumble()
+            if dice.random() < 0.005 and (thing := cluster.get(PATH)):
+                cluster.put({**thing, "metadata": {**thing["metadata"], "labels": {"n": str(now())}}})
+        assert not any(task.done() for task in tasks)
+        assert await hand_over(candidates)
+    for each in candidates:
+        await each.shaky.settled()
+    return led
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_never_two(seed):
+    """Lost and late answers, cuts, clocks of different pace, stops: at no time two may write, and mostly one may."""
+    led = await disturbed(seed)
+    assert sum(led.values()) > 240
