@@ -226,7 +226,7 @@ def test_a_pod_that_comes_twice_asks_once():
 def test_a_node_short_of_memory(condition, short):
     """Only while its kubelet says so."""
     status = {"conditions": [{"type": "MemoryPressure", **condition}]}
-    assert read_node({"metadata": {"name": "n1"}, "status": status}, {}).short_of_memory is short
+    assert read_node({"metadata": {"name": "n1"}, "status": status}).short_of_memory is short
 
 
 # Ranges, templates and controllers.
@@ -246,7 +246,7 @@ def test_limit_ranges_item_by_item():
 @pytest.mark.parametrize("broken", [{}, {"spec": None}, {"spec": {"limits": {}}}, {"spec": {"limits": ["x"]}}])
 def test_a_limit_range_without_limits(broken):
     """It bounds nothing."""
-    assert read_limit_range(broken) == []
+    assert read_limit_range(broken) == ()
 
 
 def test_the_template_of_a_workload_and_of_its_jobs():

@@ -17,18 +17,15 @@ from hypot.cli.memoryfile import alone, read_memory, write_memory
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
-from hypot.kinds.hpa import HPA
 from hypot.kinds.load import Loaded, Source
-from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version, parse_version, show_version
-from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import Autoscaler, decide
-from hypot.policy.decision import Decision, Name, show_time
+from hypot.policy.decision import Decision, show_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import AUTOSCALERS, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
-from hypot.policy.vpa import forbids
+from hypot.policy.valid import blocking, refusal
 
 _ORIGINS = {
     "given": "as given",
@@ -49,9 +46,9 @@ class _Run:
 
     def outcome(self, autoscaler: Autoscaler, source: Source) -> Outcome:
         problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
-        in_the_way = [p for p in problems if _forbids(autoscaler, p)]
+        in_the_way = blocking(autoscaler, problems)
         if in_the_way:
-            return Outcome(_refusal(autoscaler, in_the_way, self.now), source, problems)
+            return Outcome(refusal(autoscaler, in_the_way, self.now), source, problems)
         return Outcome(self._decision(autoscaler), source, problems)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:
@@ -65,34 +62,6 @@ class _Run:
         known = current if current is not None or earlier is None else earlier.replicas
         self.memories[key] = Remembered(after, known, self.now)
         return decision
-
-
-def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
-    """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
-    if problem.severity != "error" or problem.rule == "unknown-field":
-        return False
-    if isinstance(autoscaler, VPA):
-        return forbids(problem)
-    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
-
-
-def _refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
-    ref, namespace = target_of(autoscaler), autoscaler.namespace
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return Decision(
-        autoscaler=Name(autoscaler.API_VERSION, autoscaler.KIND, namespace, autoscaler.name),
-        target=Name(ref.api_version or "", ref.kind or "", namespace, ref.name or ""),
-        at=now,
-        current=None,
-        desired=None,
-        reason="",
-        steps=(),
-        conditions=(),
-        unwritten=(),
-        error=f"the object is not valid: {problems[0]}{more}",
-        error_kind="spec",
-        decided=False,
-    )
 
 
 def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version | None:

@@ -2,6 +2,7 @@
 
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
@@ -29,20 +30,26 @@ def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float
     return at
 
 
-def read_settings(file: str | None) -> Settings:
-    if file is None:
-        return Settings()
+def read_mapping(file: str, what: str, example: str) -> dict[str, Any]:
+    """What a small YAML or JSON file says, by name."""
     try:
         data = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise BadInput(f"{file}: cannot read the settings: {why}") from error
+        raise BadInput(f"{file}: cannot read the {what}: {why}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise BadInput(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
     if data is not None and not isinstance(data, dict):
-        raise BadInput(f"{file}: settings must be a mapping, such as 'tolerance: 0.05'")
+        raise BadInput(f"{file}: {what} must be a mapping, such as {example!r}")
+    return data or {}
+
+
+def read_settings(file: str | None) -> Settings:
+    if file is None:
+        return Settings()
+    data = read_mapping(file, "settings", "tolerance: 0.05")
     try:
-        return Settings.from_dict(data or {})
+        return Settings.from_dict(data)
     except SettingsError as error:
-        hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance((data or {}).get("kubernetes"), float) else ""
+        hint = "; quote it in YAML, 1.30 is read as 1.3" if isinstance(data.get("kubernetes"), float) else ""
         raise BadInput(f"{file}: {error}{hint if str(error).startswith('kubernetes') else ''}") from error

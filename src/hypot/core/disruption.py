@@ -4,6 +4,11 @@
 KILLED_YOUNG, OUTSIDE, LASTING, KILLED_IN_VAIN, SAME, TOO_YOUNG, SMALL = range(7)
 WANTED = (KILLED_YOUNG, OUTSIDE, LASTING)
 
+# How long, in seconds, a change of both axes may take without any progress before it is given up.
+PATIENCE = 300.0
+# Of all pods this share may be restarted at once where sizes cannot change in place.
+AT_ONCE = 0.25
+
 
 def may_disrupt(running: int, configured: int, tolerance: int, taken: int) -> bool:
     """Whether one more pod may go; where the tolerance rounds to nothing, one at a time may."""

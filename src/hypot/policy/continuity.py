@@ -11,10 +11,16 @@ from typing import Any
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hpa_parts import Behavior, Pace
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa import with_defaults as with_wpa_defaults
 from hypot.policy.decide import Autoscaler
+from hypot.policy.hvpa_gates import Direction, scale_type, settle_time
 from hypot.policy.memory import Memory
 from hypot.policy.restrain import longest_period
 from hypot.policy.settings import Settings
+
+_WAYS: tuple[Direction, ...] = ("up", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,19 @@ def _moved_at(memory: Memory, told: Memory, before: int | None, after: int | Non
 
 def _period(pace: Pace | None) -> float:
     return float(longest_period(pace.limits or ())) if pace else 0.0
+
+
+def longest_window(autoscaler: Autoscaler, settings: Settings) -> float:
+    """For how long the past of this autoscaler matters to what it may do next."""
+    if isinstance(autoscaler, HPA):
+        return _longest_window(with_defaults(autoscaler, settings.kubernetes, settings.gates), settings)
+    if isinstance(autoscaler, WPA):
+        wpa = with_wpa_defaults(autoscaler)
+        return float(max(wpa.up_rest or 0, wpa.down_rest or 0, wpa.up_after or 0, wpa.down_after or 0))
+    if isinstance(autoscaler, Hvpa):
+        windows = [scale_type(autoscaler, way).stabilization_seconds or 0.0 for way in _WAYS]
+        return max(*windows, settle_time(autoscaler))
+    return settings.downscale_window
 
 
 def _longest_window(hpa: HPA, settings: Settings) -> float:

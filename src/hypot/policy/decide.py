@@ -6,6 +6,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy import hpa, hvpa, vpa, wpa
 from hypot.policy.decision import Decision
+from hypot.policy.hold import hold_back
 from hypot.policy.memory import Memory
 from hypot.policy.seen import Seen
 from hypot.policy.settings import Settings
@@ -14,7 +15,14 @@ Autoscaler = HPA | WPA | VPA | Hvpa
 
 
 def decide(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
-    """What this autoscaler would do now, why, and what must be remembered. Pure: deciding twice changes nothing."""
+    """What this autoscaler would do now, why, and what must be remembered. Pure: deciding twice changes nothing.
+
+    The holds that its annotations ask for are in force; who knows of others goes on with `hold_back`.
+    """
+    return hold_back(spec, _by_kind(spec, seen, memory, settings), (), seen, memory)
+
+
+def _by_kind(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
     if isinstance(spec, HPA):
         return hpa.decide(spec, seen, memory, settings)
     if isinstance(spec, WPA):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 
 from hypot.core.window import NO_SLOT, last_older
 from hypot.policy.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
+from hypot.policy.plan_value import Plan
 from hypot.policy.vertical import NO_PAST, Vertical
 
 
@@ -51,6 +52,8 @@ class Memory:
     conditions: Conditions = ()
     scalings: int = 0
     vertical: Vertical = NO_PAST
+    # What is under way: a decision on both axes takes more than one step.
+    plan: Plan | None = None
 
     def after_deciding(
         self,
@@ -62,13 +65,11 @@ class Memory:
         """What a decision alone leaves behind: no deed, only what was seen, recommended and told."""
         deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
         sizes = self.vertical if vertical is None else vertical
-        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings, sizes)
+        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings, sizes, self.plan)
 
     def looked_at_first(self, replicas: int, at: float) -> "Memory":
         """As a controller starts: the current size counts as the first recommendation."""
-        first = History((replicas,), (at,))
-        deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
-        return Memory(first, at, *deeds, self.desired, self.conditions, self.scalings, self.vertical)
+        return replace(self, recommendations=History((replicas,), (at,)), since=at)
 
     def acted(self, decision: Decision, at: float) -> "Memory":
         """What is remembered once the decision was written: the only way a deed enters memory."""
@@ -133,6 +134,7 @@ class Memory:
             "conditions": [{**c.to_dict(), "since": c.since} for c in self.conditions],
             "scalings": self.scalings,
             **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
+            **({} if self.plan is None else {"plan": self.plan.to_dict()}),
         }
 
     @classmethod
@@ -148,7 +150,16 @@ class Memory:
             conditions=read_conditions(data.get("conditions")),
             scalings=int(data.get("scalings", 0)),
             vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
+            plan=_plan(data.get("plan")),
         )
+
+
+def _plan(data: Any) -> Plan | None:
+    """A plan that cannot be read is none: what is left to do is decided again."""
+    try:
+        return None if data is None else Plan.from_dict(data)
+    except ValueError:
+        return None
 
 
 def _history(data: Any) -> History | None:

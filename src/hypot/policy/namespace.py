@@ -1,35 +1,34 @@
 """The pods of one namespace, their metrics, and which autoscalers claim them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
 
 from hypot.kinds.selector import Selector, SelectorError, parse_selector
+from hypot.policy.absent import Absent
 from hypot.policy.bylabel import ByLabel
-from hypot.policy.podrow import labels_of, name_of, read_pod, read_sample
 from hypot.policy.seen import Failure, Pod, PodSample
 
 
 class Namespace:
     """Takes everything first; answers are computed when first asked for, and once per selector."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, absent: Absent) -> None:
         self.name = name
-        self._pods: dict[str, Mapping[str, Any]] = {}
-        self._samples: dict[str, Mapping[str, Any]] = {}
+        self._absent = absent
+        self._pods: dict[str, Pod] = {}
+        self._samples: dict[str, PodSample] = {}
         self._claims: dict[str, list[str]] = {}
-        self._pods_by_label: ByLabel[str] | None = None
+        self._pods_by_label: ByLabel[Pod] | None = None
         self._samples_by_label: ByLabel[str] | None = None
-        self._read_pods: dict[str, Pod] = {}
-        self._read_samples: dict[str, PodSample] = {}
         self._selected: dict[str, tuple[Pod, ...]] = {}
         self._claimed: dict[str, list[str]] | None = None
         self._claimants: dict[str, tuple[str, ...]] = {}
 
-    def take_pod(self, data: Mapping[str, Any]) -> None:
-        self._pods[name_of(data)] = data
+    def take_pod(self, pod: Pod) -> None:
+        self._pods[pod.name] = pod
 
-    def take_sample(self, data: Mapping[str, Any]) -> None:
-        self._samples[name_of(data)] = data
+    def take_sample(self, pod: str, sample: PodSample) -> None:
+        self._samples[pod] = sample
 
     def take_claim(self, selector: str, autoscaler: str) -> None:
         """An autoscaler whose target has this selector."""
@@ -39,42 +38,32 @@ class Namespace:
         """The pods of a scale's selector; none where it is empty or cannot be read, which the policies tell."""
         if selector not in self._selected:
             wanted = selector_of(selector)
-            names = self._pod_index().select(wanted) if wanted else []
-            self._selected[selector] = tuple([self._pod(name) for name in names])
+            self._selected[selector] = tuple(self._pod_index().select(wanted)) if wanted else ()
         return self._selected[selector]
 
-    def _pod_index(self) -> ByLabel[str]:
+    def _pod_index(self) -> ByLabel[Pod]:
         if self._pods_by_label is None:
-            self._pods_by_label = ByLabel([(labels_of(data), name) for name, data in self._pods.items()])
+            self._pods_by_label = ByLabel([(pod.labels, pod) for pod in self._pods.values()])
         return self._pods_by_label
-
-    def _pod(self, name: str) -> Pod:
-        if name not in self._read_pods:
-            self._read_pods[name] = read_pod(self._pods[name])
-        return self._read_pods[name]
 
     def samples(self, selectors: Iterable[Selector | None]) -> Mapping[str, PodSample] | Failure:
         """The metrics of the pods that any of these selectors matches."""
         if not self._samples:
-            path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{self.name}/pods"
-            return Failure(f"no PodMetrics of namespace {self.name} in the input; add them: kubectl get --raw {path}")
+            return Failure(self._absent.samples(self.name))
         index = self._sample_index()
         names = [name for selector in selectors if selector for name in index.select(selector)]
-        return {name: self._sample(name) for name in names}
+        return {name: self._samples[name] for name in names}
 
     def _sample_index(self) -> ByLabel[str]:
         if self._samples_by_label is None:
-            self._samples_by_label = ByLabel([(self._sample_labels(name), name) for name in self._samples])
+            self._samples = {name: self._labelled(name, sample) for name, sample in self._samples.items()}
+            self._samples_by_label = ByLabel([(sample.labels, name) for name, sample in self._samples.items()])
         return self._samples_by_label
 
-    def _sample_labels(self, name: str) -> Mapping[str, str]:
-        """The metrics' own labels; where a metrics server gives none, those of the pod."""
-        return labels_of(self._samples[name]) or labels_of(self._pods.get(name, {}))
-
-    def _sample(self, name: str) -> PodSample:
-        if name not in self._read_samples:
-            self._read_samples[name] = read_sample(self._samples[name], self._sample_labels(name))
-        return self._read_samples[name]
+    def _labelled(self, name: str, sample: PodSample) -> PodSample:
+        """With the metrics' own labels; where a metrics server gives none, with those of the pod."""
+        pod = self._pods.get(name)
+        return sample if sample.labels or pod is None else replace(sample, labels=pod.labels)
 
     def claimants(self, selector: str) -> tuple[str, ...]:
         """The autoscalers that claim any pod of this selector."""

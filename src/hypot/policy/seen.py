@@ -186,6 +186,8 @@ class LimitRange(NamedTuple):
     low: Mapping[str, int] = {}
     high: Mapping[str, int] = {}
     default: Mapping[str, int] = {}
+    # How often a request goes into its limit at most, in milli.
+    ratio: Mapping[str, int] = {}
 
 
 class Bounds(NamedTuple):

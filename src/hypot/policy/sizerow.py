@@ -39,27 +39,29 @@ def _amounts(data: Any) -> dict[str, int]:
     return {resource: of_milli(resource, found[resource]) for resource in RESOURCES if resource in found}
 
 
-def read_limit_range(data: Mapping[str, Any]) -> list[LimitRange]:
+def read_limit_range(data: Mapping[str, Any]) -> tuple[LimitRange, ...]:
     items = mappings(inner(data, "spec").get("limits"))
-    return [
+    made = [
         LimitRange(
             str(item.get("type") or ""),
             read_amounts(item.get("min")),
             read_amounts(item.get("max")),
             read_amounts(item.get("default")),
+            read_amounts(item.get("maxLimitRequestRatio")),
         )
         for item in items
     ]
+    return tuple(made)
 
 
-def read_node(data: Mapping[str, Any], requested: Mapping[str, int]) -> Node:
-    """A node and what the pods on it ask for together."""
+def read_node(data: Mapping[str, Any]) -> Node:
+    """A node; what the pods on it ask for is not its own to say."""
     status = inner(data, "status")
     pressure = any(
         c.get("status") == "True" and c.get("reason") == "KubeletHasInsufficientMemory"
         for c in mappings(status.get("conditions"))
     )
-    return Node(name_of(data), read_amounts(status.get("allocatable")), requested, pressure)
+    return Node(name_of(data), read_amounts(status.get("allocatable")), short_of_memory=pressure)
 
 
 def read_template(workload: Mapping[str, Any]) -> tuple[Container, ...]:

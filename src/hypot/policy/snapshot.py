@@ -1,4 +1,4 @@
-"""From the objects of a dump to what each autoscaler sees. Nothing is fetched, and time is an argument."""
+"""From the objects of a dump or a cluster to what each autoscaler sees. Nothing is fetched, time is an argument."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -6,27 +6,28 @@ from typing import Any
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import with_defaults
-from hypot.kinds.hvpa import Hvpa, hpa_of
-from hypot.kinds.metricname import MetricName
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.node import replaced
-from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa_parts import ExternalBand, ResourceBand
+from hypot.policy.absent import IN_DUMP, Absent
+from hypot.policy.answers import Answers, Values
 from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
-from hypot.policy.namespace import Namespace, selector_of
-from hypot.policy.podrow import inner, mappings, name_of
-from hypot.policy.scalerow import group_of, has_scale, no_scale, not_there, read_scale, scale_of_workload
-from hypot.policy.seen import Failure, PodSample, Scale, Seen, Value, metric_key
+from hypot.policy.namespace import Namespace
+from hypot.policy.podrow import inner, labels_of, mappings, name_of, read_pod, read_sample
+from hypot.policy.questions import Questions, questions_of
+from hypot.policy.scalerow import group_of, has_scale, no_scale, read_scale, scale_of_workload
+from hypot.policy.seen import Failure, LimitRange, Node, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.settings import Settings
-from hypot.policy.sizerow import read_template
+from hypot.policy.sizerow import read_limit_range, read_node, read_template
 from hypot.policy.surroundings import Surroundings, controllers_of
 from hypot.policy.valuerow import MetricValues
 
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
+# The history of usage of an autoscaler's target, and what could not be read of it.
+UsageOf = Callable[[VPA | Hvpa, Seen, Settings], tuple[UsageView | None, tuple[str, ...]]]
 
 AUTOSCALERS: dict[tuple[str, str], type[Autoscaler]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): HPA,
@@ -84,7 +85,11 @@ def is_autoscaler(data: Object) -> bool:
 
 def key_of(data: Object) -> Key:
     """Kind, namespace and name; the same for one object in several versions of its API."""
-    return str(data.get("kind") or ""), _namespace_of(data), name_of(data)
+    return str(data.get("kind") or ""), namespace_of(data), name_of(data)
+
+
+def read_autoscaler(data: Object) -> Autoscaler:
+    return AUTOSCALERS[group_of(data["apiVersion"]), data["kind"]].from_dict(data)
 
 
 def target_of(autoscaler: Autoscaler) -> Ref:
@@ -95,99 +100,132 @@ def target_of(autoscaler: Autoscaler) -> Ref:
 
 
 class Snapshot:
-    """The objects of a dump, indexed once. Of an object that comes twice the last counts."""
+    """What there is, indexed once. Of an object that comes twice the last counts."""
 
-    def __init__(self, objects: Iterable[Object]) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object] = (),
+        *,
+        values: Values | None = None,
+        usage: UsageOf | None = None,
+        absent: Absent = IN_DUMP,
+    ) -> None:
+        """From the objects of a dump, or empty, to be filled with what somebody has read before."""
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._workloads: dict[Key, dict[str, Object]] = {}
         self._scales: dict[tuple[str, str], list[Object]] = {}
         self._monitors: dict[tuple[str, str], str] = {}
         self._namespaces: dict[str, Namespace] = {}
-        self._values = MetricValues()
+        self._given = MetricValues()
+        self.values: Values = values or self._given
         self._surroundings = Surroundings()
+        self._usage: UsageOf = usage or self._surroundings.usage
+        self._absent = absent
         self._times: set[str] = set()
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
         takers = self._takers()
         for data in objects:
-            takers.get((group_of(data.get("apiVersion")), data.get("kind")), self._take_workload)(data)
+            takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
             self._times.update(_times(data))
+        self.settle()
+
+    def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
+        around = self._surroundings
+        return {
+            **dict.fromkeys(AUTOSCALERS, lambda data: self.take_autoscaler(read_autoscaler(data), data)),
+            ("", "Pod"): lambda data: self.take_pod(namespace_of(data), read_pod(data)),
+            ("", "Node"): lambda data: self.take_node(read_node(data)),
+            ("", "LimitRange"): (
+                lambda data: self.take_limit_range(namespace_of(data), name_of(data), read_limit_range(data))
+            ),
+            ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"): (
+                lambda data: around.take_checkpoint(namespace_of(data), data)
+            ),
+            ("metrics.k8s.io", "PodMetrics"): self._take_sample,
+            ("custom.metrics.k8s.io", "MetricValue"): self._given.add_custom,
+            ("external.metrics.k8s.io", "ExternalMetricValue"): self._given.add_external,
+            ("autoscaling", "Scale"): self.take_scale,
+            ("datadoghq.com", "DatadogMonitor"): self.take_monitor,
+        }
+
+    def take_autoscaler(self, autoscaler: Autoscaler, data: Object) -> None:
+        """An HPA may scale an Hvpa itself, so that is a workload too."""
+        self._autoscalers[autoscaler.KIND, autoscaler.namespace, autoscaler.name] = autoscaler
+        if isinstance(autoscaler, Hvpa):
+            self.take_workload(data)
+
+    def take_pod(self, namespace: str, pod: Pod) -> None:
+        self._namespace(namespace).take_pod(pod)
+        self._surroundings.take_pod(namespace, pod)
+
+    def take_node(self, node: Node) -> None:
+        self._surroundings.take_node(node)
+
+    def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
+        self._surroundings.take_limit_range(namespace, name, items)
+
+    def take_sample(self, namespace: str, pod: str, sample: PodSample) -> None:
+        self._namespace(namespace).take_sample(pod, sample)
+
+    def _take_sample(self, data: Object) -> None:
+        self.take_sample(namespace_of(data), name_of(data), read_sample(data, labels_of(data)))
+
+    def take_workload(self, data: Object) -> None:
+        self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
+
+    def take_scale(self, data: Object) -> None:
+        self._scales.setdefault((namespace_of(data), name_of(data)), []).append(data)
+
+    def take_monitor(self, data: Object) -> None:
+        state = inner(data, "status").get("monitorState")
+        self._monitors[namespace_of(data), name_of(data)] = state if isinstance(state, str) else ""
+
+    def settle(self) -> None:
+        """Once everything is taken: who sizes, counts and claims what."""
         for autoscaler in self._autoscalers.values():
             self._surroundings.take_autoscaler(autoscaler)
             self._take_claim(autoscaler)
 
-    def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
-        return {
-            **dict.fromkeys(AUTOSCALERS, self._take_autoscaler),
-            ("", "Pod"): self._take_pod,
-            ("", "Node"): self._surroundings.take_node,
-            ("", "LimitRange"): lambda data: self._surroundings.take_limit_range(_namespace_of(data), data),
-            ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"): (
-                lambda data: self._surroundings.take_checkpoint(_namespace_of(data), data)
-            ),
-            ("metrics.k8s.io", "PodMetrics"): lambda data: self._namespace(_namespace_of(data)).take_sample(data),
-            ("custom.metrics.k8s.io", "MetricValue"): self._values.add_custom,
-            ("external.metrics.k8s.io", "ExternalMetricValue"): self._values.add_external,
-            ("autoscaling", "Scale"): self._take_scale,
-            ("datadoghq.com", "DatadogMonitor"): self._take_monitor,
-        }
-
-    def _take_autoscaler(self, data: Object) -> None:
-        kind = AUTOSCALERS[group_of(data["apiVersion"]), data["kind"]]
-        self._autoscalers[key_of(data)] = kind.from_dict(data)
-        if kind is Hvpa:
-            # An HPA may scale the Hvpa itself.
-            self._take_workload(data)
-
-    def _take_pod(self, data: Object) -> None:
-        self._namespace(_namespace_of(data)).take_pod(data)
-        self._surroundings.take_pod(data)
-
-    def _take_workload(self, data: Object) -> None:
-        self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
-
-    def _take_scale(self, data: Object) -> None:
-        self._scales.setdefault((_namespace_of(data), name_of(data)), []).append(data)
-
-    def _take_monitor(self, data: Object) -> None:
-        state = inner(data, "status").get("monitorState")
-        self._monitors[_namespace_of(data), name_of(data)] = state if isinstance(state, str) else ""
-
     def _take_claim(self, autoscaler: Autoscaler) -> None:
         """Pods claimed by two HorizontalPodAutoscalers are scaled by neither; other kinds do not ask."""
+        if not isinstance(autoscaler, HPA):
+            return
         scale = self.scale(autoscaler)
-        if isinstance(autoscaler, HPA) and isinstance(scale, Scale):
+        if isinstance(scale, Scale):
             namespace = autoscaler.namespace
             self._namespace(namespace).take_claim(scale.selector, f"{namespace}/{autoscaler.name}")
 
     def _namespace(self, name: str) -> Namespace:
         if name not in self._namespaces:
-            self._namespaces[name] = Namespace(name)
+            self._namespaces[name] = Namespace(name, self._absent)
         return self._namespaces[name]
 
     def autoscalers(self) -> tuple[Autoscaler, ...]:
         return tuple(self._autoscalers.values())
 
+    def pods(self, namespace: str, selector: str) -> tuple[Pod, ...]:
+        return self._namespace(namespace).pods(selector)
+
+    def target_pods(self, autoscaler: Autoscaler) -> tuple[Pod, ...]:
+        """The pods of the autoscaler's target; none where it cannot be found."""
+        scale = self.scale(autoscaler)
+        return self.pods(autoscaler.namespace, scale.selector) if isinstance(scale, Scale) else ()
+
     def newest_time(self) -> float | None:
         """The latest moment the input tells of; None where it tells of none."""
         return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
 
-    def seen(self, autoscaler: Autoscaler, now: float, settings: Settings) -> Seen:
-        """What this autoscaler would look at."""
-        autoscaler = autoscaler.readable()
+    def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions | None = None) -> Seen:
+        """What this autoscaler would look at; its questions, where somebody has them of one that can be read whole."""
+        if questions is None:
+            autoscaler = autoscaler.readable()
+            questions = questions_of(autoscaler, settings)
         scale = self.scale(autoscaler)
         monitor = self._monitors.get((autoscaler.namespace, autoscaler.name))
         if isinstance(scale, Failure):
             return Seen(now, scale, monitor=monitor)
         namespace = self._namespace(autoscaler.namespace)
-        answers = _Answers(self._values, namespace, scale.selector)
-        if isinstance(autoscaler, HPA):
-            answers.to_hpa(with_defaults(autoscaler, settings.kubernetes, dict(settings.gates) or None))
-        elif isinstance(autoscaler, Hvpa):
-            answers.to_hvpa(autoscaler, settings)
-        elif isinstance(autoscaler, VPA):
-            answers.to_vpa()
-        else:
-            answers.to_wpa(autoscaler)
+        answers = Answers(questions, self.values, namespace, scale.selector)
         seen = Seen(
             now,
             scale,
@@ -210,7 +248,7 @@ class Snapshot:
     def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
         """The same, and what sizes depend on."""
         around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
-        usage, notes = around.usage(autoscaler, seen, settings)
+        usage, notes = self._usage(autoscaler, seen, settings)
         workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
         owners = {(o.kind, o.name) for pod in seen.pods for o in pod.owners}
         made = {
@@ -260,76 +298,10 @@ class Snapshot:
         if workload is not None:
             return scale_of_workload(workload, ref)
         elsewhere = next(iter(workloads.values()), {})
-        return not_there(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
+        return self._absent.target(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
 
 
-class _Answers:
-    """The answers to the questions of one autoscaler's metrics."""
-
-    def __init__(self, values: MetricValues, namespace: Namespace, selector: str) -> None:
-        self._values, self._namespace, self._selector = values, namespace, selector
-        self.pods = namespace.pods(selector)
-        self.resources: Mapping[str, PodSample] | Failure = {}
-        self.of_pods: dict[str, Mapping[str, Value] | Failure] = {}
-        self.of_objects: dict[str, int | Failure] = {}
-        self.external: dict[str, tuple[int, ...] | Failure] = {}
-
-    def to_hpa(self, hpa: HPA) -> None:
-        for metric in hpa.metrics or ():
-            if metric.type in {"Resource", "ContainerResource"}:
-                self.resources = self._namespace.samples([selector_of(self._selector)])
-            elif metric.type == "Pods" and metric.pods:
-                self._ask_pods(metric.pods.metric or MetricName())
-            elif metric.type == "Object" and metric.object:
-                self._ask_object(metric.object.metric or MetricName(), metric.object.described or Ref())
-            elif metric.type == "External" and metric.external:
-                asked = metric.external.metric or MetricName()
-                self._ask_external(asked.name, asked.selector)
-
-    def to_hvpa(self, hvpa: Hvpa, settings: Settings) -> None:
-        """Usage is looked at for saturation too, whatever the metrics."""
-        self.resources = self._namespace.samples([selector_of(self._selector)])
-        if hvpa.uses_hpa:
-            self.to_hpa(with_defaults(hpa_of(hvpa), settings.kubernetes, dict(settings.gates) or None))
-
-    def to_vpa(self) -> None:
-        self.resources = self._namespace.samples([selector_of(self._selector)])
-
-    def to_wpa(self, wpa: WPA) -> None:
-        """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""
-        chosen: list[Selector | None] = []
-        for metric in wpa.metrics or ():
-            source = metric.source
-            if isinstance(source, ExternalBand):
-                self._ask_external(source.name, source.selector)
-            elif isinstance(source, ResourceBand):
-                chosen.append(_readable_selector(source.selector))
-        if chosen:
-            self.resources = self._namespace.samples(chosen)
-
-    def _ask_pods(self, metric: MetricName) -> None:
-        key, pods = metric_key(metric.name, metric.selector), (pod.name for pod in self.pods)
-        self.of_pods[key] = self._values.of_pods(
-            metric.name or "", metric.selector, self._namespace.name, pods, self._selector
-        )
-
-    def _ask_object(self, metric: MetricName, ref: Ref) -> None:
-        key = metric_key(metric.name, metric.selector, str(ref))
-        self.of_objects[key] = self._values.of_object(metric.name or "", metric.selector, self._namespace.name, ref)
-
-    def _ask_external(self, name: str | None, selector: Mapping[str, Any] | None) -> None:
-        answer = self._values.external(name or "", selector, self._namespace.name)
-        self.external[metric_key(name, selector)] = answer
-
-
-def _readable_selector(data: Mapping[str, Any] | None) -> Selector | None:
-    try:
-        return read_selector(data)
-    except SelectorError:
-        return None
-
-
-def _namespace_of(data: Object) -> str:
+def namespace_of(data: Object) -> str:
     return str(inner(data, "metadata").get("namespace") or DEFAULT_NAMESPACE)
 
 

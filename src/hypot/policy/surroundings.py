@@ -1,16 +1,17 @@
 """What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hypot.core.amount import of_milli
-from hypot.kinds.base import Ref
+from hypot.kinds.base import Kind, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import OFF, policy_of
-from hypot.policy.podrow import inner, mappings, name_of, read_pod
+from hypot.policy.podrow import inner, mappings, name_of
 from hypot.policy.seen import (
     Controller,
     CountAdvice,
@@ -23,7 +24,7 @@ from hypot.policy.seen import (
     UsageView,
 )
 from hypot.policy.settings import Settings
-from hypot.policy.sizerow import read_advice, read_controller, read_count_advice, read_limit_range, read_node
+from hypot.policy.sizerow import read_advice, read_controller, read_count_advice
 from hypot.policy.standing import live
 
 if TYPE_CHECKING:
@@ -36,26 +37,24 @@ class Surroundings:
     """Takes objects as they come; answers are computed when first asked for."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Object] = {}
-        self._on_node: dict[str, dict[tuple[Any, Any], Object]] = {}
-        self._ranges: dict[str, dict[str, Object]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._on_node: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
         self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
         self._counters: dict[tuple[str, str, str], list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
         self._read_nodes: dict[str, Node] = {}
 
-    def take_node(self, data: Object) -> None:
-        self._nodes[name_of(data)] = data
+    def take_node(self, node: Node) -> None:
+        self._nodes[node.name] = node
 
-    def take_pod(self, data: Object) -> None:
-        node, metadata = inner(data, "spec").get("nodeName"), inner(data, "metadata")
-        if isinstance(node, str) and str(inner(data, "status").get("phase")) not in {"Succeeded", "Failed"}:
-            named = str(metadata.get("namespace")), name_of(data)
-            self._on_node.setdefault(node, {})[named] = data
+    def take_pod(self, namespace: str, pod: Pod) -> None:
+        if pod.node and pod.phase not in {"Succeeded", "Failed"}:
+            self._on_node.setdefault(pod.node, {})[namespace, pod.name] = pod
 
-    def take_limit_range(self, namespace: str, data: Object) -> None:
-        self._ranges.setdefault(namespace, {})[name_of(data)] = data
+    def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
+        self._ranges.setdefault(namespace, {})[name] = items
 
     def take_checkpoint(self, namespace: str, data: Object) -> None:
         spec = inner(data, "spec")
@@ -76,17 +75,18 @@ class Surroundings:
         return {name: self._node(name) for name in {pod.node for pod in pods} if name in self._nodes}
 
     def _node(self, name: str) -> Node:
+        """With what the pods on it ask for together."""
         if name not in self._read_nodes:
             requested: dict[str, int] = {}
-            for data in self._on_node.get(name, {}).values():
-                for container in read_pod(data).containers:
+            for pod in self._on_node.get(name, {}).values():
+                for container in pod.containers:
                     for resource, amount in container.current_requests.items():
                         requested[resource] = requested.get(resource, 0) + amount
-            self._read_nodes[name] = read_node(self._nodes[name], requested)
+            self._read_nodes[name] = replace(self._nodes[name], requested=requested)
         return self._read_nodes[name]
 
     def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
-        return tuple([item for data in self._ranges.get(namespace, {}).values() for item in read_limit_range(data)])
+        return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])
 
     def usage(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
         """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
@@ -108,7 +108,7 @@ class Surroundings:
         others = [
             other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
         ]
-        return tuple([other.name for other in sorted(others, key=_age) if _age(other) < _age(vpa)])
+        return tuple([other.name for other in sorted(others, key=age_of) if age_of(other) < age_of(vpa)])
 
     def _sizers_of(self, hvpa: Hvpa) -> list[VPA]:
         return self._sizers.get(_target_key(hvpa), [])
@@ -144,7 +144,7 @@ def _target_key(autoscaler: Any) -> tuple[str, str, str]:
     return autoscaler.namespace, ref.kind or "", ref.name or ""
 
 
-def _age(vpa: VPA) -> tuple[str, str]:
+def age_of(vpa: Kind) -> tuple[str, str]:
     """Older first: times as Kubernetes prints them are in order as text; one that has none is the youngest."""
     metadata = vpa.metadata if isinstance(vpa.metadata, dict) else {}
     return str(metadata.get("creationTimestamp") or "~"), vpa.name

@@ -6,15 +6,12 @@ Columns of plain numbers, as everything that is compiled.
 from math import inf
 from typing import Any, NamedTuple
 
+from hypot.core.disruption import AT_ONCE, PATIENCE
 from hypot.replay.cohorts import SERVING, STOPPING, Cohorts, has_place
 from hypot.replay.lifecycle import evict, resize, scale_to
 from hypot.replay.params import Params
 from hypot.replay.site import Site
 
-# How long a change of both axes may take before it is given up.
-PATIENCE = 300.0
-# Of all pods this share may be restarted at once where sizes cannot change in place.
-AT_ONCE = 0.25
 # Groups of pods that one change of the count, or one eviction, may add.
 ADDED = 2
 

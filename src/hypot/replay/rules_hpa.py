@@ -7,6 +7,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa_parts import Metric, Target
 from hypot.kinds.hpa_parts import Pace as WrittenPace
+from hypot.policy.hold import holds_of
 from hypot.policy.hpa import tolerances
 from hypot.policy.restrain import longest_period
 from hypot.policy.settings import Settings
@@ -20,7 +21,9 @@ _Line = tuple[int, int, int]
 
 
 def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Settings) -> HpaRule | None:
-    """None where only the whole decision will do: scaling from zero, or a metric that is measured otherwise."""
+    """None where only the whole decision will do: a hold, scaling from zero, a metric that is measured otherwise."""
+    if holds_of(hpa.annotations):
+        return None
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     low = 1 if full.min_replicas is None else full.min_replicas
     lines = [_line(metric, container, names) for metric in full.metrics or ()]

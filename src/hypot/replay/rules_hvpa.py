@@ -12,6 +12,7 @@ from hypot.kinds.hvpa_intervals import Share, allowed, counts_of, intervals_of, 
 from hypot.kinds.hvpa_parts import MODES as WRITTEN_MODES
 from hypot.kinds.hvpa_parts import OWN
 from hypot.policy.count_source import makes_total
+from hypot.policy.hold import holds_of
 from hypot.policy.hvpa import forbidding
 from hypot.policy.hvpa_gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, settle_time
 from hypot.policy.hvpa_resolve import GRAINS
@@ -92,7 +93,7 @@ def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: S
 
 
 def _is_covered(hvpa: Hvpa, container: str) -> bool:
-    if forbidding(hvpa) or hvpa.is_weight_based or hvpa.recommendations != OWN:
+    if holds_of(hvpa.annotations) or forbidding(hvpa) or hvpa.is_weight_based or hvpa.recommendations != OWN:
         return False
     modes = {scale_type(hvpa, "up").mode, scale_type(hvpa, "down").mode}
     low, high = counts_of(hvpa)

@@ -25,6 +25,7 @@ from hypot.kinds.vpa_parts import (
     policy_of,
 )
 from hypot.policy import usage_view
+from hypot.policy.hold import holds_of
 from hypot.policy.settings import Settings
 from hypot.policy.vpa import controlled, follows_ours, forbids
 from hypot.policy.vpa_act import mode_of, positive
@@ -70,7 +71,9 @@ def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Usag
 
 
 def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settings) -> VpaRule | None:
-    """None where only the whole decision will do: nothing to recommend, or requirements that cannot be read."""
+    """None where only the whole decision will do: a hold, nothing to recommend, requirements that cannot be read."""
+    if holds_of(vpa.annotations):
+        return None
     full = with_defaults(vpa)
     policy, update = full.resource_policy, full.update_policy
     requirements = _requirements(update)

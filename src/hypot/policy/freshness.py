@@ -1,0 +1,89 @@
+"""Which samples of usage are fresh: young by the wall clock, moving by the boot clock, and not from the future.
+
+A sample is stale where it is older than max(90 s, 3 of its windows), where its timestamp has stood still for that long,
+or where it lies more than 30 s ahead of our clock. If every sample lies ahead, it is our clock that is behind: then
+age says nothing, and what moves and is near the others is believed.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hypot.policy.seen import PodSample
+
+# However a pod is named.
+PodName = TypeVar("PodName", bound=Hashable)
+
+# A metrics server scrapes at least once a minute; the rest is for a scrape that is late.
+OLDEST = 90.0
+# How many of its own windows a sample may miss.
+WINDOWS = 3
+# Clocks of one cluster differ by less.
+MOST_AHEAD = 30.0
+# How far the two clocks may drift apart between two looks.
+MOST_JUMP = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """By pod: the timestamp of its last sample, and when, by the boot clock, it was first seen with it."""
+
+    first: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
+
+
+def patience(window: float) -> float:
+    """How old a sample of this window may be."""
+    return max(OLDEST, WINDOWS * window)
+
+
+def is_old(at: float, window: float, now: float) -> bool:
+    """Whether this was measured too long ago; what is no time at all is old."""
+    return not now - at <= patience(window)
+
+
+def fresh(
+    samples: Mapping[PodName, PodSample], state: Freshness, now_wall: float, now_boot: float
+) -> tuple[Mapping[PodName, PodSample], frozenset[PodName], Freshness]:
+    """The samples to decide with, the pods whose samples are stale, and what to remember for the next look.
+
+    Not to be asked where the list itself could not be had: a pod that is not named is forgotten.
+    """
+    first = state.first
+    seen: dict[PodName, tuple[float, float]] = {}
+    still: list[PodName] = []
+    for name, sample in samples.items():
+        known = first.get(name)
+        if known is None or known[0] != sample.at:
+            known = (sample.at, now_boot)
+        elif now_boot - known[1] > OLDEST and now_boot - known[1] > patience(sample.window):
+            still.append(name)
+        seen[name] = known
+    stale = frozenset([*still, *_out_of_time(samples, now_wall)])
+    kept = {name: sample for name, sample in samples.items() if name not in stale} if stale else samples
+    return kept, stale, Freshness(seen)
+
+
+def _out_of_time(samples: Mapping[PodName, PodSample], now: float) -> list[PodName]:
+    """Those that are too old, or too far ahead."""
+    oldest, ahead = now - OLDEST, now + MOST_AHEAD
+    # Nearly all lie between, whatever their window; what is no number never does.
+    odd = [name for name, sample in samples.items() if not oldest <= sample.at <= ahead]
+    if len(odd) == len(samples) and odd and all(samples[name].at > ahead for name in odd):
+        return _unlike(samples)
+    return [name for name in odd if samples[name].at > ahead or is_old(samples[name].at, samples[name].window, now)]
+
+
+def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
+    """Those that are far from the middle one: neither a node far ahead nor one that stands still moves it."""
+    middle = sorted(sample.at for sample in samples.values())[len(samples) // 2]
+    return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
+
+
+def frozen_clock_jump(wall_then: float, boot_then: float, wall_now: float, boot_now: float) -> float:
+    """By how much the wall clock was moved meanwhile: forward where positive. The boot clock only ever runs."""
+    return (wall_now - wall_then) - (boot_now - boot_then)
+
+
+def is_clock_jump(seconds: float) -> bool:
+    """Whether this much is more than drift."""
+    return abs(seconds) > MOST_JUMP

@@ -1,0 +1,156 @@
+"""Lets workloads shrink a few at a time, so that one wrong signal cannot take a whole cluster down. Growth never waits.
+
+In any 5 minutes so many shrinks are admitted, and no more:
+
+- in number: 10 % of all workloads, rounded down, and at least 5;
+- in cores: 10 % of all requested ones, and at least those of 5 average workloads.
+
+Both must leave room. Who has wanted to shrink longest goes first, and nobody overtakes the first in the queue: where
+that one does not fit, everybody waits. One that alone is larger than all of the cores goes once nothing else was
+admitted for 5 minutes, so nobody waits for ever. Who was admitted and wants more queues again; who no longer wants
+loses its place. What is admitted counts, whether or not its write succeeds.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from hypot.core.amount import CPU, of_milli
+from hypot.policy.decision import Decision
+from hypot.policy.hold import Hold, blocked
+from hypot.policy.seen import Container, Pod, Seen
+from hypot.policy.size import Size
+from hypot.policy.standing import live
+
+WINDOW = 300.0
+# Of workloads and of cores: one in ten, and never less than so many workloads.
+ONE_IN = 10
+LEAST = 5
+WAITS = Hold("Governor", "many workloads shrink at once, and this one waits for its turn", "down")
+
+# Kind, namespace and name.
+Key = tuple[str, str, str]
+
+
+class Want(NamedTuple):
+    """One shrink that is wanted now, and how many millicores it would free."""
+
+    key: Key
+    millicores: int
+
+
+class Admitted(NamedTuple):
+    """One shrink that was admitted, and when."""
+
+    at: float
+    millicores: int
+
+
+class Budget(NamedTuple):
+    """What may be admitted in one window."""
+
+    number: int
+    millicores: int
+
+
+@dataclass(frozen=True, slots=True)
+class Governor:
+    """What was admitted in the last window, and who waits since when, in the order of the queue."""
+
+    admitted: tuple[Admitted, ...] = ()
+    waiting: tuple[tuple[Key, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "admitted": [list(one) for one in self.admitted],
+            "waiting": [[*key, since] for key, since in self.waiting],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            tuple([Admitted(float(at), int(millicores)) for at, millicores in data.get("admitted", ())]),
+            tuple([((kind, namespace, name), float(at)) for kind, namespace, name, at in data.get("waiting", ())]),
+        )
+
+
+def budget_of(workloads: int, millicores: int) -> Budget:
+    """For so many workloads that request so much together."""
+    average = -(-LEAST * millicores // max(workloads, 1))
+    return Budget(max(LEAST, workloads // ONE_IN), max(average, millicores // ONE_IN))
+
+
+def govern(
+    state: Governor, wants: Sequence[Want], workloads: int, millicores: int, now: float
+) -> tuple[frozenset[Key], Governor]:
+    """Who may shrink now, and what to remember.
+
+    After the clock went back, what was admitted counts as admitted now: that never gives more budget, nor takes any
+    for longer than a window.
+    """
+    log = [Admitted(min(one.at, now), one.millicores) for one in state.admitted if one.at > now - WINDOW]
+    used = sum(one.millicores for one in log)
+    budget, asked = budget_of(workloads, millicores), {want.key: max(want.millicores, 0) for want in wants}
+    queue = _queue(state, asked, now)
+    taken = 0
+    for key, _ in queue:
+        used += asked[key]
+        if log and (len(log) >= budget.number or used > budget.millicores):
+            break
+        log.append(Admitted(now, asked[key]))
+        taken += 1
+    return frozenset([key for key, _ in queue[:taken]]), Governor(tuple(log), queue[taken:])
+
+
+def _queue(state: Governor, asked: Mapping[Key, int], now: float) -> tuple[tuple[Key, float], ...]:
+    """Who still wants, in the old order, and then the new ones by name."""
+    still = [(key, min(since, now)) for key, since in state.waiting if key in asked]
+    known = {key for key, _ in still}
+    return (*still, *[(key, now) for key in sorted(asked) if key not in known])
+
+
+def shrinks(decision: Decision, seen: Seen) -> bool:
+    """Whether anything that runs would get less, once this is written."""
+    if not decision.rescales:
+        return False
+    kept = blocked(decision, WAITS, seen)
+    if decision.by_pod:
+        return kept.actions != decision.actions
+    return kept is not decision
+
+
+def freed(decision: Decision, seen: Seen) -> int:
+    """How many requested millicores this gives back in all; 0 where it takes more."""
+    if not decision.rescales:
+        return 0
+    if decision.by_pod:
+        return _freed_by_pods(decision, seen)
+    pods = live(seen.pods) or [Pod("", containers=seen.template)]
+    boxes = [container for pod in pods for container in pod.containers]
+    had = {size.container: size for size in decision.sizes}
+    resized = [size for size in decision.desired_sizes if size != had.get(size.container)]
+    names = {size.container for size in resized}
+    # Of all pods together, so that nothing is rounded before the end.
+    before = _cores(boxes) * (decision.current or 0)
+    kept = _cores([box for box in boxes if box.name not in names])
+    after = (kept + _requested(resized) * len(pods)) * (decision.desired or 0)
+    return max(-(-(before - after) // len(pods)), 0)
+
+
+def _freed_by_pods(decision: Decision, seen: Seen) -> int:
+    """Of the pods that get less; what others get more of frees nothing."""
+    boxes = {(pod.name, container.name): container for pod in seen.pods for container in pod.containers}
+    total = 0
+    for action in decision.actions:
+        if action.action != "none":
+            had = [boxes[action.pod, s.container] for s in action.sizes if (action.pod, s.container) in boxes]
+            total += max(_cores(had) - _requested(action.sizes), 0)
+    return total
+
+
+def _cores(containers: Iterable[Container]) -> int:
+    return sum(of_milli(CPU, container.current_requests.get(CPU, 0)) for container in containers)
+
+
+def _requested(sizes: Iterable[Size]) -> int:
+    return sum(size.requests.get(CPU, 0) for size in sizes)

@@ -1,0 +1,398 @@
+"""What holds a decision back from outside its kind's own rules: an annotation, a rival, the governor, a cold start.
+
+Holds come after the kind has decided. A block is never opened by a pin, and half a decision is never done where that
+would leave less than both what is there and what is wanted.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any, Literal, NamedTuple
+
+from hypot.kinds.base import Kind
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_status import BLOCKED
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.decision import (
+    Condition,
+    Conditions,
+    Decision,
+    Event,
+    PodAction,
+    Step,
+    condition_of,
+    renewed,
+    show_time,
+)
+from hypot.policy.hvpa_gates import REASONS
+from hypot.policy.hvpa_telling import HvpaTelling, kebab
+from hypot.policy.memory import Memory
+from hypot.policy.seen import Pod, Scale, Seen
+from hypot.policy.size import Size
+from hypot.policy.telling import sentence
+from hypot.policy.vpa_fit import amounts
+from hypot.policy.wpa import newest_first
+
+PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
+# The most replicas that a scale can hold.
+MOST_REPLICAS = 2**31 - 1
+# What an HPA, which has no condition for it, says instead of being blocked.
+ABLE = "AbleToScale"
+HELD_EVENT = "ScalingHeld"
+# The step of a kind that would have decided, had it known the metrics.
+_WITHOUT_METRICS = "hold-on-failure"
+_LONGEST_WORD = 40
+
+Blocks = Literal["both", "up", "down"]
+_Edge = Callable[[float, float], float]
+_EDGES: dict[Blocks, _Edge] = {"down": max, "up": min}
+# What a successful write is told by: an event, and the reason of AbleToScale where the kind sets it.
+_SUCCESS = {HPA.KIND: "SuccessfulRescale", WPA.KIND: "Scaling", Hvpa.KIND: "Scaled"}
+_WPA_SUCCEEDED = "SuccessfulScale"
+
+
+class Hold(NamedTuple):
+    """One reason to stay: a CamelCase word, the same in words, what it blocks, and the count that it insists on."""
+
+    reason: str
+    words: str
+    blocks: Blocks = "both"
+    pinned: int | None = None
+
+
+def holds_of(annotations: Mapping[str, Any]) -> tuple[Hold, ...]:
+    """What an object's own annotations hold back; a word that nobody can read holds everything."""
+    if PAUSED not in annotations and PINNED not in annotations:
+        return ()
+    found = (_paused(annotations.get(PAUSED)), _pin(annotations.get(PINNED)))
+    return tuple([hold for hold in found if hold is not None])
+
+
+def _paused(written: Any) -> Hold | None:
+    word = _word(written)
+    if written is None or word == "false":
+        return None
+    if word == "true":
+        return Hold("Paused", f"the annotation {PAUSED} stops all scaling")
+    if word == "up":
+        return Hold("Paused", f"the annotation {PAUSED} stops scaling up", "up")
+    if word == "down":
+        return Hold("Paused", f"the annotation {PAUSED} stops scaling down", "down")
+    return Hold("Paused", f"the annotation {PAUSED} is {_shown(word)}, which is none of true, up and down")
+
+
+def _pin(written: Any) -> Hold | None:
+    if written is None:
+        return None
+    word = _word(written)
+    if re.fullmatch(r"[0-9]{1,10}", word) and int(word) <= MOST_REPLICAS:
+        return Hold("Held", f"the annotation {PINNED} keeps the count at {int(word)}", "both", int(word))
+    words = f"the annotation {PINNED} is {_shown(word)}, which is no number from 0 to {MOST_REPLICAS}"
+    return Hold("Held", words)
+
+
+def _word(written: Any) -> str:
+    """A file may hold a bare true or 5 where the API server only takes text."""
+    return str(written).lower() if isinstance(written, bool) else str(written)
+
+
+def _shown(word: str) -> str:
+    return repr(word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…")
+
+
+def hold_back(
+    spec: Kind, decided: tuple[Decision, Memory], holds: Sequence[Hold], seen: Seen, memory: Memory
+) -> tuple[Decision, Memory]:
+    """A decision and what is remembered after it, under the object's own holds and these. `memory` is from before it.
+
+    May be asked again where more holds become known; those of the first time are then named again.
+    """
+    decision, after = decided
+    every = tuple(dict.fromkeys((*holds_of(spec.annotations), *holds)))
+    kept = held(spec, decision, every, seen, memory)
+    return (decision, after) if kept is decision else (kept, _remembered(kept, after, memory))
+
+
+def held(spec: Kind, decision: Decision, holds: Sequence[Hold], seen: Seen, memory: Memory) -> Decision:
+    """The decision under these holds, told as it now is; with none, an earlier hold's condition is taken back."""
+    if not holds:
+        return _released(decision, memory)
+    kept, steps = decision, list[Step]()
+    for hold in sorted(holds, key=lambda hold: hold.pinned is None):
+        before, kept = kept, _under(kept, hold, seen)
+        if kept is not before:
+            steps.append(_step(hold, before, kept))
+    told = _condition(decision, holds, memory)
+    if _comes_to(kept) == _comes_to(decision):
+        return _with_condition(decision, told)
+    return _retold(spec, decision, kept, steps, holds, told, seen, memory)
+
+
+def _comes_to(decision: Decision) -> tuple[Any, ...]:
+    return decision.desired, decision.desired_sizes, decision.actions
+
+
+def blocked(decision: Decision, hold: Hold, seen: Seen) -> Decision:
+    """The decision less what this hold blocks, and not told yet; the very same where it blocks nothing of it."""
+    if decision.by_pod:
+        return _blocked_by_pod(decision, hold, seen)
+    if not decision.moves:
+        return decision
+    if hold.blocks == "both" or _is_half(decision, hold.blocks):
+        return replace(decision, desired=decision.current, desired_sizes=decision.sizes)
+    current, desired, edge = decision.current or 0, decision.desired or 0, _EDGES[hold.blocks]
+    count, sizes = int(edge(current, desired)), _limited(decision, edge)
+    if count == desired and sizes == decision.desired_sizes:
+        return decision
+    return replace(decision, desired=count, desired_sizes=sizes)
+
+
+def _is_half(decision: Decision, blocks: Blocks) -> bool:
+    """Whether count and sizes go opposite ways, so that one without the other is not what anybody asked for.
+
+    Without the part that grows there would be less than before and less than wanted. Without the part that shrinks
+    there would be more than both, which is right only where more is needed.
+    """
+    current, desired = decision.current or 0, decision.desired or 0
+    if current == desired:
+        return False
+    against = _EDGES["up" if desired < current else "down"]
+    if _limited(decision, against) == decision.desired_sizes:
+        return False
+    return blocks == "up" or not _needs_more(decision, current, desired)
+
+
+def _needs_more(decision: Decision, current: int, desired: int) -> bool:
+    had = {size.container: size.requests for size in decision.sizes}
+    return any(
+        desired * amount > current * had.get(size.container, {}).get(resource, 0)
+        for size in decision.desired_sizes
+        for resource, amount in size.requests.items()
+    )
+
+
+def _limited(decision: Decision, edge: _Edge) -> tuple[Size, ...]:
+    had = {size.container: size for size in decision.sizes}
+    return tuple(
+        [_between(had.get(size.container, Size(size.container)), size, edge) for size in decision.desired_sizes]
+    )
+
+
+def _between(had: Size, gets: Size, edge: _Edge) -> Size:
+    """The larger or the smaller of both in each amount: no request is none at all, and no limit is no end."""
+    requests = _each(had.requests, gets.requests, edge, 0)
+    return Size(gets.container, requests, _each(had.limits, gets.limits, edge, inf))
+
+
+def _each(had: Mapping[str, int], gets: Mapping[str, int], edge: _Edge, unset: float) -> dict[str, int]:
+    chosen: dict[str, int] = {}
+    for resource in dict.fromkeys((*gets, *had)):
+        old, new = had.get(resource, unset), gets.get(resource, unset)
+        source = had if edge(old, new) == old else gets
+        if resource in source:
+            chosen[resource] = source[resource]
+    return chosen
+
+
+def _blocked_by_pod(decision: Decision, hold: Hold, seen: Seen) -> Decision:
+    if not decision.decided:
+        return decision
+    pods = {pod.name: pod for pod in seen.pods}
+    actions = tuple([_blocked_action(action, hold, pods.get(action.pod)) for action in decision.actions])
+    sizes = decision.sizes if hold.blocks == "both" else _limited(decision, _EDGES[hold.blocks])
+    if actions == decision.actions and sizes == decision.desired_sizes:
+        return decision
+    return replace(decision, actions=actions, desired_sizes=sizes)
+
+
+def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction:
+    """What is left of it for this pod: all, a part, or nothing. A pod that nobody sees is left alone."""
+    if action.action == "none":
+        return action
+    left_alone = PodAction(action.pod, "none", kebab(hold.reason), f"{sentence(hold.words)[:-1]}: leave it.")
+    if pod is None or hold.blocks == "both":
+        return left_alone
+    had = {c.name: Size(c.name, amounts(c.current_requests), amounts(c.current_limits)) for c in pod.containers}
+    kept = tuple([_between(had.get(s.container, Size(s.container)), s, _EDGES[hold.blocks]) for s in action.sizes])
+    if kept == action.sizes:
+        return action
+    return left_alone if all(had.get(size.container) == size for size in kept) else action._replace(sizes=kept)
+
+
+def _under(decision: Decision, hold: Hold, seen: Seen) -> Decision:
+    if hold.pinned is None or decision.by_pod:
+        return blocked(decision, hold, seen)
+    if not decision.decided and (decision.current is None or not _only_metrics_are_missing(decision)):
+        return decision
+    if decision.desired == hold.pinned and decision.desired_sizes == decision.sizes:
+        return decision
+    return replace(decision, decided=True, desired=hold.pinned, desired_sizes=decision.sizes)
+
+
+def _only_metrics_are_missing(decision: Decision) -> bool:
+    return any(step.rule == _WITHOUT_METRICS for step in decision.steps)
+
+
+def _step(hold: Hold, before: Decision, after: Decision) -> Step:
+    rule = kebab(hold.reason)
+    if after.by_pod:
+        pairs = zip(before.actions, after.actions, strict=True)
+        pods = [new.pod for old, new in pairs if old != new]
+        kept = f"{len(pods)} of {len(after.actions)} pods are held" if pods else "new pods come up as before"
+        return Step("restrain", rule, None, None, sentence(f"{hold.words}: {kept}"), {"pods": pods})
+    parts = [f"the count is {after.desired}, not {before.desired}"] if before.desired != after.desired else []
+    pairs_of_sizes = zip(before.desired_sizes, after.desired_sizes, strict=True)
+    names = [new.container for old, new in pairs_of_sizes if old != new]
+    parts += [f"{' and '.join(names)} as before"] if names else []
+    words = f"{hold.words}: {', '.join(parts) or 'nothing else moves'}"
+    return Step("restrain", rule, before.desired, after.desired, sentence(words))
+
+
+def _condition(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Condition:
+    """Compared with what was told before this decision, for the kind knows of no hold and says otherwise."""
+    kind, status = (ABLE, "False") if decision.autoscaler.kind == HPA.KIND else (BLOCKED, "True")
+    words = "; ".join(dict.fromkeys(hold.words for hold in holds))
+    return renewed(condition_of(memory.conditions, kind), kind, status, holds[0].reason, words, decision.at)
+
+
+def _with_condition(decision: Decision, told: Condition) -> Decision:
+    """Told beside a decision of which nothing is held back."""
+    reported = {**decision.reported, **_last_condition(decision.autoscaler.kind, told)}
+    conditions = _in_order(decision.autoscaler.kind, _placed(decision.conditions, told))
+    return replace(decision, conditions=conditions, unwritten=_placed(decision.unwritten, told), reported=reported)
+
+
+def _retold(
+    spec: Kind,
+    wanted: Decision,
+    kept: Decision,
+    steps: list[Step],
+    holds: Sequence[Hold],
+    told: Condition,
+    seen: Seen,
+    memory: Memory,
+) -> Decision:
+    """What a decision says once it is another."""
+    kind = wanted.autoscaler.kind
+    unwritten = _placed(wanted.unwritten, told)
+    kept = replace(
+        kept,
+        reason=_reason(wanted, kept, holds),
+        steps=(*wanted.steps, *steps),
+        unwritten=unwritten,
+        conditions=_in_order(kind, _succeeded(kept, unwritten, memory)),
+    )
+    reported = {**_reported(spec, wanted, kept, holds, seen, memory), **_last_condition(kind, told)}
+    return replace(kept, events=_events(spec, wanted, kept, told, seen, memory), reported=reported)
+
+
+def _succeeded(kept: Decision, unwritten: Conditions, memory: Memory) -> Conditions:
+    if kept.autoscaler.kind != WPA.KIND or not kept.rescales:
+        return unwritten
+    words = f"the target's scale was set to {kept.desired}"
+    return _placed(
+        unwritten, renewed(condition_of(memory.conditions, ABLE), ABLE, "True", _WPA_SUCCEEDED, words, kept.at)
+    )
+
+
+def _reason(wanted: Decision, kept: Decision, holds: Sequence[Hold]) -> str:
+    if not kept.moves:
+        return ""
+    if kept.by_pod:
+        return f"{sum(one.action != 'none' for one in kept.actions)} of {len(kept.actions)} pods changed"
+    pins = [hold.words for hold in holds if hold.pinned is not None]
+    return pins[0] if pins else wanted.reason
+
+
+def _events(
+    spec: Kind, wanted: Decision, kept: Decision, told: Condition, seen: Seen, memory: Memory
+) -> tuple[Event, ...]:
+    """Warnings stay; of what is told as done, only what still is."""
+    events = [event for event in wanted.events if event.type == "Warning"]
+    if kept.by_pod:
+        acted = tuple([f"{one.pod}: " for one in kept.actions if one.action != "none"])
+        events += [event for event in wanted.events if event.type == "Normal" and event.message.startswith(acted)]
+    elif kept.rescales:
+        what = f"New size: {kept.desired}"
+        if isinstance(spec, Hvpa):
+            what = _hvpa(spec, kept, seen, memory).summary(kept.current or 0, kept.desired or 0)
+        events.append(Event("Normal", _SUCCESS[kept.autoscaler.kind], f"{what}; reason: {kept.reason}"))
+    if wanted.moves:
+        events.append(Event("Normal", HELD_EVENT, sentence(told.message)))
+    return tuple(events)
+
+
+def _hvpa(spec: Hvpa, kept: Decision, seen: Seen, memory: Memory) -> HvpaTelling:
+    telling = HvpaTelling(spec, seen, memory)
+    telling.sizes, telling.desired_sizes = kept.sizes, kept.desired_sizes
+    return telling
+
+
+def _reported(
+    spec: Kind, wanted: Decision, kept: Decision, holds: Sequence[Hold], seen: Seen, memory: Memory
+) -> Mapping[str, Any]:
+    """The status of what is left; what only a move changes is as before where nothing moves."""
+    told, scale = wanted.reported, seen.scale
+    if kept.by_pod or kept.desired is None or not isinstance(scale, Scale):
+        return told
+    if isinstance(spec, Hvpa):
+        status = _hvpa(spec, kept, seen, memory).status(scale, kept.desired, moves=kept.moves)
+        made = {key: status.get(key) for key in ("desiredReplicas", "lastScaling")}
+        if wanted.moves:
+            made["lastBlockedScaling"] = _blockings(told.get("lastBlockedScaling"), holds[0].reason)
+    else:
+        last = kept.at if kept.moves else memory.last_scale
+        made = {"desiredReplicas": kept.desired, "lastScaleTime": None if last is None else show_time(last)}
+        if isinstance(spec, WPA):
+            made["scalingEventsCount"] = memory.scalings + kept.moves
+    return {key: value for key, value in {**told, **made}.items() if value is not None}
+
+
+def _blockings(told: Any, reason: str) -> list[dict[str, str]]:
+    known = {str(one.get("reason")) for one in told if isinstance(one, Mapping)} if isinstance(told, list) else set()
+    return [{"reason": word} for word in sorted({*known, reason})]
+
+
+def _last_condition(kind: str, told: Condition) -> dict[str, str]:
+    """Only a WatermarkPodAutoscaler tells which condition was set last."""
+    return {"lastConditionType": told.type, "lastConditionState": told.status} if kind == WPA.KIND else {}
+
+
+def _released(decision: Decision, memory: Memory) -> Decision:
+    """Kinds that never speak of being blocked, or had nothing to say, leave an earlier hold standing: not so here."""
+    there = condition_of(decision.unwritten, BLOCKED)
+    if there is None or there.status != "True" or _is_own(decision.autoscaler.kind, there.reason):
+        return decision
+    old = condition_of(memory.conditions, BLOCKED)
+    return _with_condition(decision, renewed(old, BLOCKED, "False", "NotHeld", "nothing holds it back", decision.at))
+
+
+def _is_own(kind: str, reason: str) -> bool:
+    """Whether the kind itself blocks for this reason."""
+    if kind == Hvpa.KIND:
+        return reason in REASONS.values()
+    return kind == WPA.KIND and "DatadogMonitor" in reason
+
+
+def _placed(conditions: Conditions, told: Condition) -> Conditions:
+    """This condition in its place; a new one comes last."""
+    if all(condition.type != told.type for condition in conditions):
+        return (*conditions, told)
+    return tuple([told if condition.type == told.type else condition for condition in conditions])
+
+
+def _in_order(kind: str, conditions: Conditions) -> Conditions:
+    if kind == WPA.KIND:
+        return newest_first(conditions)
+    return tuple(sorted(conditions, key=lambda one: one.type)) if kind == VPA.KIND else conditions
+
+
+def _remembered(kept: Decision, after: Memory, memory: Memory) -> Memory:
+    """What the held decision leaves behind: the count it stays at, or the old one until a move is written."""
+    desired = after.desired
+    if not kept.by_pod and kept.decided and kept.desired is not None:
+        desired = memory.desired if kept.moves else kept.desired
+    return replace(after, conditions=kept.unwritten, desired=desired)

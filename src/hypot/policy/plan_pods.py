@@ -1,0 +1,254 @@
+"""What becomes of one pod that is to have another size: resized in place, evicted, waited for, or left as it is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hypot.core.amount import RESOURCES, brief, of_milli
+from hypot.core.disruption import AT_ONCE, may_disrupt
+from hypot.kinds.version import Version
+from hypot.kinds.vpa_knobs import Knobs
+from hypot.policy.seen import Container, Node, Pod
+from hypot.policy.size import Size
+from hypot.policy.vpa_budget import Controllers, controller_of
+from hypot.policy.vpa_fit import amounts
+from hypot.policy.vpa_need import observed_containers, quick_oom
+from hypot.policy.vpa_resize import gives_up, resize_obstacle, told_resize
+
+Sizes = Mapping[str, Size]
+# A container that was killed for memory within this time is not helped by a resize: it is not running long enough.
+OOM_WINDOW = Knobs().evict_after_oom
+
+
+class Part(NamedTuple):
+    """A container that the plan names, what it is to have of it, and the whole size to ask for."""
+
+    container: Container
+    named: Size
+    size: Size
+
+    @property
+    def asked(self) -> bool:
+        """Whether the pod's own spec has the size."""
+        return self._is(self.container.requests, self.container.limits)
+
+    @property
+    def actual(self) -> bool:
+        """Whether the container really has it."""
+        return self._is(self.container.current_requests, self.container.current_limits)
+
+    @property
+    def enough(self) -> bool:
+        """Whether the container really has no less."""
+        return all(had >= wanted for _, had, wanted in self._requests())
+
+    @property
+    def lowered(self) -> bool:
+        """Whether it really has more of anything than it is to have."""
+        return any(had > wanted for _, had, wanted in self._requests())
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the container is restarted for this size."""
+        changed = {resource for resource, had, wanted in (*self._requests(), *self._limits()) if had != wanted}
+        return bool(changed & self.container.restarts_on_resize)
+
+    def _is(self, requests: Mapping[str, int], limits: Mapping[str, int]) -> bool:
+        return _includes(amounts(requests), self.named.requests) and _includes(amounts(limits), self.named.limits)
+
+    def _requests(self) -> Iterator[tuple[str, int, int]]:
+        had = amounts(self.container.current_requests)
+        return ((resource, had.get(resource, 0), wanted) for resource, wanted in self.named.requests.items())
+
+    def _limits(self) -> Iterator[tuple[str, int, int]]:
+        had = amounts(self.container.current_limits)
+        return ((resource, had.get(resource, 0), wanted) for resource, wanted in self.named.limits.items())
+
+
+def _includes(given: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
+    return all(given.get(resource) == amount for resource, amount in wanted.items())
+
+
+def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[Part]:
+    """The containers that the plan names. Native sidecars are left alone."""
+    return [
+        _part(container, sizes[container.name])
+        for container in containers
+        if container.name in sizes and not container.sidecar
+    ]
+
+
+def _part(container: Container, size: Size) -> Part:
+    """A resize cannot take away what is set, so what the plan does not name is asked for as it is."""
+    named = Size(container.name, _known(size.requests), _known(size.limits))
+    requests = {**amounts(container.requests), **named.requests}
+    return Part(container, named, Size(container.name, requests, {**amounts(container.limits), **named.limits}))
+
+
+def _known(given: Mapping[str, int]) -> dict[str, int]:
+    return {resource: given[resource] for resource in RESOURCES if resource in given}
+
+
+def has_size(pod: Pod, sizes: Sizes) -> bool:
+    """Whether the pod asks for the size and really has it."""
+    return all(part.asked and part.actual for part in parts_of(pod.containers, sizes))
+
+
+def has_enough(pod: Pod, sizes: Sizes) -> bool:
+    return all(part.enough for part in parts_of(pod.containers, sizes))
+
+
+def is_ready(pod: Pod) -> bool:
+    return pod.ready == "True"
+
+
+def serving(pods: Iterable[Pod], sizes: Sizes) -> int:
+    """How many pods are ready and have at least the size."""
+    return sum(is_ready(pod) and has_enough(pod, sizes) for pod in pods)
+
+
+class Room(NamedTuple):
+    """How many pods may be away at once, and how many are taken in this step."""
+
+    configured: int
+    running: int
+    taken: int = 0
+
+    @classmethod
+    def of(cls, pods: Iterable[Pod], sizes: Sizes, configured: int) -> "Room":
+        """A pod that is about to be restarted for its size counts as away."""
+        return cls(configured, sum(is_ready(pod) and not _is_restarting(pod, sizes) for pod in pods))
+
+    @property
+    def tolerance(self) -> int:
+        return max(1, int(AT_ONCE * self.configured))
+
+    def spares(self, pod: Pod) -> bool:
+        """Whether the pod may go; one that does not serve is away already."""
+        running = self.running if is_ready(pod) else self.running + 1
+        return may_disrupt(running, self.configured, self.tolerance, self.taken)
+
+    def without(self, pod: Pod) -> "Room":
+        return self._replace(taken=self.taken + 1) if is_ready(pod) else self
+
+    @property
+    def words(self) -> str:
+        away = max(0, self.configured - self.running) + self.taken
+        return f"{away} of {self.configured} pods are away and {self.tolerance} may be"
+
+
+def _is_restarting(pod: Pod, sizes: Sizes) -> bool:
+    parts = parts_of(pod.containers, sizes)
+    return any(part.asked and not part.actual and part.restarts for part in parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What holds for every pod in one step of a plan."""
+
+    sizes: Sizes
+    since: float
+    # Whether a pod may be evicted, and whether it may get less of anything yet.
+    evicts: bool
+    lowers: bool
+    nodes: Mapping[str, Node]
+    controllers: Controllers
+    kubernetes: Version
+    now: float
+
+
+class Fate(NamedTuple):
+    """What to do with a pod, and why. Infeasible is what no waiting will bring about."""
+
+    deed: Literal["keep", "resize", "evict", "wait", "infeasible"]
+    words: str = ""
+    sizes: tuple[Size, ...] = ()
+
+
+KEEP = Fate("keep")
+
+
+def fate_of(pod: Pod, look: Look, room: Room) -> Fate:
+    """In place first; where that cannot be, by eviction, as far as pods can be spared."""
+    parts = parts_of(pod.containers, look.sizes)
+    if all(part.asked and part.actual for part in parts):
+        return KEEP
+    if not look.lowers and any(part.lowered for part in parts):
+        return Fate("wait", "it gets less only once the new pods serve")
+    killed = _killed_lately(pod, look)
+    if killed and look.evicts:
+        return _evicted(pod, killed, look, room if is_ready(pod) else None)
+    if all(part.asked for part in parts):
+        return _asked(pod, look, room)
+    sizes = tuple([part.size for part in parts if not part.asked])
+    obstacle = resize_obstacle(pod, sizes, look.kubernetes) or _node_obstacle(pod, sizes, look.nodes)
+    if obstacle:
+        return _elsewhere(pod, obstacle, look, room)
+    if any(part.restarts for part in parts) and not room.spares(pod):
+        return Fate("wait", f"the new size restarts it, and {room.words}")
+    return Fate("resize", "", sizes)
+
+
+def disrupts(pod: Pod, fate: Fate, sizes: Sizes) -> bool:
+    """Whether the pod stops serving for a while by what is done to it."""
+    if fate.deed == "resize":
+        return any(part.restarts for part in parts_of(pod.containers, sizes))
+    return fate.deed == "evict"
+
+
+def _killed_lately(pod: Pod, look: Look) -> str:
+    """A container in a loop of kills for memory, in words: it takes up no resize before it dies again."""
+    killed = quick_oom(pod, observed_containers(pod), None, OOM_WINDOW)
+    if killed is None or killed.name not in look.sizes or killed.sidecar:
+        return ""
+    finished = None if killed.ended is None else killed.ended.finished
+    if finished is None or look.now - finished >= OOM_WINDOW:
+        return ""
+    return f"container {killed.name} is killed for memory soon after each start"
+
+
+def _asked(pod: Pod, look: Look, room: Room) -> Fate:
+    """The pod's spec has the size: its node has the word. Asking for the same again would change nothing."""
+    resize = pod.resize
+    if resize is None:
+        return Fate("wait", "its node has not taken up the new size yet")
+    since = look.since if resize.since is None else resize.since
+    words = told_resize(resize, since, look.now).words
+    if not gives_up(resize, since, look.now):
+        return Fate("wait", words)
+    if resize.state == "infeasible":
+        return _elsewhere(pod, words, look, room)
+    return _evicted(pod, words, look, room) if look.evicts else Fate("wait", words)
+
+
+def _node_obstacle(pod: Pod, sizes: Iterable[Size], nodes: Mapping[str, Node]) -> str:
+    """What its node could not grant even if the pod were alone on it."""
+    node = nodes.get(pod.node)
+    if node is None:
+        return ""
+    asked = {size.container: size.requests for size in sizes}
+    requests = [asked.get(c.name, amounts(c.requests)) for c in pod.containers]
+    for resource in RESOURCES:
+        needed = sum(of.get(resource, 0) for of in requests) + amounts(pod.overhead).get(resource, 0)
+        if resource in node.allocatable and needed > of_milli(resource, node.allocatable[resource]):
+            there = brief(resource, of_milli(resource, node.allocatable[resource]))
+            return f"it would ask for {brief(resource, needed)} of {resource} and node {node.name} has {there} in all"
+    return ""
+
+
+def _elsewhere(pod: Pod, why: str, look: Look, room: Room) -> Fate:
+    """What cannot be done in place."""
+    return _evicted(pod, why, look, room) if look.evicts else Fate("infeasible", why)
+
+
+def _evicted(pod: Pod, why: str, look: Look, room: Room | None) -> Fate:
+    """It comes back with the recorded size, unless that has failed already. Without room it is as good as away."""
+    if controller_of(pod, look.controllers) is None:
+        return Fate("infeasible", f"{why}, and it has no controller that would make a new pod")
+    if pod.started is None:
+        return Fate("wait", f"{why}, and it has not started yet")
+    if pod.started > look.since:
+        return Fate("infeasible", f"{why}, and it came up with another size than was recorded")
+    if room is not None and not room.spares(pod):
+        return Fate("wait", f"{why}, and {room.words}")
+    return Fate("evict", why)

@@ -1,0 +1,70 @@
+"""Objects that cannot be decided on, and what is said of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import Problem
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.decide import Autoscaler
+from hypot.policy.decision import Conditions, Decision, Name, with_condition
+from hypot.policy.settings import Settings
+from hypot.policy.snapshot import target_of
+from hypot.policy.vpa import forbids
+
+# By which condition each kind says that its object cannot be used: type, status and reason.
+_UNUSABLE = {
+    HPA: ("AbleToScale", "False", "InvalidSpec"),
+    WPA: ("AbleToScale", "False", "FailedSpecCheck"),
+    VPA: ("ConfigUnsupported", "True", "InvalidSpec"),
+    Hvpa: ("Ready", "False", "InvalidSpec"),
+}
+
+
+def in_the_way(autoscaler: Autoscaler, settings: Settings) -> list[Problem]:
+    """The problems with which nothing can be decided."""
+    return blocking(autoscaler, autoscaler.problems(settings.kubernetes, settings.gates))
+
+
+def blocking(autoscaler: Autoscaler, problems: Iterable[Problem]) -> list[Problem]:
+    return [problem for problem in problems if _forbids(autoscaler, problem)]
+
+
+def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
+    """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
+    if problem.severity != "error" or problem.rule == "unknown-field":
+        return False
+    if isinstance(autoscaler, VPA):
+        return forbids(problem)
+    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
+
+
+def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
+    """Nothing is decided, and why."""
+    ref, namespace = target_of(autoscaler), autoscaler.namespace
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return Decision(
+        autoscaler=Name(autoscaler.API_VERSION, autoscaler.KIND, namespace, autoscaler.name),
+        target=Name(ref.api_version or "", ref.kind or "", namespace, ref.name or ""),
+        at=now,
+        current=None,
+        desired=None,
+        reason="",
+        steps=(),
+        conditions=(),
+        unwritten=(),
+        error=f"the object is not valid: {problems[0]}{more}",
+        error_kind="spec",
+        decided=False,
+    )
+
+
+def told(refused: Decision, autoscaler: Autoscaler, conditions: Conditions) -> Decision:
+    """The same as a status tells it: what stood there stays, with a condition that says why nothing moves."""
+    kind, word, reason = _UNUSABLE[type(autoscaler)]
+    said = with_condition(conditions, kind, word, reason, refused.error, refused.at)
+    old = autoscaler.status if isinstance(autoscaler.status, dict) else {}
+    reported = {key: value for key, value in old.items() if key != "conditions"}
+    return replace(refused, conditions=said, unwritten=said, reported=reported)

@@ -1,0 +1,91 @@
+"""What holds for the governor over any history of wants."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.policy.governor import WINDOW, Governor, Want, budget_of, govern
+
+often = settings(max_examples=200, deadline=None)
+KEYS = [("Hvpa", "shop", f"web-{i:02}") for i in range(30)]
+
+wants = st.lists(
+    st.builds(Want, st.sampled_from(KEYS), st.sampled_from([0, 100, 1000, 5000, 60_000])),
+    max_size=30,
+    unique_by=lambda want: want.key,
+)
+sweeps = st.lists(
+    st.tuples(st.sampled_from([1.0, 15.0, 15.0, 60.0, 299.0, 300.0, 1000.0]), wants), min_size=1, max_size=25
+)
+sizes = st.tuples(st.sampled_from([0, 1, 10, 30, 80]), st.sampled_from([0, 5000, 30_000, 200_000]))
+
+
+def history(steps, workloads, millicores):
+    """Each sweep: when it was, who wanted, who was admitted."""
+    state, now = Governor(), 1_000_000.0
+    for seconds, asked in steps:
+        now += seconds
+        admitted, after = govern(state, asked, workloads, millicores, now)
+        yield now, asked, admitted, state, after
+        state = after
+
+
+@often
+@given(sweeps, sizes)
+def test_no_five_minutes_see_more_than_the_budget(steps, size):
+    """In number and in cores, but for one that alone is too large and then goes alone."""
+    budget, log = budget_of(*size), []
+    for now, asked, admitted, _, _ in history(steps, *size):
+        log += [(now, want.millicores) for want in asked if want.key in admitted]
+        window = [amount for at, amount in log if at > now - WINDOW]
+        assert len(window) <= budget.number
+        assert sum(window) <= budget.millicores or len(window) == 1
+
+
+@often
+@given(sweeps, sizes)
+def test_the_oldest_go_first(steps, size):
+    """Whoever is admitted has waited at least as long as everybody who is not."""
+    since = {}
+    for now, asked, admitted, _, after in history(steps, *size):
+        since = {want.key: since.get(want.key, now) for want in asked}
+        assert admitted <= since.keys()
+        left = [since[key] for key in since.keys() - admitted]
+        assert all(since[key] <= min(left, default=now) for key in admitted)
+        assert {key for key, _ in after.waiting} == since.keys() - admitted
+        for key in admitted:
+            del since[key]
+
+
+@often
+@given(sweeps, sizes, wants)
+def test_nobody_starves(steps, size, last):
+    """Who goes on wanting is admitted, at the latest after a window for each that is before it."""
+    *_, (now, _, _, _, state) = history(steps, *size)
+    waiting = {want.key: want for want in last}
+    for _ in range(len(last)):
+        now += WINDOW
+        admitted, state = govern(state, list(waiting.values()), *size, now)
+        assert admitted or not waiting
+        for key in admitted:
+            del waiting[key]
+    assert not waiting
+
+
+@often
+@given(sweeps, sizes, st.floats(0, 10_000))
+def test_a_clock_that_goes_back_gives_nothing(steps, size, back):
+    """As much is admitted as would be at the same moment by a clock that stands."""
+    *_, (now, asked, _, _, state) = history(steps, *size)
+    assert govern(state, asked, *size, now - back)[0] == govern(state, asked, *size, now)[0]
+
+
+@often
+@given(sweeps, sizes)
+def test_the_state_is_small_and_survives(steps, size):
+    """It holds at most one window and those who want now, and comes back from JSON as it was."""
+    for now, asked, _, _, after in history(steps, *size):
+        assert len(after.waiting) <= len(asked)
+        assert all(one.at > now - WINDOW for one in after.admitted)
+        assert Governor.from_dict(json.loads(json.dumps(after.to_dict()))) == after

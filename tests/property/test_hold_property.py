@@ -1,0 +1,189 @@
+"""What holds for every held decision, whatever was decided and by which kind."""
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.decide import decide
+from hypot.policy.decision import condition_of
+from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, Hold, hold_back, holds_of
+from hypot.policy.seen import Bounds, Container, Controller, Owner, Pod, Recommendation, Scale, Seen
+from hypot.policy.settings import Settings
+from hypot.policy.vpa_fit import amounts
+from property.hvpa_worlds import any_hvpa_world, hvpas, odd, overlapping, remembered
+from property.worlds import NOW, any_world, hpas, memories, wpas
+
+often = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+SETUP = Settings()
+WEB = Owner("ReplicaSet", "web-5d9c")
+
+some = st.integers(1, 3000)
+requests = st.fixed_dictionaries({"cpu": some}, optional={"memory": some.map(lambda mega: mega * 1_000_000_000)})
+limits = st.sampled_from([{}, {"cpu": 4000}, {"cpu": 3500, "memory": 4_000_000_000_000}])
+targets = st.fixed_dictionaries({}, optional={"cpu": some, "memory": some.map(lambda mega: mega * 1_000_000)})
+
+
+@st.composite
+def sized_worlds(draw):
+    """Pods of different sizes, and a recommendation for them."""
+    boxes = draw(st.lists(st.builds(Container, st.just("app"), requests, limits), min_size=1, max_size=4))
+    pods = tuple(Pod(f"web-{i}", containers=(b,), node="n1", owners=(WEB,), started=0.0) for i, b in enumerate(boxes))
+    target = draw(targets)
+    advice = Recommendation((Bounds("app", target, target, target),), "test")
+    scale, kept = Scale(len(pods), len(pods), "app=web"), {WEB: Controller(*WEB, len(pods))}
+    return Seen(NOW, scale, pods, size_advice=advice, controllers=kept)
+
+
+@st.composite
+def vpas(draw):
+    """Those that change as many pods as they want to."""
+    mode = draw(st.sampled_from(["InPlaceOrRecreate", "Recreate", "Off"]))
+    return VPA("deployment/web", mode=mode, min_replicas=1, annotations={"hypot.dev/eviction-tolerance": "1"})
+
+
+cases = st.one_of(
+    st.tuples(hpas(), any_world, memories),
+    st.tuples(wpas(), any_world, memories),
+    st.tuples(hvpas(**overlapping).map(Hvpa.from_dict), any_hvpa_world, remembered),
+    st.tuples(vpas(), sized_worlds(), memories),
+)
+
+
+def under(case, *holds):
+    """The decision without and with these holds, and what is remembered then."""
+    spec, seen, memory = case
+    free = decide(spec, seen, memory, SETUP)
+    return free[0], *hold_back(spec, free, holds, seen, memory)
+
+
+def parts(decision, seen):
+    """Every amount that a decision speaks of, as what it is and what it becomes; no limit is no end."""
+    if decision.by_pod:
+        pods = {pod.name: pod for pod in seen.pods}
+        pairs = []
+        for action in decision.actions:
+            if action.action == "none":
+                continue
+            boxes = {box.name: box for box in pods[action.pod].containers}
+            for size in action.sizes:
+                box = boxes[size.container]
+                pairs.append((amounts(box.current_requests), size.requests, 0))
+                pairs.append((amounts(box.current_limits), size.limits, float("inf")))
+    else:
+        pairs = [
+            pair
+            for old, new in zip(decision.sizes, decision.desired_sizes, strict=True)
+            for pair in ((old.requests, new.requests, 0), (old.limits, new.limits, float("inf")))
+        ]
+        if decision.decided:
+            yield decision.current, decision.desired
+    for old, new, unset in pairs:
+        for resource in {*old, *new}:
+            yield old.get(resource, unset), new.get(resource, unset)
+
+
+@often
+@given(cases)
+def test_nothing_shrinks_where_that_is_held(case):
+    """Neither count nor any amount of any pod."""
+    _, decision, _ = under(case, Hold("ColdStart", "nothing is remembered", "down"))
+    assert all(after >= before for before, after in parts(decision, case[1]))
+
+
+@often
+@given(cases)
+def test_nothing_grows_where_that_is_held(case):
+    """The same upwards."""
+    _, decision, _ = under(case, Hold("Full", "there is no room", "up"))
+    assert all(after <= before for before, after in parts(decision, case[1]))
+
+
+@often
+@given(cases)
+def test_nothing_moves_where_all_is_held(case):
+    """And what is told and remembered is of a decision that stays."""
+    free, decision, after = under(case, Hold("Rival", "somebody else scales it"))
+    assert not decision.moves
+    assert after.acted(decision, NOW) == after
+    assert set(decision.conditions) == set(decision.unwritten)
+    assert free.decided == decision.decided
+    if free.moves:
+        assert [event.reason for event in decision.events if event.type == "Normal"] == ["ScalingHeld"]
+
+
+@often
+@given(cases, st.sampled_from(["up", "down"]))
+def test_growth_goes_on_while_shrinking_is_held(case, blocks):
+    """A decision that goes one way only is untouched by a hold of the other way."""
+    free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
+    ways = [(after > before) - (after < before) for before, after in parts(free, case[1])]
+    against = -1 if blocks == "down" else 1
+    if against not in ways:
+        assert (decision.desired, decision.actions) == (free.desired, free.actions)
+        assert free.by_pod or decision.desired_sizes == free.desired_sizes
+        assert decision.events == free.events
+
+
+@often
+@given(cases, st.sampled_from(["up", "down", "both"]))
+def test_there_is_never_less_than_both_before_and_wanted(case, blocks):
+    """In total, of any resource of any container."""
+    free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
+    if free.by_pod or not free.decided:
+        return
+    for old, wanted, new in zip(free.sizes, free.desired_sizes, decision.desired_sizes, strict=True):
+        for resource in old.requests.keys() & wanted.requests.keys():
+            before = free.current * old.requests[resource]
+            asked = free.desired * wanted.requests[resource]
+            assert decision.desired * new.requests[resource] >= min(before, asked)
+
+
+@often
+@given(cases, st.integers(0, 50))
+def test_a_pin_is_the_count(case, count):
+    """Unless nothing could be decided; sizes stay."""
+    free, decision, _ = under(case, Hold("Held", "somebody wants it so", pinned=count))
+    if free.decided and not free.by_pod:
+        assert decision.desired == count
+        assert decision.moves == (count != decision.current)
+    assert free.by_pod or decision.desired_sizes == decision.sizes
+
+
+@often
+@given(cases, st.lists(st.sampled_from(["up", "down", "both", 0, 3, 9]), min_size=1, max_size=3))
+def test_to_hold_twice_is_to_hold_once(case, words):
+    """Holds that are named again change nothing any more, and the condition's time stands."""
+    spec, seen, memory = case
+    holds = [
+        Hold("Held", "so many", pinned=word) if isinstance(word, int) else Hold("Half", f"{word} is closed", word)
+        for word in words
+    ]
+    once = hold_back(spec, decide(spec, seen, memory, SETUP), holds, seen, memory)
+    assert hold_back(spec, once, holds, seen, memory) == once
+    later = replace(seen, now=NOW + 15)
+    again, _ = hold_back(spec, decide(spec, later, once[1], SETUP), holds, later, once[1])
+    kind = "AbleToScale" if spec.KIND == "HorizontalPodAutoscaler" else "ScalingBlocked"
+    first, then = condition_of(once[0].unwritten, kind), condition_of(again.unwritten, kind)
+    assert first == then
+
+
+@often
+@given(cases)
+def test_without_holds_only_old_ones_are_taken_back(case):
+    """Deciding is as it was before there were holds."""
+    free, decision, after = under(case)
+    assert decision == free
+    assert not any(event.reason == "ScalingHeld" for event in decision.events)
+    assert set(after.conditions) == set(decision.unwritten)
+
+
+@given(st.dictionaries(st.sampled_from([PAUSED, PINNED, "other"]), st.one_of(odd, st.text(max_size=9), st.integers())))
+def test_any_annotation_can_be_read(annotations):
+    """Whatever is written there is a hold or none, and a count is one that a scale can have."""
+    for hold in holds_of(annotations):
+        assert hold.words
+        assert hold.blocks in {"both", "up", "down"}
+        assert hold.pinned is None or 0 <= hold.pinned <= MOST_REPLICAS

@@ -1,0 +1,114 @@
+"""Which samples of usage are believed."""
+
+import pytest
+
+from builders import NOW, sample
+from hypot.policy.freshness import Freshness, fresh, frozen_clock_jump, is_clock_jump, is_old
+
+BOOT = 5000.0
+NEW = Freshness()
+
+
+def looked(state=NEW, now=NOW, boot=BOOT, **ages):
+    """One look at pods whose samples are so old, with windows of 30 s."""
+    samples = {name: sample(100, at=now - age) for name, age in ages.items()}
+    return fresh(samples, state, now, boot)
+
+
+class TestAge:
+    """By the wall clock."""
+
+    @pytest.mark.parametrize(
+        ("age", "window", "old"),
+        [(90, 15, False), (91, 15, True), (90, 30, False), (91, 30, True), (180, 60, False), (181, 60, True)],
+    )
+    def test_three_windows_and_at_least_ninety_seconds(self, age, window, old):
+        """Whichever is longer."""
+        assert is_old(NOW - age, window, NOW) is old
+        kept, stale, _ = fresh({"a": sample(1, at=NOW - age, window=window)}, NEW, NOW, BOOT)
+        assert ("a" in stale, "a" in kept) == (old, not old)
+
+    def test_only_what_is_stale_is_left_out(self):
+        """Its pod then counts as one without metrics."""
+        kept, stale, _ = looked(a=10, b=100, c=20)
+        assert (set(kept), stale) == ({"a", "c"}, {"b"})
+
+    def test_all_may_be_stale(self):
+        """Then there is nothing to decide with."""
+        kept, stale, _ = looked(a=1000, b=100)
+        assert (kept, stale) == ({}, {"a", "b"})
+
+    def test_nothing_is_nothing(self):
+        """No pods, no trouble."""
+        assert fresh({}, NEW, NOW, BOOT) == ({}, frozenset(), NEW)
+
+    @pytest.mark.parametrize("time", [float("nan"), float("inf"), float("-inf")])
+    def test_what_is_no_time_is_stale(self, time):
+        """Beside samples that are fine."""
+        kept, stale, _ = fresh({"a": sample(1), "b": sample(1, at=time)}, NEW, NOW, BOOT)
+        assert (set(kept), stale) == ({"a"}, {"b"})
+
+
+class TestMovement:
+    """By the boot clock."""
+
+    def test_a_timestamp_that_stands_still_is_stale(self):
+        """Also where a wall clock that was set back makes it look young."""
+        samples, state = {"a": sample(1, at=NOW)}, NEW
+        for seconds in range(0, 91, 15):
+            kept, _, state = fresh(samples, state, NOW, BOOT + seconds)
+            assert kept == samples
+        assert fresh(samples, state, NOW, BOOT + 91)[1] == {"a"}
+
+    def test_one_that_moves_is_fresh_again(self):
+        """From its next sample on."""
+        _, stale, state = fresh({"a": sample(1, at=NOW)}, Freshness({"a": (NOW, BOOT - 200)}), NOW, BOOT)
+        assert stale == {"a"}
+        _, stale, state = fresh({"a": sample(1, at=NOW + 15)}, state, NOW + 15, BOOT + 15)
+        assert (stale, state) == (frozenset(), Freshness({"a": (NOW + 15, BOOT + 15)}))
+
+    def test_others_that_move_do_not_help(self):
+        """Each pod for itself."""
+        state = Freshness({"a": (NOW - 60, BOOT - 95), "b": (NOW - 60, BOOT - 95)})
+        samples = {"a": sample(1, at=NOW - 60), "b": sample(1, at=NOW)}
+        assert fresh(samples, state, NOW, BOOT)[1] == {"a"}
+
+    def test_pods_that_are_gone_are_forgotten(self):
+        """What is remembered does not grow."""
+        _, _, state = looked(a=10, b=10)
+        _, _, state = looked(state, a=10)
+        assert set(state.first) == {"a"}
+
+
+class TestAhead:
+    """Samples from the future."""
+
+    @pytest.mark.parametrize(("ahead", "stale"), [(30, False), (31, True)])
+    def test_a_node_whose_clock_is_wrong(self, ahead, stale):
+        """A little is drift."""
+        assert looked(a=10, b=-ahead)[1] == ({"b"} if stale else set())
+
+    def test_our_own_clock_is_behind(self):
+        """All are ahead alike: then what moves is believed."""
+        kept, stale, state = looked(a=-3600, b=-3620, c=-3660)
+        assert (set(kept), stale) == ({"a", "b", "c"}, frozenset())
+        samples = {"a": sample(1, at=NOW + 3600), "b": sample(1, at=NOW + 3720)}
+        assert fresh(samples, state, NOW + 100, BOOT + 100)[1] == {"a"}
+
+    def test_one_that_is_far_from_the_others_is_not_alike(self):
+        """It is ahead of those that are ahead."""
+        assert looked(a=-3600, b=-3610, c=-9000)[1] == {"c"}
+
+
+class TestClockJump:
+    """Two clocks that should run alike."""
+
+    @pytest.mark.parametrize(
+        ("wall", "boot", "jump", "is_one"),
+        [(15, 15, 0, False), (20, 15, 5, False), (10, 15, -5, False), (21, 15, 6, True), (-3585, 15, -3600, True)],
+    )
+    def test_the_difference_of_their_progress(self, wall, boot, jump, is_one):
+        """More than five seconds is no drift, whichever way."""
+        found = frozen_clock_jump(NOW, BOOT, NOW + wall, BOOT + boot)
+        assert found == jump
+        assert is_clock_jump(found) is is_one
