@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench demo scenarios results docs lock clean
+.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench bench-cluster demo scenarios results docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -57,6 +57,10 @@ bench: $(READY) ## Print speed and memory figures
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/hvpa.py
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/bank.py
 
+bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers (about 15 minutes)
+	$(BIN)/python tests/cluster/plane/binaries.py
+	env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=tests $(BIN)/python bench/cluster.py
+
 demo: $(READY) ## Replay a week of a shop under five policies, and open the report
 	$(BIN)/hypot replay examples/replay/week.csv -f examples/replay/policies.yaml \
 	  --world examples/replay/world.yaml --report demo.html
@@ -70,6 +74,7 @@ results: $(READY) ## Write docs/results.md anew, from the shared traces
 
 docs: $(READY) ## Write the generated pages anew
 	$(BIN)/python docs/generate.py
+	$(BIN)/python deploy/generate.py
 
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \

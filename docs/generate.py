@@ -13,6 +13,9 @@ from hypot.policy.settings import Settings, settings_schema, wire_name
 from hypot.replay.scorecard import docs_table as scores_table
 from hypot.replay.world_docs import page_with_table
 from hypot.replay.world_file import world_schema
+from hypot.run.config import RunConfig, config_schema
+from hypot.run.events import table as events_table
+from hypot.run.gauge_names import table as gauges_table
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,20 +75,37 @@ def _default(name: str) -> str:
     return f"{value:g}" + (" s" if unit == "seconds" else "")
 
 
-def _with_scores() -> str:
-    """The page on scores, with its table."""
-    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    before, _, rest = page.partition("<!-- generated: scores -->\n")
-    after = rest.partition("<!-- end -->")[2]
-    return f"{before}<!-- generated: scores -->\n{scores_table()}\n<!-- end -->{after}"
-
-
 def _with_world() -> str:
     return page_with_table((ROOT / "docs" / "world.md").read_text(encoding="utf-8"))
 
 
+def _filled(name: str, **tables: str) -> str:
+    """A page with its generated tables, each between its own marks."""
+    page = (ROOT / name).read_text(encoding="utf-8")
+    for mark, table in tables.items():
+        before, _, rest = page.partition(f"<!-- generated: {mark} -->\n")
+        after = rest.partition("<!-- end -->")[2]
+        page = f"{before}<!-- generated: {mark} -->\n{table.rstrip()}\n<!-- end -->{after}"
+    return page
+
+
+def _config_table() -> str:
+    """The configuration of the controller."""
+    lines = ["| setting | default | what it is |", "| --- | --- | --- |"]
+    default = RunConfig()
+    for f in fields(RunConfig):
+        shown = {"kinds": "see above", "settings": "Kubernetes' own"}.get(f.name)
+        if shown is None:
+            shown = f"`{json.dumps(getattr(default, f.name))}`"
+        lines.append(f"| `{wire_name(f.name)}` | {shown} | {f.metadata['why']} |")
+    return "\n".join(lines)
+
+
 PAGES = {
-    "docs/metrics.md": _with_scores,
+    "docs/run.md": lambda: _filled("docs/run.md", config=_config_table()),
+    "docs/telling.md": lambda: _filled("docs/telling.md", gauges=gauges_table(), events=events_table()),
+    "src/hypot/cli/run.schema.json": lambda: json.dumps(config_schema(), indent=2) + "\n",
+    "docs/metrics.md": lambda: _filled("docs/metrics.md", scores=scores_table()),
     "docs/world.md": _with_world,
     "src/hypot/cli/world.schema.json": lambda: json.dumps(world_schema(), indent=2) + "\n",
     "src/hypot/cli/replay.schema.json": lambda: json.dumps(replay_schema(), indent=2) + "\n",

@@ -1,23 +1,12 @@
 """History from a real Prometheus server."""
 
-import shutil
-import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
-
 import numpy as np
 import pytest
 
 from hypot.replay import traces_prometheus
 from hypot.replay.traces import TraceError
 from hypot.replay.traces_prometheus import from_prometheus, workload_names
-
-MISSING = [name for name in ("prometheus", "promtool") if shutil.which(name) is None]
-needs_prometheus = pytest.mark.skipif(
-    bool(MISSING), reason=f"{' and '.join(MISSING)} not installed (Debian: prometheus)"
-)
+from unit.prometheus_server import free_port, needs_prometheus, serving
 
 START, STEP, POINTS = 1_700_000_000, 15, 400
 END = START + STEP * (POINTS - 1)
@@ -26,42 +15,13 @@ WEB = np.round(100 + 50 * np.sin(np.arange(POINTS) / 20), 3)
 API = np.arange(POINTS) / 7
 # The api was not there for a while.
 GAP = slice(100, 150)
-READY_WITHIN = 20.0
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory):
     """A server with two workloads in it, on a free port of this machine."""
-    folder = tmp_path_factory.mktemp("prometheus")
-    (folder / "samples.txt").write_text(openmetrics(), encoding="utf-8")
-    (folder / "prometheus.yml").write_text("", encoding="utf-8")
-    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
-    subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=60)
-    address = f"127.0.0.1:{free_port()}"
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [  # noqa: S607  looked up above
-                "prometheus",
-                "--config.file=prometheus.yml",
-                "--storage.tsdb.path=data",
-                "--storage.tsdb.retention.time=100y",
-                f"--query.lookback-delta={STEP - 1}s",
-                f"--web.listen-address={address}",
-            ],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            wait_until_ready(server, f"http://{address}/-/ready", folder / "log")
-            yield f"http://{address}"
-        finally:
-            server.terminate()
-            try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    with serving(tmp_path_factory.mktemp("prometheus"), openmetrics(), STEP - 1) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)
@@ -80,25 +40,6 @@ def openmetrics() -> str:
         kept = np.delete(np.arange(POINTS), away)
         lines += [f"demand{{{labels}}} {values[i]} {TIMES[i]}" for i in kept]
     return "\n".join([*lines, "# EOF", ""])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_until_ready(server, url, log):
-    """Up to a bound, and not longer than the server lives."""
-    until = time.monotonic() + READY_WITHIN
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            with opener.open(url, timeout=1):
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.05)
-    pytest.fail(f"prometheus did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
 def said(*arguments, **options) -> str:

@@ -12,7 +12,9 @@ COMMANDS = {
     "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
     "decide": ("hypot.cli.decide", "What would each autoscaler in a dump do now, and why?"),
     "intervals": ("hypot.cli.intervals", "Which totals are for how many replicas of what size?"),
+    "manifests": ("hypot.cli.manifests", "Print what installs hypot on a cluster."),
     "replay": ("hypot.cli.replay", "What would each policy have done with recorded demand, and at what price?"),
+    "run": ("hypot.cli.run", "Run the controller: watch autoscalers on a cluster and move workloads."),
     "scenarios": ("hypot.cli.scenarios", "Repeat what goes wrong in the field: a bad policy, and its answer."),
     "lint": ("hypot.cli.lint", "What is wrong with these manifests, alone and together?"),
 }

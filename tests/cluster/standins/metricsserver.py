@@ -11,7 +11,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -30,6 +30,7 @@ KINDS = {
     "external.metrics.k8s.io": "ExternalMetricValue",
 }
 SERVICE, NAMESPACE = "metrics-stand-in", "kube-system"
+EVERYWHERE, PROBE = "", "probe-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class MetricsServer:
 
     def _is_asked(self, api: Api, group: str) -> bool:
         """Whether a question to the API server reaches this very server."""
-        place = f"namespaces/probe-{self._server.server_address[1]}"
+        place = f"namespaces/{PROBE}{self._server.server_address[1]}"
         path = "pods" if group == "metrics.k8s.io" else "metrics/any" if group.startswith("custom") else "any"
         self.answers.setdefault(place.removeprefix("namespaces/"), lambda _: [])
         asked = len(self.journal)
@@ -169,6 +170,8 @@ class MetricsServer:
 
     def answer(self, query: Query) -> Answered:
         """Answer and remember; the one place where anything is said."""
+        if query.namespace == EVERYWHERE:
+            return self._answer_everywhere(query)
         hold = self._holds.pop(query.namespace, None)
         if hold:
             hold.asked.set()
@@ -180,6 +183,15 @@ class MetricsServer:
             said = Answered(query, time.time(), refused.status, reason=refused.reason)
         self.journal.append(said)
         return said
+
+    def _answer_everywhere(self, query: Query) -> Answered:
+        """What is known of all namespaces; one that refuses has nothing to add, and if all do, so does the whole."""
+        answers = [self.answer(replace(query, namespace=each)) for each in list(self.answers)]
+        items = tuple(item for said in answers for item in said.items)
+        refused = bool(answers) and all(said.status != 200 for said in answers if not said.query.namespace.startswith(PROBE))
+        if refused and not items:
+            return Answered(query, time.time(), 503, reason="ServiceUnavailable")
+        return Answered(query, time.time(), 200, items)
 
     def _api_service(self, group: str) -> Object:
         service = {"name": SERVICE, "namespace": NAMESPACE, "port": self._server.server_address[1]}
@@ -210,6 +222,8 @@ def read_query(address: str, at: float) -> Query | None:
     asked = {key: values[0] for key, values in parse_qs(url.query).items()}
     labels, metric_labels = asked.get("labelSelector", ""), asked.get("metricLabelSelector", "")
     match [unquote(part) for part in url.path.strip("/").split("/")]:
+        case ["apis", "metrics.k8s.io", _, "pods"]:
+            return Query("metrics.k8s.io", EVERYWHERE, at, labels=labels)
         case ["apis", "metrics.k8s.io", _, "namespaces", namespace, "pods"]:
             return Query("metrics.k8s.io", namespace, at, labels=labels)
         case ["apis", "custom.metrics.k8s.io", _, "namespaces", namespace, "metrics", metric]:

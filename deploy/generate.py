@@ -1,0 +1,108 @@
+"""Writes what is generated under deploy/ from its one home; `--check` only tells whether it is current."""  # noqa: INP001
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+from chart import NOT_EDITED, chart_files
+
+from hypot.cli.output import to_yaml
+from hypot.kinds.crd import ALL_CRDS, crd_of
+from hypot.run.config import RunConfig
+from hypot.run.manifests import manifests
+from hypot.run.rights import RIGHTS, Right
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE, END = "<!-- generated: rights -->\n", "<!-- end -->"
+SCOPES = {"cluster": "everywhere", "own-namespace": "where hypot lives", "watched": "watched namespaces"}
+
+
+def definitions() -> dict[str, str]:
+    """The CustomResourceDefinitions, a file each."""
+    made = {f"{kind.KIND.lower()}.yaml": NOT_EDITED + to_yaml(crd_of(kind)) for kind in ALL_CRDS}
+    return dict(sorted(made.items()))
+
+
+def base() -> str:
+    """What `hypot manifests` prints by default."""
+    return NOT_EDITED + "---\n".join(to_yaml(each) for each in manifests(RunConfig(), f"hypot:{version('hypot')}"))
+
+
+def kustomization(*resources: str, images: bool = False) -> str:
+    listed: dict[str, object] = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    listed["resources"] = list(resources)
+    if images:
+        listed["images"] = [{"name": "hypot", "newName": "hypot", "newTag": version("hypot")}]
+    return NOT_EDITED + to_yaml(listed)
+
+
+def rights_table() -> str:
+    """What hypot may do, for people."""
+    lines = ["| resource | verbs | where | to | needed to |", "| --- | --- | --- | --- | --- |"]
+    lines += [_row(right) for right in RIGHTS]
+    return "\n".join(lines)
+
+
+def _row(right: Right) -> str:
+    resource, slash, part = right.resource.partition("/")
+    shown = f"{resource}.{right.group}{slash}{part}" if right.group else right.resource
+    named = f" (only {_names(right.names)})" if right.names else ""
+    where, needed = SCOPES[right.scope], ", ".join(right.features)
+    return f"| `{shown}`{named} | {', '.join(right.verbs)} | {where} | {right.why} | {needed} |"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names) if len(names) < 5 else f"`{names[0]}` to `{names[-1]}`"
+
+
+def install_page() -> str:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    before, _, rest = page.partition(TABLE)
+    return f"{before}{TABLE}{rights_table()}\n{END}{rest.partition(END)[2]}"
+
+
+def alerts() -> str:
+    """The rules alone, for the chart: as a file of it they are not read as a template."""
+    written = yaml.safe_load((ROOT / "deploy" / "prometheusrule.yaml").read_text(encoding="utf-8"))
+    return NOT_EDITED + to_yaml(written["spec"])
+
+
+def pages() -> dict[str, str]:
+    """Every generated file, by its path."""
+    chart = "deploy/helm/hypot"
+    made = {
+        "deploy/kustomize/hypot.yaml": base(),
+        "deploy/kustomize/kustomization.yaml": kustomization("hypot.yaml", images=True),
+        "deploy/kustomize/crds/kustomization.yaml": kustomization(*definitions()),
+        "docs/install.md": install_page(),
+        f"{chart}/files/alerts.yaml": alerts(),
+    }
+    for name, text in definitions().items():
+        made[f"deploy/kustomize/crds/{name}"] = made[f"{chart}/crds/{name}"] = text
+    return {**made, **{f"{chart}/{name}": text for name, text in chart_files().items()}}
+
+
+def stale() -> list[str]:
+    """The files that do not say what their home says."""
+    return [name for name, text in pages().items() if not _same(ROOT / name, text)]
+
+
+def _same(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_text(encoding="utf-8") == text
+
+
+def main() -> int:
+    if "--check" in sys.argv[1:]:
+        found = stale()
+        for name in found:
+            sys.stderr.write(f"{name} is not current; run deploy/generate.py\n")
+        return 1 if found else 0
+    for name, text in pages().items():
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
+        (ROOT / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

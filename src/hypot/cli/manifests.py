@@ -1,0 +1,90 @@
+"""hypot manifests: the objects that make a cluster run hypot."""
+
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from hypot.cli.files import BadInput
+from hypot.cli.output import to_json, to_yaml
+from hypot.cli.runconfig import read_config
+from hypot.kinds.names import dns_label
+from hypot.run.config import ConfigError, RunConfig
+from hypot.run.manifests import manifests
+from hypot.run.rights import Grants
+
+GRANTS = ("template", "children")
+
+
+@click.command("manifests")
+@click.option("-n", "--namespace", metavar="NS", help="Where hypot lives; hypot-system by default.")
+@click.option(
+    "--watch-namespace",
+    "watched",
+    multiple=True,
+    metavar="NS",
+    help="Look at this namespace only, and be allowed nothing in others. May be given more than once.",
+)
+@click.option("--config", "config_file", metavar="FILE", help="The configuration of hypot run, YAML or JSON.")
+@click.option("--image", metavar="IMAGE", help="What the pods run; hypot with this version's tag by default.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="How many pods.")
+@click.option(
+    "--with",
+    "granted",
+    multiple=True,
+    type=click.Choice(GRANTS),
+    help="Also allow: to edit pod templates, or to keep child objects of an Hvpa.",
+)
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="RESOURCE.GROUP",
+    help="Also scale this custom kind, such as rollouts.argoproj.io. May be given more than once.",
+)
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+def command(
+    namespace: str | None,
+    watched: tuple[str, ...],
+    config_file: str | None,
+    image: str | None,
+    replicas: int,
+    granted: tuple[str, ...],
+    targets: tuple[str, ...],
+    output: str,
+) -> None:
+    """Print what `kubectl apply --server-side -f -` installs; the same, deleted, is an uninstall.
+
+    The CustomResourceDefinitions are apart, see `hypot crds`: an uninstall leaves them and every autoscaler alone.
+    """
+    config = _placed(read_config(config_file), namespace, watched)
+    grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
+    try:
+        made = manifests(config, image or f"hypot:{version('hypot')}", replicas, grants=grants)
+    except ConfigError as error:
+        raise BadInput(str(error)) from error
+    if output == "json":
+        click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
+        return
+    click.echo("---\n".join(to_yaml(each) for each in made), nl=False)
+
+
+def _placed(config: RunConfig, namespace: str | None, watched: tuple[str, ...]) -> RunConfig:
+    changes: dict[str, Any] = {}
+    if namespace is not None:
+        changes["namespace"] = namespace
+    if watched:
+        changes["watch_namespaces"] = tuple(dict.fromkeys(watched))
+    placed = replace(config, **changes)
+    for name in (placed.namespace, *placed.watch_namespaces):
+        if any(dns_label(name)):
+            raise BadInput(f"{name!r} cannot be the name of a namespace; write lower-case letters, digits and dashes")
+    return placed
+
+
+def _target(written: str) -> tuple[str, str]:
+    resource, _, group = written.partition(".")
+    if not resource or not group or "*" in written:
+        raise click.BadParameter(f"{written!r} is no resource; write the plural and the group, as rollouts.argoproj.io")
+    return group, resource

@@ -1,0 +1,54 @@
+"""hypot run: the controller."""
+
+import asyncio
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from hypot.cli.files import BadInput
+from hypot.cli.runconfig import read_config
+
+
+@click.command("run")
+@click.option(
+    "--kubeconfig", metavar="FILE", help="How to reach the cluster; by default the pod's own account, or as kubectl."
+)
+@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
+@click.option("-n", "--namespace", help="Where hypot keeps its Lease and its memory.")
+@click.option("--config", "config_file", metavar="FILE", help="What to look at, and what may be done; see docs/run.md.")
+@click.option("--dry-run", is_flag=True, help="Decide and tell, and change nothing but the Lease and the memory.")
+@click.option("--log", "log_format", type=click.Choice(["text", "json"]), help="By default text on a terminal.")
+def command(
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str | None,
+    config_file: str | None,
+    dry_run: bool,
+    log_format: str | None,
+) -> int:
+    """Watch autoscalers on a cluster, decide for all of them every 15 s, and move workloads.
+
+    Acts only in namespaces with the label hypot.dev/scaling=enabled, unless its configuration says otherwise. Ends on
+    Ctrl-C or SIGTERM, and lets go of its Lease.
+    """
+    try:
+        from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only who runs it needs a network
+        from hypot.run.app import App  # noqa: PLC0415
+        from hypot.run.logs import configure  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
+    config = read_config(config_file)
+    try:
+        access = read_access(kubeconfig, context)
+    except AccessError as error:
+        raise BadInput(str(error)) from error
+    config = replace(config, namespace=namespace or config.namespace, dry_run=dry_run or config.dry_run)
+    configure(log_format or ("text" if sys.stderr.isatty() else "json"))
+    asyncio.run(_run(App, config, access))
+    return 0
+
+
+async def _run(app: Any, config: Any, access: Any) -> None:
+    await app(config, access).run()

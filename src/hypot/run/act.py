@@ -1,0 +1,136 @@
+"""Doing what was decided: the only place that moves workloads."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from hypot.cluster.discovery import Discovery, path_of
+from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
+from hypot.policy.decision import Name
+from hypot.policy.plan import Action, EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
+from hypot.policy.podrow import inner
+from hypot.run.rows import Object
+from hypot.run.stock import PODS, Resource, Stock
+from hypot.run.writes import WRITE_WITHIN, evict_request, resize_request, scale_request, template_request
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a write went: in words where it did not happen, and whether it is worth another try in the next sweep."""
+
+    refusal: str = ""
+    # Overtaken by somebody else's write: nothing is wrong, and the next sweep sees what is true.
+    overtaken: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return not self.refusal
+
+
+FINE = Done()
+
+
+class DryRunPort:
+    """The one gate of a dry run: whatever writes is asked of the server without being kept."""
+
+    def __init__(self, port: Port) -> None:
+        self._port = port
+        self.watch = port.watch
+
+    async def call(self, request: Request) -> Answer:
+        if not request.writes:
+            return await self._port.call(request)
+        log.info("dry run", method=request.method, path=request.path)
+        return await self._port.call(replace(request, query={**request.query, "dryRun": "All"}))
+
+
+class Actor:
+    """Carries out actions on one target; each says for itself how it went."""
+
+    def __init__(self, port: Port, stock: Stock, discovery: Discovery) -> None:
+        self._port, self._stock, self._discovery = port, stock, discovery
+
+    async def do(self, target: Name, action: Action) -> Done:
+        match action:
+            case ScaleTo(replicas, expected):
+                return await self.scale(target, expected, replicas)
+            case ResizePod(pod, uid, sizes):
+                path, version = self._pod(target.namespace, pod)
+                return await self.write(resize_request(path, uid, version, sizes))
+            case EvictPod(pod, uid):
+                path, version = self._pod(target.namespace, pod)
+                return await self.write(evict_request(path, target.namespace, pod, uid, version))
+            case SetTemplate(sizes):
+                return await self._set_template(target, sizes)
+            case RecordSize():
+                return FINE
+
+    async def scale(self, target: Name, expected: int, replicas: int) -> Done:
+        """Set the count; a conflict is tried once more if the count that was decided on still stands."""
+        path = await self._path(target)
+        if path is None:
+            return Done(f"{target} has no resource in this cluster")
+        known = self._workload(target)
+        version = _version(known)
+        if known is not None and version and inner(known, "spec").get("replicas", 1) == expected:
+            done = await self.write(scale_request(path, target.namespace, target.name, version, replicas))
+            if not done.overtaken:
+                return done
+        return await self._scale_again(path, target, expected, replicas)
+
+    async def _scale_again(self, path: str, target: Name, expected: int, replicas: int) -> Done:
+        try:
+            answer = await self._port.call(Request("GET", f"{path}/scale", timeout=WRITE_WITHIN))
+        except UnreachableError as error:
+            return Done(str(error))
+        if not answer.ok:
+            return Done(f"the scale of {target} cannot be read: {answer.message}")
+        there = answer.json()
+        found = inner(there, "spec").get("replicas", 0)
+        if found != expected:
+            return Done(f"{target} has {found} replicas now, not the {expected} that were decided on", overtaken=True)
+        return await self.write(scale_request(path, target.namespace, target.name, _version(there), replicas))
+
+    async def _set_template(self, target: Name, sizes: Any) -> Done:
+        path, known = await self._path(target), self._workload(target)
+        if path is None or known is None:
+            return Done(f"{target} is not watched, so its pod template cannot be changed")
+        uid = str(inner(known, "metadata").get("uid") or "")
+        return await self.write(template_request(path, uid, _version(known), sizes))
+
+    async def write(self, request: Request) -> Done:
+        try:
+            answer = await self._port.call(request)
+        except (UnreachableError, MayNotWriteError) as error:
+            return Done(str(error))
+        if answer.ok:
+            log.info("wrote", method=request.method, path=request.path)
+            return FINE
+        overtaken = answer.conflict or answer.gone
+        log.warning("refused", method=request.method, path=request.path, status=answer.status, message=answer.message)
+        return Done(f"{answer.status} {answer.message}", overtaken=overtaken)
+
+    def _pod(self, namespace: str, name: str) -> tuple[str, str]:
+        """The path of a pod, and the version that it was looked at."""
+        row = self._stock.pods.get((namespace, name))
+        return f"{PODS.path(namespace)}/{name}", row.version if row else ""
+
+    def _workload(self, target: Name) -> Object | None:
+        return self._stock.workload(target.api_version, target.kind, (target.namespace, target.name))
+
+    async def _path(self, target: Name) -> str | None:
+        watched: Resource | None = self._stock.watches(target.api_version, target.kind)
+        if watched is not None:
+            return f"{watched.path(target.namespace)}/{target.name}"
+        try:
+            resource = await self._discovery.resource_of(target.api_version, target.kind)
+        except (UnreachableError, RefusedError):
+            return None
+        return None if resource is None else path_of(resource, target.namespace, target.name)
+
+
+def _version(data: Object | None) -> str:
+    return str(inner(data, "metadata").get("resourceVersion") or "")

@@ -1,0 +1,282 @@
+"""What a new pod is given: the size that its autoscaler has recorded, within what its namespace allows.
+
+A pod is never refused here, and never made into one that the API server would refuse: in doubt it comes as it was
+written.
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from hypot.core.amount import MOST, RESOURCES, to_milli
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa_knobs import Knobs, knobs_from
+from hypot.kinds.vpa_parts import OFF, REQUESTS_ONLY, amounts_of, policy_of
+from hypot.policy.decide import Autoscaler
+from hypot.policy.plan_value import resizing_of
+from hypot.policy.podrow import inner, mappings, read_amount, read_pod
+from hypot.policy.seen import Bounds, Container, Failure, LimitRange, Pod
+from hypot.policy.size import Size
+from hypot.policy.sizerow import read_advice
+from hypot.policy.vpa import controlled, forbids, resolve
+from hypot.policy.vpa_fit import amounts, fit, is_off
+from hypot.policy.vpa_need import OBSERVED_CONTAINERS
+from hypot.run.limits import admits
+
+SIZED_BY = "hypot.dev/sized-by"
+# What an API server takes for one object; a review holds little beside it.
+LARGEST_BODY = 3 * 1024 * 1024
+
+Find = Callable[[Mapping[str, Any], str], Autoscaler | None]
+Ranges = tuple[LimitRange, ...] | Failure
+LimitRangesOf = Callable[[str], Ranges]
+Operation = dict[str, Any]
+
+_CLUSTER = Knobs()
+
+log = structlog.get_logger()
+
+
+class BadReviewError(ValueError):
+    """What came is no AdmissionReview of version v1 with a request in it."""
+
+
+class Reviewed(NamedTuple):
+    """An AdmissionReview to answer with, and whether it changes the pod."""
+
+    body: bytes
+    patched: bool
+
+
+class _Resource(msgspec.Struct, gc=False):
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class _Request(msgspec.Struct, gc=False):
+    """The part of a request that is looked at. The object is decoded where it is wanted."""
+
+    uid: str
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    sub_resource: str = msgspec.field(default="", name="subResource")
+    operation: str = ""
+    namespace: str = ""
+    object: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+
+    @property
+    def creates_a_pod(self) -> bool:
+        return self.operation == "CREATE" and not self.sub_resource and self.resource == _PODS
+
+
+class _Review(msgspec.Struct, gc=False):
+    api_version: str = msgspec.field(name="apiVersion")
+    kind: str
+    request: _Request
+
+
+_PODS = _Resource("", "v1", "pods")
+_READ = msgspec.json.Decoder(_Review)
+_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
+
+
+def review(body: bytes, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs = _CLUSTER) -> Reviewed:
+    """The answer to an AdmissionReview: always allowed, with a patch where an autoscaler has a size for the pod.
+
+    Raises BadReviewError for what is no review, and nothing else.
+    """
+    request = _read(body)
+    operations: list[Operation] = []
+    if request.creates_a_pod:
+        try:
+            operations = _operations(request, find, limit_ranges_of, knobs)
+        except Exception as error:  # noqa: BLE001 - a pod must come up, whatever is wrong here
+            log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
+    response: dict[str, Any] = {"uid": request.uid, "allowed": True}
+    if operations:
+        patch = base64.b64encode(msgspec.json.encode(operations)).decode()
+        response |= {"patchType": "JSONPatch", "patch": patch}
+    written = msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": response})
+    return Reviewed(written, bool(operations))
+
+
+def _read(body: bytes) -> _Request:
+    """Nesting has an end because the decoder's has one."""
+    if len(body) > LARGEST_BODY:
+        raise BadReviewError(f"a review of {len(body)} bytes; at most {LARGEST_BODY} are read")
+    try:
+        read = _READ.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadReviewError(f"not a review: {error}") from error
+    if (read.api_version, read.kind) != (_VERSION, _KIND):
+        raise BadReviewError(f"write {_KIND} of {_VERSION}")
+    return read.request
+
+
+def _operations(request: _Request, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs) -> list[Operation]:
+    pod = msgspec.json.decode(request.object)
+    if not isinstance(pod, dict):
+        return []
+    autoscaler = find(pod, request.namespace)
+    if autoscaler is None:
+        return []
+    sizes = sizes_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs)
+    return patch_for(pod, sizes, annotations_of(autoscaler, pod))
+
+
+def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any]) -> dict[str, str]:
+    """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
+    told = {SIZED_BY: f"{autoscaler.KIND}/{autoscaler.name}"}
+    if isinstance(autoscaler, VPA):
+        names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
+        told[OBSERVED_CONTAINERS] = ", ".join(names)
+    return told
+
+
+def sizes_for(
+    autoscaler: Autoscaler, pod: Mapping[str, Any], limit_ranges: Ranges, knobs: Knobs = _CLUSTER
+) -> tuple[Size, ...]:
+    """What the containers of a new pod are to have; only what an autoscaler decides on is in it.
+
+    None where the pod template is what is sized, and where the pod has resources as a whole, which its containers
+    have to stay within.
+    """
+    if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
+        return ()
+    if resizing_of(autoscaler.annotations) == "Template":
+        return ()
+    # A status that somebody sends along says nothing of a pod that is not there yet.
+    made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
+    if isinstance(autoscaler, VPA):
+        return _within(_advised(with_defaults(autoscaler), made, limit_ranges, knobs), made, limit_ranges)
+    if isinstance(autoscaler, Hvpa):
+        return _within(_recorded(autoscaler, made), made, limit_ranges)
+    return ()
+
+
+def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knobs) -> tuple[Size, ...]:
+    """What a VPA's status recommends, as it fits this pod."""
+    advice = read_advice(vpa)
+    if vpa.mode == OFF or isinstance(advice, Failure) or any(forbids(problem) for problem in vpa.problems()):
+        return ()
+    usable = [bounds._replace(target=_usable(bounds.target)) for bounds in advice.containers]
+    bounds = resolve(vpa, replace(advice, containers=tuple(usable)), knobs_from(vpa.annotations, knobs))
+    fitted = fit(bounds, vpa.resource_policy, pod, limit_ranges)
+    return tuple([each.patch for each in fitted.containers])
+
+
+def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
+    """What an Hvpa scaled to last. Its record also names containers and resources that it leaves alone."""
+    recorded = inner(hvpa.status, "lastScaling", "vpaStatus").get("containerResources")
+    written = {str(each.get("containerName")): inner(each, "resources") for each in mappings(recorded)}
+    return tuple(
+        [
+            _decided(hvpa, container, written[container.name])
+            for container in pod.containers
+            if container.name in written
+            and not container.sidecar
+            and not is_off(hvpa.container_policies, container.name)
+        ]
+    )
+
+
+def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> Size:
+    """The resources that are controlled; a request and a limit that would contradict each other are made to agree."""
+    sized = controlled(hvpa.container_policies, container.name)
+    requests = {r: a for r, a in _usable(amounts_of(resources.get("requests"))).items() if r in sized}
+    limits = {r: a for r, a in _usable(amounts_of(resources.get("limits"))).items() if r in requests}
+    standing = amounts(container.limits)
+    policy = policy_of(hvpa.container_policies, container.name)
+    if policy is not None and policy.controlled_values == REQUESTS_ONLY:
+        return Size(container.name, {r: min(a, standing.get(r, a)) for r, a in requests.items()})
+    limits = {**{r: standing[r] for r in requests if r in standing}, **limits}
+    return Size(container.name, requests, {r: max(a, requests[r]) for r, a in limits.items()})
+
+
+def _usable(given: Mapping[str, int]) -> dict[str, int]:
+    """Nothing is no size, and neither is more than any machine has."""
+    return {resource: amount for resource, amount in given.items() if 0 < amount <= MOST}
+
+
+def _within(sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange]) -> tuple[Size, ...]:
+    """These sizes, or where a LimitRange would refuse them, smaller or larger ones in proportion that it takes."""
+    wanted = _at(pod, sizes)
+    if admits(wanted, limit_ranges):
+        return sizes
+    named = {size.container for size in sizes}
+    others_stay = [replace(each, sidecar=each.sidecar or each.name not in named) for each in wanted.containers]
+    bounds = [Bounds(size.container, size.requests) for size in sizes]
+    fitted = fit(bounds, None, replace(wanted, containers=tuple(others_stay)), limit_ranges)
+    moved = tuple([each.patch for each in fitted.containers])
+    return moved if admits(_at(pod, moved), limit_ranges) else ()
+
+
+def _at(pod: Pod, sizes: Iterable[Size]) -> Pod:
+    """The pod as it would be with these sizes."""
+    given = {size.container: size for size in sizes}
+    return replace(pod, containers=tuple([_resized(each, given.get(each.name)) for each in pod.containers]))
+
+
+def _resized(container: Container, size: Size | None) -> Container:
+    if size is None:
+        return container
+    requests, limits = _milli(size.requests), _milli(size.limits)
+    return replace(container, requests={**container.requests, **requests}, limits={**container.limits, **limits})
+
+
+def _milli(given: Mapping[str, int]) -> dict[str, int]:
+    return {resource: to_milli(resource, given[resource]) for resource in RESOURCES if resource in given}
+
+
+def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mapping[str, str]) -> list[Operation]:
+    """JSON Patch operations that give the containers these sizes and the pod these annotations.
+
+    Nothing is removed, and where no size changes there is none.
+    """
+    metadata, listed = pod.get("metadata"), inner(pod, "spec").get("containers")
+    if not isinstance(metadata, dict) or not isinstance(listed, list):
+        return []
+    wanted = {size.container: size.to_dict() for size in sizes}
+    operations: list[Operation] = []
+    for place, container in enumerate(listed):
+        resources = wanted.get(str(container.get("name"))) if isinstance(container, dict) else None
+        if resources:
+            present = container.get("resources")
+            operations += _added(f"/spec/containers/{place}/resources", present, _changes(present, resources))
+    return (
+        [*operations, *_added("/metadata/annotations", metadata.get("annotations"), annotations)] if operations else []
+    )
+
+
+def _changes(present: Any, resources: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """What is not yet so, however the same amount is written."""
+    found: dict[str, dict[str, str]] = {}
+    for part, given in resources.items():
+        has = inner(present, part)
+        changed = {r: text for r, text in given.items() if read_amount(has.get(r)) != read_amount(text)}
+        if changed:
+            found[part] = changed
+    return found
+
+
+def _added(path: str, present: Any, wanted: Mapping[str, Any]) -> list[Operation]:
+    """Operations that put entries into a mapping, which may be missing; the other entries stay."""
+    if not wanted:
+        return []
+    if present is None:
+        return [{"op": "add", "path": path, "value": dict(wanted)}]
+    if not isinstance(present, dict):
+        return []
+    operations: list[Operation] = []
+    for key, value in wanted.items():
+        place = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+        if isinstance(value, Mapping):
+            operations += _added(place, present.get(key), value)
+        elif present.get(key) != value:
+            operations.append({"op": "add", "path": place, "value": value})
+    return operations

@@ -1,0 +1,265 @@
+"""The controller as a process: what runs beside what, from the first watch to the release of the Lease."""
+
+import asyncio
+import gc
+import signal
+import socket
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import structlog
+
+from hypot.cluster.api import Api
+from hypot.cluster.clock import boot, wall
+from hypot.cluster.config import Access
+from hypot.cluster.discovery import Discovery
+from hypot.cluster.lease import Lease, own_identity
+from hypot.cluster.port import Port, RefusedError, UnreachableError
+from hypot.policy.decision import condition_of
+from hypot.policy.hvpa_telling import kebab
+from hypot.run.act import Actor, Done, DryRunPort
+from hypot.run.carry import CARRIED_OUT, Carrier
+from hypot.run.certificate_store import CertificateKeeper
+from hypot.run.certificates import Issued, names_of
+from hypot.run.config import RunConfig
+from hypot.run.finder import Finder
+from hypot.run.gauges import Telling
+from hypot.run.history import UsageHistory
+from hypot.run.keep import HistoryKeeper
+from hypot.run.observe import Observer, UsageSource
+from hypot.run.outcome import Outcome
+from hypot.run.pod_metrics import MetricsApi
+from hypot.run.prometheus import Prometheus
+from hypot.run.replies import Recommenders
+from hypot.run.rights import features_of
+from hypot.run.rivals import Leases
+from hypot.run.serve import Server, stuck
+from hypot.run.shards import Shards
+from hypot.run.stock import Stock
+from hypot.run.sweep import Clocks, Sweeper, Swept
+from hypot.run.tell import Teller
+from hypot.run.webhook import CertificateHolder, Webhook
+
+log = structlog.get_logger()
+LEASE = "hypot"
+# How often the certificate is looked at.
+CERTIFICATE_EVERY = 600.0
+# How long a sweep that is under way may take to end when hypot is to stop.
+LAST_WORDS = 8.0
+
+
+class App:
+    """One replica: it watches and answers the webhook always, and sweeps while it leads."""
+
+    def __init__(self, config: RunConfig, access: Access) -> None:
+        self.config = config
+        self.identity = own_identity(socket.gethostname())
+        self.plain = Api(access)
+        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
+        self.guarded = Api(access, guard=self.lease.left)
+        self.stock = Stock(self.plain, config)
+        self.stopping = asyncio.Event()
+        self.swept = Swept()
+        self.sweeps = 0
+        # When the last sweep was begun, and the one that is being made.
+        self.attempted: float | None = None
+        self.certificate: Issued | None = None
+        # Whether the API server asks us, or the other replica, about every pod that comes.
+        self.sizes_new_pods = False
+        self.server = Server(self._health, self._ready, self._telling)
+
+    async def run(self) -> None:
+        """Until SIGTERM or SIGINT; then the Lease is let go of."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stopping.set)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.plain)
+            await stack.enter_async_context(self.guarded)
+            await self.server.start(self.config.listen, self.config.http_port)
+            stack.push_async_callback(self.server.stop)
+            log.info("listening", port=self.server.port, identity=self.identity)
+            await self._until_stopped(stack)
+
+    async def _until_stopped(self, stack: AsyncExitStack) -> None:
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        watching: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(self.stock.run()),
+            asyncio.ensure_future(self.lease.run()),
+        ]
+        if "webhook" in features_of(self.config):
+            watching.append(asyncio.ensure_future(self._webhook()))
+        leading = asyncio.ensure_future(self._lead(session))
+        stopping = asyncio.ensure_future(self.stopping.wait())
+        try:
+            done, _ = await asyncio.wait([*watching, leading, stopping], return_when=asyncio.FIRST_COMPLETED)
+            self.stopping.set()
+            if stopping not in done:
+                log.error("a part of hypot ended", error=repr([task.exception() for task in done]))
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(leading), LAST_WORDS)
+        finally:
+            await _end([leading, stopping, *watching])
+            await self.lease.release()
+            log.info("stopped")
+
+    async def _lead(self, session: aiohttp.ClientSession) -> None:
+        """Sweep while the Lease is held; each time it is won, begin with what was remembered."""
+        while not self.stopping.is_set():
+            if not self.lease.leading or self.stock.unready:
+                await self._pause(0.5)
+                continue
+            try:
+                sweeper = await self._sweeper(session)
+                await sweeper.resume()
+            except (UnreachableError, RefusedError) as error:
+                log.warning("cannot begin to lead", error=str(error))
+                await self._pause(2.0)
+                continue
+            # What is watched lives long: to look for garbage in it would take longer than a sweep.
+            gc.collect()
+            gc.freeze()
+            await self._sweep_while_leading(sweeper)
+
+    async def _sweep_while_leading(self, sweeper: Sweeper) -> None:
+        period = self.config.settings.sync_period
+        while self.lease.leading and not self.stopping.is_set():
+            began = self.attempted = boot()
+            try:
+                self.swept = await sweeper.sweep()
+                self.sweeps += 1
+                _tell(self.swept)
+            except Exception:
+                # One bad sweep is told, and must not be the last one.
+                log.exception("sweep failed")
+            await self._pause(began + period - boot())
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.stopping.wait(), max(seconds, 0.0))
+
+    async def _sweeper(self, session: aiohttp.ClientSession) -> Sweeper:
+        discovery = Discovery(self.guarded)
+        version = await discovery.server_version()
+        config = replace(self.config, settings=replace(self.config.settings, kubernetes=version))
+        acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
+        teller = Teller(acting, self.stock, self.identity)
+        history = UsageHistory(config.settings)
+        actor = Actor(acting, self.stock, discovery)
+
+        async def record(outcome: Outcome) -> Done:
+            return await teller.status(outcome, boot())
+
+        source: UsageSource = MetricsApi(self.guarded, config.watch_namespaces)
+        if config.prometheus:
+            source = Prometheus(session, config.prometheus, config.prometheus_token_file)
+        return Sweeper(
+            config,
+            self.stock,
+            Observer(self.guarded, self.stock, source, history, discovery, Recommenders(session), config.settings),
+            history,
+            actor,
+            HistoryKeeper(acting, history, config.watch_namespaces),
+            Carrier(actor, record, version, lambda: self.sizes_new_pods),
+            teller,
+            Shards(self.guarded, config.namespace, clock=wall),
+            Leases(
+                self.guarded,
+                [kind for kind, mode in config.kinds.items() if mode in {"act", "recommend"}],
+                recommends=config.mode("VerticalPodAutoscaler") == "recommend",
+            ),
+            Clocks(wall, boot),
+        )
+
+    async def _webhook(self) -> None:
+        """Serve as soon as there is a certificate, and renew it in time."""
+        keeper = CertificateKeeper(
+            self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
+        )
+        finder = Finder(self.stock, boot)
+        webhook = Webhook(finder.find, finder.limit_ranges_of, knobs=self.config.settings.vpa)
+        holder: CertificateHolder | None = None
+        try:
+            while True:
+                try:
+                    issued = await keeper.ensure(wall())
+                    self.sizes_new_pods = await keeper.publish(issued.ca_pem) != "missing"
+                    if not self.sizes_new_pods:
+                        log.warning("no webhook configuration", todo="apply what `hypot manifests` prints")
+                except (UnreachableError, RefusedError) as error:
+                    log.warning("webhook certificate", error=str(error))
+                    await asyncio.sleep(10.0)
+                    continue
+                self.certificate = issued
+                if holder is None:
+                    holder = CertificateHolder(issued)
+                    await webhook.start(self.config.listen, self.config.webhook_port, holder)
+                    log.info("webhook listening", port=webhook.port)
+                else:
+                    holder.take(issued)
+                await asyncio.sleep(CERTIFICATE_EVERY)
+        finally:
+            await webhook.stop()
+
+    def _health(self) -> str:
+        since = None if self.attempted is None else boot() - self.attempted
+        return stuck(leads=self.lease.leading, since_attempt=since)
+
+    def _ready(self) -> str:
+        return f"waiting for {self.stock.unready}" if self.stock.unready else ""
+
+    def _telling(self) -> Telling:
+        swept = self.swept
+        outcomes = swept.outcomes if self.lease.leading else ()
+        return Telling(
+            wall(),
+            self.lease.leading,
+            outcomes,
+            of_objects=self.config.object_metrics,
+            sweeps=self.sweeps,
+            sweep_seconds=swept.seconds if self.sweeps else None,
+            decision_seconds=swept.deciding if self.sweeps else None,
+            sweep_age=boot() - swept.began if self.sweeps else None,
+            calls=self.plain.calls + self.guarded.calls,
+            stale_share=swept.stale_share,
+            governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
+            certificate_seconds=None if self.certificate is None else self.certificate.not_after - wall(),
+            plans=_plans(outcomes),
+        )
+
+
+def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:
+    """How the last decisions on both axes fare."""
+    found = [condition_of(one.memory.conditions, CARRIED_OUT) for one in outcomes]
+    return Counter(kebab(condition.reason) for condition in found if condition is not None)
+
+
+def _tell(swept: Swept) -> None:
+    moved = [one for one in swept.outcomes if one.acting == "act" and one.decision.rescales]
+    log.info(
+        "swept",
+        objects=len(swept.outcomes),
+        moved=len(moved),
+        undecided=sum(not one.decision.decided for one in swept.outcomes),
+        seconds=round(swept.seconds, 3),
+        trouble=swept.trouble,
+    )
+    for one in moved:
+        log.info(
+            "decided",
+            object=str(one.decision.autoscaler),
+            before=one.decision.current,
+            after=one.decision.desired,
+            why=one.decision.reason,
+            refusal=one.refusal,
+        )
+
+
+async def _end(tasks: list[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,170 @@
+"""Carrying out what was decided for one autoscaler, and remembering what came of it."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_intervals import allowed
+from hypot.kinds.version import Version
+from hypot.policy.decide import write_failed
+from hypot.policy.decision import Decision, PodAction, with_condition
+from hypot.policy.plan import Action, EvictPod, Progress, RecordSize, ResizePod, ScaleTo, begin, pursue, resizing_of
+from hypot.policy.podrow import inner, mappings
+from hypot.policy.seen import Seen
+from hypot.policy.size import resources_of
+from hypot.run.act import FINE, Actor, Done
+from hypot.run.events import Told, plan_ended, resize_infeasible, subject_of, webhook_unavailable
+from hypot.run.outcome import Outcome
+
+# The condition that says how the last decision on both axes fares, and its reason while it does.
+CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
+NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
+# Writes a status before what depends on it: new pods come up at the size that it records.
+Record = Callable[[Outcome], Awaitable[Done]]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The outcome after its writes, and what else is to be told."""
+
+    outcome: Outcome
+    told: tuple[Told, ...] = ()
+
+
+class Carrier:
+    """One at a time for each autoscaler; different ones do not wait for each other."""
+
+    def __init__(self, actor: Actor, record: Record, kubernetes: Version, sizes_new_pods: Callable[[], bool]) -> None:
+        """`sizes_new_pods`: whether pods that come up get the size that is recorded for them."""
+        self._actor, self._record, self._kubernetes = actor, record, kubernetes
+        self._sizes_new_pods = sizes_new_pods
+
+    def has_work(self, outcome: Outcome) -> bool:
+        if outcome.acting != "act":
+            return False
+        return outcome.decision.rescales or outcome.before.plan is not None
+
+    async def carry(self, outcome: Outcome) -> Carried:
+        if isinstance(outcome.autoscaler, Hvpa) and outcome.decision.rescales:
+            return await self._begin(outcome, outcome.autoscaler)
+        if outcome.before.plan is not None:
+            return await self._pursue(outcome)
+        if outcome.decision.by_pod:
+            return await self._size_pods(outcome)
+        return Carried(await self._scale(outcome))
+
+    async def _scale(self, outcome: Outcome) -> Outcome:
+        decision = outcome.decision
+        done = await self._actor.scale(decision.target, decision.current or 0, decision.desired or 0)
+        return _acted(outcome) if done.ok else _failed(outcome, done)
+
+    async def _size_pods(self, outcome: Outcome) -> Carried:
+        """Pods are changed one by one; one that refuses does not stop the others."""
+        told: list[Told] = []
+        changed = False
+        for action in _pod_actions(outcome.decision.actions, outcome.seen):
+            if isinstance(action, EvictPod) and not self._sizes_new_pods():
+                told.append(Told(subject_of(outcome), webhook_unavailable(f"{action.pod} {NOT_EVICTED}")))
+                continue
+            done = await self._actor.do(outcome.decision.target, action)
+            changed = changed or done.ok
+            if not done.ok and not done.overtaken:
+                told.append(Told(subject_of(outcome), resize_infeasible(action.pod, done.refusal)))
+        return Carried(_acted(outcome) if changed else outcome, tuple(told))
+
+    async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
+        resizing, seen = resizing_of(hvpa.annotations), outcome.seen
+        if resizing == "InPlaceOrRecreate" and not self._sizes_new_pods():
+            # What is evicted would come back as it was.
+            resizing = "InPlace"
+        progress = begin(_of_sized(outcome.decision, hvpa), seen, resizing, self._kubernetes, seen.now)
+        done = await self._do(outcome, progress)
+        if not done.ok:
+            return Carried(_failed(outcome, done))
+        acted = _acted(outcome)
+        return self._after(replace(acted, memory=replace(acted.memory, plan=progress.plan)), progress)
+
+    async def _pursue(self, outcome: Outcome) -> Carried:
+        plan = outcome.before.plan
+        if plan is None:
+            return Carried(outcome)
+        progress = pursue(plan, outcome.seen, self._kubernetes, outcome.seen.now)
+        done = await self._do(outcome, progress)
+        # What was refused is asked for again by the same plan, in the next sweep.
+        left = progress.plan if done.ok else plan
+        after = replace(outcome, memory=replace(outcome.memory, plan=left), refusal=done.refusal)
+        return self._after(after, progress) if done.ok else Carried(after)
+
+    async def _do(self, outcome: Outcome, progress: Progress) -> Done:
+        """In order; a count waits for what comes before it, pods do not wait for each other."""
+        result = FINE
+        for action in progress.actions:
+            done = await self._one(outcome, action)
+            if done.ok:
+                continue
+            result = done
+            if not isinstance(action, ResizePod | EvictPod):
+                return done
+        return FINE if any(isinstance(each, ScaleTo) for each in progress.actions) else result
+
+    async def _one(self, outcome: Outcome, action: Action) -> Done:
+        if isinstance(action, RecordSize):
+            return FINE if _is_recorded(outcome, action) else await self._record(outcome)
+        return await self._actor.do(outcome.decision.target, action)
+
+    def _after(self, outcome: Outcome, progress: Progress) -> Carried:
+        told = _told(outcome, progress)
+        if progress.ended in {"", "Done"}:
+            return Carried(told)
+        return Carried(told, (Told(subject_of(outcome), plan_ended(progress.words)),))
+
+
+def _pod_actions(actions: tuple[PodAction, ...], seen: Seen) -> Iterator[ResizePod | EvictPod]:
+    uids = {pod.name: pod.uid for pod in seen.pods}
+    for action in actions:
+        if action.action == "resize":
+            yield ResizePod(action.pod, uids.get(action.pod, ""), action.sizes)
+        elif action.action == "evict":
+            yield EvictPod(action.pod, uids.get(action.pod, ""), action.sentence)
+
+
+def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
+    """Without the containers whose size is not this autoscaler's to change."""
+    off = {size.container for size in decision.sizes if allowed(hvpa, size.container).switched_off}
+    if not off:
+        return decision
+    return replace(
+        decision,
+        sizes=tuple([size for size in decision.sizes if size.container not in off]),
+        desired_sizes=tuple([size for size in decision.desired_sizes if size.container not in off]),
+    )
+
+
+def _is_recorded(outcome: Outcome, action: RecordSize) -> bool:
+    """Whether the object's status, as it is watched, says already how pods come up."""
+    status = outcome.autoscaler.status
+    listed = mappings(inner(status, "lastScaling", "vpaStatus").get("containerResources"))
+    return {each.get("containerName"): each.get("resources") for each in listed} == resources_of(action.sizes)
+
+
+def _told(outcome: Outcome, progress: Progress) -> Outcome:
+    """How the plan stands, in a condition that stays until there is another one."""
+    word = "True" if progress.ended == "Done" else "False"
+    told = (CARRIED_OUT, word, progress.ended or UNDER_WAY, progress.words, outcome.seen.now)
+    decision, memory = outcome.decision, outcome.memory
+    decision = replace(
+        decision,
+        conditions=with_condition(decision.conditions, *told),
+        unwritten=with_condition(decision.unwritten, *told),
+    )
+    memory = replace(memory, conditions=with_condition(memory.conditions, *told))
+    return replace(outcome, decision=decision, memory=memory)
+
+
+def _acted(outcome: Outcome) -> Outcome:
+    return replace(outcome, memory=outcome.memory.acted(outcome.decision, outcome.seen.now))
+
+
+def _failed(outcome: Outcome, done: Done) -> Outcome:
+    decision = write_failed(outcome.autoscaler, outcome.decision, outcome.memory, done.refusal)
+    return replace(outcome, decision=decision, memory=outcome.memory.failed(decision), refusal=done.refusal)

@@ -1,0 +1,174 @@
+"""How a controller is set up: what it looks at, what it may do, and where it listens. Read once, frozen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self, get_args
+
+from hypot.policy.settings import Settings, SettingsError, settings_schema, wire_name
+
+# What is done for a kind: nothing, only its recommendation, decisions that are told and not written, or everything.
+Mode = Literal["off", "recommend", "observe", "act"]
+KINDS = ("WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler", "HorizontalPodAutoscaler")
+# Which namespaces are acted on: those with the label, or all of them.
+OptIn = Literal["label", "all"]
+OPT_IN_LABEL = "hypot.dev/scaling"
+OPT_IN_VALUE = "enabled"
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used; the message says what is wrong and what may be written."""
+
+
+def _text(default: str, why: str) -> str:
+    described: str = field(default=default, metadata={"why": why, "schema": {"type": "string"}})
+    return described
+
+
+def _switch(default: bool, why: str) -> bool:
+    described: bool = field(default=default, metadata={"why": why, "schema": {"type": "boolean"}})
+    return described
+
+
+def _port(default: int, why: str) -> int:
+    schema = {"type": "integer", "minimum": 0, "maximum": 65535}
+    described: int = field(default=default, metadata={"why": why, "schema": schema})
+    return described
+
+
+def default_kinds() -> dict[str, Mode]:
+    """HPAs are the cluster's own business, and VPAs are taken over on request."""
+    return {
+        "WatermarkPodAutoscaler": "act",
+        "Hvpa": "act",
+        "VerticalPodAutoscaler": "off",
+        "HorizontalPodAutoscaler": "off",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """Frozen; the file of `hypot run --config` has the same names."""
+
+    namespace: str = _text("hypot-system", "Where hypot lives: its Lease and its memory are there.")
+    watch_namespaces: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "why": "The namespaces to look at; none means all of them.",
+            "schema": {"type": "array", "items": {"type": "string"}},
+        },
+    )
+    opt_in: OptIn = field(
+        default="label",
+        metadata={
+            "why": f"Act in namespaces that have the label {OPT_IN_LABEL}={OPT_IN_VALUE}, or in all of them.",
+            "schema": {"enum": list(get_args(OptIn))},
+        },
+    )
+    kinds: Mapping[str, Mode] = field(
+        default_factory=default_kinds,
+        hash=False,
+        metadata={
+            "why": "What to do for each kind.",
+            "schema": {
+                "type": "object",
+                "properties": {kind: {"enum": list(get_args(Mode))} for kind in KINDS},
+                "additionalProperties": False,
+            },
+        },
+    )
+    dry_run: bool = _switch(default=False, why="Decide and tell, and write nothing but the Lease and the memory.")
+    listen: str = _text("0.0.0.0", "The address of /healthz, /readyz and /metrics, and of the webhook.")  # noqa: S104
+    http_port: int = _port(8080, "The port of /healthz, /readyz and /metrics.")
+    webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
+    webhook_service: str = _text("hypot-webhook", "The Service that the API server finds the webhook by.")
+    object_metrics: bool = _switch(default=True, why="Tell gauges for each object, at most 25 series each.")
+    prometheus: str = _text("", "Read usage from this Prometheus, by its address, instead of metrics.k8s.io.")
+    prometheus_token_file: str = _text("", "The file with the token for that Prometheus, where it wants one.")
+    settings: Settings = field(
+        default=Settings(),
+        metadata={"why": "How decisions are made; the same file as `hypot decide --settings`.", "schema": {}},
+    )
+
+    def mode(self, kind: str) -> Mode:
+        return self.kinds.get(kind, "off")
+
+    def enabled(self, kind: str) -> bool:
+        return self.mode(kind) != "off"
+
+    @property
+    def sizes_pods(self) -> bool:
+        """Whether any kind that is switched on sizes pods."""
+        return self.enabled("Hvpa") or self.enabled("VerticalPodAutoscaler")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """A configuration by name, checked; a name that is none of ours is refused."""
+        names = {wire_name(f.name): f.name for f in fields(cls)}
+        for name in data:
+            if name not in names:
+                raise ConfigError(f"{name}: no such setting; known are {', '.join(names)}")
+        return cls(**{names[name]: _checked(name, value) for name, value in data.items()})
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "settings":
+        try:
+            return Settings.from_dict(value if isinstance(value, Mapping) else {})
+        except SettingsError as error:
+            raise ConfigError(f"settings.{error}") from error
+    if name == "kinds":
+        return _checked_kinds(value)
+    if name == "watchNamespaces":
+        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+            raise ConfigError("watchNamespaces: write a list of names")
+        return tuple(value)
+    if name == "optIn":
+        if value not in get_args(OptIn):
+            raise ConfigError(f"optIn: {value!r} is none of {', '.join(get_args(OptIn))}")
+        return value
+    return _checked_plain(name, value)
+
+
+def _checked_kinds(value: Any) -> dict[str, Mode]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"kinds: write a mapping of kind to {', '.join(get_args(Mode))}")
+    value = _with_off(value)
+    for kind, mode in value.items():
+        if kind not in KINDS:
+            raise ConfigError(f"kinds: {kind} is none of {', '.join(KINDS)}")
+        if mode not in get_args(Mode):
+            raise ConfigError(f"kinds.{kind}: {mode!r} is none of {', '.join(get_args(Mode))}")
+        if mode == "recommend" and kind != "VerticalPodAutoscaler":
+            raise ConfigError(f"kinds.{kind}: only a VerticalPodAutoscaler can be recommended for without acting")
+    return {**default_kinds(), **value}
+
+
+def _with_off(kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """YAML takes the bare word off, which switches a kind off, for false."""
+    return {kind: "off" if mode is False else mode for kind, mode in kinds.items()}
+
+
+def _checked_plain(name: str, value: Any) -> Any:
+    declared: dict[str, Any] = {wire_name(f.name): f.metadata["schema"] for f in fields(RunConfig)}[name]
+    kind = {"string": str, "boolean": bool, "integer": int}[declared["type"]]
+    if type(value) is not kind:
+        raise ConfigError(f"{name}: {value!r} is no {declared['type']}")
+    if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value <= declared["maximum"]:
+        raise ConfigError(f"{name}: {value} is no port")
+    return value
+
+
+def config_schema() -> dict[str, Any]:
+    """The JSON Schema of a configuration file."""
+    properties: dict[str, Any] = {
+        wire_name(f.name): {"description": f.metadata["why"], **f.metadata["schema"]} for f in fields(RunConfig)
+    }
+    settings = {key: value for key, value in settings_schema().items() if key != "$schema"}
+    properties["settings"] = {**settings, "description": properties["settings"]["description"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hypot run",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }

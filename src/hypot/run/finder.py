@@ -1,0 +1,78 @@
+"""Which autoscaler sizes a pod that is about to be created."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.cluster.clock import Clock
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa_parts import OFF
+from hypot.policy.decide import Autoscaler
+from hypot.policy.podrow import inner, labels_of, mappings
+from hypot.policy.seen import Failure, LimitRange
+from hypot.policy.snapshot import target_of
+from hypot.policy.surroundings import age_of
+from hypot.run.stock import Stock
+
+# For how long an index is good: objects change seldom, and pods come in bursts.
+FRESH = 1.0
+HASH = "pod-template-hash"
+# Namespace, kind and name of a target.
+Target = tuple[str, str, str]
+
+
+class Finder:
+    """Looks only at what is watched, so that it answers at once."""
+
+    def __init__(self, stock: Stock, clock: Clock) -> None:
+        self._stock, self._clock = stock, clock
+        self._index: dict[Target, Autoscaler] = {}
+        self._until = float("-inf")
+
+    def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
+        """The autoscaler of whatever made this pod; None where there is none, or where it may only be observed."""
+        if not self._stock.is_opted_in(namespace):
+            return None
+        index = self._fresh()
+        owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
+        kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
+        found = index.get((namespace, kind, name))
+        return found or index.get(self._above(pod, namespace, kind, name))
+
+    def _above(self, pod: Mapping[str, Any], namespace: str, kind: str, name: str) -> Target:
+        """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
+        known = self._stock.workload("apps/v1", kind, (namespace, name)) or {}
+        for owner in mappings(inner(known, "metadata").get("ownerReferences")):
+            if owner.get("controller"):
+                return namespace, str(owner.get("kind") or ""), str(owner.get("name") or "")
+        suffix = f"-{labels_of(pod).get(HASH, '')}"
+        if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
+            return namespace, "Deployment", name.removesuffix(suffix)
+        return namespace, "", ""
+
+    def limit_ranges_of(self, namespace: str) -> tuple[LimitRange, ...] | Failure:
+        ranges = self._stock.limit_ranges
+        if ranges is None or not ranges.synced:
+            return Failure("LimitRanges are not listed yet")
+        return tuple([item for (space, _), items in ranges.items() if space == namespace for item in items])
+
+    def _fresh(self) -> Mapping[Target, Autoscaler]:
+        now = self._clock()
+        if now >= self._until:
+            self._index, self._until = self._made(), now + FRESH
+        return self._index
+
+    def _made(self) -> dict[Target, Autoscaler]:
+        """An Hvpa before a VPA of the same target, which only advises it; of several VPAs the oldest that acts."""
+        found: dict[Target, Autoscaler] = {}
+        for kind in (VPA.KIND, Hvpa.KIND):
+            watched = self._stock.autoscalers.get(kind)
+            if watched is None or self._stock.config.mode(kind) != "act":
+                continue
+            youngest_first = sorted((row.autoscaler for row in watched.values()), key=age_of, reverse=True)
+            for autoscaler in youngest_first:
+                if isinstance(autoscaler, VPA) and autoscaler.mode == OFF:
+                    continue
+                ref = target_of(autoscaler)
+                found[autoscaler.namespace, ref.kind or "", ref.name or ""] = autoscaler
+        return found

@@ -1,0 +1,111 @@
+"""The one table of what `/metrics` tells: name, type, words and labels. Pages and alerts are made from it."""
+
+from typing import Literal, NamedTuple
+
+Type = Literal["gauge", "counter"]
+
+
+class Family(NamedTuple):
+    """One name, and all series that have it."""
+
+    name: str
+    type: Type
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+# Not `namespace` and `name` alone: who scrapes a pod puts the pod's own under these.
+OBJECT = ("kind", "object_namespace", "object_name")
+WPA = ("wpa_name", "wpa_namespace", "resource_namespace", "resource_name", "resource_kind")
+
+LEADER = "hypot_leader"
+SWEEPS = "hypot_sweeps_total"
+SWEEP_SECONDS = "hypot_sweep_duration_seconds"
+DECISION_SECONDS = "hypot_decision_duration_seconds"
+SWEEP_AGE = "hypot_sweep_age_seconds"
+API_CALLS = "hypot_api_calls_total"
+OBJECTS = "hypot_objects"
+STALE_SHARE = "hypot_stale_share"
+GOVERNOR_HOLDING = "hypot_governor_holding"
+CERTIFICATE = "hypot_certificate_expiry_seconds"
+PLANS = "hypot_plans"
+
+CURRENT_REPLICAS = "hypot_current_replicas"
+DESIRED_REPLICAS = "hypot_desired_replicas"
+CONTAINER_CPU = "hypot_container_cpu_request_cores"
+CONTAINER_MEMORY = "hypot_container_memory_request_bytes"
+LIMITED = "hypot_limited"
+BLOCKED = "hypot_blocked"
+HELD = "hypot_held"
+
+VALUE = "wpa_controller_value"
+HIGH = "wpa_controller_high_watermark"
+LOW = "wpa_controller_low_watermark"
+PROPOSAL = "wpa_controller_replicas_scaling_proposal"
+EFFECTIVE = "wpa_controller_replicas_scaling_effective"
+RESTRICTED = "wpa_controller_restricted_scaling"
+COUNTDOWN = "wpa_controller_transition_countdown"
+
+CONTROLLER_FAMILIES = (
+    Family(LEADER, "gauge", "1 in the replica that leads and writes, 0 in the others."),
+    Family(SWEEPS, "counter", "Sweeps that ran to their end."),
+    Family(SWEEP_SECONDS, "gauge", "How long the last sweep took, from looking to telling."),
+    Family(DECISION_SECONDS, "gauge", "How long the last sweep took to decide for all objects."),
+    Family(SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."),
+    Family(API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")),
+    Family(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
+    Family(STALE_SHARE, "gauge", "Share of pods whose samples of usage are too old, 0 to 1; 1 where there are none at all."),
+    Family(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
+    Family(CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends; absent without a webhook."),
+    Family(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
+)
+OBJECT_FAMILIES = (
+    Family(CURRENT_REPLICAS, "gauge", "Replicas that the target has.", OBJECT),
+    Family(DESIRED_REPLICAS, "gauge", "Replicas that were decided on, after all limits and holds.", OBJECT),
+    Family(CONTAINER_CPU, "gauge", "Requested cpu, as it is and as decided.", (*OBJECT, "container", "at")),
+    Family(
+        CONTAINER_MEMORY,
+        "gauge",
+        "Requested memory, as it is and as decided.",
+        (*OBJECT, "container", "at"),
+    ),
+    Family(LIMITED, "gauge", "1 while a bound or a speed limit cuts what is asked for.", (*OBJECT, "reason")),
+    Family(BLOCKED, "gauge", "1 while a window, a gate or a budget keeps a move back.", (*OBJECT, "reason")),
+    Family(HELD, "gauge", "1 while the object is held: paused, a rival, stale metrics.", (*OBJECT, "reason")),
+)
+WPA_FAMILIES = (
+    Family(VALUE, "gauge", "What is compared with the watermarks, in milli-units.", (*WPA, "metric_name")),
+    Family(HIGH, "gauge", "The high watermark, in milli-units.", (*WPA, "metric_name")),
+    Family(LOW, "gauge", "The low watermark, in milli-units.", (*WPA, "metric_name")),
+    Family(PROPOSAL, "gauge", "Replicas that this metric asks for, before any limit.", (*WPA, "metric_name")),
+    Family(EFFECTIVE, "gauge", "Replicas after limits and windows; in a dry run those that would be.", WPA),
+    Family(
+        RESTRICTED,
+        "gauge",
+        "1 while this restricts scaling, else 0: within_bounds, upscale_capping, downscale_capping.",
+        (*WPA, "reason"),
+    ),
+    Family(
+        COUNTDOWN,
+        "gauge",
+        "Seconds until an upscale or a downscale is allowed again after the last move, else 0.",
+        (*WPA, "transition"),
+    ),
+)
+FAMILIES = (*CONTROLLER_FAMILIES, *OBJECT_FAMILIES, *WPA_FAMILIES)
+
+
+def table() -> str:
+    """All families as a table for the documentation."""
+    lines = ["| name | type | labels | what it says |", "| --- | --- | --- | --- |"]
+    parts = {
+        "The controller": CONTROLLER_FAMILIES,
+        "Every object": OBJECT_FAMILIES,
+        "WatermarkPodAutoscalers": WPA_FAMILIES,
+    }
+    for title, families in parts.items():
+        lines.append(f"| **{title}** | | | |")
+        for family in families:
+            labels = ", ".join(f"`{label}`" for label in family.labels)
+            lines.append(f"| `{family.name}` | {family.type} | {labels} | {family.help} |")
+    return "\n".join(lines)

@@ -1,0 +1,178 @@
+"""Deciding for all autoscalers of a sweep: pure, but for the breaths it takes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypot.kinds.problem import Problem
+from hypot.policy.continuity import Remembered, longest_window, resumed
+from hypot.policy.decide import Autoscaler, decide
+from hypot.policy.decision import Decision
+from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
+from hypot.policy.hold import Hold, hold_back, holds_of
+from hypot.policy.memory import Memory
+from hypot.policy.plan import outgrows
+from hypot.policy.seen import Scale, Seen
+from hypot.policy.settings import Settings
+from hypot.policy.valid import in_the_way, refusal, told
+from hypot.run.breath import Breath
+from hypot.run.observe import View
+from hypot.run.outcome import Acting, Key, Outcome
+from hypot.run.rivals import counters, rival_hold, status_writer
+from hypot.run.rows import AutoscalerRow
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What holds for a whole sweep, beside what was seen."""
+
+    settings: Settings
+    # Boot clock: now, and since when shrinking waits because nobody remembers, or because a clock jumped.
+    boot: float
+    cold_since: float | None
+    jumped_at: float | None
+    # Fresh Leases of rivals, by the kind that they move.
+    leases: Mapping[str, str]
+    hpas: Mapping[tuple[str, str], AutoscalerRow]
+
+
+class Judge:
+    """Remembers what decisions need of earlier sweeps."""
+
+    def __init__(self) -> None:
+        self.memories: dict[Key, Remembered] = {}
+        # Those that were loaded and not looked at since: the cluster has lived on without us.
+        self.asleep: set[Key] = set()
+        self.governor = Governor()
+        self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
+        self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
+
+    def restore(self, memories: Mapping[Key, Remembered], governor: Governor) -> None:
+        self.memories, self.asleep, self.governor = dict(memories), set(memories), governor
+
+    def remember(self, outcome: Outcome) -> None:
+        """What came of its writes."""
+        known = self.memories.get(outcome.key)
+        if known is not None and known.memory is not outcome.memory:
+            self.memories[outcome.key] = replace(known, memory=outcome.memory)
+
+    def entry(self, key: Key) -> dict[str, Any]:
+        """What is written down of one autoscaler; the same object where nothing changed."""
+        known = self.memories[key]
+        written = self._entries.get(key)
+        if written is None or written[0] is not known:
+            written = self._entries[key] = (known, known.to_dict())
+        return written[1]
+
+    def forget(self, keys: set[Key]) -> None:
+        for key in keys:
+            self.memories.pop(key, None)
+            self._entries.pop(key, None)
+            self._known.pop(key, None)
+            self.asleep.discard(key)
+
+    async def decide_all(self, view: View, acting: Mapping[Key, Acting], around: Circumstances) -> list[Outcome]:
+        breath = Breath()
+        outcomes = []
+        for key, row in view.rows.items():
+            outcomes.append(self._decide(key, row, view, acting[key], around))
+            if breath.is_due():
+                await breath.take()
+        return self._governed(outcomes, view)
+
+    def _decide(self, key: Key, row: AutoscalerRow, view: View, acting: Acting, around: Circumstances) -> Outcome:
+        autoscaler, settings = row.autoscaler, around.settings
+        readable, problems = self._examined(key, autoscaler, settings)
+        if problems:
+            return self._refused(key, autoscaler, problems, view, acting)
+        seen = view.snapshot.seen(readable, view.now, settings, view.questions[key])
+        if key in view.replies:
+            seen = replace(seen, reply=view.replies[key])
+        memory = self._memory(key, autoscaler, seen, view.now, settings)
+        decided = decide(autoscaler, seen, memory, settings)
+        holds = self._holds(key, row, seen, memory, decided[0], around)
+        decision, after = hold_back(autoscaler, decided, holds, seen, memory) if holds else decided
+        self._remember(key, after, seen, view.now)
+        return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
+
+    def _examined(self, key: Key, autoscaler: Autoscaler, settings: Settings) -> tuple[Autoscaler, list[Problem]]:
+        """As far as it can be read, and what is in the way; looked at once for each version of the object."""
+        known = self._known.get(key)
+        if known is None or known[0] is not autoscaler:
+            known = self._known[key] = (autoscaler, autoscaler.readable(), in_the_way(autoscaler, settings))
+        return known[1:]
+
+    def _refused(
+        self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: View, acting: Acting
+    ) -> Outcome:
+        """What cannot be read is never acted on; what is remembered of it stays."""
+        known = self.memories.get(key)
+        memory = known.memory if known else Memory.from_status(autoscaler.status)
+        seen = Seen(view.now, view.snapshot.scale(autoscaler))
+        decision = told(refusal(autoscaler, problems, view.now), autoscaler, memory.conditions)
+        after = replace(memory, conditions=decision.conditions)
+        if known:
+            self.memories[key] = replace(known, memory=after)
+        return Outcome(key, autoscaler, seen, decision, after, acting, memory)
+
+    def _memory(self, key: Key, autoscaler: Autoscaler, seen: Seen, now: float, settings: Settings) -> Memory:
+        known = self.memories.get(key)
+        if known is not None and key not in self.asleep:
+            return known.memory
+        self.asleep.discard(key)
+        memory = resumed(autoscaler, known, _count(seen), now, settings)
+        return _moved_unseen(memory, known, _count(seen), now)
+
+    def _remember(self, key: Key, memory: Memory, seen: Seen, now: float) -> None:
+        known, count = self.memories.get(key), _count(seen)
+        self.memories[key] = Remembered(memory, count if count is not None or known is None else known.replicas, now)
+
+    def _holds(
+        self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, decision: Decision, around: Circumstances
+    ) -> tuple[Hold, ...]:
+        rival = rival_hold(
+            status_writer(row, seen.now), around.leases.get(key[0], ""), counters(row.autoscaler, seen, around.hpas)
+        )
+        found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
+        if memory.plan is not None and not outgrows(memory.plan, decision):
+            found.append(Hold("PlanUnderWay", "an earlier decision is still being carried out"))
+        window = longest_window(row.autoscaler, around.settings)
+        if around.cold_since is not None and around.boot - around.cold_since < window:
+            words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
+            found.append(Hold("ColdStart", words, "down"))
+        if around.jumped_at is not None and around.boot - around.jumped_at < window:
+            found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
+        return tuple(found)
+
+    def _governed(self, outcomes: list[Outcome], view: View) -> list[Outcome]:
+        """Shrinks that are written wait for their turn; growth and what is only told never do."""
+        shrinking = [one for one in outcomes if one.acting == "act" and shrinks(one.decision, one.seen)]
+        wants = [Want(one.key, freed(one.decision, one.seen)) for one in shrinking]
+        cores = sum(_millicores(one.seen) for one in outcomes)
+        admitted, self.governor = govern(self.governor, wants, len(outcomes), cores, view.now)
+        waiting = {want.key for want in wants if want.key not in admitted}
+        return [self._waits(one) if one.key in waiting else one for one in outcomes]
+
+    def _waits(self, outcome: Outcome) -> Outcome:
+        holds = (*outcome.holds, WAITS)
+        decided = (outcome.decision, outcome.memory)
+        decision, memory = hold_back(outcome.autoscaler, decided, holds, outcome.seen, outcome.before)
+        self.memories[outcome.key] = replace(self.memories[outcome.key], memory=memory)
+        return replace(outcome, decision=decision, memory=memory, holds=holds)
+
+
+def _moved_unseen(memory: Memory, known: Remembered | None, count: int | None, now: float) -> Memory:
+    """A count that changed while nobody remembered it was perhaps our own last deed, so windows begin now."""
+    if known is None or known.replicas is None or count is None or known.replicas == count:
+        return memory
+    if memory.last_scale is not None and known.at is not None and memory.last_scale > known.at:
+        return memory
+    return replace(memory, last_scale=now, unknown_move=now)
+
+
+def _count(seen: Seen) -> int | None:
+    return seen.scale.replicas if isinstance(seen.scale, Scale) else None
+
+
+def _millicores(seen: Seen) -> int:
+    return sum(c.current_requests.get("cpu", 0) for pod in seen.pods for c in pod.containers)

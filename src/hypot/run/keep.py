@@ -1,0 +1,103 @@
+"""Usage over restarts: taken up from memory and checkpoints, and written to checkpoints a few at a time."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+from hypot.cluster.port import MayNotWriteError, Port, Request, UnreachableError
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.podrow import inner, mappings
+from hypot.run.checkpoints import Known, checkpoint_name, checkpoint_request, due, known, restore, subject_of
+from hypot.run.history import Subject, UsageHistory
+from hypot.run.outcome import Key
+from hypot.run.rows import AutoscalerRow
+from hypot.run.stock import CHECKPOINTS
+
+log = structlog.get_logger()
+PAGE = "500"
+
+
+class HistoryKeeper:
+    """Reads checkpoints once, when it begins to lead; `port` is the one that acts, so a dry run writes none."""
+
+    def __init__(self, port: Port, history: UsageHistory, namespaces: tuple[str, ...]) -> None:
+        self._port, self._history, self._namespaces = port, history, namespaces
+        self._there: dict[Subject, Known] = {}
+        self._written: dict[Subject, float] = {}
+        # Whether the cluster has this kind at all.
+        self._is_served = False
+
+    async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
+        """Go on where the one before us was."""
+        sizers = {key: row.autoscaler for key, row in rows.items() if isinstance(row.autoscaler, VPA | Hvpa)}
+        if not sizers:
+            return
+        for autoscaler in sizers.values():
+            if isinstance(autoscaler, VPA | Hvpa):
+                self._history.declare(autoscaler, (), now)
+        checkpoints = await self._listed()
+        for data in checkpoints:
+            subject = subject_of(data, sizers)
+            if subject is not None:
+                self._there[subject] = known(data)
+        for note in await restore(self._history, entries, checkpoints, now):
+            log.warning("memory", note=note)
+
+    async def _listed(self) -> list[dict[str, Any]]:
+        """All checkpoints of the namespaces that are looked at; none where the kind is not served."""
+        found: list[dict[str, Any]] = []
+        for namespace in self._namespaces or ("",):
+            query = {"limit": PAGE}
+            while True:
+                answer = await self._port.call(Request("GET", CHECKPOINTS.path(namespace), query))
+                if not answer.ok:
+                    self._is_served = False
+                    if not answer.gone:
+                        log.warning("checkpoints cannot be read", message=answer.message)
+                    return []
+                body = answer.json()
+                found += mappings(inner(body).get("items"))
+                following = inner(body, "metadata").get("continue")
+                if not following:
+                    break
+                query = {"limit": PAGE, "continue": str(following)}
+        self._is_served = True
+        return found
+
+    async def write(self, rows: Mapping[Key, AutoscalerRow], now: float) -> None:
+        """A few of those that have news; one that cannot be written is tried again later."""
+        if not self._is_served:
+            return
+        subjects = [each for each in due(self._history.sampled(), self._written, now) if each[0] in rows]
+        await asyncio.gather(*[self._write(subject, rows[subject[0]].uid, now) for subject in subjects])
+
+    async def _write(self, subject: Subject, uid: str, now: float) -> None:
+        request = checkpoint_request(subject, uid, self._history.status(subject, now), self._there.get(subject))
+        self._written[subject] = now
+        try:
+            answer = await self._port.call(request)
+        except (UnreachableError, MayNotWriteError):
+            return
+        if answer.ok:
+            self._there[subject] = known(answer.json())
+        elif answer.conflict:
+            await self._look_again(subject)
+        elif answer.gone:
+            self._there.pop(subject, None)
+        else:
+            log.warning("checkpoint refused", path=request.path, message=answer.message)
+
+    async def _look_again(self, subject: Subject) -> None:
+        """Somebody else wrote it; the next writing is on top of that."""
+        (_, namespace, owner), container = subject
+        path = f"{CHECKPOINTS.path(namespace)}/{checkpoint_name(owner, container)}"
+        try:
+            answer = await self._port.call(Request("GET", path))
+        except UnreachableError:
+            return
+        if answer.ok:
+            self._there[subject] = known(answer.json())
+            self._written.pop(subject, None)

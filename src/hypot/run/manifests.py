@@ -1,0 +1,81 @@
+"""Everything an installation is made of, but for the CustomResourceDefinitions: an uninstall must not take those."""
+
+from dataclasses import replace
+
+from hypot.run.config import ConfigError, RunConfig
+from hypot.run.manifest_parts import (
+    NAME,
+    Manifest,
+    budget,
+    cluster_role,
+    config_map,
+    deployment,
+    labels,
+    own_namespace,
+    role,
+    service,
+    service_account,
+)
+from hypot.run.registration import configuration
+from hypot.run.rights import (
+    NO_GRANTS,
+    Grants,
+    cluster_rules,
+    features_of,
+    namespace_rules,
+    rights_for,
+    watched_rules,
+)
+
+DEFAULT_NAMESPACE = RunConfig().namespace
+REPLICAS = 2
+
+
+def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants: Grants = NO_GRANTS) -> list[Manifest]:
+    """The objects in the order in which they are applied; deleting them is an uninstall.
+
+    A namespace with another name than the usual one is somebody's own: it is not made here, and so never deleted.
+    """
+    _check(config, image, replicas)
+    where, webhook = config.namespace, "webhook" in features_of(config, grants)
+    installed = config if webhook else replace(config, webhook_port=0)
+    made = [own_namespace(where)] if where == DEFAULT_NAMESPACE else []
+    made += [service_account(where), *roles(installed, grants), config_map(installed)]
+    made.append(service(NAME, where, config.http_port, "http"))
+    if webhook:
+        made.append(service(config.webhook_service, where, 443, "webhook"))
+    made.append(deployment(installed, image, replicas))
+    if replicas > 1:
+        made.append(budget(where))
+    if webhook:
+        made.append(webhook_configuration(installed))
+    return made
+
+
+def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
+    """Roles and their bindings. Where namespaces are named, nothing inside other namespaces is allowed."""
+    rights, where, watched = rights_for(config, grants), config.namespace, config.watch_namespaces
+    made = [
+        *cluster_role(cluster_rules(rights, scoped=bool(watched)), where),
+        *role(NAME, namespace_rules(rights), where, where),
+    ]
+    for namespace in sorted(set(watched)):
+        made += role(f"{NAME}-watched", watched_rules(rights), namespace, where)
+    return made
+
+
+def webhook_configuration(config: RunConfig) -> Manifest:
+    """Without the bundle of an authority: that one hypot makes and writes itself."""
+    made = configuration(
+        config.namespace, config.webhook_service, watch_namespaces=config.watch_namespaces, opt_in=config.opt_in
+    )
+    return {**made, "metadata": {**made["metadata"], "labels": labels()}}
+
+
+def _check(config: RunConfig, image: str, replicas: int) -> None:
+    if not config.http_port:
+        raise ConfigError("httpPort: 0 is any port, and probes need a known one; write 8080")
+    if not image.strip():
+        raise ConfigError("image: write what the nodes are to run, such as registry.example/hypot:0.1.0")
+    if replicas < 1:
+        raise ConfigError(f"replicas: {replicas} is none; write 1 or more")

@@ -1,0 +1,201 @@
+"""One look at everything: a snapshot of what is watched, and what has to be asked for anew in each sweep."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from hypot.cluster.discovery import Discovery, path_of
+from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
+from hypot.kinds.base import Ref
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.absent import InCluster
+from hypot.policy.decide import Autoscaler
+from hypot.policy.freshness import Freshness, fresh
+from hypot.policy.questions import Questions, questions_of
+from hypot.policy.scalerow import has_scale
+from hypot.policy.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
+from hypot.policy.settings import Settings
+from hypot.policy.snapshot import Snapshot, target_of
+from hypot.run.breath import Breath
+from hypot.run.outcome import Key
+from hypot.run.pod_metrics import Named, Usage
+from hypot.run.queries import Answered, ask_all, queries_of
+from hypot.run.replies import Asking, Recommenders
+from hypot.run.rows import AutoscalerRow, Object
+from hypot.run.stock import Stock
+
+NOTHING = Answered({}, 0.0)
+
+
+class UsageSource(Protocol):
+    """Whoever measures pods."""
+
+    async def read(self) -> Usage: ...
+
+
+class History(Protocol):
+    """Whoever keeps how much was used."""
+
+    def view(self, key: Key) -> UsageView | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is true now, for every autoscaler."""
+
+    now: float
+    snapshot: Snapshot
+    rows: Mapping[Key, AutoscalerRow]
+    samples: Mapping[Named, PodSample]
+    # Pods whose samples are too old, or do not move.
+    stale: frozenset[Named]
+    replies: Mapping[Key, Reply | Failure]
+    questions: Mapping[Key, Questions]
+    trouble: str = ""
+
+    @property
+    def stale_share(self) -> float:
+        """Of all pods that were measured; all of them where nothing was to be had."""
+        known = len(self.samples) + len(self.stale)
+        if not known:
+            return 1.0 if self.trouble else 0.0
+        return len(self.stale) / known
+
+
+class _Words(InCluster):
+    """Where usage could not be read at all, that is the reason for every namespace."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+
+    def samples(self, namespace: str) -> str:
+        return self.trouble or super().samples(namespace)
+
+
+class Observer:
+    """Looks once per sweep."""
+
+    def __init__(
+        self,
+        port: Port,
+        stock: Stock,
+        source: UsageSource,
+        history: History,
+        discovery: Discovery,
+        recommenders: Recommenders,
+        settings: Settings,
+    ) -> None:
+        self._port, self._stock, self._source, self._history = port, stock, source, history
+        self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
+        self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
+        self._freshness = Freshness()
+
+    async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> View:
+        reading = asyncio.ensure_future(self._source.read())
+        try:
+            return await self._look(reading, keys, now, boot)
+        finally:
+            reading.cancel()
+
+    async def _look(
+        self, reading: asyncio.Future[Usage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
+    ) -> View:
+        words = _Words()
+        snapshot = self._stock.snapshot(NOTHING, self._usage_of, words)
+        await self._take_pods(snapshot)
+        for scale in await self._scales([row.autoscaler for row in rows.values()]):
+            snapshot.take_scale(scale)
+        snapshot.settle()
+        asked = {key: self._asks(key, row.autoscaler) for key, row in rows.items()}
+        snapshot.values = await ask_all(self._port, self._queries(snapshot, rows, asked), now)
+        usage = await reading
+        samples: Mapping[Named, PodSample] = usage.samples
+        stale = frozenset[Named]()
+        if samples:
+            samples, stale, self._freshness = fresh(usage.samples, self._freshness, now, boot)
+        words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
+        await _take_samples(snapshot, samples)
+        replies = await self._replies(snapshot, rows, now)
+        return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble)
+
+    async def _take_pods(self, snapshot: Snapshot) -> None:
+        breath = Breath()
+        for (namespace, _), row in list(self._stock.pods.items()):
+            snapshot.take_pod(namespace, row.pod)
+            if breath.is_due():
+                await breath.take()
+
+    def _usage_of(
+        self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings
+    ) -> tuple[UsageView | None, tuple[str, ...]]:
+        del seen, settings
+        return self._history.view((autoscaler.KIND, autoscaler.namespace, autoscaler.name)), ()
+
+    def _asks(self, key: Key, autoscaler: Autoscaler) -> Questions:
+        """Questions follow from the object alone, so they are found once for each version of it."""
+        known = self._questions.get(key)
+        if known is None or known[0] is not autoscaler:
+            known = self._questions[key] = (autoscaler, questions_of(autoscaler.readable(), self._settings))
+        return known[1]
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._questions.pop(key, None)
+
+    def _queries(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], asked: Mapping[Key, Questions]
+    ) -> list[Request]:
+        found: list[Request] = []
+        for key, questions in asked.items():
+            if not (questions.pods or questions.objects or questions.external):
+                continue
+            scale = snapshot.scale(rows[key].autoscaler)
+            if isinstance(scale, Scale):
+                found += queries_of(questions, key[1], scale.selector)
+        return found
+
+    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[Object]:
+        """The scales of targets whose kind is not watched; each is read once."""
+        wanted = {(one.namespace, ref): None for one in autoscalers if self._is_foreign(ref := target_of(one))}
+        found = await asyncio.gather(*[self._scale(namespace, ref) for namespace, ref in wanted])
+        return [scale for scale in found if scale is not None]
+
+    def _is_foreign(self, ref: Ref) -> bool:
+        if not ref.kind or not ref.name or not has_scale(ref) or ref.kind == Hvpa.KIND:
+            return False
+        return self._stock.watches(ref.api_version or "", ref.kind) is None
+
+    async def _scale(self, namespace: str, ref: Ref) -> Object | None:
+        try:
+            resource = await self._discovery.resource_of(ref.api_version or "", ref.kind or "")
+            if resource is None or not resource.scalable:
+                return None
+            path = path_of(resource, namespace, ref.name or "", "scale")
+            answer = await self._port.call(Request("GET", path))
+        except (UnreachableError, RefusedError):
+            return None
+        return answer.json() if answer.ok else None
+
+    async def _replies(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], now: float
+    ) -> dict[Key, Reply | Failure]:
+        asking: dict[Key, Asking] = {}
+        for key, row in rows.items():
+            wpa = row.autoscaler
+            if not isinstance(wpa, WPA) or wpa.recommender is None:
+                continue
+            scale = snapshot.scale(wpa)
+            if isinstance(scale, Scale):
+                asking[key] = Asking(wpa, scale, snapshot.pods(wpa.namespace, scale.selector))
+        return dict(zip(asking, await self._recommenders.ask(asking.values(), now), strict=True))
+
+
+async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:
+    breath = Breath()
+    for (namespace, pod), sample in samples.items():
+        snapshot.take_sample(namespace, pod, sample)
+        if breath.is_due():
+            await breath.take()

@@ -1,0 +1,31 @@
+"""One autoscaler in one sweep: what was seen, decided and held back, and how it went."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hypot.policy.decide import Autoscaler
+from hypot.policy.decision import Decision
+from hypot.policy.hold import Hold
+from hypot.policy.memory import Memory
+from hypot.policy.seen import Seen
+
+# Kind, namespace and name.
+Key = tuple[str, str, str]
+# Whether decisions are written, or only told in logs and gauges.
+Acting = Literal["act", "recommend", "observe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`decision` is the one after all holds; `memory` is what is remembered after it, `before` what was before."""
+
+    key: Key
+    autoscaler: Autoscaler
+    seen: Seen
+    decision: Decision
+    memory: Memory
+    acting: Acting = "act"
+    before: Memory = field(default_factory=Memory)
+    holds: tuple[Hold, ...] = ()
+    # What a write was refused with; empty where all went well.
+    refusal: str = field(default="")

@@ -1,0 +1,73 @@
+"""How the API server is told of the webhook. Apart from the server itself, so that printing manifests stays light."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE, OptIn
+
+CONFIGURATION = "hypot"
+WEBHOOK = "pods.hypot.dev"
+PATH = "/mutate"
+SYSTEM_NAMESPACE = "kube-system"
+TIMEOUT = 2
+
+_NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+
+def configuration(
+    namespace: str,
+    service: str,
+    ca_bundle: str = "",
+    watch_namespaces: Sequence[str] = (),
+    *,
+    opt_in: OptIn = "label",
+) -> dict[str, Any]:
+    """The MutatingWebhookConfiguration: pods come whatever happens here, and come soon.
+
+    It is asked again (IfNeeded) where another webhook changes the pod after it: a container that was added shares the
+    bounds of a LimitRange of pods, and sizes that were overwritten are put right. To be asked twice does no harm: a
+    pod that has its size gets no patch, or one of a few millicores where a LimitRange rounds it. Without a bundle the
+    API server believes nobody until hypot writes one.
+    """
+    client: dict[str, Any] = {"service": {"namespace": namespace, "name": service, "path": PATH, "port": 443}}
+    if ca_bundle:
+        client["caBundle"] = base64.b64encode(ca_bundle.encode()).decode()
+    webhook = {
+        "name": WEBHOOK,
+        "clientConfig": client,
+        "rules": [
+            {
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["CREATE"],
+                "resources": ["pods"],
+                "scope": "Namespaced",
+            }
+        ],
+        "namespaceSelector": {"matchExpressions": _namespaces(namespace, watch_namespaces, opt_in)},
+        "failurePolicy": "Ignore",
+        "matchPolicy": "Equivalent",
+        "reinvocationPolicy": "IfNeeded",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT,
+        "admissionReviewVersions": ["v1"],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": CONFIGURATION},
+        "webhooks": [webhook],
+    }
+
+
+def _namespaces(own: str, watched: Sequence[str], opt_in: OptIn) -> list[dict[str, Any]]:
+    """The cluster's own pods and hypot's must come up when hypot is broken, so they are never asked about."""
+    chosen: list[dict[str, Any]] = [
+        {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": sorted({SYSTEM_NAMESPACE, own})}
+    ]
+    if watched:
+        chosen.append({"key": _NAMESPACE_NAME, "operator": "In", "values": sorted(set(watched))})
+    if opt_in == "label":
+        chosen.append({"key": OPT_IN_LABEL, "operator": "In", "values": [OPT_IN_VALUE]})
+    return chosen

@@ -1,0 +1,103 @@
+"""What the HTTP recommenders of WatermarkPodAutoscalers answer."""
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from hypot.cluster.port import encoded
+from hypot.kinds.wpa import SKIP_OWNER_CHECK, WPA
+from hypot.kinds.wpa_parts import TRUE_WORDS, Recommender, TLSConfig
+from hypot.policy.recommender import build_request, read_reply
+from hypot.policy.seen import Failure, Pod, Reply, Scale
+from hypot.policy.wpa_pods import ready_pods
+
+ANSWER_WITHIN = 10.0
+LARGEST_ANSWER = 1 << 20
+AT_ONCE = 16
+AGENT = "wpa-controller"
+_VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+
+
+class Asking(NamedTuple):
+    """One autoscaler that asks its recommender, with what it tells of its target."""
+
+    wpa: WPA
+    scale: Scale
+    pods: tuple[Pod, ...]
+
+
+class Recommenders:
+    """Asks all of them in a sweep, some at the same time."""
+
+    def __init__(self, session: aiohttp.ClientSession, cluster: str = "") -> None:
+        self._session, self._cluster = session, cluster
+        self._limit = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(self, asking: Iterable[Asking], now: float) -> list[Reply | Failure]:
+        return await asyncio.gather(*[self._one(each, now) for each in asking])
+
+    async def _one(self, asking: Asking, now: float) -> Reply | Failure:
+        async with self._limit:
+            try:
+                async with asyncio.timeout(ANSWER_WITHIN):
+                    return await self._post(asking, now)
+            except TimeoutError:
+                return Failure(f"the recommender did not answer within {ANSWER_WITHIN:.0f} s")
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                return Failure(f"the recommender cannot be asked: {str(error) or type(error).__name__}")
+
+    async def _post(self, asking: Asking, now: float) -> Reply | Failure:
+        recommender = asking.wpa.recommender or Recommender()
+        url = recommender.url or ""
+        if urlsplit(url).scheme not in {"http", "https"}:
+            return Failure(f"the recommender's url {url!r} is neither http nor https", "spec")
+        body = encoded(build_request(asking.wpa, asking.scale, _ready(asking, now), self._cluster))
+        headers = {"Content-Type": "application/json", "User-Agent": AGENT}
+        tls = _context(recommender.tls) if url.startswith("https:") else True
+        name = recommender.tls.server_name if recommender.tls else None
+        async with self._session.post(url, data=body, headers=headers, ssl=tls, server_hostname=name) as answer:
+            read = await answer.content.read(LARGEST_ANSWER + 1)
+            if answer.status != 200:
+                told = read[:100].decode(errors="replace")
+                return Failure(f"the recommender answers {answer.status}: {told}")
+            if len(read) > LARGEST_ANSWER:
+                return Failure("the recommender's answer is larger than 1 MiB")
+            return _read(read)
+
+
+def _read(body: bytes) -> Reply | Failure:
+    try:
+        data: Any = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        return Failure(f"the recommender's answer is no JSON: {error}")
+    return read_reply(data)
+
+
+def _ready(asking: Asking, now: float) -> int:
+    wpa = asking.wpa
+    skip = wpa.annotations.get(SKIP_OWNER_CHECK) in TRUE_WORDS
+    target = (wpa.target.name if wpa.target else None) or ""
+    return ready_pods(asking.pods, target, now, float(wpa.readiness_delay or 0), skip_owner_check=skip).ready
+
+
+@lru_cache(64)
+def _context(tls: TLSConfig | None) -> ssl.SSLContext:
+    """As the object says; a certificate that cannot be read is an error, and never a reason to trust anybody."""
+    context = ssl.create_default_context(cafile=tls.ca_file if tls else None)
+    if tls is None:
+        return context
+    if tls.cert_file:
+        context.load_cert_chain(tls.cert_file, tls.key_file)
+    if tls.insecure_skip_verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if tls.min_version in _VERSIONS:
+        context.minimum_version = _VERSIONS[tls.min_version]
+    if tls.max_version in _VERSIONS:
+        context.maximum_version = _VERSIONS[tls.max_version]
+    return context

@@ -1,0 +1,269 @@
+"""What hypot may do in a cluster, and for what: the one table that every role is made of."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hypot.run.config import RunConfig
+
+# Everywhere, only where hypot lives, or in the namespaces it looks at, which may be all of them.
+Scope = Literal["cluster", "own-namespace", "watched"]
+Rule = dict[str, Any]
+
+LEASE = "hypot"
+MEMORY = "hypot-memory-"
+MEMORY_SHARDS = 16
+CERTIFICATE = "hypot-webhook"
+WEBHOOK = "hypot"
+
+WPA, HVPA, VPA, HPA = "WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler", "HorizontalPodAutoscaler"
+# Kind -> the group and the resource that it is served as.
+RESOURCES = {
+    WPA: ("datadoghq.com", "watermarkpodautoscalers"),
+    HVPA: ("autoscaling.k8s.io", "hvpas"),
+    VPA: ("autoscaling.k8s.io", "verticalpodautoscalers"),
+    HPA: ("autoscaling", "horizontalpodautoscalers"),
+}
+# Kind -> the leases of other controllers that move it.
+RIVALS = {
+    WPA: ("watermarkpodautoscaler-lock",),
+    VPA: ("vpa-recommender", "vpa-recommender-lease", "vpa-updater"),
+}
+_COUNTING = (WPA, HVPA, HPA)
+_SIZING = (HVPA, VPA)
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What somebody who installs allows beyond what the kinds need by themselves."""
+
+    # Edit pod templates, for autoscalers with the annotation `hypot.dev/resize: Template`.
+    template: bool = False
+    # Keep an HPA and a VPA as children of an Hvpa, for those with `hypot.dev/recommendations: objects`.
+    children: bool = False
+    # Custom kinds with a scale subresource: (group, resource).
+    targets: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something hypot does, if a kind is in one of the modes, and all of this holds of the settings."""
+
+    name: str
+    kinds: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ("recommend", "observe", "act")
+    # Settings that must be there or on, that must be off or none, and that must be just so.
+    given: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    equal: tuple[tuple[str, str], ...] = ()
+
+    def on(self, config: RunConfig, grants: Grants) -> bool:
+        if self.kinds and not any(config.mode(kind) in self.modes for kind in self.kinds):
+            return False
+        if not all(_setting(name, config, grants) for name in self.given):
+            return False
+        if any(_setting(name, config, grants) for name in self.without):
+            return False
+        return all(_setting(name, config, grants) == value for name, value in self.equal)
+
+
+def _setting(name: str, config: RunConfig, grants: Grants) -> Any:
+    return getattr(grants if name in Grants.__slots__ else config, name)
+
+
+_ACT, _TOLD, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
+FEATURES = (
+    Feature("always"),
+    Feature("ask by label", equal=(("opt_in", "label"),)),
+    *(Feature(f"look at {kind}", (kind,)) for kind in RESOURCES),
+    *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in RESOURCES),
+    Feature("tell", tuple(RESOURCES), _TOLD, without=_WRITES),
+    Feature("usage", without=("prometheus",)),
+    Feature("count", _COUNTING),
+    Feature("scale", _COUNTING, _ACT, without=_WRITES),
+    Feature("measure", _SIZING),
+    Feature("remember usage", _SIZING, _TOLD, without=_WRITES),
+    Feature("resize", _SIZING, _ACT, without=_WRITES),
+    Feature("webhook", _SIZING, _ACT, given=("webhook_port",), without=_WRITES),
+    Feature("template", _SIZING, _ACT, given=("template",), without=_WRITES),
+    Feature("children", (HVPA,), _ACT, given=("children",), without=_WRITES),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Verbs on one resource, or on its named objects only, needed while any of the features is on."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+    scope: Scope
+    features: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+_CACHE = ("list", "watch")
+
+
+def _kind_rights() -> Iterable[Right]:
+    for kind, (group, resource) in RESOURCES.items():
+        yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"look at {kind}",))
+        told = f"say in the status of a {kind} what was decided"
+        yield Right(group, f"{resource}/status", ("patch",), told, "watched", (f"tell of {kind}",))
+
+
+def _workload_rights() -> Iterable[Right]:
+    for group, resource in (
+        ("apps", "deployments"),
+        ("apps", "statefulsets"),
+        ("apps", "replicasets"),
+        ("", "replicationcontrollers"),
+    ):
+        yield Right(group, resource, _CACHE, "see targets, and whose the pods are", "watched", ("always",))
+        scaled = "set replicas, with the version that was seen"
+        yield Right(group, f"{resource}/scale", ("get", "update"), scaled, "watched", ("scale",))
+    for group, resource in (("apps", "daemonsets"), ("batch", "jobs"), ("batch", "cronjobs")):
+        yield Right(group, resource, _CACHE, "see targets that only have a size", "watched", (f"look at {VPA}",))
+    for resource in ("deployments", "statefulsets"):
+        edited = "edit the pod template where hypot.dev/resize is Template"
+        yield Right("apps", resource, ("patch",), edited, "watched", ("template",))
+
+
+def _pod_rights() -> Iterable[Right]:
+    yield Right("", "pods", _CACHE, "see which pods there are, how ready and how large", "watched", ("always",))
+    yield Right("", "pods/resize", ("patch",), "change the size of a running pod in place", "watched", ("resize",))
+    yield Right(
+        "", "pods/eviction", ("create",), "start a pod anew at its size, within budgets", "watched", ("resize",)
+    )
+    yield Right("", "limitranges", _CACHE, "stay within what a namespace allows", "watched", ("measure",))
+    yield Right("", "nodes", _CACHE, "know whether a pod can grow where it is", "cluster", ("measure",))
+    yield Right("", "namespaces", _CACHE, "see which namespaces opted in", "cluster", ("ask by label",))
+
+
+def _metric_rights() -> Iterable[Right]:
+    yield Right("metrics.k8s.io", "pods", ("list",), "read what pods use", "watched", ("usage",))
+    for group, verb in (("custom.metrics.k8s.io", "get"), ("external.metrics.k8s.io", "list")):
+        why = "read the metrics that autoscalers name, each of which is a resource of its own"
+        yield Right(group, "*", (verb,), why, "watched", ("count",))
+
+
+def _telling_rights() -> Iterable[Right]:
+    why = "say what was done and what was refused"
+    yield Right("", "events", ("create", "patch"), why, "watched", ("tell",))
+    group, resource = "autoscaling.k8s.io", "verticalpodautoscalercheckpoints"
+    yield Right(group, resource, ("list",), "know usage from before a restart", "watched", ("measure",))
+    kept = "keep usage where other recommenders keep it"
+    yield Right(group, resource, ("create", "update"), kept, "watched", ("remember usage",))
+
+
+def _neighbour_rights() -> Iterable[Right]:
+    for kind, names in RIVALS.items():
+        why = f"find another controller of every {kind} by its lease, which may be anywhere"
+        yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"look at {kind}",), names)
+    other = "find another autoscaler of the same target"
+    yield Right(*RESOURCES[HPA], _CACHE, other, "watched", ("always",))
+    yield Right(*RESOURCES[VPA], _CACHE, other, "watched", (f"look at {HVPA}",))
+    guarded = "block a WatermarkPodAutoscaler while its monitor alerts"
+    yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"look at {WPA}",))
+
+
+def _child_rights() -> Iterable[Right]:
+    for kind in (HPA, VPA):
+        why = f"keep the child {kind} of an Hvpa"
+        yield Right(*RESOURCES[kind], ("create", "patch", "delete"), why, "watched", ("children",))
+    why = "keep the replicas of an Hvpa in step with its target, where its child HPA reads them"
+    yield Right(*RESOURCES[HVPA], ("patch",), why, "watched", ("children",))
+
+
+def _own_rights() -> Iterable[Right]:
+    """What lives beside hypot. RBAC cannot name what is not there yet, so creating is not bound to a name."""
+    own: Scope = "own-namespace"
+    leases, always, webhook = "coordination.k8s.io", ("always",), ("webhook",)
+    yield Right(leases, "leases", ("create",), "make the lease that says who leads", own, always)
+    yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, always, (LEASE,))
+    shards = tuple(f"{MEMORY}{number}" for number in range(MEMORY_SHARDS))
+    yield Right("", "configmaps", ("list", "create"), "find and make the memory", own, always)
+    yield Right("", "configmaps", ("update",), "remember from sweep to sweep", own, always, shards)
+    yield Right("", "secrets", ("create",), "make the webhook's certificate", own, webhook)
+    yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, webhook, (CERTIFICATE,))
+    registered = "put the certificate's authority where the API server looks for it"
+    group, resource = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
+    yield Right(group, resource, ("get", "patch"), registered, "cluster", webhook, (WEBHOOK,))
+
+
+RIGHTS: tuple[Right, ...] = (
+    *_kind_rights(),
+    *_workload_rights(),
+    *_pod_rights(),
+    *_metric_rights(),
+    *_telling_rights(),
+    *_neighbour_rights(),
+    *_child_rights(),
+    *_own_rights(),
+)
+NO_GRANTS = Grants()
+# What holds for each custom target; its group and resource come from whoever installs.
+TARGET_VERBS: tuple[tuple[str, str], ...] = (("get", "count"), ("get", "measure"), ("update", "scale"))
+
+
+def features_of(config: RunConfig, grants: Grants = NO_GRANTS) -> frozenset[str]:
+    """Everything that hypot does when it is set up so."""
+    return frozenset(feature.name for feature in FEATURES if feature.on(config, grants))
+
+
+def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ...]:
+    """No more than what is switched on needs."""
+    on = features_of(config, grants)
+    custom = tuple(
+        Right(group, f"{resource}/scale", (verb,), "scale a custom target", "watched", (feature,))
+        for group, resource in grants.targets
+        for verb, feature in TARGET_VERBS
+    )
+    return tuple(right for right in (*RIGHTS, *custom) if on.intersection(right.features))
+
+
+def cluster_rules(rights: Iterable[Right], *, scoped: bool = False) -> list[Rule]:
+    """What a ClusterRole says: everything outside hypot's namespace, or only what no namespace holds where scoped."""
+    outside = ("cluster",) if scoped else ("cluster", "watched")
+    return merged(right for right in rights if right.scope in outside)
+
+
+def watched_rules(rights: Iterable[Right]) -> list[Rule]:
+    """What a Role in each watched namespace says."""
+    return merged(right for right in rights if right.scope == "watched")
+
+
+def namespace_rules(rights: Iterable[Right]) -> list[Rule]:
+    """What the Role in hypot's own namespace says."""
+    return merged(right for right in rights if right.scope == "own-namespace")
+
+
+def merged(rights: Iterable[Right]) -> list[Rule]:
+    """As few rules as say the same, in a stable order."""
+    verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
+    for right in rights:
+        verbs.setdefault((right.group, right.resource, right.names), set()).update(right.verbs)
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (group, resource, names), said in verbs.items():
+        resources.setdefault((group, tuple(sorted(said)), names), []).append(resource)
+    return [_rule(*key, sorted(together)) for key, together in sorted(resources.items())]
+
+
+def _rule(group: str, verbs: tuple[str, ...], names: tuple[str, ...], resources: list[str]) -> Rule:
+    rule: Rule = {"apiGroups": [group], "resources": resources}
+    if names:
+        rule["resourceNames"] = list(names)
+    return {**rule, "verbs": list(verbs)}
+
+
+def said_by(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str, str]]:
+    """(group, resource, verb, name or nothing) of each single thing that rules allow."""
+    return {
+        (group, resource, verb, name)
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames") or ("",)
+    }

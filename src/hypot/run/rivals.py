@@ -1,0 +1,118 @@
+"""Who else moves the same workloads: then hypot holds, and says whom it met."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypot.cluster.port import Port, Request, UnreachableError
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.policy.decide import Autoscaler
+from hypot.policy.hold import Hold
+from hypot.policy.memory import read_time
+from hypot.policy.podrow import inner, mappings
+from hypot.policy.seen import Seen
+from hypot.policy.snapshot import target_of
+from hypot.run.rows import AutoscalerRow
+from hypot.run.writes import MANAGER
+
+# The Leases of the controllers whose kinds hypot takes over, by the kind that each of them moves.
+LEASES = {
+    "WatermarkPodAutoscaler": ("watermarkpodautoscaler-lock",),
+    "VerticalPodAutoscaler": ("vpa-updater",),
+    "Hvpa": (),
+    "HorizontalPodAutoscaler": (),
+}
+# Where only sizes are recommended, the one that recommends is the rival.
+RECOMMENDER_LEASES = ("vpa-recommender-lease", "vpa-recommender")
+# A Lease or a status that was written within this time has somebody behind it.
+FRESH = 120.0
+# How often Leases are looked for.
+LOOK_EVERY = 60.0
+
+
+def status_writer(row: AutoscalerRow, now: float) -> str:
+    """Who else has just written this object's status; empty where nobody has."""
+    for manager in row.managers:
+        if manager.subresource == "status" and manager.name != MANAGER and now - manager.at < FRESH:
+            return manager.name
+    return ""
+
+
+def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:
+    """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it."""
+    if isinstance(autoscaler, HPA):
+        return ()
+    found = [tuple(name.split("/", 1)) for name in seen.rivals]
+    return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
+
+
+def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
+    if row is None or not isinstance(autoscaler, Hvpa):
+        return False
+    ref = target_of(row.autoscaler)
+    return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
+
+
+def rival_hold(writer: str, lease: str, hpas: tuple[str, ...]) -> Hold | None:
+    """Hold everything, and name the first rival that was met."""
+    if hpas:
+        return Hold("Rival", f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+    if writer:
+        return Hold(
+            "Rival", f"{writer} writes this object's status: stop that controller, or switch this kind off here"
+        )
+    if lease:
+        return Hold(
+            "Rival", f"the controller behind the Lease {lease} is running: stop it, or switch this kind off here"
+        )
+    return None
+
+
+class Leases:
+    """The Leases of rivals, looked for once a minute."""
+
+    def __init__(self, port: Port, kinds: Iterable[str], *, recommends: bool) -> None:
+        self._port = port
+        self._names = {kind: LEASES.get(kind, ()) for kind in kinds}
+        if recommends:
+            self._names["VerticalPodAutoscaler"] = RECOMMENDER_LEASES
+        self._looked = -LOOK_EVERY
+        self.fresh: dict[str, str] = {}
+
+    async def look(self, now: float, boot: float) -> None:
+        """What cannot be read is taken as it was found last."""
+        if boot - self._looked < LOOK_EVERY:
+            return
+        self._looked = boot
+        for kind, names in self._names.items():
+            for name in names:
+                found = await self._holder(name, now)
+                if found is None:
+                    continue
+                if found:
+                    self.fresh[kind] = found
+                elif self.fresh.get(kind, "").endswith(f"/{name}"):
+                    del self.fresh[kind]
+
+    async def _holder(self, name: str, now: float) -> str | None:
+        """Namespace and name of a Lease that somebody renews; empty where nobody does, None where it cannot be told."""
+        path = "/apis/coordination.k8s.io/v1/leases"
+        try:
+            answer = await self._port.call(Request("GET", path, {"fieldSelector": f"metadata.name={name}"}))
+        except UnreachableError:
+            return None
+        if not answer.ok:
+            return None
+        leases = mappings(inner(answer.json()).get("items"))
+        return next((_named(lease) for lease in leases if _is_fresh(lease, now)), "")
+
+
+def _is_fresh(lease: Mapping[str, Any], now: float) -> bool:
+    spec = inner(lease, "spec")
+    renewed = read_time(spec.get("renewTime"))
+    return bool(spec.get("holderIdentity")) and renewed is not None and now - renewed < FRESH
+
+
+def _named(lease: Mapping[str, Any]) -> str:
+    metadata = inner(lease, "metadata")
+    return f"{metadata.get('namespace')}/{metadata.get('name')}"

@@ -1,0 +1,126 @@
+"""What is kept of each watched object: only what decisions need.
+
+Lists leave out the apiVersion and kind of their items, so these are given.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hypot.policy.decide import Autoscaler
+from hypot.policy.memory import read_time
+from hypot.policy.podrow import inner, mappings, read_pod
+from hypot.policy.seen import LimitRange, Node, Pod
+from hypot.policy.sizerow import read_limit_range, read_node
+from hypot.policy.snapshot import read_autoscaler
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
+
+Object = Mapping[str, Any]
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "generation", "ownerReferences")
+_SPEC = ("replicas", "selector", "parallelism")
+_STATUS = ("replicas", "selector", "targetSelector", "numberReady", "desiredNumberScheduled", "active")
+
+
+class Manager(NamedTuple):
+    """Who wrote which part of an object, and when."""
+
+    name: str
+    subresource: str
+    at: float
+
+
+class AutoscalerRow(NamedTuple):
+    """An autoscaler, the object it was read from, and who writes to it."""
+
+    autoscaler: Autoscaler
+    data: Object
+    managers: tuple[Manager, ...]
+
+    @property
+    def uid(self) -> str:
+        return str(inner(self.data, "metadata").get("uid") or "")
+
+    @property
+    def version(self) -> str:
+        return str(inner(self.data, "metadata").get("resourceVersion") or "")
+
+
+class PodRow(NamedTuple):
+    """A pod, and the version that a write to it is for."""
+
+    pod: Pod
+    version: str
+
+
+def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> AutoscalerRow:
+    metadata = dict(inner(data, "metadata"))
+    managers = tuple([_manager(entry) for entry in mappings(metadata.pop("managedFields", None))])
+    whole = {**data, "apiVersion": api_version, "kind": kind, "metadata": metadata}
+    return AutoscalerRow(read_autoscaler(whole), whole, managers)
+
+
+def _manager(entry: Object) -> Manager:
+    at = read_time(entry.get("time")) or 0.0
+    return Manager(str(entry.get("manager") or ""), str(entry.get("subresource") or ""), at)
+
+
+def keep_pod(data: dict[str, Any]) -> PodRow:
+    return PodRow(read_pod(data), str(inner(data, "metadata").get("resourceVersion") or ""))
+
+
+def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
+    """The scale, the selector and the sizes in the pod template."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": _some(inner(data, "metadata"), _METADATA),
+        "spec": {**_some(spec, _SPEC), **_template(spec)},
+        "status": _some(status, _STATUS),
+    }
+
+
+def _template(spec: Object) -> dict[str, Any]:
+    if "jobTemplate" in spec:
+        return {"jobTemplate": {"spec": _template(inner(spec, "jobTemplate", "spec"))}}
+    labels = inner(spec, "template", "metadata").get("labels")
+    containers = [
+        _some(container, ("name", "resources", "resizePolicy"))
+        for container in mappings(inner(spec, "template", "spec").get("containers"))
+    ]
+    return {"template": {"metadata": {"labels": labels}, "spec": {"containers": containers}}}
+
+
+def keep_replica_set(data: dict[str, Any]) -> Object | None:
+    """Old ones without pods are many, and nobody asks about them."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    owned = any(owner.get("controller") is True for owner in mappings(inner(data, "metadata").get("ownerReferences")))
+    if owned and not spec.get("replicas") and not status.get("replicas"):
+        return None
+    kept = keep_workload("apps/v1", "ReplicaSet", data)
+    if owned:
+        # The Deployment above it has the same selector and template.
+        kept = {**kept, "spec": _some(spec, ("replicas",))}
+    return kept
+
+
+def keep_node(data: dict[str, Any]) -> Node:
+    return read_node(data)
+
+
+def keep_limit_range(data: dict[str, Any]) -> tuple[LimitRange, ...]:
+    return read_limit_range(data)
+
+
+def keep_namespace(data: dict[str, Any]) -> bool:
+    """Whether it asks to be acted on."""
+    return inner(data, "metadata", "labels").get(OPT_IN_LABEL) == OPT_IN_VALUE
+
+
+def keep_monitor(data: dict[str, Any]) -> Object:
+    metadata = _some(inner(data, "metadata"), ("name", "namespace"))
+    return {"metadata": metadata, "status": _some(inner(data, "status"), ("monitorState",))}
+
+
+def _some(data: Object, keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}

@@ -1,0 +1,143 @@
+"""Which statuses are written in a sweep, and how: what people act on at once, the rest now and then."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import Any, NamedTuple
+
+from hypot.cluster.port import APPLY_PATCH, Request, encoded
+from hypot.policy.decision import Conditions
+from hypot.policy.memory import read_conditions
+from hypot.run.events import cut
+from hypot.run.outcome import Key, Outcome
+from hypot.run.writes import MANAGER, WRITE_WITHIN
+
+# A status in which only words and values differ is written this seldom, and so many of them in one sweep.
+PATIENCE = 60.0
+MOST_PATIENT = 50
+# A message is for people; a spec with a thousand faults needs no more than this.
+LONGEST_MESSAGE = 4096
+
+_COUNTS = ("currentReplicas", "desiredReplicas", "replicas")
+
+
+class Written(NamedTuple):
+    """What the status of an object said when it was last written or found, and when, on the boot clock."""
+
+    conditions: Conditions
+    reported: Mapping[str, Any]
+    at: float
+
+
+def wrote(outcome: Outcome, now_boot: float) -> Written:
+    """To be kept after a successful write."""
+    return Written(outcome.decision.conditions, outcome.decision.reported, now_boot)
+
+
+def found(status: Any) -> Written:
+    """The status as the object has it, whoever wrote it: after a restart nothing is written that stands there."""
+    if not isinstance(status, Mapping):
+        return Written((), {}, -inf)
+    reported = {key: value for key, value in status.items() if key != "conditions"}
+    return Written(read_conditions(status.get("conditions")), reported, -inf)
+
+
+class Choice:
+    """Which statuses of a sweep are written now. What is only observed has none."""
+
+    def __init__(self, written: Mapping[Key, Written], now_boot: float) -> None:
+        self._written, self._now = written, now_boot
+        self._urgent: list[Outcome] = []
+        self._patient: list[tuple[float, Key, Outcome]] = []
+
+    def look(self, outcome: Outcome) -> None:
+        """One object after the other, so that whoever looks can take a breath in between."""
+        if outcome.acting == "observe":
+            return
+        before = self._written.get(outcome.key) or found(outcome.autoscaler.status)
+        if _is_urgent(outcome, before):
+            self._urgent.append(outcome)
+        elif self._now - before.at >= PATIENCE and _differs(outcome, before):
+            self._patient.append((before.at, outcome.key, outcome))
+
+    def chosen(self) -> list[Outcome]:
+        """All that people act on, then a few of the rest, oldest first."""
+        waiting = sorted(self._patient, key=lambda each: each[:2])
+        return self._urgent + [outcome for _, _, outcome in waiting[:MOST_PATIENT]]
+
+
+def choose(outcomes: Iterable[Outcome], written: Mapping[Key, Written], now_boot: float) -> list[Outcome]:
+    """Those whose status is to be written now."""
+    choice = Choice(written, now_boot)
+    for outcome in outcomes:
+        choice.look(outcome)
+    return choice.chosen()
+
+
+def _is_urgent(outcome: Outcome, before: Written) -> bool:
+    """Whether replicas, a size or a condition changed; not what its message says."""
+    reported, known = outcome.decision.reported, before.reported
+    for key in _COUNTS:
+        if (reported.get(key) or 0) != (known.get(key) or 0):
+            return True
+    if not _same_words(outcome.decision.conditions, before.conditions):
+        return True
+    return bool(_sizes(reported) != _sizes(known))
+
+
+def _same_words(told: Conditions, known: Conditions) -> bool:
+    """Whether types, statuses and reasons are the same, in whichever order."""
+    if len(told) != len(known):
+        return False
+    one, two = [condition[:3] for condition in told], [condition[:3] for condition in known]
+    return one == two or sorted(one) == sorted(two)
+
+
+def _sizes(reported: Mapping[str, Any]) -> Any:
+    """The sizes that were given or recommended; the bounds around them move all the time."""
+    scaling, advice = reported.get("lastScaling"), reported.get("recommendation")
+    if isinstance(scaling, Mapping):
+        return scaling.get("vpaStatus")
+    listed = advice.get("containerRecommendations") if isinstance(advice, Mapping) else None
+    if not isinstance(listed, list):
+        return None
+    return [(each.get("containerName"), each.get("target")) for each in listed if isinstance(each, Mapping)]
+
+
+def _differs(outcome: Outcome, before: Written) -> bool:
+    """Whether anything would be written otherwise; a status has whole seconds and no empty places."""
+    decision = outcome.decision
+    if decision.reported != before.reported and _stored(decision.reported) != _stored(before.reported):
+        return True
+    told, known = decision.conditions, before.conditions
+    return len(told) != len(known) or any(
+        one[:4] != two[:4] or int(one.since) != int(two.since) for one, two in zip(told, known, strict=True)
+    )
+
+
+def _stored(reported: Mapping[str, Any]) -> Any:
+    """As an API server keeps it: some counts are there whether they were written or not."""
+    return without_nulls({key: value for key, value in reported.items() if value != 0 or key not in _COUNTS})
+
+
+def status_request(outcome: Outcome, path: str, resource_version: str) -> Request:
+    """The whole status by server-side apply, on the version that was decided on; `path` is the object's."""
+    name, status = outcome.decision.autoscaler, outcome.decision.status
+    for condition in status.get("conditions", ()):
+        condition["message"] = cut(condition["message"], LONGEST_MESSAGE)
+    body = {
+        "apiVersion": name.api_version,
+        "kind": name.kind,
+        "metadata": {"name": name.name, "namespace": name.namespace, "resourceVersion": resource_version},
+        "status": without_nulls(status),
+    }
+    query = {"fieldManager": MANAGER, "force": "true"}
+    return Request("PATCH", f"{path}/status", query, encoded(body), APPLY_PATCH, timeout=WRITE_WITHIN)
+
+
+def without_nulls(value: Any) -> Any:
+    """The same without places that hold nothing: a definition refuses null where it wants a number."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list | tuple):
+        return [without_nulls(each) for each in value if each is not None]
+    return value

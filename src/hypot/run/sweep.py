@@ -1,0 +1,224 @@
+"""One sweep: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from hypot.cluster.clock import Clock
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.continuity import Remembered
+from hypot.policy.freshness import frozen_clock_jump, is_clock_jump
+from hypot.policy.governor import Governor
+from hypot.run.act import Actor
+from hypot.run.breath import Breath
+from hypot.run.carry import Carried, Carrier
+from hypot.run.children import housekeeping
+from hypot.run.config import RunConfig
+from hypot.run.events import Told
+from hypot.run.history import UsageHistory
+from hypot.run.judge import Circumstances, Judge
+from hypot.run.keep import HistoryKeeper
+from hypot.run.observe import Observer, View
+from hypot.run.outcome import Acting, Key, Outcome
+from hypot.run.rivals import Leases
+from hypot.run.rows import AutoscalerRow
+from hypot.run.shards import Shards
+from hypot.run.stock import Stock
+from hypot.run.tell import Teller
+
+log = structlog.get_logger()
+# Autoscalers whose writes are under way at the same time.
+AT_ONCE = 32
+GOVERNOR = "governor"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep came to, for gauges and logs."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    began: float = 0.0
+    seconds: float = 0.0
+    deciding: float = 0.0
+    stale_share: float = 0.0
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class Clocks:
+    """Wall and boot clock, and what they showed at the last sweep."""
+
+    wall: Clock
+    boot: Clock
+    then: tuple[float, float] | None = None
+    jumped_at: float | None = None
+
+    def look(self) -> tuple[float, float]:
+        """Both, now; a jump of the one against the other is remembered."""
+        now, boot = self.wall(), self.boot()
+        if self.then is not None:
+            jump = frozen_clock_jump(*self.then, now, boot)
+            if is_clock_jump(jump):
+                log.warning("the clock jumped", seconds=round(jump, 1))
+                self.jumped_at = boot
+        self.then = (now, boot)
+        return now, boot
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Sweeps for as long as it leads; whoever begins to lead resumes from what was remembered."""
+
+    config: RunConfig
+    stock: Stock
+    observer: Observer
+    history: UsageHistory
+    actor: Actor
+    keeper: HistoryKeeper
+    carrier: Carrier
+    teller: Teller
+    shards: Shards
+    leases: Leases
+    clocks: Clocks
+    judge: Judge = field(default_factory=Judge)
+    cold_since: float | None = None
+
+    async def resume(self) -> None:
+        """Take up what the one before us remembered; without any of it nothing shrinks for a while."""
+        now, boot = self.clocks.look()
+        loaded = await self.shards.load()
+        for note in loaded.notes:
+            log.warning("memory", note=note)
+        self.cold_since = None if loaded.complete else boot
+        memories = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
+        governor = loaded.entries.get(GOVERNOR)
+        self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
+        await self.keeper.restore(self._rows(), loaded.entries, now)
+        log.info("resumed", remembered=len(memories), cold=self.cold_since is not None)
+
+    async def sweep(self) -> Swept:
+        now, boot = self.clocks.look()
+        await self.leases.look(now, boot)
+        rows = self._rows()
+        self._forget(rows)
+        view = await self.observer.look(rows, now, boot)
+        await self._learn(view)
+        observed = self.clocks.boot()
+        acting = {key: self._acting(key, row) for key, row in rows.items()}
+        outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot))
+        decided = self.clocks.boot()
+        outcomes, told = await self._carry(outcomes)
+        await asyncio.gather(*[self.actor.write(request) for request in housekeeping(outcomes, self.stock)])
+        await self.teller.statuses(outcomes, boot)
+        await self.teller.events(outcomes, told, now, boot)
+        await self.keeper.write(rows, now)
+        await self._save(now)
+        seconds = self.clocks.boot() - boot
+        return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, view.trouble)
+
+    def _rows(self) -> dict[Key, AutoscalerRow]:
+        """The autoscalers of all kinds that are switched on; of the others only what they say is looked at."""
+        return {
+            (kind, namespace, name): row
+            for kind, watched in self.stock.autoscalers.items()
+            if self.config.enabled(kind)
+            for (namespace, name), row in watched.items()
+        }
+
+    def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
+        """Objects that are gone; deleting one restores nothing."""
+        gone = {key for key in self.judge.memories if key not in rows and self._is_listed(key[0])}
+        self.judge.forget(gone)
+        self.observer.forget(gone)
+        self.teller.forget(gone)
+        for key in gone:
+            self.history.forget(key)
+
+    def _is_listed(self, kind: str) -> bool:
+        """A kind whose definition is missing for a moment has not lost its objects."""
+        watched = self.stock.autoscalers.get(kind)
+        return watched is None or not any(reflector.missing for reflector in watched.reflectors)
+
+    def _acting(self, key: Key, row: AutoscalerRow) -> Acting:
+        mode = self.config.mode(key[0])
+        if mode == "observe" or not self.stock.is_opted_in(key[1]):
+            return "observe"
+        autoscaler = row.autoscaler
+        if mode == "recommend" and isinstance(autoscaler, VPA):
+            names = {ref.name for ref in autoscaler.recommenders or ()}
+            return "recommend" if names == {"hypot"} else "observe"
+        return "act"
+
+    def _circumstances(self, boot: float) -> Circumstances:
+        hpas = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+        return Circumstances(
+            self.config.settings,
+            boot,
+            self.cold_since,
+            self.clocks.jumped_at,
+            self.leases.fresh,
+            dict(hpas.items()) if hpas else {},
+        )
+
+    async def _learn(self, view: View) -> None:
+        """Fold what pods use into the histograms of those that size them."""
+        breath = Breath()
+        pods = {}
+        for key, row in view.rows.items():
+            autoscaler = row.autoscaler
+            if not isinstance(autoscaler, VPA | Hvpa):
+                continue
+            pods[key] = view.snapshot.target_pods(autoscaler)
+            names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}
+            self.history.declare(autoscaler, names, view.now)
+            if breath.is_due():
+                await breath.take()
+        if not pods:
+            return
+        await self.history.observe(view.samples, pods, view.now)
+        await self.history.retain({pod.uid for its in pods.values() for pod in its})
+        self.history.expire(view.now)
+
+    async def _carry(self, outcomes: Iterable[Outcome]) -> tuple[list[Outcome], list[Told]]:
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def carry(outcome: Outcome) -> Carried:
+            if not self.carrier.has_work(outcome):
+                return Carried(outcome)
+            async with limit:
+                return await self.carrier.carry(outcome)
+
+        carried = await asyncio.gather(*[carry(outcome) for outcome in outcomes])
+        for each in carried:
+            self.judge.remember(each.outcome)
+        return [each.outcome for each in carried], [told for each in carried for told in each.told]
+
+    async def _save(self, now: float) -> None:
+        entries = {"/".join(key): self.judge.entry(key) for key in self.judge.memories}
+        entries[GOVERNOR] = self.judge.governor.to_dict()
+        entries.update(await self.history.entries(now))
+        for trouble in await self.shards.save(entries):
+            log.warning("memory not written", trouble=trouble)
+
+
+def _key(text: str) -> Key:
+    kind, namespace, name = text.split("/", 2)
+    return kind, namespace, name
+
+
+def _remembered(entry: Mapping[str, object]) -> Remembered | None:
+    try:
+        return Remembered.from_dict(entry)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        log.warning("memory", note=f"an entry cannot be read: {error!r}")
+        return None
+
+
+def _governor(entry: Mapping[str, object] | None) -> Governor:
+    try:
+        return Governor() if entry is None else Governor.from_dict(entry)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return Governor()

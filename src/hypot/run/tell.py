@@ -1,0 +1,87 @@
+"""Writing what was decided where people look: statuses and events."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import structlog
+
+from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
+from hypot.policy.podrow import inner
+from hypot.run.act import FINE, Done
+from hypot.run.breath import Breath
+from hypot.run.events import Recorder, Told, told_by
+from hypot.run.outcome import Key, Outcome
+from hypot.run.status import Choice, Written, status_request, wrote
+from hypot.run.stock import AUTOSCALERS, Stock
+
+log = structlog.get_logger()
+AT_ONCE = 16
+
+
+class Teller:
+    """Remembers what it wrote, so that nothing is written twice."""
+
+    def __init__(self, port: Port, stock: Stock, instance: str) -> None:
+        self._port, self._stock = port, stock
+        self._written: dict[Key, Written] = {}
+        # The versions that our own writes made, until the watch has seen them.
+        self._versions: dict[Key, tuple[str, str]] = {}
+        self._recorder = Recorder(instance)
+        self._limit = asyncio.Semaphore(AT_ONCE)
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._written.pop(key, None)
+            self._versions.pop(key, None)
+
+    async def status(self, outcome: Outcome, boot: float) -> Done:
+        """Write one status now."""
+        row = self._stock.row(outcome.key)
+        if row is None:
+            return Done(f"{outcome.decision.autoscaler} is gone", overtaken=True)
+        kind, namespace, name = outcome.key
+        path = f"{AUTOSCALERS[kind].path(namespace)}/{name}"
+        seen, made = self._versions.get(outcome.key, ("", ""))
+        version = made if seen == row.version else row.version
+        try:
+            async with self._limit:
+                answer = await self._port.call(status_request(outcome, path, version))
+        except (UnreachableError, MayNotWriteError) as error:
+            return Done(str(error))
+        if not answer.ok:
+            if not answer.conflict and not answer.gone:
+                log.warning("status refused", object=str(outcome.decision.autoscaler), message=answer.message)
+            return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
+        self._written[outcome.key] = wrote(outcome, boot)
+        self._versions[outcome.key] = (row.version, str(inner(answer.json(), "metadata").get("resourceVersion") or ""))
+        return FINE
+
+    async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
+        """All that are due; how many were not written."""
+        choice, breath = Choice(self._written, boot), Breath()
+        for outcome in outcomes:
+            choice.look(outcome)
+            if breath.is_due():
+                await breath.take()
+        chosen = choice.chosen()
+        done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
+        return sum(not each.ok for each in done)
+
+    async def events(self, outcomes: Sequence[Outcome], more: Iterable[Told], now: float, boot: float) -> None:
+        """Events may be lost; nothing depends on them."""
+        breath = Breath()
+        for told in chain(chain.from_iterable(map(told_by, outcomes)), more):
+            self._recorder.hear(told, now, boot)
+            if breath.is_due():
+                await breath.take()
+        requests = self._recorder.due(now, boot)
+
+        async def send(number: int) -> None:
+            try:
+                async with self._limit:
+                    self._recorder.answered(requests[number], await self._port.call(requests[number]))
+            except (UnreachableError, MayNotWriteError) as error:
+                log.warning("event not written", error=str(error))
+
+        await asyncio.gather(*[send(number) for number in range(len(requests))])

@@ -1,0 +1,119 @@
+"""The controller as a user runs it: a process of its own, with a configuration file and a kubeconfig."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from cluster.plane.controlplane import GUARD, ControlPlane, free_ports
+from cluster.plane.waiting import eventually
+
+Object = dict[str, Any]
+HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]
+# Quick enough for a test, slow enough for pods to settle in between.
+SYNC_PERIOD = 1.0
+
+
+class Controller:
+    """`hypot run` from `start` to `stop`; its log is a file in the control plane's folder."""
+
+    command = HYPOT
+
+    def __init__(self, plane: ControlPlane, name: str, user: str = "admin", **config: Any) -> None:
+        self.plane, self.name = plane, name
+        self.http, self.webhook = free_ports(2)
+        settings = {"syncPeriod": SYNC_PERIOD, **config.pop("settings", {})}
+        self.config = {
+            "namespace": "hypot-system",
+            "optIn": "all",
+            "listen": "127.0.0.1",
+            "httpPort": self.http,
+            "webhookPort": 0,
+            "settings": settings,
+            **config,
+        }
+        self.kubeconfig = plane.kubeconfig(user)
+        self.log = plane.folder / f"{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "Controller":
+        path = self.plane.folder / f"{self.name}.config.json"
+        path.write_text(json.dumps(self.config), encoding="utf-8")
+        command = [*self.command, "run", "--kubeconfig", str(self.kubeconfig), "--config", str(path), "--log", "json"]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [sys.executable, str(GUARD), *command],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment,
+            )
+        return self
+
+    def until_swept(self, times: int = 1, within: float = 30) -> None:
+        """Until it has swept so often since now."""
+        wanted = len(self.lines("swept")) + times
+        eventually(lambda: self.is_running() and len(self.lines("swept")) >= wanted, within)
+
+    def is_running(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log.read_text(errors="replace")[-3000:]
+        return True
+
+    def lines(self, event: str = "") -> list[Object]:
+        """What it logged, whole lines only."""
+        found = []
+        for line in self.log.read_text(errors="replace").splitlines():
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue
+            if not event or said.get("event") == event:
+                found.append(said)
+        return found
+
+    def signal(self, number: int) -> None:
+        """To hypot itself, not to what guards it."""
+        os.kill(self.pid, number)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        return int(eventually(lambda: children.read_text(encoding="utf-8").split())[0])
+
+    def kill(self) -> None:
+        """At once, without a word."""
+        assert self._process is not None
+        self.signal(signal.SIGKILL)
+        self.ended(15)
+
+    def ended(self, within: float = 60) -> int:
+        """Wait until it is gone by itself, or by another's hand; its exit status."""
+        assert self._process is not None
+        status = self._process.wait(within)
+        if self._process.stdin:
+            self._process.stdin.close()
+        return status
+
+    def stop(self) -> int:
+        """As Kubernetes does; its exit status."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.ended(20)
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask its own server."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5) as answer:  # noqa: S310
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()

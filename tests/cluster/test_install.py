@@ -1,0 +1,355 @@
+"""A real API server takes every form of the installation, and its account may do just what it is granted."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from cluster.crds import serving, told
+from cluster.plane.api import APPLY, Api, Object
+from cluster.plane.waiting import eventually
+from hypot.cli.manifests import command
+from hypot.cli.output import to_yaml
+from hypot.run.manifest_parts import CONFIG_KEY
+from hypot.run.rights import said_by
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Service": "/api/v1/namespaces/{}/services",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+}
+# What a values file of the chart says -> the configuration and the flags that say the same.
+CONFIGS: dict[str, tuple[Object, Object, tuple[str, ...]]] = {
+    "default": ({}, {}, ()),
+    "scoped": (
+        {"config": {"watchNamespaces": ["shop", "pay"]}},
+        {},
+        ("--watch-namespace", "shop", "--watch-namespace", "pay"),
+    ),
+    "everything": (
+        {
+            "config": {
+                "kinds": dict.fromkeys(("VerticalPodAutoscaler", "HorizontalPodAutoscaler"), "act"),
+                "optIn": "all",
+            },
+            "grants": {
+                "template": True,
+                "children": True,
+                "targets": [{"group": "argoproj.io", "resource": "rollouts"}],
+            },
+        },
+        {"kinds": dict.fromkeys(("VerticalPodAutoscaler", "HorizontalPodAutoscaler"), "act"), "optIn": "all"},
+        ("--with", "template", "--with", "children", "--target", "rollouts.argoproj.io"),
+    ),
+    "recommender": (
+        {
+            "config": {
+                "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
+                "httpPort": 9000,
+                "prometheus": "http://prometheus:9090",
+                "settings": {"tolerance": 0.2},
+            },
+            "replicas": 1,
+        },
+        {
+            "kinds": {"WatermarkPodAutoscaler": "off", "Hvpa": "off", "VerticalPodAutoscaler": "recommend"},
+            "httpPort": 9000,
+            "prometheus": "http://prometheus:9090",
+            "settings": {"tolerance": 0.2},
+        },
+        ("--replicas", "1"),
+    ),
+    "dry run": ({"config": {"dryRun": True}}, {"dryRun": True}, ()),
+}
+# What nobody who is asked to scale needs.
+NEVER = [
+    ("", "secrets", "get", "kube-system", "other"),
+    ("", "secrets", "list", "kube-system", ""),
+    ("", "secrets", "list", "hypot-system", ""),
+    ("", "secrets", "get", "hypot-system", "other"),
+    ("", "configmaps", "update", "hypot-system", "other"),
+    ("", "configmaps", "list", "shop", ""),
+    ("", "pods", "create", "shop", ""),
+    ("", "pods", "delete", "shop", "a"),
+    ("", "pods/exec", "create", "shop", "a"),
+    ("", "nodes", "patch", "", "a"),
+    ("", "namespaces", "patch", "", "shop"),
+    ("apps", "deployments", "delete", "shop", "a"),
+    ("apps", "deployments", "update", "shop", "a"),
+    ("apps", "daemonsets", "patch", "shop", "a"),
+    ("coordination.k8s.io", "leases", "list", "", ""),
+    ("coordination.k8s.io", "leases", "update", "kube-system", "vpa-updater"),
+    ("rbac.authorization.k8s.io", "clusterroles", "escalate", "", "hypot"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "patch", "", "other"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "delete", "", "hypot"),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "list", "", ""),
+]
+
+
+def printed(case: str, folder: Path) -> list[Object]:
+    """What `hypot manifests` prints."""
+    _, config, flags = CONFIGS[case]
+    file = folder / "config.yaml"
+    file.write_text(to_yaml(config), encoding="utf-8")
+    result = CliRunner().invoke(command, ["--config", str(file), *flags], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return list(yaml.safe_load_all(result.output))
+
+
+def at(manifest: Object) -> str:
+    metadata = manifest["metadata"]
+    return f"{PATHS[manifest['kind']].format(metadata.get('namespace'))}/{metadata['name']}"
+
+
+def spaces(api: Api) -> None:
+    """The namespaces must be there for anything in them to be judged; the first as it is printed."""
+    for name, labels in {
+        "hypot-system": {"pod-security.kubernetes.io/enforce": "restricted"},
+        "shop": {},
+        "pay": {},
+    }.items():
+        made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        api.patch(f"/api/v1/namespaces/{name}", made, APPLY, query={"fieldManager": "test"})
+
+
+@pytest.fixture(scope="module")
+def ready(api: Api) -> Api:
+    spaces(api)
+    return api
+
+
+def judged(api: Api, manifest: Object) -> tuple[int, list[str]]:
+    """Status and warnings of a dry run that takes no field it does not know."""
+    query = "dryRun=All&fieldManager=test&force=true&fieldValidation=Strict"
+    return told(api, "PATCH", f"{at(manifest)}?{query}", manifest, APPLY)
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_printed_manifests_are_taken(ready: Api, case: str, tmp_path: Path) -> None:
+    """Every object of every configuration, without a remark."""
+    for manifest in printed(case, tmp_path):
+        status, warnings = judged(ready, manifest)
+        assert (status in {200, 201}, warnings) == (True, []), manifest
+
+
+def test_pods_come_up_under_the_strictest_standard(ready: Api, tmp_path: Path) -> None:
+    """The namespace insists on it, so a pod that asks for more would be refused."""
+    (deployment,) = (each for each in printed("default", tmp_path) if each["kind"] == "Deployment")
+    pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
+    pod["metadata"] = {**pod["metadata"], "name": "hypot"}
+    path = "/api/v1/namespaces/hypot-system/pods?dryRun=All&fieldValidation=Strict"
+    assert told(ready, "POST", path, pod) == (201, [])
+    (container,) = pod["spec"]["containers"]
+    container["securityContext"]["allowPrivilegeEscalation"] = True
+    assert told(ready, "POST", path, pod)[0] == 403
+
+
+# Kustomize and Helm.
+
+
+def kustomized(folder: Path) -> list[Object]:
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        pytest.skip("kubectl, which renders kustomizations, is not installed")
+    built = subprocess.run([kubectl, "kustomize", str(folder)], capture_output=True, text=True, check=True).stdout
+    return list(yaml.safe_load_all(built))
+
+
+def test_the_kustomize_base_is_the_same(tmp_path: Path) -> None:
+    """Whatever way it is installed, it is one installation."""
+    assert keyed(kustomized(DEPLOY / "kustomize")) == keyed(printed("default", tmp_path))
+
+
+def test_the_definitions_of_kustomize_are_taken(ready: Api) -> None:
+    serving(ready)
+    for definition in kustomized(DEPLOY / "kustomize" / "crds"):
+        path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
+        assert told(ready, "PATCH", f"{path}?dryRun=All&fieldManager=test&force=true", definition, APPLY) == (200, [])
+
+
+def helm() -> str:
+    found = shutil.which("helm") or shutil.which("helm", path=os.path.expanduser("~/go/bin"))  # noqa: PTH111
+    if found is None:
+        pytest.skip("helm is not installed: go install helm.sh/helm/v3/cmd/helm@latest")
+    return found
+
+
+def rendered(values: Object, folder: Path) -> list[Object]:
+    file = folder / "values.yaml"
+    file.write_text(to_yaml(values), encoding="utf-8")
+    asked = ["template", "hypot", str(DEPLOY / "helm" / "hypot"), "-n", "hypot-system", "--kube-version", "1.34"]
+    made = subprocess.run([helm(), *asked, "-f", str(file)], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return [each for each in yaml.safe_load_all(made.stdout) if each]
+
+
+def keyed(manifests: list[Object]) -> dict[tuple[str, str, str], Any]:
+    """By kind and name, with what is only written differently made the same."""
+    found = {}
+    for each in manifests:
+        metadata = each["metadata"]
+        if "rules" in each and "Role" in each["kind"]:
+            each["rules"] = said_by(each["rules"])
+        if each["kind"] == "ConfigMap":
+            each["data"] = yaml.safe_load(each["data"][CONFIG_KEY])
+        for hook in each.get("webhooks") or ():
+            for expression in hook["namespaceSelector"]["matchExpressions"]:
+                expression["values"] = sorted(expression["values"])
+        if each["kind"] == "Deployment":
+            del each["spec"]["template"]["metadata"]["annotations"]["hypot.dev/config"]
+        found[each["kind"], metadata.get("namespace", ""), metadata["name"]] = each
+    return found
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_the_chart_is_the_same(case: str, tmp_path: Path) -> None:
+    """Roles, configuration and all; but for the namespace, which Helm makes itself."""
+    expected = keyed(printed(case, tmp_path))
+    del expected["Namespace", "", "hypot-system"]
+    assert keyed(rendered(CONFIGS[case][0], tmp_path)) == expected
+
+
+def test_the_chart_is_taken_with_all_that_may_be_set(ready: Api, tmp_path: Path) -> None:
+    """What goes beyond `hypot manifests`: more fields of the pod, and a name that YAML would take for a number."""
+    values = {
+        "pod": {"priorityClassName": "system-cluster-critical", "nodeSelector": {"pool": "ops"}},
+        "image": {"tag": "7"},
+    }
+    manifests = rendered(values, tmp_path)
+    for manifest in manifests:
+        status, warnings = judged(ready, manifest)
+        assert (status in {200, 201}, warnings) == (True, []), manifest
+    (deployment,) = (each for each in manifests if each["kind"] == "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    assert (pod["nodeSelector"], pod["containers"][0]["image"]) == ({"pool": "ops"}, "hypot:7")
+
+
+def test_the_chart_has_the_alerts(tmp_path: Path) -> None:
+    """Their own braces come through Helm as they are."""
+    manifests = rendered({"prometheus": {"rules": True, "podMonitor": True}}, tmp_path)
+    found = {each["kind"]: each for each in manifests if "monitoring" in each["apiVersion"]}
+    assert set(found) == {"PrometheusRule", "PodMonitor"}
+    written = yaml.safe_load((DEPLOY / "prometheusrule.yaml").read_text(encoding="utf-8"))
+    assert found["PrometheusRule"]["spec"] == written["spec"]
+
+
+def test_helm_refuses_what_no_configuration_may_say(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(to_yaml({"config": {"kinds": {"Hvpa": "perhaps"}}}), encoding="utf-8")
+    asked = [helm(), "template", str(DEPLOY / "helm" / "hypot"), "--kube-version", "1.34", "-f", str(file)]
+    made = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert made.returncode != 0
+    assert "Hvpa" in made.stderr
+
+
+def test_the_notes_say_how_it_begins_to_act(tmp_path: Path) -> None:
+    """The first thing that anybody wants to know after an installation."""
+    chart = tmp_path / "chart"
+    shutil.copytree(DEPLOY / "helm" / "hypot", chart)
+    notes = (chart / "templates" / "NOTES.txt").read_text(encoding="utf-8")
+    (chart / "templates" / "notes.yaml").write_text(notes, encoding="utf-8")
+    asked = [helm(), "template", "hypot", str(chart), "--kube-version", "1.34", "-n", "ops", "--debug"]
+    for flags, said in ((), "hypot.dev/scaling=enabled"), (("--set", "config.dryRun=true"), "dryRun is on"):
+        made = subprocess.run(
+            [*asked, "-s", "templates/notes.yaml", *flags], capture_output=True, text=True, check=False
+        )
+        assert said in made.stdout
+        assert "kubectl -n ops scale deploy/hypot --replicas=0" in made.stdout
+
+
+# What the account may do.
+
+
+def installed(api: Api, case: str, folder: Path) -> list[Object]:
+    """Accounts and roles, for real, in the place of those that were there."""
+    for namespace in ("shop", "pay"):
+        for kind in ("roles", "rolebindings"):
+            api.delete(f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/{kind}")
+    manifests = [each for each in printed(case, folder) if each["kind"] == "ServiceAccount" or "Role" in each["kind"]]
+    for each in manifests:
+        api.patch(at(each), each, APPLY, query={"fieldManager": "test", "force": "true"})
+    return manifests
+
+
+def may(api: Api, group: str, resource: str, verb: str, namespace: str = "", name: str = "") -> bool:
+    plain, _, part = resource.partition("/")
+    asked = {"group": group, "resource": plain, "subresource": part, "verb": verb, "namespace": namespace, "name": name}
+    spec = {"user": "system:serviceaccount:hypot-system:hypot", "resourceAttributes": asked}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    status: Object = api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]
+    return bool(status["allowed"])
+
+
+def granted(manifests: list[Object]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Each single thing that the roles say: group, resource, verb, namespace and name."""
+    for each in manifests:
+        for group, resource, verb, name in said_by(each.get("rules") or ()):
+            yield group, resource.replace("*", "queue_length"), verb, each["metadata"].get("namespace", ""), name
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_the_account_may_do_what_it_is_granted_and_no_more(ready: Api, case: str, tmp_path: Path) -> None:
+    """Every right works as it is written, and what nobody who scales needs is refused."""
+    wanted = list(granted(installed(ready, case, tmp_path)))
+    assert wanted
+    eventually(lambda: all(may(ready, *each) for each in wanted), 20)
+    assert [each for each in NEVER if may(ready, *each)] == []
+
+
+def test_a_scoped_account_may_do_nothing_elsewhere(ready: Api, tmp_path: Path) -> None:
+    """What is allowed in one watched namespace is refused in one that is not, and in the whole cluster."""
+    installed(ready, "default", tmp_path)
+    eventually(lambda: may(ready, "", "pods", "list"), 20)
+    rights = list(granted(installed(ready, "scoped", tmp_path)))
+    eventually(lambda: not may(ready, "", "pods", "list"), 20)
+    for group, resource, verb, namespace, name in rights:
+        if namespace == "shop":
+            assert may(ready, group, resource, verb, "pay", name)
+            assert not may(ready, group, resource, verb, "kube-system", name)
+            assert not may(ready, group, resource, verb, "", name)
+
+
+def test_switching_a_kind_off_takes_its_rights_away(ready: Api, tmp_path: Path) -> None:
+    """Applying the manifests of another configuration is enough."""
+    installed(ready, "default", tmp_path)
+    eventually(lambda: may(ready, "", "pods/eviction", "create", "shop"), 20)
+    installed(ready, "recommender", tmp_path)
+    eventually(lambda: not may(ready, "", "pods/eviction", "create", "shop"), 20)
+    assert not may(ready, "apps", "deployments/scale", "update", "shop")
+
+
+def as_hypot(api: Api, path: str) -> int:
+    """The status of a request that an admin makes in the name of hypot's account."""
+    connection = api._connect(30)
+    try:
+        who = {"Impersonate-User": "system:serviceaccount:hypot-system:hypot"}
+        connection.request("GET", path, headers={"Authorization": f"Bearer {api.token}", **who})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_leases_of_others_are_found_by_name_only(ready: Api, tmp_path: Path) -> None:
+    """A list that selects one name is a right to that name, whatever the namespace; all leases are not."""
+    installed(ready, "default", tmp_path)
+    leases, lock = "/apis/coordination.k8s.io/v1/leases", "watermarkpodautoscaler-lock"
+    eventually(lambda: as_hypot(ready, f"{leases}?fieldSelector=metadata.name%3D{lock}") == 200, 20)
+    assert as_hypot(ready, leases) == 403
+    assert as_hypot(ready, f"{leases}?fieldSelector=metadata.name%3Dkube-scheduler") == 403
+    assert as_hypot(ready, "/api/v1/namespaces/kube-system/secrets") == 403
+    assert as_hypot(ready, "/api/v1/pods") == 200

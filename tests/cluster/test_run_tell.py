@@ -1,0 +1,91 @@
+"""A real API server takes what hypot tells: statuses by server-side apply, and events."""
+
+from dataclasses import replace
+
+import pytest
+
+from cluster.crds import created, path_of, serving
+from cluster.plane.api import Api
+from hypot.cluster.port import Answer, encoded
+from hypot.kinds.hpa import HPA
+from hypot.policy.decision import Event, Name
+from hypot.policy.memory import Memory
+from hypot.run.events import Recorder, Told, subject_of
+from hypot.run.status import choose, found, status_request, wrote
+from unit.run_outcomes import representative
+
+NOW = 1_800_000_000.0
+OUTCOMES = {name: one for name, one in representative().items() if name != "wpa broken"}
+
+
+def stored(api: Api, name: str, namespace: str):
+    """The object in the cluster, its path, and its outcome under the name it has there."""
+    one = OUTCOMES[name]
+    manifest = {**one.autoscaler.to_dict(), "metadata": {"name": "web", "annotations": {}}}
+    manifest.pop("status", None)
+    if isinstance(one.autoscaler, HPA):
+        path = f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers"
+        held = api.create(path, manifest)
+    else:
+        path = path_of(type(one.autoscaler))
+        held = created(serving(api), type(one.autoscaler), manifest)
+    metadata = held["metadata"]
+    where = Name(one.autoscaler.API_VERSION, one.key[0], metadata["namespace"], metadata["name"])
+    moved = replace(
+        one,
+        key=(where.kind, where.namespace, where.name),
+        autoscaler=type(one.autoscaler).from_dict(held),
+        decision=replace(one.decision, autoscaler=where),
+    )
+    return f"{path}/{metadata['name']}", metadata["resourceVersion"], moved
+
+
+def send(api: Api, request):
+    return api.call(request.method, request.path, request.body, query=request.query, content=request.content)
+
+
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
+    """Whole, as hypot's own; what is found again is not written again, and an old version is refused."""
+    path, version, one = stored(api, name, namespace)
+    request = status_request(one, path, version)
+    answer = send(api, request)
+    assert answer.ok, answer.body
+    kept = answer.body["status"]
+    assert [condition["type"] for condition in kept.get("conditions", ())] == [
+        condition.type for condition in one.decision.conditions
+    ]
+    again = replace(one, autoscaler=type(one.autoscaler).from_dict(answer.body))
+    assert choose([again], {}, NOW) == []
+    assert found(kept).conditions == Memory.from_status(kept).conditions
+    managers = {each["manager"]: each for each in answer.body["metadata"]["managedFields"]}
+    if one.decision.status:
+        assert (managers["hypot"]["operation"], managers["hypot"]["subresource"]) == ("Apply", "status")
+    changed = replace(one, decision=replace(one.decision, reported={**one.decision.reported, "observedGeneration": 7}))
+    assert wrote(changed, NOW) != wrote(one, NOW)
+    assert send(api, status_request(changed, path, version)).status == 409
+
+
+def test_an_event_is_posted_counted_and_posted_anew(api: Api, namespace: str):
+    """It belongs to its object, as `kubectl describe` asks for it."""
+    _, _, one = stored(api, "hpa moves", namespace)
+    recorder = Recorder("hypot-0")
+    told = Told(subject_of(one), Event("Normal", "SuccessfulRescale", "ü" * 2000))
+    events = f"/api/v1/namespaces/{namespace}/events"
+
+    def after(seconds: float):
+        (request,) = recorder.requests([told], NOW + seconds, seconds)
+        answer = send(api, request)
+        recorder.answered(request, Answer(answer.status, encoded(answer.body)))
+        return answer
+
+    assert after(0).status == 201
+    assert after(60).status == 200
+    query = {"fieldSelector": f"involvedObject.uid={told.about.uid}"}
+    (event,) = api.get(events, query=query)["items"]
+    assert (event["count"], event["reportingComponent"], event["reason"]) == (2, "hypot", "SuccessfulRescale")
+    api.delete(f"{events}/{event['metadata']['name']}")
+    assert after(120).status == 404
+    assert after(135).status == 201
+    (event,) = api.get(events, query=query)["items"]
+    assert event["count"] == 4

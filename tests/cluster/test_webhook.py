@@ -1,0 +1,256 @@
+"""A real API server asks the webhook about new pods, and takes what it answers."""
+
+import asyncio
+import itertools
+import time
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from cluster.plane.api import Api, Object
+from cluster.plane.waiting import eventually
+from hypot.cluster.port import Answer, Request, encoded
+from hypot.policy.decide import Autoscaler
+from hypot.policy.podrow import inner, read_pod
+from hypot.policy.seen import LimitRange
+from hypot.policy.sizerow import read_limit_range
+from hypot.run.certificate_store import CertificateKeeper
+from hypot.run.certificates import Issued, issue
+from hypot.run.limits import admits
+from hypot.run.webhook import CertificateHolder, Webhook, configuration
+from unit.admission_world import scaled, sizer
+from unit.sizes_world import recommended
+
+NAMES = ["127.0.0.1"]
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+ENABLED = {"hypot.dev/scaling": "enabled"}
+HALF = {"requests": {"cpu": "500m"}, "limits": {"cpu": "1"}}
+_number = itertools.count()
+
+
+class Through:
+    """The tests' own client as a Port."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def call(self, request: Request) -> Answer:
+        how = {"query": request.query, "content": request.content}
+        answer = await asyncio.to_thread(self._api.call, request.method, request.path, request.body, **how)
+        return Answer(answer.status, encoded(answer.body))
+
+    def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        raise NotImplementedError(request.path)
+
+
+class Registered:
+    """A webhook in a loop of its own, registered with the API server by its address."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.sizers: dict[str, Autoscaler] = {}
+        # The pods that were asked about, by namespace and label.
+        self.asked: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._webhook = Webhook(self._find, self._ranges)
+        self.own = self.namespace(labels=ENABLED)
+        self.keeper = CertificateKeeper(Through(api), self.own, NAMES)
+        self._holder = CertificateHolder(self.run(self.keeper.ensure(time.time())))
+        self.run(self._webhook.start("127.0.0.1", 0, self._holder))
+        self._port = self._webhook.port
+
+    @property
+    def issued(self) -> Issued:
+        return self._holder.issued
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
+    def register(self) -> None:
+        """As an installation does, and then as hypot does; until the API server knows it."""
+        made = configuration(self.own, "hypot-webhook")
+        made["webhooks"][0]["clientConfig"] = {"url": f"https://127.0.0.1:{self._port}/mutate"}
+        self.api.create(CONFIGURATIONS, made)
+        assert self.run(self.keeper.publish(self.issued.ca_pem)) == "published"
+        self.until_asked()
+
+    def until_asked(self) -> None:
+        """Pods of a namespace that opted in are asked about."""
+        self.sizers["probe"] = sizer(recommended(target=("2", None)))
+        where = self.namespace(labels=ENABLED)
+        eventually(lambda: sized_by(self.create(where, "probe", dry=True)), within=20)
+
+    def stop(self) -> None:
+        self.run(self._webhook.stop())
+
+    def start(self, issued: Issued | None = None) -> None:
+        """Listen again where it did before."""
+        self._holder.take(issued or self.issued)
+        self.run(self._webhook.start("127.0.0.1", self._port, self._holder))
+
+    def close(self) -> None:
+        """A connection is over when the API server has said so too; then only the loop's own socket is left."""
+        self.api.call("DELETE", f"{CONFIGURATIONS}/hypot")
+        self.stop()
+        eventually(lambda: len(self._loop._selector.get_map()) == 1, within=30)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def namespace(self, labels: Mapping[str, str] | None = None, limits: list[Object] | None = None) -> str:
+        """A fresh one; a LimitRange is there before any pod is."""
+        name = f"hook-{uuid.uuid4().hex[:8]}"
+        self.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": dict(labels or {})}})
+        if limits is not None:
+            body = {"metadata": {"name": "limits"}, "spec": {"limits": limits}}
+            self.api.create(f"/api/v1/namespaces/{name}/limitranges", body)
+        return name
+
+    def create(self, where: str, app: str, resources: Object | None = None, *, dry: bool = False) -> Object:
+        """A pod, as the API server has it afterwards."""
+        answer = self.try_to_create(where, app, resources, dry=dry)
+        assert answer.ok, answer.body
+        return answer.body
+
+    def try_to_create(self, where: str, app: str, resources: Object | None = None, *, dry: bool = False) -> Any:
+        body = {
+            "metadata": {"name": f"{app}-{next(_number)}", "labels": {"app": app}},
+            "spec": {
+                "containers": [{"name": "app", "image": "app", "resources": HALF if resources is None else resources}]
+            },
+        }
+        query = {"dryRun": "All"} if dry else None
+        return self.api.call("POST", f"/api/v1/namespaces/{where}/pods", body, query=query)
+
+    def _find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
+        app = str(inner(pod, "metadata", "labels").get("app"))
+        self.asked[namespace, app] = pod
+        return self.sizers.get(app)
+
+    def _ranges(self, namespace: str) -> tuple[LimitRange, ...]:
+        items = self.api.get(f"/api/v1/namespaces/{namespace}/limitranges")["items"]
+        return tuple(one for item in items for one in read_limit_range(item))
+
+
+def sized_by(pod: Object) -> str:
+    return str(pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by", ""))
+
+
+def resources(pod: Object) -> Object:
+    found: Object = pod["spec"]["containers"][0]["resources"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def registered(api: Api) -> Iterator[Registered]:
+    made = Registered(api)
+    made.register()
+    yield made
+    made.close()
+
+
+def test_pods_come_up_at_their_size(registered: Registered) -> None:
+    """By a VerticalPodAutoscaler's advice and by what an Hvpa recorded; a pod of nobody comes as it is written."""
+    registered.sizers["vpa"] = sizer(recommended(target=("2", "1Gi")))
+    registered.sizers["hvpa"] = scaled(("app", {"cpu": "700m", "memory": "256Mi"}, {"cpu": "1400m", "memory": "384Mi"}))
+    where = registered.namespace(labels=ENABLED)
+    vpa, hvpa, nobody = (registered.create(where, app) for app in ("vpa", "hvpa", "nobody"))
+    assert (sized_by(vpa), resources(vpa)) == (
+        "VerticalPodAutoscaler/web",
+        {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"cpu": "4"}},
+    )
+    assert (sized_by(hvpa), resources(hvpa)) == (
+        "Hvpa/web",
+        {"requests": {"cpu": "700m", "memory": "256Mi"}, "limits": {"cpu": "1400m", "memory": "384Mi"}},
+    )
+    assert (sized_by(nobody), resources(nobody)) == ("", HALF)
+
+
+def test_only_pods_of_namespaces_that_opted_in_are_asked_about(registered: Registered) -> None:
+    """Never those of kube-system and of hypot's own namespace, whatever labels they have."""
+    registered.sizers["any"] = sizer(recommended(target=("2", None)))
+    registered.api.patch("/api/v1/namespaces/kube-system", {"metadata": {"labels": ENABLED}})
+    for where in ("kube-system", registered.own, registered.namespace()):
+        assert resources(registered.create(where, "any")) == HALF
+        assert (where, "any") not in registered.asked
+    opted_in = registered.namespace(labels=ENABLED)
+    assert resources(registered.create(opted_in, "any"))["requests"]["cpu"] == "2"
+
+
+@pytest.mark.parametrize("given", [HALF, {}, {"requests": {"cpu": "200m"}}], ids=["limited", "none", "request"])
+def test_a_limit_range_is_respected(registered: Registered, given: Object) -> None:
+    """Whatever the pod says itself, it comes, and grows as far as its limit may."""
+    registered.sizers["vpa"] = sizer(recommended(target=("8", None)))
+    registered.sizers["hvpa"] = scaled(("app", {"cpu": "8"}, {}))
+    for kind in ("Container", "Pod"):
+        most = [{"type": kind, "max": {"cpu": "1500m"}, "min": {"cpu": "100m"}}]
+        default = [{"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "400m"}}]
+        where = registered.namespace(labels=ENABLED, limits=[*most, *(default if kind == "Pod" else [])])
+        for app in ("vpa", "hvpa"):
+            assert resources(registered.create(where, app, given))["limits"] == {"cpu": "1500m"}
+
+
+LIMITS: dict[str, Object] = {
+    "minimum": {"type": "Container", "min": {"cpu": "600m"}},
+    "minimum-of-limit": {"type": "Container", "min": {"cpu": "1"}},
+    "maximum": {"type": "Container", "max": {"cpu": "1"}},
+    "maximum-below": {"type": "Container", "max": {"cpu": "900m"}},
+    "maximum-of-memory": {"type": "Container", "max": {"memory": "1Gi"}},
+    "pod-minimum": {"type": "Pod", "min": {"cpu": "500m"}},
+    "pod-minimum-above": {"type": "Pod", "min": {"cpu": "501m"}},
+    "pod-maximum": {"type": "Pod", "max": {"cpu": "1"}},
+    "pod-maximum-below": {"type": "Pod", "max": {"cpu": "999m"}},
+    "pod-maximum-of-memory": {"type": "Pod", "max": {"memory": "1Gi"}},
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
+def test_what_is_admitted_is_what_the_server_admits(registered: Registered, limit: Object) -> None:
+    """The check is the server's own, over the pod as its defaults have made it."""
+    where = registered.namespace(labels=ENABLED, limits=[limit])
+    answer = registered.try_to_create(where, "judged")
+    items = registered.api.get(f"/api/v1/namespaces/{where}/limitranges")["items"]
+    ranges = [one for item in items for one in read_limit_range(item)]
+    assert admits(read_pod(registered.asked[where, "judged"]), ranges) is answer.ok
+
+
+def test_pods_come_while_the_webhook_is_down(registered: Registered) -> None:
+    """As they are written; and at their size again once it is back."""
+    registered.sizers["down"] = sizer(recommended(target=("2", None)))
+    where = registered.namespace(labels=ENABLED)
+    registered.stop()
+    assert resources(registered.create(where, "down")) == HALF
+    registered.start()
+    eventually(lambda: resources(registered.create(where, "down"))["requests"]["cpu"] == "2")
+
+
+def test_another_authority_is_believed_before_it_is_shown(registered: Registered) -> None:
+    """First the bundle of both, then the new certificate: the webhook is asked all the while."""
+    first = registered.issued
+    second = issue(NAMES, time.time(), lifetime_days=3700, authority=first.authority)
+    assert second.ca_pem.endswith(first.ca_pem)
+    assert second.ca_pem != first.ca_pem
+    assert registered.run(registered.keeper.publish(second.ca_pem)) == "published"
+    assert registered.run(registered.keeper.publish(second.ca_pem)) == "unchanged"
+    registered.until_asked()
+    registered.stop()
+    registered.start(second)
+    registered.until_asked()
+
+
+def test_the_certificate_is_shared_through_a_secret(registered: Registered) -> None:
+    """A second replica reads it; one that is due is renewed by the same authority."""
+    other = CertificateKeeper(Through(registered.api), registered.own, NAMES)
+    found: Issued = registered.run(other.ensure(time.time()))
+    secret = registered.api.get(f"/api/v1/namespaces/{registered.own}/secrets/hypot-webhook")
+    assert secret["type"] == "kubernetes.io/tls"
+    assert found.to_secret() == secret["data"]
+    renewed: Issued = registered.run(other.ensure(time.time() + 70 * 86_400))
+    assert renewed.ca_pem == found.ca_pem
+    assert renewed.not_after > found.not_after

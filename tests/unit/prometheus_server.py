@@ -1,0 +1,72 @@
+"""A real Prometheus server for tests, with given samples in it."""
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+MISSING = [name for name in ("prometheus", "promtool") if shutil.which(name) is None]
+needs_prometheus = pytest.mark.skipif(
+    bool(MISSING), reason=f"{' and '.join(MISSING)} not installed (Debian: prometheus)"
+)
+READY_WITHIN = 20.0
+
+
+@contextmanager
+def serving(folder: Path, openmetrics: str, lookback: int) -> Iterator[str]:
+    """Its address, for as long as it runs."""
+    (folder / "samples.txt").write_text(openmetrics, encoding="utf-8")
+    (folder / "prometheus.yml").write_text("", encoding="utf-8")
+    blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
+    subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=60)
+    address = f"127.0.0.1:{free_port()}"
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen(
+            [  # noqa: S607  looked up above
+                "prometheus",
+                "--config.file=prometheus.yml",
+                "--storage.tsdb.path=data",
+                "--storage.tsdb.retention.time=100y",
+                f"--query.lookback-delta={lookback}s",
+                f"--web.listen-address={address}",
+            ],
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            wait_until_ready(server, f"http://{address}/-/ready", folder / "log")
+            yield f"http://{address}"
+        finally:
+            server.terminate()
+            try:
+                server.wait(10)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_ready(server: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
+    """Up to a bound, and not longer than the server lives."""
+    until = time.monotonic() + READY_WITHIN
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            with opener.open(url, timeout=1):
+                return
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            time.sleep(0.05)
+    pytest.fail(f"prometheus did not get ready: {log.read_text(encoding='utf-8')[-2000:]}")

@@ -1,0 +1,179 @@
+"""What lies under deploy/ is what the functions of the package make, and what it names is there."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from hypot.run import gauge_names
+from hypot.run.config import RunConfig
+from hypot.run.manifest_parts import USER, config_data
+from hypot.run.rights import FEATURES, Grants
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm" / "hypot"
+ALERTS = [
+    rule
+    for group in yaml.safe_load((DEPLOY / "prometheusrule.yaml").read_text(encoding="utf-8"))["spec"]["groups"]
+    for rule in group["rules"]
+]
+# What people write in rules beside metrics.
+_WORDS = {"sum", "max", "min", "or", "and", "unless", "vector"}
+
+
+def test_generated_files_are_current():
+    """The base, the chart, the definitions and the table of rights say what their home says."""
+    told = subprocess.run(
+        [sys.executable, str(DEPLOY / "generate.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert (told.returncode, told.stderr) == (0, "")
+
+
+def test_a_stale_file_is_named(tmp_path):
+    """Whoever changes a right is told which file to write anew."""
+    copy = tmp_path / "repository"
+    shutil.copytree(DEPLOY, copy / "deploy", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("results", "*.png"))
+    (copy / "deploy" / "kustomize" / "hypot.yaml").write_text("", encoding="utf-8")
+    script = [sys.executable, str(copy / "deploy" / "generate.py")]
+    told = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (1, "deploy/kustomize/hypot.yaml is not current; run deploy/generate.py\n")
+    subprocess.run(script, check=True)
+    assert subprocess.run([*script, "--check"], check=False).returncode == 0
+
+
+def test_no_other_definitions_lie_beside_the_generated_ones():
+    """A definition that is gone would still be installed."""
+    for folder in (DEPLOY / "kustomize" / "crds", CHART / "crds"):
+        names = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
+        assert names == {
+            "hvpa.yaml",
+            "verticalpodautoscaler.yaml",
+            "verticalpodautoscalercheckpoint.yaml",
+            "watermarkpodautoscaler.yaml",
+        }
+
+
+def test_no_definition_is_a_template_of_the_chart():
+    """Helm deletes what it made from templates, and every autoscaler would go with its definition."""
+    for template in (CHART / "templates").iterdir():
+        assert "CustomResourceDefinition\n" not in template.read_text(encoding="utf-8")
+
+
+def values():
+    return yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+
+
+def test_values_fit_their_schema():
+    schema = yaml.safe_load((CHART / "values.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft7Validator.check_schema(schema)
+    jsonschema.validate(values(), schema)
+    for wrong in ({"replica": 3}, {"config": {"kinds": {"Hvpa": "perhaps"}}}, {"grants": {"secrets": True}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_values_are_the_defaults():
+    """Whoever sets nothing gets what `hypot manifests` prints; where it lives is the release's business."""
+    expected = config_data(RunConfig())
+    del expected["namespace"]
+    assert values()["config"] == expected
+    assert set(values()["grants"]) == set(Grants.__slots__)
+
+
+def test_templates_ask_only_for_values_that_there_are():
+    """A misspelt value is nothing to Helm, and says nothing."""
+    used = {
+        found
+        for template in (CHART / "templates").iterdir()
+        for found in re.findall(r"\.Values((?:\.\w+)+)", template.read_text(encoding="utf-8"))
+    }
+    for path in used:
+        held = values()
+        for name in path.strip(".").split("."):
+            assert name in held, path
+            held = held[name]
+
+
+def test_every_feature_is_a_template():
+    text = (CHART / "templates" / "_features.tpl").read_text(encoding="utf-8")
+    assert re.findall(r'define "hypot\.may\.([^"]+)"', text) == [each.name.replace(" ", "-") for each in FEATURES]
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_alerts_ask_for_metrics_and_labels_that_there_are(alert):
+    """An alert on a name that nobody tells never fires."""
+    families = {family.name: family for family in gauge_names.FAMILIES}
+    plain = re.sub(r"\{[^}]*\}|\"[^\"]*\"", "", alert["expr"])
+    names = set(re.findall(r"[a-z_]{2,}", plain)) - _WORDS
+    assert names
+    assert names <= set(families)
+    for name, labels in re.findall(r"(\w+)\{([^}]*)\}", alert["expr"]):
+        assert set(re.findall(r"(\w+)=", labels)) <= set(families[name].labels)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
+def test_every_alert_has_its_section_in_the_runbook(alert):
+    """The address in the alert leads to words for it."""
+    page, _, anchor = alert["annotations"]["runbook_url"].partition("#")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"## {alert['alert']}\n" in text
+    assert anchor == alert["alert"].lower()
+    assert alert["annotations"]["summary"]
+
+
+def test_what_is_to_be_watched_is_watched():
+    assert {alert["alert"] for alert in ALERTS} == {
+        "HypotNoLeader",
+        "HypotSweepLate",
+        "HypotGovernorHolding",
+        "HypotMetricsStale",
+        "HypotResizeInfeasible",
+        "HypotCertificateExpiring",
+    }
+
+
+def dockerfile():
+    return (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def test_the_image_runs_as_nobody_and_without_a_shell():
+    """The same user as the manifests, and commands that need no shell to start."""
+    last = dockerfile().rpartition("\nFROM ")[2]
+    assert f"\nUSER {USER}:{USER}\n" in last
+    assert '\nENTRYPOINT ["/opt/hypot/bin/hypot"]\n' in last
+    assert "RUN" not in last
+
+
+def test_a_wheel_can_be_built_of_what_the_image_is_made_of(tmp_path):
+    """The files that the Dockerfile copies, and no others, are enough; all of them may pass the ignore file."""
+    copied = [
+        word for line in re.findall(r"^COPY (?!--)(.*)$", dockerfile(), re.MULTILINE) for word in line.split()[:-1]
+    ]
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    for name in copied:
+        assert f"!{name}" in ignored
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, tmp_path / name)
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
+    assert list((tmp_path / "dist").glob("hypot-*.whl"))
+
+
+def test_constraints_are_the_lock_without_hashes():
+    """With pip it is hashes for all or for none, and the wheel has none."""
+    (script,) = re.findall(r"RUN sed (-E .*?) requirements\.lock", dockerfile())
+    made = subprocess.run(
+        ["/bin/sh", "-c", f"sed {script} requirements.lock"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    lines = [line for line in made.splitlines() if line.strip() and not line.strip().startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==\S+( ; .*)?", line) for line in lines)
+    assert any(line.startswith("aiohttp==") for line in lines)
