@@ -170,10 +170,10 @@ def test_each_call_gives_a_definition_of_its_own():
 
 
 def test_printer_columns():
-    """`kubectl get` shows what the original shows, and the count of moves only when asked for more."""
+    """`kubectl get` shows what the original shows, what holds a change back, and the count of moves only when asked for more."""
     columns = VERSION["additionalPrinterColumns"]
     shown = "scaling active, condition, condition state, value, high watermark, low watermark, age, min replicas, "
-    shown += "max replicas, dry-run, last scale"
+    shown += "max replicas, dry-run, blocked, last scale"
     assert [column["name"] for column in columns if "priority" not in column] == shown.split(", ")
     assert [column["name"] for column in columns if column.get("priority") == 1] == ["scale count"]
 

@@ -336,6 +336,23 @@ class TestHandover:
         await mine.release()
         assert held_by(cluster.inner) == ""
 
+    async def test_release_within_a_renewal(self):
+        """From the first word on we do not lead, whatever the renewal under way brings."""
+        cluster = Shaky(FakeCluster())
+        mine = lease(cluster)
+        async with running(mine):
+            await asyncio.sleep(1)
+            cluster.delay = lambda: (0.0, 3.0)
+            await asyncio.sleep(2)
+            ending = asyncio.create_task(mine.release())
+            led = []
+            while not ending.done():
+                await asyncio.sleep(0.1)
+                led.append(mine.leading)
+        assert not any(led)
+        assert len(led) > 10
+        assert held_by(cluster.inner) == ""
+
     async def test_only_the_holder_releases(self):
         """A follower that ends leaves the record alone, whether it knows the holder or not."""
         cluster = FakeCluster()

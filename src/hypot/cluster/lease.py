@@ -115,7 +115,7 @@ class Lease:
         self._record: Record | None = None
         self._seen_version: str | None = None
         self._seen_at = -float("inf")
-        self._wait = 0.0
+        self._wait, self._pause = 0.0, retry
         self._busy = asyncio.Lock()
         self._ending = self._told = False
 
@@ -136,24 +136,17 @@ class Lease:
             async with self._busy:
                 await self._attempt()
             self._announce()
-            await asyncio.sleep(min(max(due - now(), 0.0), self._free_in()))
+            await asyncio.sleep(min(max(due - now(), 0.0), self._pause))
 
     async def release(self) -> None:
         """Let others take it at once, where we hold it. To be called when the last write is answered."""
         self._ending = True
         self._until = -float("inf")
         async with self._busy:
-            # What was under way may have renewed it.
-            self._until = -float("inf")
             for _ in range(TRIES):
                 if not await self._give_back():
                     break
         self._announce()
-
-    def _free_in(self) -> float:
-        """When a follower may take it if nobody renews it, so that this moment is not slept through."""
-        left = self._seen_at + self._wait - self._clock()
-        return max(left, SHORTEST_SLEEP) if left > 0 else self._retry
 
     async def _give_back(self) -> bool:
         """Whether to try once more."""
@@ -165,6 +158,7 @@ class Lease:
         return answer is not None and answer.conflict
 
     async def _attempt(self) -> None:
+        self._pause = self._retry
         for _ in range(TRIES):
             if self._ending or await self._step() != "again":
                 return
@@ -180,6 +174,8 @@ class Lease:
         if not self._may_take(record):
             self._until = -float("inf")
             self._record = None
+            # It may be free before the next look is due; that moment is not slept through.
+            self._pause = max(self._free_in(), SHORTEST_SLEEP)
             return "done"
         return await self._take(record)
 
@@ -203,7 +199,11 @@ class Lease:
     def _may_take(self, record: Record) -> bool:
         if record.version and record.holder in {"", self.identity}:
             return True
-        return self._clock() - self._seen_at >= self._wait
+        return self._free_in() <= 0
+
+    def _free_in(self) -> float:
+        """Seconds until it is nobody's, if nobody renews it."""
+        return self._seen_at + self._wait - self._clock()
 
     async def _take(self, record: Record) -> Literal["done", "again"]:
         """Write that we hold it; the time counts from before that was sent."""
@@ -217,7 +217,8 @@ class Lease:
             return "again"
         if not answer.ok:
             return "done"
-        self._until = sent + self._deadline
+        if not self._ending:
+            self._until = sent + self._deadline
         self._observe(_record(answer))
         return "done"
 

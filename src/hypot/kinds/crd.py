@@ -138,6 +138,14 @@ def _subresources(facts: Facts) -> Schema:
     return {"subresources": doors} if doors else {}
 
 
+def condition_path(name: str, key: str = "status") -> str:
+    """Where a column finds a part of one condition."""
+    return f'.status.conditions[?(@.type=="{name}")].{key}'
+
+
+BLOCKED_COLUMN = Column("Blocked", "string", condition_path("ScalingBlocked", "reason"), "what holds a change back")
+
+
 def _column(column: Column) -> Schema:
     shown: Schema = {"name": column.name, "type": column.type, "jsonPath": column.path, "description": column.doc}
     return {**shown, "priority": 1} if column.wide else shown

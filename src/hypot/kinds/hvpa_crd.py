@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from hypot.core import timeofday
 from hypot.core.interval import HORIZONTAL_ONLY
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import Check, Column, Facts, Place
+from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, condition_path
 from hypot.kinds.hpa_parts import Limit
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_crd_metrics import HPA_SHAPES, AnyMetric, behavior_hints, metric_checks
@@ -24,7 +24,7 @@ from hypot.kinds.hvpa_parts import (
     Window,
 )
 from hypot.kinds.hvpa_rules import MAX_METRICS, MAX_WEIGHTS
-from hypot.kinds.hvpa_status import BLOCKED, LIMITED, STATUS
+from hypot.kinds.hvpa_status import LIMITED, STATUS
 from hypot.kinds.node import Node, Wire, node
 from hypot.kinds.vpa_crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
 from hypot.kinds.vpa_parts import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
@@ -165,16 +165,12 @@ _METADATA: dict[str, Any] = {
 }
 
 
-def _condition(name: str, key: str) -> str:
-    return f'.status.conditions[?(@.type=="{name}")].{key}'
-
-
 _COLUMNS = (
     Column("Target", "string", ".spec.targetRef.name", "the workload"),
     Column("Replicas", "integer", ".status.replicas", "how many pods there are"),
     Column("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
-    Column("Blocked", "string", _condition(BLOCKED, "reason"), "what holds a change back"),
-    Column("Limited", "string", _condition(LIMITED, "status"), "whether more is asked for than there may be"),
+    BLOCKED_COLUMN,
+    Column("Limited", "string", condition_path(LIMITED), "whether more is asked for than there may be"),
     Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import Check, Column, Facts, Place, cel_amount
+from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount
 from hypot.kinds.node import Node
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import (
@@ -160,6 +160,7 @@ _COLUMNS = (
         "whether there is a recommendation",
     ),
     Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+    BLOCKED_COLUMN,
     Column("MinReplicas", "integer", ".spec.updatePolicy.minReplicas", "fewest pods that are disrupted", wide=True),
 )
 

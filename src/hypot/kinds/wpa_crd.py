@@ -1,10 +1,11 @@
 """What the CRD of WatermarkPodAutoscalers needs beyond their fields: the rules in CEL, the columns, the status."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import Check, Column, Facts, Place, cel_amount
+from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount, condition_path
 from hypot.kinds.node import INT32, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import BandMetric, ExternalBand, Recommender, ResourceBand
@@ -147,17 +148,13 @@ _STATUS: dict[str, Any] = {
 }
 
 
-def _condition(name: str) -> str:
-    return f'.status.conditions[?(@.type=="{name}")].status'
-
-
 # A path that descends by itself (`..`) takes mappings in random order, and goes on to the next metric.
 _FIRST_METRIC = ".spec.metrics[0]['external','resource']"
 # External metrics report a value, resources the mean of the pods.
 _FIRST_VALUE = ".status.currentMetrics[0]['external','resource']['currentValue','currentAverageValue']"
 
 _COLUMNS = (
-    Column("scaling active", "string", _condition("ScalingActive"), "whether a count could be computed"),
+    Column("scaling active", "string", condition_path("ScalingActive"), "whether a count could be computed"),
     Column("condition", "string", ".status.lastConditionType", "the condition that was written last"),
     Column("condition state", "string", ".status.lastConditionState", "its state"),
     Column("value", "string", _FIRST_VALUE, "value of the first metric"),
@@ -166,7 +163,8 @@ _COLUMNS = (
     Column("age", "date", ".metadata.creationTimestamp", "time since creation"),
     Column("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
     Column("max replicas", "integer", ".spec.maxReplicas", "never more than this"),
-    Column("dry-run", "string", _condition("DryRun"), "whether decisions are only told"),
+    Column("dry-run", "string", condition_path("DryRun"), "whether decisions are only told"),
+    replace(BLOCKED_COLUMN, name="blocked"),
     Column("last scale", "date", ".status.lastScaleTime", "time since the last move"),
     Column("scale count", "integer", ".status.scalingEventsCount", "moves so far", wide=True),
 )

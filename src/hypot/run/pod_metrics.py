@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
+import structlog
 
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.quantity import QuantityError, milli
@@ -14,6 +15,7 @@ from hypot.policy.podrow import read_duration
 from hypot.policy.seen import PodSample
 from hypot.run.breath import Breath
 
+log = structlog.get_logger()
 METRICS = "/apis/metrics.k8s.io/v1beta1"
 # Namespace and name of a pod.
 Named = tuple[str, str]
@@ -38,10 +40,12 @@ class _PodMetrics(msgspec.Struct, gc=False):
 
 
 class _Listed(msgspec.Struct, gc=False):
-    items: list[_PodMetrics] | None = None
+    """Each item as it stands: to read all of them at once would hold everybody else up."""
+
+    items: list[msgspec.Raw] | None = None
 
 
-_decoder = msgspec.json.Decoder(_Listed)
+_list_decoder, _item_decoder = msgspec.json.Decoder(_Listed), msgspec.json.Decoder(_PodMetrics)
 
 
 class Usage(NamedTuple):
@@ -76,12 +80,17 @@ class MetricsApi:
 
 async def _samples(answer: Answer) -> Usage:
     try:
-        listed = _decoder.decode(answer.body)
+        listed = _list_decoder.decode(answer.body)
     except msgspec.DecodeError as error:
         return Usage({}, f"the resource metrics API's answer cannot be read: {error}")
     samples: dict[Named, PodSample] = {}
     breath = Breath()
-    for item in listed.items or ():
+    for raw in listed.items or ():
+        try:
+            item = _item_decoder.decode(raw)
+        except msgspec.DecodeError as error:
+            log.warning("sample passed over", error=str(error))
+            continue
         samples[item.metadata.namespace, item.metadata.name] = _sample(item)
         if breath.is_due():
             await breath.take()

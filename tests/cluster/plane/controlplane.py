@@ -18,12 +18,17 @@ GUARD = Path(__file__).with_name("guard.py")
 READY_WITHIN = 20.0
 GATES = "--feature-gates=HPAScaleToZero=true"
 # Who may do what is RBAC's business; these are everyone's names and groups.
-USERS = dict.fromkeys(("admin", "controllers", "kubelet"), "system:masters")
+USERS = dict.fromkeys(("admin", "controllers", "kubelet", "hypot"), "system:masters")
+# The account of an installation; everything that it asks is written down.
+ACCOUNT = "system:serviceaccount:hypot-system:hypot"
+HPA_CONTROLLER = "horizontal-pod-autoscaler-controller"
+WORKLOAD_CONTROLLERS = ("deployment-controller", "replicaset-controller", "garbage-collector-controller")
 AUDITED = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
+        {"level": "Metadata", "users": [ACCOUNT]},
         {"level": "None", "verbs": ["watch", "list"]},
         {
             "level": "RequestResponse",
@@ -56,6 +61,12 @@ class Child:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """Of the command itself, not of what guards it."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        return int(children.read_text(encoding="utf-8").split()[0])
+
     def check(self) -> None:
         if self._process.poll() is not None:
             tail = "\n".join(self.log.read_text(errors="replace").splitlines()[-5:])
@@ -70,6 +81,8 @@ class Child:
 
 class ControlPlane:
     """Started by `start`, stopped by `stop`; everything it writes is in one folder."""
+
+    audited = AUDITED
 
     def __init__(self, binaries: Path, folder: Path) -> None:
         self.binaries, self.folder = binaries, folder
@@ -97,9 +110,12 @@ class ControlPlane:
             self.stop()
             raise
 
-    def start_controllers(self, *flags: str) -> None:
-        """The controllers that make Deployments move, and the HPA controller with its own flags."""
-        names = ("horizontal-pod-autoscaler-controller", "deployment-controller", "replicaset-controller")
+    def start_controllers(self, *flags: str, names: Iterable[str] = (HPA_CONTROLLER, *WORKLOAD_CONTROLLERS)) -> None:
+        """The controllers that make Deployments move, and the HPA controller with its own flags.
+
+        Those that run already are stopped: two of them at once would undo each other's work.
+        """
+        self.stop_controllers()
         self._start(
             "kube-controller-manager",
             [
@@ -109,11 +125,27 @@ class ControlPlane:
                 "--kube-api-qps=500",
                 "--kube-api-burst=1000",
                 "--concurrent-horizontal-pod-autoscaler-syncs=20",
-                f"--controllers={','.join(names)},garbage-collector-controller",
+                f"--controllers={','.join(names)}",
                 GATES,
                 *flags,
             ],
         )
+
+    def part(self, name: str) -> Child:
+        """A part that runs, by the name of its program."""
+        return next(each for each in self._children if each.name == name)
+
+    def stop_controllers(self) -> None:
+        self._stop("kube-controller-manager")
+
+    def stop_server(self) -> None:
+        """The API server alone; what it knew stays in etcd."""
+        self._stop("kube-apiserver")
+
+    def start_server(self) -> None:
+        """Again, where it was."""
+        self._start("kube-apiserver", self._server_flags())
+        self._until("kube-apiserver", self._answers)
 
     def stop(self) -> None:
         for client in self._clients:
@@ -145,6 +177,11 @@ class ControlPlane:
     def _start(self, name: str, flags: Iterable[str]) -> None:
         self._children.append(Child(name, [str(self.binaries / name), *flags], self.folder / f"{name}.log"))
 
+    def _stop(self, name: str) -> None:
+        for child in [child for child in self._children if child.name == name]:
+            self._children.remove(child)
+            child.stop()
+
     def _write_files(self) -> None:
         self.ca.cert_pem.write_to_path(str(self.folder / "ca.pem"))
         serving = self.ca.issue_cert("127.0.0.1", "localhost")
@@ -155,7 +192,7 @@ class ControlPlane:
         signing.private_key_pem.write_to_path(str(self.folder / "service-accounts.key"))
         users = [f'{token_of(user)},{user},{user},"{group}"' for user, group in USERS.items()]
         (self.folder / "tokens.csv").write_text("\n".join(users), encoding="utf-8")
-        (self.folder / "audit-policy.yaml").write_text(json.dumps(AUDITED), encoding="utf-8")
+        (self.folder / "audit-policy.yaml").write_text(json.dumps(self.audited), encoding="utf-8")
 
     def _etcd_flags(self) -> list[str]:
         client, peer = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
