@@ -1,5 +1,7 @@
 """A fleet on a real Dask cluster, against the same fleet at home."""
 
+import asyncio
+
 import numpy as np
 import pytest
 from distributed import LocalCluster
@@ -18,6 +20,16 @@ pytestmark = pytest.mark.xdist_group("dask")
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 SPEC = {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 20, "metrics": [CPU]}
+
+
+@pytest.fixture(autouse=True)
+def _loop():
+    """Dask looks for the loop of this thread."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture(scope="module")

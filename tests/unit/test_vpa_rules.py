@@ -302,10 +302,10 @@ class TestDefinition:
         assert (VERSION["name"], VERSION["subresources"]) == ("v1", {"status": {}})
 
     def test_columns(self):
-        """`kubectl get vpa` shows what it always showed."""
+        """`kubectl get vpa` shows what it always showed, and what holds a change back."""
         columns = VERSION["additionalPrinterColumns"]
         shown = [column["name"] for column in columns if "priority" not in column]
-        assert shown == ["Mode", "CPU", "Mem", "Provided", "Age"]
+        assert shown == ["Mode", "CPU", "Mem", "Provided", "Age", "Blocked"]
 
     @pytest.mark.parametrize(("data", "text"), RULES)
     def test_schema_and_rules_agree(self, data, text):
