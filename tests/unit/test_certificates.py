@@ -27,6 +27,11 @@ def changed(issued, key, text):
 class TestIssue:
     """What is made."""
 
+    def test_a_webhook_outside_of_the_cluster_has_one_name(self):
+        """No Service has a dot in its name, so this is where the webhook is found."""
+        assert names_of("127.0.0.1", "hypot-system") == ("127.0.0.1",)
+        assert names_of("hooks.example.com", "hypot-system") == ("hooks.example.com",)
+
     def test_the_certificate_serves_the_names_of_the_service(self):
         """The API server asks for <service>.<namespace>.svc, and wants a certificate that is for serving."""
         certificate = loaded(issue(NAMES, NOW).cert_pem)[0]

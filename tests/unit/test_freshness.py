@@ -2,8 +2,10 @@
 
 import pytest
 
-from builders import NOW, sample
-from hypot.policy.freshness import Freshness, fresh, frozen_clock_jump, is_clock_jump, is_old
+from builders import NOW, pod, sample, seen, wpa
+from hypot.kinds.wpa_parts import BandMetric, ResourceBand
+from hypot.policy.freshness import Freshness, fresh, frozen_clock_jump, is_clock_jump, is_old, unmeasured
+from hypot.policy.seen import Failure
 
 BOOT = 5000.0
 NEW = Freshness()
@@ -112,3 +114,20 @@ class TestClockJump:
         found = frozen_clock_jump(NOW, BOOT, NOW + wall, BOOT + boot)
         assert found == jump
         assert is_clock_jump(found) is is_one
+
+
+class TestUnmeasured:
+    """Ready pods that a WatermarkPodAutoscaler would take for idle."""
+
+    CPU = BandMetric("Resource", resource=ResourceBand("cpu", {"matchLabels": {"app": "web"}}, "200m", "100m"))
+
+    def test_a_pod_without_a_sample_and_one_without_the_resource_are_named(self):
+        """What is not ready, or not chosen, is not expected to be measured."""
+        pods = [pod(name, labels={"app": "web"}) for name in "abc"]
+        pods += [pod("d", labels={"app": "web"}, ready="False"), pod("e", labels={"app": "other"})]
+        looked_at = seen(5, pods=tuple(pods), pod_metrics={"a": sample(100), "b": sample(None, 100)})
+        assert unmeasured(wpa(self.CPU), looked_at) == ("b", "c")
+
+    def test_nobody_is_where_nothing_could_be_read(self):
+        """Then the metric itself has failed."""
+        assert unmeasured(wpa(self.CPU), seen(1, pods=(pod("a"),), pod_metrics=Failure("gone"))) == ()

@@ -120,6 +120,15 @@ class TestQueue:
         assert govern(state, [], 20, 20_000, NOW + 15) == (frozenset(), state)
         assert govern(state, [], 20, 20_000, NOW + WINDOW) == (frozenset(), NOBODY)
 
+    def test_what_was_refused_leaves_its_turn_to_another(self):
+        """A budget that spares no pod does not use up everybody's; one that is not known changes nothing."""
+        _, state = govern(NOBODY, wants(5), 10, 10_000, NOW)
+        assert govern(state, wants(1, start=5), 10, 10_000, NOW + 1)[0] == frozenset()
+        state = state.refused(NOW, 1000)
+        assert len(state.admitted) == 4
+        assert state.refused(NOW, 999) == state.refused(NOW - 1, 1000) == state
+        assert govern(state, wants(1, start=5), 10, 10_000, NOW + 1)[0] == {key(5)}
+
 
 class TestClock:
     """Times that do not go on as they should."""

@@ -198,10 +198,22 @@ def test_names_are_those_that_the_controller_uses():
     assert certificate_store.SECRET == CERTIFICATE
     assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
     assert f"{shards.PREFIX}-" == MEMORY
-    assert set(RIVALS["WatermarkPodAutoscaler"]) == set(rivals.LEASES["WatermarkPodAutoscaler"])
-    of_sizes = {*rivals.LEASES["VerticalPodAutoscaler"], *rivals.RECOMMENDER_LEASES}
-    assert set(RIVALS["VerticalPodAutoscaler"]) == of_sizes
-    assert {kind for kind, names in rivals.LEASES.items() if names} == set(RIVALS)
+    assert {name for names in RIVALS.values() for name in names} == {
+        *(name for names in rivals.LEASES.values() for name in names),
+        *rivals.RECOMMENDER_LEASES,
+    }
+
+
+def test_only_those_rivals_are_looked_for_that_do_the_same():
+    """Who acts meets updaters, who recommends meets recommenders, and who observes meets nobody."""
+
+    def looked_for(mode):
+        rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
+        return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "list")}
+
+    assert looked_for("act") == {"vpa-updater"}
+    assert looked_for("recommend") == {"vpa-recommender", "vpa-recommender-lease"}
+    assert looked_for("observe") == set()
 
 
 def test_resources_are_those_that_the_definitions_serve():

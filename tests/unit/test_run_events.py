@@ -2,6 +2,7 @@
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import hypot.policy
 from hypot.cluster.port import MERGE_PATCH, Answer, encoded
 from hypot.kinds.names import dns_subdomain
 from hypot.policy.decision import Event
+from hypot.policy.hold import Hold
 from hypot.run import events
 from hypot.run.events import (
     COMBINED,
@@ -117,6 +119,7 @@ def test_every_reason_that_is_really_told_is_in_the_table():
         events.scaling_held([PAUSED]),
         events.rival("somebody scales the same pods"),
         events.governor_holding("200 others shrank"),
+        events.resize_failed("web-0", "a disruption budget spares none"),
         events.resize_infeasible("web-0", "the node is too small"),
         events.resize_deferred("web-0", "the node is full"),
         events.plan_ended("a resize was put off for too long"),
@@ -144,6 +147,15 @@ def test_an_outcome_tells_its_decision_s_events_of_its_object():
     (told,) = told_by(outcome(spec, items(80_000)))
     assert told.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
     assert (told.event.type, told.event.reason) == ("Normal", "Scaling")
+
+
+def test_who_only_recommends_tells_no_deeds():
+    """Nothing is told as done, or as held back, that nobody was going to do; what is wrong is."""
+    moves = replace(OUTCOMES["vpa resizes"], acting="recommend")
+    assert moves.decision.events
+    assert list(told_by(moves)) == []
+    rival = replace(moves, holds=(Hold("Rival", "another one writes here"),))
+    assert [told.event.reason for told in told_by(rival)] == ["Rival"]
 
 
 def test_that_nothing_happens_is_no_event():

@@ -32,6 +32,8 @@ def command(
 
     Acts only in namespaces with the label hypot.dev/scaling=enabled, unless its configuration says otherwise. Ends on
     Ctrl-C or SIGTERM, and lets go of its Lease.
+
+    Exit status: 0 when it was asked to end, 1 when a part of it broke, 2 bad usage or input.
     """
     try:
         from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only who runs it needs a network
@@ -46,9 +48,14 @@ def command(
         raise BadInput(str(error)) from error
     config = replace(config, namespace=namespace or config.namespace, dry_run=dry_run or config.dry_run)
     configure(log_format or ("text" if sys.stderr.isatty() else "json"))
-    asyncio.run(_run(App, config, access))
-    return 0
+    try:
+        return asyncio.run(_run(App, config, access))
+    except OSError as error:
+        at = f"{config.listen}:{config.http_port}"
+        raise BadInput(f"the controller cannot listen on {at}: {error.strerror or error}") from error
 
 
-async def _run(app: Any, config: Any, access: Any) -> None:
-    await app(config, access).run()
+async def _run(app: Any, config: Any, access: Any) -> int:
+    made = app(config, access)
+    await made.run()
+    return 1 if made.broken else 0

@@ -242,7 +242,7 @@ class FakeCluster:
             case "PATCH":
                 return self._patch(place, request, body)
             case "DELETE":
-                return self._delete(place, body)
+                return self._delete(place, request, body)
 
     def _create(self, place: Place, request: Request, body: Object) -> Answer:
         metadata = body.get("metadata") or {}
@@ -271,9 +271,12 @@ class FakeCluster:
         check(old, body.get("metadata") or {}, place)
         return self._update(place, request, old, patched(old, body, request.content))
 
-    def _delete(self, place: Place, body: Object) -> Answer:
+    def _delete(self, place: Place, request: Request, body: Object) -> Answer:
+        """Options in a body are all the options there are."""
         old = self._must_find(place)
         check(old, body.get("preconditions") or {}, place)
+        if body.get("dryRun") == ["All"] or (not body and _dry(request)):
+            return _ok(status_of(200, f"{place.words} would be deleted"))
         if not old["metadata"].get("finalizers"):
             self._drop(place, old)
             return _ok(status_of(200, f"{place.words} deleted"))
@@ -283,7 +286,7 @@ class FakeCluster:
     def _subresource(self, place: Place, request: Request, body: Object) -> Answer:
         old = self._must_find(place)
         if (place.resource, place.sub, request.method) == ("pods", "eviction", "POST"):
-            return self._evict(place, old, body)
+            return self._evict(place, request, old, body)
         shown = scale_of(old) if place.sub == "scale" else old
         if request.method == "GET":
             return _ok(shown)
@@ -300,12 +303,12 @@ class FakeCluster:
         new = new if _dry(request) else self._store(place, old, new)
         return _ok(scale_of(new) if place.sub == "scale" else new)
 
-    def _evict(self, place: Place, pod: Object, body: Object) -> Answer:
+    def _evict(self, place: Place, request: Request, pod: Object, body: Object) -> Answer:
         check(pod, (body.get("deleteOptions") or {}).get("preconditions") or {}, place)
         budgets = self.objects(f"/apis/policy/v1/namespaces/{place.namespace}/poddisruptionbudgets")
         if any(forbids_eviction(each, pod) for each in budgets):
             return refusal(429, "Cannot evict pod as it would violate the pod's disruption budget.")
-        self._delete(place, {})
+        self._delete(place, request, {})
         return _ok(status_of(201, "evicted"), 201)
 
     def _store(self, place: Place, old: Object | None, new: Object) -> Object:

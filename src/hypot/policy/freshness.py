@@ -9,7 +9,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hypot.policy.seen import PodSample
+from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa_parts import ResourceBand
+from hypot.policy.seen import Failure, PodSample, Seen
+from hypot.policy.standing import live
 
 # However a pod is named.
 PodName = TypeVar("PodName", bound=Hashable)
@@ -77,6 +81,31 @@ def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
     """Those that are far from the middle one: neither a node far ahead nor one that stands still moves it."""
     middle = sorted(sample.at for sample in samples.values())[len(samples) // 2]
     return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
+
+
+def unmeasured(wpa: WPA, seen: Seen) -> tuple[str, ...]:
+    """Ready pods of which a metric should tell and does not: to this kind they are as good as idle.
+
+    An HPA counts such a pod as if it met its target. A WatermarkPodAutoscaler leaves it out of the sum, so that the
+    count that remains is too small.
+    """
+    samples = seen.pod_metrics
+    if isinstance(samples, Failure):
+        return ()
+    ready = [pod for pod in live(seen.pods) if pod.phase == "Running" and pod.ready == "True"]
+    found: dict[str, None] = {}
+    for source in [metric.source for metric in wpa.metrics or ()]:
+        if not isinstance(source, ResourceBand):
+            continue
+        try:
+            selector = read_selector(source.selector)
+        except SelectorError:
+            continue
+        for pod in ready:
+            sample = samples.get(pod.name)
+            if selector.matches(pod.labels) and (sample is None or sample.usage(source.name or "", "") is None):
+                found[pod.name] = None
+    return tuple(found)
 
 
 def frozen_clock_jump(wall_then: float, boot_then: float, wall_now: float, boot_now: float) -> float:

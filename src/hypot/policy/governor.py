@@ -8,11 +8,11 @@ In any 5 minutes so many shrinks are admitted, and no more:
 Both must leave room. Who has wanted to shrink longest goes first, and nobody overtakes the first in the queue: where
 that one does not fit, everybody waits. One that alone is larger than all of the cores goes once nothing else was
 admitted for 5 minutes, so nobody waits for ever. Who was admitted and wants more queues again; who no longer wants
-loses its place. What is admitted counts, whether or not its write succeeds.
+loses its place. What is admitted counts, unless its write is known to have been refused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from hypot.core.amount import CPU, of_milli
@@ -59,6 +59,13 @@ class Governor:
 
     admitted: tuple[Admitted, ...] = ()
     waiting: tuple[tuple[Key, float], ...] = ()
+
+    def refused(self, at: float, millicores: int) -> Self:
+        """Without one that was admitted then, and of which nothing was done."""
+        left = list(self.admitted)
+        if Admitted(at, max(millicores, 0)) in left:
+            left.remove(Admitted(at, max(millicores, 0)))
+        return replace(self, admitted=tuple(left))
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -1,6 +1,6 @@
 """Doing what was decided: the only place that moves workloads."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -24,6 +24,8 @@ class Done:
     refusal: str = ""
     # Overtaken by somebody else's write: nothing is wrong, and the next sweep sees what is true.
     overtaken: bool = False
+    # No answer came: it may have been done.
+    unsure: bool = False
 
     @property
     def ok(self) -> bool:
@@ -34,7 +36,7 @@ FINE = Done()
 
 
 class DryRunPort:
-    """The one gate of a dry run: whatever writes is asked of the server without being kept."""
+    """The one gate of a dry run: what would be written is told, and goes no further."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -43,15 +45,15 @@ class DryRunPort:
     async def call(self, request: Request) -> Answer:
         if not request.writes:
             return await self._port.call(request)
-        log.info("dry run", method=request.method, path=request.path)
-        return await self._port.call(replace(request, query={**request.query, "dryRun": "All"}))
+        return Answer(200, b"{}")
 
 
 class Actor:
     """Carries out actions on one target; each says for itself how it went."""
 
-    def __init__(self, port: Port, stock: Stock, discovery: Discovery) -> None:
-        self._port, self._stock, self._discovery = port, stock, discovery
+    def __init__(self, port: Port, stock: Stock, discovery: Discovery, deed: str = "wrote") -> None:
+        """`deed` is how a write that went well is logged."""
+        self._port, self._stock, self._discovery, self._deed = port, stock, discovery, deed
 
     async def do(self, target: Name, action: Action) -> Done:
         match action:
@@ -104,10 +106,12 @@ class Actor:
     async def write(self, request: Request) -> Done:
         try:
             answer = await self._port.call(request)
-        except (UnreachableError, MayNotWriteError) as error:
+        except UnreachableError as error:
+            return Done(str(error), unsure=True)
+        except MayNotWriteError as error:
             return Done(str(error))
         if answer.ok:
-            log.info("wrote", method=request.method, path=request.path)
+            log.info(self._deed, method=request.method, path=request.path)
             return FINE
         overtaken = answer.conflict or answer.gone
         log.warning("refused", method=request.method, path=request.path, status=answer.status, message=answer.message)

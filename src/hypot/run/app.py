@@ -48,6 +48,8 @@ log = structlog.get_logger()
 LEASE = "hypot"
 # How often the certificate is looked at.
 CERTIFICATE_EVERY = 600.0
+# How often it is looked for whoever is to ask the webhook, while nobody is.
+REGISTERED_EVERY = 15.0
 # How long a sweep that is under way may take to end when hypot is to stop.
 LAST_WORDS = 8.0
 
@@ -63,6 +65,8 @@ class App:
         self.guarded = Api(access, guard=self.lease.left)
         self.stock = Stock(self.plain, config)
         self.stopping = asyncio.Event()
+        # What ended it, where nobody asked it to end.
+        self.broken = ""
         self.swept = Swept()
         self.sweeps = 0
         # When the last sweep was begun, and the one that is being made.
@@ -99,7 +103,8 @@ class App:
             done, _ = await asyncio.wait([*watching, leading, stopping], return_when=asyncio.FIRST_COMPLETED)
             self.stopping.set()
             if stopping not in done:
-                log.error("a part of hypot ended", error=repr([task.exception() for task in done]))
+                self.broken = repr([task.exception() for task in done if not task.cancelled()])
+                log.error("a part of hypot ended", error=self.broken)
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(leading), LAST_WORDS)
         finally:
@@ -149,7 +154,7 @@ class App:
         acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
         teller = Teller(acting, self.stock, self.identity)
         history = UsageHistory(config.settings)
-        actor = Actor(acting, self.stock, discovery)
+        actor = Actor(acting, self.stock, discovery, "would write" if config.dry_run else "wrote")
 
         async def record(outcome: Outcome) -> Done:
             return await teller.status(outcome, boot())
@@ -164,7 +169,7 @@ class App:
             history,
             actor,
             HistoryKeeper(acting, history, config.watch_namespaces),
-            Carrier(actor, record, version, lambda: self.sizes_new_pods),
+            Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run),
             teller,
             Shards(self.guarded, config.namespace, clock=wall),
             Leases(
@@ -201,7 +206,7 @@ class App:
                     log.info("webhook listening", port=webhook.port)
                 else:
                     holder.take(issued)
-                await asyncio.sleep(CERTIFICATE_EVERY)
+                await asyncio.sleep(CERTIFICATE_EVERY if self.sizes_new_pods else REGISTERED_EVERY)
         finally:
             await webhook.stop()
 

@@ -1,6 +1,6 @@
 """Carrying out what was decided for one autoscaler, and remembering what came of it."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from hypot.kinds.hvpa import Hvpa
@@ -8,13 +8,27 @@ from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.version import Version
 from hypot.policy.decide import write_failed
 from hypot.policy.decision import Decision, PodAction, with_condition
-from hypot.policy.plan import Action, EvictPod, Progress, RecordSize, ResizePod, ScaleTo, begin, pursue, resizing_of
+from hypot.policy.hold import Hold
+from hypot.policy.plan import (
+    Action,
+    EvictPod,
+    Plan,
+    Progress,
+    RecordSize,
+    ResizePod,
+    Resizing,
+    ScaleTo,
+    begin,
+    pursue,
+    resizing_of,
+)
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
 from hypot.policy.size import resources_of
+from hypot.policy.telling import sentence
 from hypot.run.act import FINE, Actor, Done
-from hypot.run.events import Told, plan_ended, resize_infeasible, subject_of, webhook_unavailable
-from hypot.run.outcome import Outcome
+from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
+from hypot.run.outcome import PLAN_UNDER_WAY, Outcome
 
 # The condition that says how the last decision on both axes fares, and its reason while it does.
 CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
@@ -34,10 +48,18 @@ class Carried:
 class Carrier:
     """One at a time for each autoscaler; different ones do not wait for each other."""
 
-    def __init__(self, actor: Actor, record: Record, kubernetes: Version, sizes_new_pods: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        actor: Actor,
+        record: Record,
+        kubernetes: Version,
+        sizes_new_pods: Callable[[], bool],
+        *,
+        dry_run: bool = False,
+    ) -> None:
         """`sizes_new_pods`: whether pods that come up get the size that is recorded for them."""
         self._actor, self._record, self._kubernetes = actor, record, kubernetes
-        self._sizes_new_pods = sizes_new_pods
+        self._sizes_new_pods, self._dry_run = sizes_new_pods, dry_run
 
     def has_work(self, outcome: Outcome) -> bool:
         if outcome.acting != "act":
@@ -45,6 +67,10 @@ class Carrier:
         return outcome.decision.rescales or outcome.before.plan is not None
 
     async def carry(self, outcome: Outcome) -> Carried:
+        carried = await self._carry(outcome)
+        return _tried(outcome, carried) if self._dry_run else carried
+
+    async def _carry(self, outcome: Outcome) -> Carried:
         if isinstance(outcome.autoscaler, Hvpa) and outcome.decision.rescales:
             return await self._begin(outcome, outcome.autoscaler)
         if outcome.before.plan is not None:
@@ -61,22 +87,27 @@ class Carrier:
     async def _size_pods(self, outcome: Outcome) -> Carried:
         """Pods are changed one by one; one that refuses does not stop the others."""
         told: list[Told] = []
-        changed = False
+        undone: list[str] = []
+        changed = unsure = False
         for action in _pod_actions(outcome.decision.actions, outcome.seen):
             if isinstance(action, EvictPod) and not self._sizes_new_pods():
+                undone.append(action.pod)
                 told.append(Told(subject_of(outcome), webhook_unavailable(f"{action.pod} {NOT_EVICTED}")))
                 continue
             done = await self._actor.do(outcome.decision.target, action)
             changed = changed or done.ok
+            unsure = unsure or done.unsure
+            undone += [] if done.ok else [action.pod]
             if not done.ok and not done.overtaken:
-                told.append(Told(subject_of(outcome), resize_infeasible(action.pod, done.refusal)))
-        return Carried(_acted(outcome) if changed else outcome, tuple(told))
+                told.append(Told(subject_of(outcome), resize_failed(action.pod, done.refusal)))
+        outcome = _without_events_of(outcome, undone)
+        if not changed:
+            refusal = f"{len(undone)} pods keep their size" if undone else ""
+            return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(told))
+        return Carried(_acted(outcome), tuple(told))
 
     async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
-        resizing, seen = resizing_of(hvpa.annotations), outcome.seen
-        if resizing == "InPlaceOrRecreate" and not self._sizes_new_pods():
-            # What is evicted would come back as it was.
-            resizing = "InPlace"
+        resizing, seen = self._possible(resizing_of(hvpa.annotations)), outcome.seen
         progress = begin(_of_sized(outcome.decision, hvpa), seen, resizing, self._kubernetes, seen.now)
         done = await self._do(outcome, progress)
         if not done.ok:
@@ -84,11 +115,18 @@ class Carrier:
         acted = _acted(outcome)
         return self._after(replace(acted, memory=replace(acted.memory, plan=progress.plan)), progress)
 
+    def _possible(self, resizing: Resizing) -> Resizing:
+        """Without the webhook a pod that is evicted would come back as it was."""
+        return "InPlace" if resizing == "InPlaceOrRecreate" and not self._sizes_new_pods() else resizing
+
     async def _pursue(self, outcome: Outcome) -> Carried:
         plan = outcome.before.plan
         if plan is None:
             return Carried(outcome)
-        progress = pursue(plan, outcome.seen, self._kubernetes, outcome.seen.now)
+        plan = replace(plan, resizing=self._possible(plan.resizing))
+        progress = _stopped(outcome.holds) or pursue(plan, outcome.seen, self._kubernetes, outcome.seen.now)
+        if not _blocked_ways(outcome.holds).isdisjoint(_ways(plan, progress.actions)):
+            return Carried(outcome)
         done = await self._do(outcome, progress)
         # What was refused is asked for again by the same plan, in the next sweep.
         left = progress.plan if done.ok else plan
@@ -96,16 +134,21 @@ class Carrier:
         return self._after(after, progress) if done.ok else Carried(after)
 
     async def _do(self, outcome: Outcome, progress: Progress) -> Done:
-        """In order; a count waits for what comes before it, pods do not wait for each other."""
-        result = FINE
+        """In order; a count waits for what comes before it, pods do not wait for each other.
+
+        Once the count is set the plan is under way, and asks for what was refused after it in the next sweep: a
+        template, say, whose version is another one since then.
+        """
+        result, is_counted = FINE, False
         for action in progress.actions:
             done = await self._one(outcome, action)
             if done.ok:
+                is_counted = is_counted or isinstance(action, ScaleTo)
                 continue
             result = done
             if not isinstance(action, ResizePod | EvictPod):
-                return done
-        return FINE if any(isinstance(each, ScaleTo) for each in progress.actions) else result
+                break
+        return FINE if is_counted else result
 
     async def _one(self, outcome: Outcome, action: Action) -> Done:
         if isinstance(action, RecordSize):
@@ -126,6 +169,48 @@ def _pod_actions(actions: tuple[PodAction, ...], seen: Seen) -> Iterator[ResizeP
             yield ResizePod(action.pod, uids.get(action.pod, ""), action.sizes)
         elif action.action == "evict":
             yield EvictPod(action.pod, uids.get(action.pod, ""), action.sentence)
+
+
+def _stopped(holds: Iterable[Hold]) -> Progress | None:
+    """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
+    for hold in holds:
+        if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY:
+            return Progress((), None, "Superseded", sentence(f"The plan is given up: {hold.words}"))
+    return None
+
+
+def _blocked_ways(holds: Iterable[Hold]) -> set[str]:
+    return {str(hold.blocks) for hold in holds} - {"both"}
+
+
+def _ways(plan: Plan, actions: Iterable[Action]) -> Iterator[str]:
+    """Whether these steps of the plan give more, less or both."""
+    had = {size.container: size.requests for size in plan.before_sizes}
+    sizes = [
+        amount - had.get(size.container, {}).get(resource, 0)
+        for size in plan.sizes
+        for resource, amount in size.requests.items()
+    ]
+    for action in actions:
+        for change in [action.replicas - action.expected] if isinstance(action, ScaleTo) else sizes:
+            if change:
+                yield "up" if change > 0 else "down"
+
+
+def _tried(before: Outcome, carried: Carried) -> Carried:
+    """After a dry run: what was sent is not there, so it is not remembered as done, and no plan has begun."""
+    after = carried.outcome
+    if after.refusal:
+        return carried
+    plan = None if after.memory.plan is None else before.before.plan
+    return replace(carried, outcome=replace(after, memory=replace(before.memory, plan=plan)))
+
+
+def _without_events_of(outcome: Outcome, pods: list[str]) -> Outcome:
+    """Nothing is told as done that was not."""
+    names = tuple([f"{pod}: " for pod in pods])
+    events = tuple([one for one in outcome.decision.events if not one.message.startswith(names)])
+    return replace(outcome, decision=replace(outcome.decision, events=events)) if pods else outcome
 
 
 def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
@@ -167,4 +252,5 @@ def _acted(outcome: Outcome) -> Outcome:
 
 def _failed(outcome: Outcome, done: Done) -> Outcome:
     decision = write_failed(outcome.autoscaler, outcome.decision, outcome.memory, done.refusal)
-    return replace(outcome, decision=decision, memory=outcome.memory.failed(decision), refusal=done.refusal)
+    memory = outcome.memory.failed(decision)
+    return replace(outcome, decision=decision, memory=memory, refusal=done.refusal, unsure=done.unsure)

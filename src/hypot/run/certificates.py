@@ -70,7 +70,12 @@ class Issued:
 
 
 def names_of(service: str, namespace: str) -> tuple[str, ...]:
-    """What the API server may call a Service by; it asks for the first."""
+    """What the API server may call a Service by; it asks for the first.
+
+    A name with a dot is none of a Service, but where a webhook outside of the cluster is found: that is its only one.
+    """
+    if "." in service or ":" in service:
+        return (service,)
     local = f"{service}.{namespace}"
     return f"{local}.svc", f"{local}.svc.cluster.local", local
 

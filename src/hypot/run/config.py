@@ -80,7 +80,9 @@ class RunConfig:
     listen: str = _text("0.0.0.0", "The address of /healthz, /readyz and /metrics, and of the webhook.")  # noqa: S104
     http_port: int = _port(8080, "The port of /healthz, /readyz and /metrics.")
     webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
-    webhook_service: str = _text("hypot-webhook", "The Service that the API server finds the webhook by.")
+    webhook_service: str = _text(
+        "hypot-webhook", "The Service that the API server finds the webhook by, or its address where it is outside."
+    )
     object_metrics: bool = _switch(default=True, why="Tell gauges for each object, at most 25 series each.")
     prometheus: str = _text("", "Read usage from this Prometheus, by its address, instead of metrics.k8s.io.")
     prometheus_token_file: str = _text("", "The file with the token for that Prometheus, where it wants one.")
@@ -112,8 +114,10 @@ class RunConfig:
 
 def _checked(name: str, value: Any) -> Any:
     if name == "settings":
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"settings: {value!r} is no mapping; write names and values, such as {{syncPeriod: 15}}")
         try:
-            return Settings.from_dict(value if isinstance(value, Mapping) else {})
+            return Settings.from_dict(value)
         except SettingsError as error:
             raise ConfigError(f"settings.{error}") from error
     if name == "kinds":

@@ -29,6 +29,7 @@ REASONS: dict[str, str] = {
     "FailedScale": "The scale of a WatermarkPodAutoscaler's target could not be written.",
     "FailedScaling": "What was decided for an Hvpa could not be written.",
     "FailedUpdate": "The status of a VerticalPodAutoscaler could not be written.",
+    "FailedResize": "A pod could not be resized or evicted: the API server or a disruption budget refused it.",
     # Something that could not be read, so nothing moves, or at least nothing shrinks.
     "FailedGetScale": "The scale of the target could not be read.",
     "FailedProcessWPA": "The scale of a WatermarkPodAutoscaler's target could not be read.",
@@ -98,12 +99,15 @@ def subject_of(outcome: Outcome) -> Subject:
 
 
 def told_by(outcome: Outcome) -> Iterator[Told]:
-    """What one object's outcome has to tell; what is only observed tells nothing in the cluster."""
+    """What one object's outcome has to tell; what is only observed tells nothing in the cluster.
+
+    Who only recommends does nothing that could be told as done, nor anything that could be held back.
+    """
     if outcome.acting == "observe":
         return
-    about = subject_of(outcome)
+    about, acts = subject_of(outcome), outcome.acting == "act"
     for event in dict.fromkeys((*outcome.decision.events, *_standing(outcome.holds))):
-        if event.reason not in SILENT:
+        if event.reason not in SILENT and (acts or event.type == "Warning"):
             yield Told(about, event)
 
 
@@ -125,6 +129,10 @@ def rival(words: str) -> Event:
 
 def governor_holding(words: str) -> Event:
     return Event("Normal", "GovernorHolding", words)
+
+
+def resize_failed(pod: str, words: str) -> Event:
+    return Event("Warning", "FailedResize", f"{pod}: {words}")
 
 
 def resize_infeasible(pod: str, words: str) -> Event:

@@ -37,11 +37,12 @@ class Finder:
         owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
         kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
         found = index.get((namespace, kind, name))
-        return found or index.get(self._above(pod, namespace, kind, name))
+        return found or index.get(self._above(pod, namespace, owner))
 
-    def _above(self, pod: Mapping[str, Any], namespace: str, kind: str, name: str) -> Target:
+    def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
         """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
-        known = self._stock.workload("apps/v1", kind, (namespace, name)) or {}
+        version, kind, name = (str(controller.get(key) or "") for key in ("apiVersion", "kind", "name"))
+        known = self._stock.workload(version, kind, (namespace, name)) or {}
         for owner in mappings(inner(known, "metadata").get("ownerReferences")):
             if owner.get("controller"):
                 return namespace, str(owner.get("kind") or ""), str(owner.get("name") or "")

@@ -54,7 +54,7 @@ CONTROLLER_FAMILIES = (
     Family(SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."),
     Family(API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")),
     Family(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
-    Family(STALE_SHARE, "gauge", "Share of pods whose samples of usage are too old, 0 to 1; 1 where there are none at all."),
+    Family(STALE_SHARE, "gauge", "Share of pods whose samples of usage are too old, 0 to 1; 1 if there are none."),
     Family(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
     Family(CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends; absent without a webhook."),
     Family(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),

@@ -4,10 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import structlog
+
 from hypot.kinds.problem import Problem
+from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, longest_window, resumed
 from hypot.policy.decide import Autoscaler, decide
 from hypot.policy.decision import Decision
+from hypot.policy.freshness import unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import Hold, hold_back, holds_of
 from hypot.policy.memory import Memory
@@ -17,9 +21,11 @@ from hypot.policy.settings import Settings
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
 from hypot.run.observe import View
-from hypot.run.outcome import Acting, Key, Outcome
+from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
 from hypot.run.rivals import counters, rival_hold, status_writer
 from hypot.run.rows import AutoscalerRow
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Circumstances:
     # Fresh Leases of rivals, by the kind that they move.
     leases: Mapping[str, str]
     hpas: Mapping[tuple[str, str], AutoscalerRow]
+    # What is not followed at the moment, and may be another by now.
+    blind: str = ""
 
 
 class Judge:
@@ -44,6 +52,8 @@ class Judge:
         # Those that were loaded and not looked at since: the cluster has lived on without us.
         self.asleep: set[Key] = set()
         self.governor = Governor()
+        # Who may shrink in this sweep, and by how many millicores.
+        self._admitted: dict[Key, int] = {}
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
 
@@ -53,6 +63,12 @@ class Judge:
     def remember(self, outcome: Outcome) -> None:
         """What came of its writes."""
         known = self.memories.get(outcome.key)
+        if outcome.unsure:
+            # Perhaps it was done: the next look is one at a cluster that has lived on without us.
+            self.asleep.add(outcome.key)
+        if outcome.refusal and not outcome.unsure and outcome.key in self._admitted:
+            # Else one budget that spares no pod would use up everybody's turns.
+            self.governor = self.governor.refused(outcome.seen.now, self._admitted[outcome.key])
         if known is not None and known.memory is not outcome.memory:
             self.memories[outcome.key] = replace(known, memory=outcome.memory)
 
@@ -75,7 +91,11 @@ class Judge:
         breath = Breath()
         outcomes = []
         for key, row in view.rows.items():
-            outcomes.append(self._decide(key, row, view, acting[key], around))
+            try:
+                outcomes.append(self._decide(key, row, view, acting[key], around))
+            except Exception:
+                # An object that nobody thought of must not stand still all the others.
+                log.exception("cannot decide", object="/".join(key))
             if breath.is_due():
                 await breath.take()
         return self._governed(outcomes, view)
@@ -120,6 +140,8 @@ class Judge:
         if known is not None and key not in self.asleep:
             return known.memory
         self.asleep.discard(key)
+        if known is not None and _goes_on(known, _count(seen), now, settings):
+            return known.memory
         memory = resumed(autoscaler, known, _count(seen), now, settings)
         return _moved_unseen(memory, known, _count(seen), now)
 
@@ -135,13 +157,18 @@ class Judge:
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
         if memory.plan is not None and not outgrows(memory.plan, decision):
-            found.append(Hold("PlanUnderWay", "an earlier decision is still being carried out"))
+            found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         window = longest_window(row.autoscaler, around.settings)
         if around.cold_since is not None and around.boot - around.cold_since < window:
             words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
             found.append(Hold("ColdStart", words, "down"))
         if around.jumped_at is not None and around.boot - around.jumped_at < window:
             found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
+        if around.blind:
+            found.append(Hold("StaleWatch", f"nothing shrinks on what may be outdated: {around.blind}", "down"))
+        if isinstance(row.autoscaler, WPA) and shrinks(decision, seen) and (pods := unmeasured(row.autoscaler, seen)):
+            words = f"ready pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
+            found.append(Hold("MissingMetrics", words, "down"))
         return tuple(found)
 
     def _governed(self, outcomes: list[Outcome], view: View) -> list[Outcome]:
@@ -150,6 +177,7 @@ class Judge:
         wants = [Want(one.key, freed(one.decision, one.seen)) for one in shrinking]
         cores = sum(_millicores(one.seen) for one in outcomes)
         admitted, self.governor = govern(self.governor, wants, len(outcomes), cores, view.now)
+        self._admitted = {want.key: want.millicores for want in wants if want.key in admitted}
         waiting = {want.key for want in wants if want.key not in admitted}
         return [self._waits(one) if one.key in waiting else one for one in outcomes]
 
@@ -161,11 +189,18 @@ class Judge:
         return replace(outcome, decision=decision, memory=memory, holds=holds)
 
 
+def _goes_on(known: Remembered, count: int | None, now: float, settings: Settings) -> bool:
+    """Whether no sweep was missed and nothing moved unseen: then the next look is as if nobody had been away."""
+    if known.at is None or not 0.0 <= now - known.at < 1.5 * settings.sync_period:
+        return False
+    return count == known.replicas or (known.memory.last_scale is not None and known.memory.last_scale >= known.at)
+
+
 def _moved_unseen(memory: Memory, known: Remembered | None, count: int | None, now: float) -> Memory:
     """A count that changed while nobody remembered it was perhaps our own last deed, so windows begin now."""
     if known is None or known.replicas is None or count is None or known.replicas == count:
         return memory
-    if memory.last_scale is not None and known.at is not None and memory.last_scale > known.at:
+    if memory.last_scale is not None and known.at is not None and memory.last_scale >= known.at:
         return memory
     return replace(memory, last_scale=now, unknown_move=now)
 

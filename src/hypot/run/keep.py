@@ -1,7 +1,7 @@
 """Usage over restarts: taken up from memory and checkpoints, and written to checkpoints a few at a time."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import structlog
@@ -10,6 +10,7 @@ from hypot.cluster.port import MayNotWriteError, Port, Request, UnreachableError
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.podrow import inner, mappings
+from hypot.policy.vpa import follows_ours
 from hypot.run.checkpoints import Known, checkpoint_name, checkpoint_request, due, known, restore, subject_of
 from hypot.run.history import Subject, UsageHistory
 from hypot.run.outcome import Key
@@ -27,8 +28,8 @@ class HistoryKeeper:
         self._port, self._history, self._namespaces = port, history, namespaces
         self._there: dict[Subject, Known] = {}
         self._written: dict[Subject, float] = {}
-        # Whether the cluster has this kind at all.
-        self._is_served = False
+        # Whether the cluster has this kind at all; None until somebody needs to know.
+        self._is_served: bool | None = None
 
     async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
         """Go on where the one before us was."""
@@ -38,13 +39,18 @@ class HistoryKeeper:
         for autoscaler in sizers.values():
             if isinstance(autoscaler, VPA | Hvpa):
                 self._history.declare(autoscaler, (), now)
-        checkpoints = await self._listed()
-        for data in checkpoints:
-            subject = subject_of(data, sizers)
-            if subject is not None:
-                self._there[subject] = known(data)
+        checkpoints = await self._found(sizers)
         for note in await restore(self._history, entries, checkpoints, now):
             log.warning("memory", note=note)
+
+    async def _found(self, owners: Iterable[Key]) -> list[dict[str, Any]]:
+        """What is there, and which of it will be written over."""
+        checkpoints = await self._listed()
+        for data in checkpoints:
+            subject = subject_of(data, owners)
+            if subject is not None:
+                self._there[subject] = known(data)
+        return checkpoints
 
     async def _listed(self) -> list[dict[str, Any]]:
         """All checkpoints of the namespaces that are looked at; none where the kind is not served."""
@@ -68,10 +74,27 @@ class HistoryKeeper:
         return found
 
     async def write(self, rows: Mapping[Key, AutoscalerRow], now: float) -> None:
-        """A few of those that have news; one that cannot be written is tried again later."""
+        """A few of those that have news; one that cannot be written is tried again later.
+
+        Those of another recommender are its own.
+        """
+        if self._is_served is False:
+            return
+        ours = {
+            key
+            for key, row in rows.items()
+            if not isinstance(row.autoscaler, VPA) or follows_ours(row.autoscaler.readable())
+        }
+        sampled = {subject: at for subject, at in self._history.sampled().items() if subject[0] in ours}
+        subjects = due(sampled, self._written, now)
+        if subjects and self._is_served is None:
+            # There was nobody to size when we began to lead.
+            try:
+                await self._found(ours)
+            except UnreachableError:
+                return
         if not self._is_served:
             return
-        subjects = [each for each in due(self._history.sampled(), self._written, now) if each[0] in rows]
         await asyncio.gather(*[self._write(subject, rows[subject[0]].uid, now) for subject in subjects])
 
     async def _write(self, subject: Subject, uid: str, now: float) -> None:
@@ -93,11 +116,11 @@ class HistoryKeeper:
     async def _look_again(self, subject: Subject) -> None:
         """Somebody else wrote it; the next writing is on top of that."""
         (_, namespace, owner), container = subject
-        path = f"{CHECKPOINTS.path(namespace)}/{checkpoint_name(owner, container)}"
+        query = {"fieldSelector": f"metadata.name={checkpoint_name(owner, container)}"}
         try:
-            answer = await self._port.call(Request("GET", path))
+            answer = await self._port.call(Request("GET", CHECKPOINTS.path(namespace), query))
         except UnreachableError:
             return
-        if answer.ok:
-            self._there[subject] = known(answer.json())
+        for data in mappings(inner(answer.json()).get("items")) if answer.ok else ():
+            self._there[subject] = known(data)
             self._written.pop(subject, None)

@@ -115,7 +115,10 @@ class Observer:
         samples: Mapping[Named, PodSample] = usage.samples
         stale = frozenset[Named]()
         if samples:
-            samples, stale, self._freshness = fresh(usage.samples, self._freshness, now, boot)
+            samples, stale, freshness = fresh(usage.samples, self._freshness, now, boot)
+            # Where one list could not be had, its pods are not gone.
+            known = {**self._freshness.first, **freshness.first} if usage.trouble else freshness.first
+            self._freshness = Freshness(known)
         words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
         replies = await self._replies(snapshot, rows, now)
@@ -184,8 +187,10 @@ class Observer:
     ) -> dict[Key, Reply | Failure]:
         asking: dict[Key, Asking] = {}
         for key, row in rows.items():
-            wpa = row.autoscaler
-            if not isinstance(wpa, WPA) or wpa.recommender is None:
+            if not isinstance(row.autoscaler, WPA) or row.autoscaler.recommender is None:
+                continue
+            wpa = row.autoscaler.readable()
+            if wpa.recommender is None:
                 continue
             scale = snapshot.scale(wpa)
             if isinstance(scale, Scale):

@@ -11,6 +11,8 @@ from hypot.policy.seen import Seen
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
+# The hold of an autoscaler whose last decision is not all done yet.
+PLAN_UNDER_WAY = "PlanUnderWay"
 # Whether decisions are written, or only told in logs and gauges.
 Acting = Literal["act", "recommend", "observe"]
 
@@ -29,3 +31,5 @@ class Outcome:
     holds: tuple[Hold, ...] = ()
     # What a write was refused with; empty where all went well.
     refusal: str = field(default="")
+    # Whether a write may have been done, though nobody said so.
+    unsure: bool = False

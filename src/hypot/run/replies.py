@@ -62,13 +62,21 @@ class Recommenders:
         tls = _context(recommender.tls) if url.startswith("https:") else True
         name = recommender.tls.server_name if recommender.tls else None
         async with self._session.post(url, data=body, headers=headers, ssl=tls, server_hostname=name) as answer:
-            read = await answer.content.read(LARGEST_ANSWER + 1)
+            read = await _whole(answer.content)
             if answer.status != 200:
                 told = read[:100].decode(errors="replace")
                 return Failure(f"the recommender answers {answer.status}: {told}")
             if len(read) > LARGEST_ANSWER:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)
+
+
+async def _whole(content: aiohttp.StreamReader) -> bytes:
+    """All of it, in however many parts it comes, but not much more than may be."""
+    parts: list[bytes] = []
+    while sum(map(len, parts)) <= LARGEST_ANSWER and (part := await content.readany()):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _read(body: bytes) -> Reply | Failure:

@@ -6,24 +6,22 @@ from typing import Any
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
 from hypot.policy.decide import Autoscaler
 from hypot.policy.hold import Hold
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
 from hypot.policy.snapshot import target_of
+from hypot.run.config import KINDS
+from hypot.run.rights import RIVALS
 from hypot.run.rows import AutoscalerRow
 from hypot.run.writes import MANAGER
 
 # The Leases of the controllers whose kinds hypot takes over, by the kind that each of them moves.
-LEASES = {
-    "WatermarkPodAutoscaler": ("watermarkpodautoscaler-lock",),
-    "VerticalPodAutoscaler": ("vpa-updater",),
-    "Hvpa": (),
-    "HorizontalPodAutoscaler": (),
-}
+LEASES = {kind: RIVALS.get((kind, "act"), ()) for kind in KINDS}
 # Where only sizes are recommended, the one that recommends is the rival.
-RECOMMENDER_LEASES = ("vpa-recommender-lease", "vpa-recommender")
+RECOMMENDER_LEASES = RIVALS[VPA.KIND, "recommend"]
 # A Lease or a status that was written within this time has somebody behind it.
 FRESH = 120.0
 # How often Leases are looked for.
@@ -39,8 +37,11 @@ def status_writer(row: AutoscalerRow, now: float) -> str:
 
 
 def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:
-    """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it."""
-    if isinstance(autoscaler, HPA):
+    """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it.
+
+    An HPA knows of the others by itself, and the rivals of a VPA are other VPAs, of which its own rules speak.
+    """
+    if isinstance(autoscaler, HPA | VPA):
         return ()
     found = [tuple(name.split("/", 1)) for name in seen.rivals]
     return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])

@@ -171,6 +171,12 @@ class Stock:
         waiting = [each for each in self.all if not each.synced]
         return ", ".join(f"{each.resource.plural} ({each.trouble or 'not listed yet'})" for each in waiting)
 
+    @property
+    def blind(self) -> str:
+        """What decisions hang on and is not followed at the moment, in words; empty where all of it is."""
+        needed: list[Watched[Any]] = [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
+        return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
+
     def age(self) -> float:
         return max(each.age() for each in self.all)
 

@@ -32,7 +32,9 @@ from hypot.run.tell import Teller
 log = structlog.get_logger()
 # Autoscalers whose writes are under way at the same time.
 AT_ONCE = 32
-GOVERNOR = "governor"
+GOVERNOR, COLD = "governor", "cold"
+# No window of an autoscaler is longer, so a cold start is forgotten then.
+LONGEST_COLD = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,10 @@ class Sweeper:
     clocks: Clocks
     judge: Judge = field(default_factory=Judge)
     cold_since: float | None = None
+    # The same on the wall clock, as it is remembered: who starts again in a cold start goes on with it.
+    cold: dict[str, float] = field(default_factory=dict)
+    # The objects of the last sweep, also those of which nothing is remembered.
+    uids: dict[Key, str] = field(default_factory=dict)
 
     async def resume(self) -> None:
         """Take up what the one before us remembered; without any of it nothing shrinks for a while."""
@@ -92,7 +98,9 @@ class Sweeper:
         loaded = await self.shards.load()
         for note in loaded.notes:
             log.warning("memory", note=note)
-        self.cold_since = None if loaded.complete else boot
+        began = _began_cold(loaded.entries.get(COLD), now) if loaded.complete else now
+        self.cold = {} if began is None else {"since": began}
+        self.cold_since = None if began is None else boot - (now - began)
         memories = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
@@ -114,7 +122,7 @@ class Sweeper:
         await asyncio.gather(*[self.actor.write(request) for request in housekeeping(outcomes, self.stock)])
         await self.teller.statuses(outcomes, boot)
         await self.teller.events(outcomes, told, now, boot)
-        await self.keeper.write(rows, now)
+        await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         await self._save(now)
         seconds = self.clocks.boot() - boot
         return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, view.trouble)
@@ -130,12 +138,19 @@ class Sweeper:
 
     def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
         """Objects that are gone; deleting one restores nothing."""
-        gone = {key for key in self.judge.memories if key not in rows and self._is_listed(key[0])}
+        known = {**dict.fromkeys(self.judge.memories, ""), **self.uids}
+        gone = {key for key, uid in known.items() if self._is_gone(key, uid, rows.get(key))}
+        self.uids = {key: uid for key, uid in known.items() if key not in gone}
+        self.uids.update((key, row.uid) for key, row in rows.items())
         self.judge.forget(gone)
         self.observer.forget(gone)
         self.teller.forget(gone)
         for key in gone:
             self.history.forget(key)
+
+    def _is_gone(self, key: Key, uid: str, row: AutoscalerRow | None) -> bool:
+        """Deleted, or deleted and made again under the same name."""
+        return self._is_listed(key[0]) if row is None else bool(uid) and row.uid != uid
 
     def _is_listed(self, kind: str) -> bool:
         """A kind whose definition is missing for a moment has not lost its objects."""
@@ -148,7 +163,7 @@ class Sweeper:
             return "observe"
         autoscaler = row.autoscaler
         if mode == "recommend" and isinstance(autoscaler, VPA):
-            names = {ref.name for ref in autoscaler.recommenders or ()}
+            names = {ref.name for ref in autoscaler.readable().recommenders or ()}
             return "recommend" if names == {"hypot"} else "observe"
         return "act"
 
@@ -161,6 +176,7 @@ class Sweeper:
             self.clocks.jumped_at,
             self.leases.fresh,
             dict(hpas.items()) if hpas else {},
+            self.stock.blind,
         )
 
     async def _learn(self, view: View) -> None:
@@ -199,6 +215,8 @@ class Sweeper:
     async def _save(self, now: float) -> None:
         entries = {"/".join(key): self.judge.entry(key) for key in self.judge.memories}
         entries[GOVERNOR] = self.judge.governor.to_dict()
+        if self.cold:
+            entries[COLD] = self.cold
         entries.update(await self.history.entries(now))
         for trouble in await self.shards.save(entries):
             log.warning("memory not written", trouble=trouble)
@@ -215,6 +233,14 @@ def _remembered(entry: Mapping[str, object]) -> Remembered | None:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         log.warning("memory", note=f"an entry cannot be read: {error!r}")
         return None
+
+
+def _began_cold(entry: Mapping[str, object] | None, now: float) -> float | None:
+    """When hypot last started without a memory; None where that is long over. A time to come counts as now."""
+    since = (entry or {}).get("since")
+    if not isinstance(since, float | int) or not now - since < LONGEST_COLD:
+        return None
+    return min(float(since), now)
 
 
 def _governor(entry: Mapping[str, object] | None) -> Governor:

@@ -18,7 +18,7 @@
   - list
   - watch
 {{- end }}
-{{- if (include "hypot.may.look-at-WatermarkPodAutoscaler" $) }}
+{{- if (include "hypot.may.act-for-WatermarkPodAutoscaler" $) }}
 - apiGroups:
   - coordination.k8s.io
   resources:
@@ -28,7 +28,17 @@
   verbs:
   - list
 {{- end }}
-{{- if (include "hypot.may.look-at-VerticalPodAutoscaler" $) }}
+{{- if (include "hypot.may.act-for-VerticalPodAutoscaler" $) }}
+- apiGroups:
+  - coordination.k8s.io
+  resources:
+  - leases
+  resourceNames:
+  - vpa-updater
+  verbs:
+  - list
+{{- end }}
+{{- if (include "hypot.may.recommend-for-VerticalPodAutoscaler" $) }}
 - apiGroups:
   - coordination.k8s.io
   resources:
@@ -36,7 +46,6 @@
   resourceNames:
   - vpa-recommender
   - vpa-recommender-lease
-  - vpa-updater
   verbs:
   - list
 {{- end }}

@@ -1,0 +1,242 @@
+"""What holds for every controller: it decides as the command line does, and as one that was never disturbed."""
+
+import asyncio
+import json
+import os
+from itertools import pairwise
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from hypot.cli.decide import _Run
+from hypot.cluster.port import UnreachableError
+from hypot.policy.absent import IN_CLUSTER, IN_DUMP
+from hypot.policy.decision import show_time
+from hypot.policy.snapshot import Snapshot
+from unit.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
+from unit.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, vpa
+
+some = settings(
+    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "20")),
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+)
+windows = st.sampled_from([0, 1, 20, 40, 60])
+queues = st.sampled_from(["0", "5", "15", "25", "30", "39", "41", "60", "120", "400", None])
+gaps = st.floats(10.0, 20.0)
+counts = st.integers(1, 6)
+
+
+@st.composite
+def wpas(draw):
+    """Bands with delays and rests of all lengths."""
+    return wpa(
+        upscaleForbiddenWindowSeconds=draw(windows.map(lambda each: each or 1)),
+        downscaleForbiddenWindowSeconds=draw(windows.map(lambda each: each or 1)),
+        upscaleDelayAboveWatermarkSeconds=draw(windows),
+        downscaleDelayBelowWatermarkSeconds=draw(windows),
+        scaleUpLimitFactor=draw(st.sampled_from([10, 50, 1000])),
+        scaleDownLimitFactor=draw(st.sampled_from([10, 50, 99])),
+    )
+
+
+@st.composite
+def hpas(draw):
+    """With windows and rates of their own, or the defaults."""
+    limits = [{"type": "Pods", "value": draw(st.integers(1, 4)), "periodSeconds": draw(st.sampled_from([15, 60]))}]
+    down = {"stabilizationWindowSeconds": draw(windows), "policies": limits}
+    up = {"stabilizationWindowSeconds": draw(windows), "policies": limits}
+    behavior = draw(st.sampled_from([None, {"scaleDown": down}, {"scaleDown": down, "scaleUp": up}]))
+    return hpa(utilization=draw(st.sampled_from([30, 50, 80])), **({"behavior": behavior} if behavior else {}))
+
+
+@st.composite
+def hvpas(draw):
+    """Sized by usage, with windows of all lengths."""
+    times = draw(st.sampled_from(["0s", "20s", "1m"]))
+    change = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}, "stabilizationDuration": times}
+    return hvpa(scaleUp=change, scaleDown=change)
+
+
+usages = st.tuples(
+    st.sampled_from(["5m", "200m", "700m", "1500m", "4"]), st.sampled_from(["64Mi", "700Mi", "3Gi", "9Gi"])
+)
+
+
+async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
+    """The count and the requests of each pod after each sweep; at some of them another process takes over."""
+    kinds = all_kinds(**{kind: "act"})
+    async with World(*web(count), thing, node(cpu="900", memory="900Gi"), kinds=kinds) as world:
+        told = []
+        for number, (gap, value, (cpu, memory)) in enumerate(steps):
+            world.passes(gap - 0.25)
+            if value is None:
+                world.cluster.fixed.pop(QUEUE, None)
+            else:
+                world.queue(value)
+                world.uses(cpu, memory)
+            if number == dies_at:
+                await dies(world)
+            else:
+                await world.sweep(0.25)
+            if number in restarts or number == dies_at:
+                await world.restart()
+            world.follow()
+            told.append((world.replicas, sizes(world)))
+        return told
+
+
+def sizes(world):
+    pods = world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")
+    return [each["spec"]["containers"][0]["resources"]["requests"] for each in pods]
+
+
+async def dies(world):
+    """In the middle of a sweep: the count is written, and nothing after it."""
+    written = []
+
+    def cut(call):
+        if call.writes and written:
+            return UnreachableError("the process is gone")
+        written.extend([call] if call.writes and call.path.endswith("/scale") else [])
+        return None
+
+    world.cluster.faults = cut
+    await world.sweep(0.25)
+    world.cluster.faults = None
+
+
+steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
+
+
+@some
+@given(
+    st.one_of(
+        wpas().map(lambda thing: ("WatermarkPodAutoscaler", thing)),
+        hpas().map(lambda thing: ("HorizontalPodAutoscaler", thing)),
+        hvpas().map(lambda thing: ("Hvpa", thing)),
+        st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off"]).map(
+            lambda mode: ("VerticalPodAutoscaler", vpa(mode))
+        ),
+    ),
+    counts,
+    steps_taken,
+    st.sets(st.integers(0, 11), min_size=1),
+)
+def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, count, steps, restarts):
+    """Killed after any sweeps, and begun again from what is in the cluster: the same counts and sizes every time."""
+    kind, thing = made
+    undisturbed = asyncio.run(run(thing, count, steps, kind))
+    assert asyncio.run(run(thing, count, steps, kind, restarts)) == undisturbed
+
+
+@some
+@given(wpas(), counts, steps_taken, st.integers(1, 11))
+def test_whoever_dies_in_a_sweep_moves_no_sooner_than_it_may(thing, count, steps, dies_at):
+    """The count was written and nobody remembers it: windows count from then at the earliest.
+
+    In the very first sweep there is nothing yet to compare the count with.
+    """
+    told = asyncio.run(run(thing, count, steps, "WatermarkPodAutoscaler", dies_at=dies_at))
+    times = [sum(gap for gap, _, _ in steps[: number + 1]) for number in range(len(steps))]
+    seen = [(at, replicas) for at, (replicas, _) in zip(times, told, strict=True)]
+    moves = [(at, after - before) for (_, before), (at, after) in pairwise([(0.0, count), *seen]) if after != before]
+    rest = {
+        True: thing["spec"]["upscaleForbiddenWindowSeconds"],
+        False: thing["spec"]["downscaleForbiddenWindowSeconds"],
+    }
+    for (first, _), (second, change) in pairwise(moves):
+        assert second - first >= rest[change > 0] - 1e-6
+
+
+# The same as the command line.
+
+
+PATHS = [
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/replicasets",
+    "/api/v1/pods",
+    "/api/v1/nodes",
+    "/api/v1/limitranges",
+    "/apis/metrics.k8s.io/v1beta1/pods",
+    "/apis/autoscaling.k8s.io/v1/verticalpodautoscalercheckpoints",
+    *[path.replace(f"/namespaces/{NAMESPACE}", "") for path in KINDS.values()],
+]
+
+
+def dumped(world, *values):
+    """Everything, as kubectl prints it."""
+    series = [
+        {
+            "apiVersion": "external.metrics.k8s.io/v1beta1",
+            "kind": "ExternalMetricValue",
+            "metricName": "queue",
+            "metricLabels": {"series": str(number)},
+            "timestamp": show_time(world.now),
+            "value": value,
+        }
+        for number, value in enumerate(values)
+    ]
+    return [each for path in PATHS for each in world.cluster.objects(path)] + series
+
+
+def usage(draw, count):
+    """Some pods use much, some little, and of some nothing is known."""
+    return [draw(st.one_of(st.none(), usages)) for _ in range(count)]
+
+
+weights = st.dictionaries(st.integers(0, 60), st.integers(1, 10_000), min_size=1, max_size=4)
+
+
+@st.composite
+def autoscalers(draw):
+    """One of any kind; what sizes pods has learnt before."""
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    if kind == "WatermarkPodAutoscaler":
+        return kind, [draw(wpas())]
+    if kind == "HorizontalPodAutoscaler":
+        return kind, [draw(hpas())]
+    learnt = checkpoint(cpu=draw(weights), memory=draw(weights))
+    mode = draw(st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off", "Initial"]))
+    return kind, [draw(hvpas()) if kind == "Hvpa" else vpa(mode), learnt]
+
+
+rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"cpu": "1"})]])
+
+
+@some
+@given(
+    st.data(), autoscalers(), rooms, counts, st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2)
+)
+def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, values):
+    """The same objects, the same decision, to the last word."""
+    kind, things = made
+    used = usage(data.draw, count)
+
+    async def swept():
+        async with World(*web(count), *things, *room, kinds=all_kinds(**{kind: "observe"})) as world:
+            for index, each in enumerate(used):
+                if each is not None:
+                    world.uses_of(index, *each)
+            world.queue(*values)
+            dump = dumped(world, *values)
+            return await world.outcome(kind, after=0.0), dump, world.sweeper.config.settings
+
+    outcome, dump, setup = asyncio.run(swept())
+    command = _Run(setup, Snapshot(dump), NOW, "given")
+    (one,) = command.snapshot.autoscalers()
+    assert outcome.holds == ()
+    assert in_any_words(outcome.decision.to_dict()) == in_any_words(command._decision(one).to_dict())
+
+
+def in_any_words(told):
+    """What is missing is told in other words where it can still be added."""
+    # What a checkpoint leaves out is known to whoever went on measuring.
+    text = json.dumps({**told, "unknown": []}, default=str)
+    for one, other in MISSING.items():
+        text = text.replace(one, other)
+    return json.loads(text)
+
+
+MISSING = {IN_DUMP.samples(NAMESPACE): IN_CLUSTER.samples(NAMESPACE)}

@@ -1,0 +1,199 @@
+"""The command that starts the controller: what it refuses, how it says so, and that it lives without a server."""
+
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hypot.cli.main import main
+
+COMMAND = [sys.executable, "-c", "from hypot.cli.main import main; main()", "run"]
+WITHIN = 60.0
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch, tmp_path):
+    """Neither in a pod nor with a kubeconfig of somebody's own."""
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def hypot(*arguments):
+    """Run the real entry point; what it says on standard error, and its status."""
+    with CliRunner().isolation() as (_, err, _):
+        try:
+            main(["run", *map(str, arguments)])
+        except SystemExit as end:
+            return end.code, err.getvalue().decode()
+    return None, ""
+
+
+def written(folder, text, name="config.yaml"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def kubeconfig(folder, server):
+    """As kubectl has it, for a server on the loopback."""
+    data = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+        "clusters": [{"name": "here", "cluster": {"server": server, "insecure-skip-tls-verify": True}}],
+        "users": [{"name": "me", "user": {"token": "secret-word"}}],
+    }
+    return written(folder, yaml.safe_dump(data), "kubeconfig")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nothing: here", "nothing: no such setting; known are namespace"),
+        ("kinds: {Hvpa: sometimes}", "kinds.Hvpa: 'sometimes' is none of off, recommend, observe, act"),
+        ("httpPort: 99999", "httpPort: 99999 is no port"),
+        ("settings: {syncPeriod: soon}", "settings.syncPeriod"),
+        ("settings: none", "settings: 'none' is no mapping"),
+        ("- a\n- b", "config.yaml"),
+        ("{", "config.yaml"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used(tmp_path, text, words):
+    """The file, what is wrong with it, and what may be written."""
+    status, said = hypot("--config", written(tmp_path, text))
+    assert status == 2
+    assert words in said
+    assert "config.yaml" in said
+    assert "Traceback" not in said
+
+
+def test_a_configuration_that_is_not_there(tmp_path):
+    """It is named."""
+    status, said = hypot("--config", tmp_path / "none.yaml")
+    assert (status, "none.yaml" in said) == (2, True)
+
+
+def test_a_bare_off_is_taken(tmp_path):
+    """What stops it then is that there is no cluster."""
+    status, said = hypot("--config", written(tmp_path, "kinds: {Hvpa: off}"))
+    assert status == 2
+    assert "kinds" not in said
+    assert "kubeconfig" in said.lower()
+
+
+def test_no_cluster_is_said():
+    """And how to name one."""
+    status, said = hypot()
+    assert status == 2
+    assert "kubeconfig" in said.lower()
+
+
+def test_a_kubeconfig_that_is_not_there(tmp_path):
+    """It is named."""
+    status, said = hypot("--kubeconfig", tmp_path / "none")
+    assert status == 2
+    assert str(tmp_path / "none") in said
+
+
+def test_a_context_that_is_not_there(tmp_path):
+    """It is named, and no secret is."""
+    status, said = hypot("--kubeconfig", kubeconfig(tmp_path, "https://127.0.0.1:1"), "--context", "there")
+    assert status == 2
+    assert "there" in said
+    assert "secret-word" not in said
+
+
+@pytest.mark.parametrize("module", ["aiohttp", "structlog"])
+def test_a_missing_part_is_named(module):
+    """With what installs it."""
+    code = f"import sys; sys.modules[{module!r}] = None; from hypot.cli.main import main; main(['run'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"the controller needs {module}: pip install 'hypot[run]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_needs_no_network():
+    """Whoever only asks pays for nothing else."""
+    code = (
+        "import sys; sys.modules['aiohttp'] = None\n"
+        "from hypot.cli.main import main\n"
+        "try: main(['run', '--help'])\n"
+        "except SystemExit as end: sys.exit(end.code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, "--dry-run" in done.stdout) == (0, True)
+
+
+def test_an_address_that_is_taken(tmp_path):
+    """It says so, instead of that an answer cannot be written."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        config = written(tmp_path, f"{{listen: 127.0.0.1, httpPort: {port}, webhookPort: 0}}")
+        there = kubeconfig(tmp_path, "https://127.0.0.1:1")
+        done = subprocess.run(
+            [*COMMAND, "--kubeconfig", str(there), "--config", str(config)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=WITHIN,
+        )
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
+    """Refused connections are logged, never a token; it ends with status 0."""
+    config = written(tmp_path, "{listen: 127.0.0.1, httpPort: 0, webhookPort: 0}")
+    there = kubeconfig(tmp_path, f"https://127.0.0.1:{free_port()}")
+    arguments = [*COMMAND, "--kubeconfig", str(there), "--config", str(config), "--log", "json"]
+    with subprocess.Popen(
+        arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=dict(os.environ)
+    ) as process:
+        try:
+            before = logged(process, lambda lines: sum(is_failure(line) for line in lines) >= 3)
+            assert process.poll() is None
+            process.send_signal(number)
+            rest, _ = process.communicate(timeout=WITHIN)[::-1]
+        finally:
+            process.kill()
+    lines = [*before, *[json.loads(line) for line in rest.splitlines()]]
+    assert process.returncode == 0
+    assert lines[-1]["event"] == "stopped"
+    assert "secret-word" not in str(lines)
+    assert not [line for line in lines if "exception" in line]
+
+
+def is_failure(line):
+    return line["event"] == "watch failed" and "127.0.0.1" in line["trouble"]
+
+
+def logged(process, enough):
+    """What was logged, line by line, until it is enough."""
+    lines, end = [], time.monotonic() + WITHIN
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(process.stderr, selectors.EVENT_READ)
+        while not enough(lines):
+            assert time.monotonic() < end, lines
+            assert waiting.select(1.0) or process.poll() is None, lines
+            lines.append(json.loads(process.stderr.readline()))
+    return lines

@@ -1,0 +1,86 @@
+"""How a controller is set up: what may be written, what it means, and what is refused."""
+
+import jsonschema
+import pytest
+import yaml
+
+from hypot.run.config import KINDS, ConfigError, RunConfig, config_schema, default_kinds
+
+
+def test_the_default_is_careful():
+    """Namespaces opt in, HPAs are the cluster's own, and VPAs are taken over on request."""
+    config = RunConfig()
+    assert (config.opt_in, config.dry_run, config.namespace) == ("label", False, "hypot-system")
+    assert config.kinds == default_kinds()
+    assert [kind for kind in KINDS if config.enabled(kind)] == ["WatermarkPodAutoscaler", "Hvpa"]
+
+
+def test_a_file_has_the_same_names():
+    """In the way of Kubernetes; kinds that are not named are as ever."""
+    config = RunConfig.from_dict(
+        {
+            "namespace": "ours",
+            "watchNamespaces": ["shop"],
+            "optIn": "all",
+            "kinds": {"VerticalPodAutoscaler": "recommend"},
+            "dryRun": True,
+            "httpPort": 0,
+            "settings": {"syncPeriod": 5},
+        }
+    )
+    assert (config.namespace, config.watch_namespaces, config.opt_in) == ("ours", ("shop",), "all")
+    assert config.mode("VerticalPodAutoscaler") == "recommend"
+    assert config.mode("Hvpa") == "act"
+    assert (config.dry_run, config.http_port, config.settings.sync_period) == (True, 0, 5)
+
+
+def test_a_bare_off_is_a_word():
+    """YAML takes it for false; nobody means that."""
+    config = RunConfig.from_dict(yaml.safe_load("kinds: {Hvpa: off, WatermarkPodAutoscaler: act}"))
+    assert config.mode("Hvpa") == "off"
+    assert not config.sizes_pods
+
+
+@pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
+def test_who_sizes_pods(kind):
+    """Then nodes and LimitRanges matter."""
+    kinds = {**dict.fromkeys(KINDS, "off"), kind: "observe"}
+    assert RunConfig.from_dict({"kinds": kinds}).sizes_pods
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"nameSpace": "x"}, "nameSpace: no such setting; known are namespace, watchNamespaces"),
+        ({"namespace": 3}, "namespace: 3 is no string"),
+        ({"dryRun": "yes"}, "dryRun: 'yes' is no boolean"),
+        ({"dryRun": 1}, "dryRun: 1 is no boolean"),
+        ({"httpPort": True}, "httpPort: True is no integer"),
+        ({"httpPort": 65536}, "httpPort: 65536 is no port"),
+        ({"webhookPort": -1}, "webhookPort: -1 is no port"),
+        ({"optIn": "some"}, "optIn: 'some' is none of label, all"),
+        ({"watchNamespaces": "shop"}, "watchNamespaces: write a list of names"),
+        ({"watchNamespaces": ["shop", ""]}, "watchNamespaces: write a list of names"),
+        ({"kinds": ["Hvpa"]}, "kinds: write a mapping"),
+        ({"kinds": {"Deployment": "act"}}, "kinds: Deployment is none of"),
+        ({"kinds": {"Hvpa": "on"}}, "kinds.Hvpa: 'on' is none of off, recommend"),
+        ({"kinds": {"Hvpa": True}}, "kinds.Hvpa: True is none of"),
+        ({"kinds": {"Hvpa": "recommend"}}, "kinds.Hvpa: only a VerticalPodAutoscaler"),
+        ({"settings": {"syncPeriodd": 1}}, "settings.syncPeriodd"),
+        ({"settings": {"syncPeriod": -1}}, "settings.syncPeriod"),
+        ({"settings": [1]}, "settings"),
+    ],
+)
+def test_what_is_wrong_is_said(data, words):
+    """The name, what is wrong with it, and what may be written."""
+    with pytest.raises(ConfigError) as error:
+        RunConfig.from_dict(data)
+    assert words in str(error.value)
+
+
+def test_the_schema_says_the_same():
+    """It takes what is taken, and refuses a name that is none."""
+    validator = jsonschema.Draft202012Validator(config_schema())
+    assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
+    for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):
+        assert not validator.is_valid(bad)

@@ -1,0 +1,379 @@
+"""What holds a decision back in a sweep, and the condition that it leaves."""
+
+import pytest
+
+from hypot.cluster.fake_objects import refusal
+from hypot.policy.continuity import longest_window
+from hypot.policy.decision import show_time
+from hypot.policy.settings import Settings
+from hypot.policy.snapshot import read_autoscaler
+from hypot.run.shards import Shards
+from hypot.run.sweep import Clocks
+from unit.run_world import KINDS, OWN, WEB, World, all_kinds, blocked, hpa, web, wpa
+from unit.sizes_world import TARGET, hvpa, made, node, vpa
+
+pytestmark = pytest.mark.asyncio
+OBJECTS = {"hypot.dev/recommendations": "objects"}
+
+
+def lease(name, holder="somebody", renewed=0.0):
+    spec = {"holderIdentity": holder, "renewTime": show_time(renewed), "leaseDurationSeconds": 15}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": "kube-system"},
+        "spec": spec,
+    }
+
+
+def wrote_status(manager, at):
+    return {"managedFields": [{"manager": manager, "subresource": "status", "time": show_time(at)}]}
+
+
+async def held(world, reason, replicas=4):
+    """The count stays; condition, status and words name the reason."""
+    outcome = await world.outcome()
+    assert world.replicas == replicas
+    assert reason in [hold.reason for hold in outcome.holds]
+    assert world.condition("ScalingBlocked")["status"] == "True"
+    return blocked(outcome)[1]
+
+
+# Rivals.
+
+
+async def test_another_hpa_of_the_target_is_a_rival():
+    """Two that count the same pods would pull against each other; the condition names the other."""
+    async with World(*web(4), wpa(), hpa("theirs")) as world:
+        world.queue("80")
+        assert "HorizontalPodAutoscaler shop/theirs scales the same pods" in await held(world, "Rival")
+        assert world.condition("ScalingBlocked")["reason"] == "Rival"
+        assert world.events("Rival")
+        world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/theirs")
+        await world.sweep()
+        assert (world.replicas, world.condition("ScalingBlocked")["status"]) == (8, "False")
+
+
+async def test_an_hpa_that_scales_the_hvpa_only_advises_it():
+    """It is no rival, whoever made it."""
+    own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
+    async with World(*web(1), hvpa(annotations=OBJECTS), hpa(target=own), node()) as world:
+        world.uses("1", "3Gi")
+        outcome = await world.outcome("Hvpa")
+        assert "Rival" not in [hold.reason for hold in outcome.holds]
+
+
+async def test_a_fresh_writer_of_the_status_is_a_rival():
+    """Another controller of the same kind is at work; two minutes after its last word it is not."""
+    async with World(*web(4), wpa()) as world:
+        there = wpa(metadata=wrote_status("watermarkpodautoscaler", world.now))
+        world.put(there)
+        world.queue("80")
+        assert "watermarkpodautoscaler writes this object's status" in await held(world, "Rival")
+        world.queue("80")
+        await world.sweep(120)
+        assert world.replicas == 8
+
+
+async def test_our_own_status_is_no_rival():
+    """Nor is somebody who wrote the spec."""
+    fields = [
+        {"manager": "hypot", "subresource": "status", "time": show_time(2e9)},
+        {"manager": "kubectl", "time": show_time(2e9)},
+    ]
+    async with World(*web(4), wpa(metadata={"managedFields": fields})) as world:
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+
+
+async def test_the_lease_of_the_upstream_controller_is_a_rival():
+    """Looked for once a minute; one that nobody renews has nobody behind it."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
+        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Rival")
+        await world.sweep()
+        assert world.asked("/leases") == []
+        world.queue("80")
+        await world.sweep(180)
+        assert len(world.asked("/leases")) == 1
+        assert world.replicas == 8
+
+
+async def test_a_lease_that_cannot_be_read_is_as_it_was():
+    """Not to know is no reason to begin."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
+        await held(world, "Rival")
+        world.cluster.faults = lambda call: refusal(403, "no") if "leases" in call.path else None
+        world.queue("80")
+        await world.sweep(180)
+        assert world.replicas == 4
+
+
+# Annotations.
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "replicas"),
+    [("true", "80", 4), ("up", "80", 4), ("down", "80", 8), ("down", "10", 4), ("up", "10", 2), ("perhaps", "80", 4)],
+)
+async def test_paused_holds_what_it_names(word, value, replicas):
+    """Both ways, or one; a word that nobody knows holds everything."""
+    async with World(*web(4), wpa(annotations={"hypot.dev/paused": word})) as world:
+        world.queue(value)
+        outcome = await world.outcome()
+        assert world.replicas == replicas
+        assert world.condition("ScalingBlocked")["reason"] == "Paused"
+        assert "hypot.dev/paused" in blocked(outcome)[1]
+        assert world.events("ScalingHeld")
+
+
+async def test_a_pin_sets_the_count():
+    """Also where no metric can be read."""
+    async with World(*web(4), wpa(annotations={"hypot.dev/hold": "6"})) as world:
+        await world.sweep()
+        assert world.replicas == 6
+        assert world.condition("ScalingBlocked")["reason"] == "Held"
+
+
+async def test_a_pause_ends_a_plan():
+    """Whatever was under way stops at once; once nothing holds it is decided anew."""
+    async with World(*web(1), hvpa(), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        world.follow()
+        world.uses("1", "3Gi")
+        world.annotate("Hvpa", paused="true")
+        outcome = await world.outcome("Hvpa")
+        assert not world.writes("/pods/")
+        assert not world.writes("/scale")
+        assert outcome.memory.plan is None
+        assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
+        assert world.events("PlanEnded")
+
+
+@pytest.mark.parametrize(("word", "goes_on"), [("up", False), ("down", True)])
+async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_on):
+    """This plan gives more: it waits where that is paused, and goes on where only less is."""
+    async with World(*web(1), hvpa(), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        world.follow()
+        world.uses("1", "3Gi")
+        world.annotate("Hvpa", paused=word)
+        outcome = await world.outcome("Hvpa")
+        assert bool(world.writes("/resize")) is goes_on
+        assert outcome.memory.plan is not None
+
+
+# A cold start, a clock that jumped, the governor.
+
+
+async def test_without_a_memory_nothing_shrinks_for_a_window():
+    """Growth is free; after one longest window of the object it may shrink."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec), warm=False) as world:
+        world.queue("10")
+        assert "started without a memory: nothing shrinks for 300 s" in await held(world, "ColdStart")
+        await later(world, 270, "10")
+        assert world.replicas == 4
+        await later(world, 30, "10")
+        assert world.replicas < 4
+
+
+async def later(world, seconds, value):
+    """A sweep so much later, with a fresh value."""
+    world.passes(seconds - 1)
+    world.queue(value)
+    await world.sweep(1)
+
+
+async def test_without_a_memory_growth_is_free():
+    """More than needed is safe, less is not."""
+    async with World(*web(4), wpa(), warm=False) as world:
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+
+
+async def test_a_restart_does_not_end_a_cold_start():
+    """The memory of a minute is none of a window, so the rest of it is waited for."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec), warm=False) as world:
+        world.queue("10")
+        await held(world, "ColdStart")
+        world.passes(60)
+        await world.restart()
+        world.queue("10")
+        await held(world, "ColdStart")
+        await later(world, 209, "10")
+        assert world.replicas == 4
+        await later(world, 15, "10")
+        assert world.replicas < 4
+
+
+@pytest.mark.parametrize("jump", [60.0, -60.0])
+async def test_a_clock_that_jumped_shrinks_nothing_for_a_window(jump):
+    """Ages and windows cannot be trusted then; growth goes on."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec)) as world:
+        world.queue("30")
+        await world.sweep()
+        world.now += jump
+        world.queue("10")
+        assert "the clock jumped" in await held(world, "ClockJump")
+        await later(world, 285, "10")
+        assert world.replicas == 4
+        await later(world, 15, "10")
+        assert world.replicas < 4
+
+
+async def test_a_little_drift_is_no_jump():
+    """Clocks are slewed all the time."""
+    times = iter([100.0, 119.0])
+    clocks = Clocks(lambda: next(times), iter([0.0, 15.0]).__next__)
+    clocks.look()
+    assert clocks.look() == (119.0, 15.0)
+    assert clocks.jumped_at is None
+
+
+async def test_the_governor_lets_a_few_shrink_at_a_time():
+    """Of eight that want to at once five go; the others say that they wait, and go after five minutes."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("10")
+        swept = await world.sweep()
+        moved = [one.key[2] for one in swept.outcomes if one.decision.rescales]
+        assert moved == [f"web-{index}" for index in range(5)]
+        waiting = world.of(swept, name="web-7")
+        assert blocked(waiting)[0] == "Governor"
+        assert world.condition("ScalingBlocked", name="web-7")["reason"] == "Governor"
+        assert replicas_of(world, "web-7") == 4
+        await later(world, 301, "10")
+        assert replicas_of(world, "web-7") < 4
+
+
+async def test_the_governor_never_holds_growth():
+    """However many want it."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("80")
+        swept = await world.sweep()
+        assert all(one.decision.rescales and not one.holds for one in swept.outcomes)
+
+
+async def test_the_governor_is_remembered():
+    """A restart gives no new budget."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("10")
+        await world.sweep()
+        await world.restart()
+        world.queue("10")
+        swept = await world.sweep()
+        assert blocked(world.of(swept, name="web-7"))[0] == "Governor"
+        assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
+
+
+def named(name):
+    """A workload of four pods of its own, and what scales it."""
+    labels = {"app": name}
+    things = []
+    for each in web(4):
+        renamed = each["metadata"]["name"].replace("web", name)
+        metadata = {**each["metadata"], "name": renamed, "uid": f"u-{renamed}"}
+        if each["kind"] == "Pod":
+            owner = {**metadata["ownerReferences"][0], "name": f"{name}-5d9c"}
+            metadata |= {"labels": labels, "ownerReferences": [owner]}
+        else:
+            each["spec"]["selector"] = {"matchLabels": labels}
+        things.append({**each, "metadata": metadata})
+    return [*things, wpa(name, target={**TARGET, "name": name})]
+
+
+def replicas_of(world, name):
+    return world.at(WEB.replace("/web", f"/{name}"))["spec"]["replicas"]
+
+
+# What cannot be decided.
+
+
+async def test_an_object_that_cannot_be_read_keeps_its_memory():
+    """A bad edit is told, and what was known before it holds again once it is mended."""
+    async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=60)) as world:
+        world.queue("80")
+        last = (await world.outcome()).memory.last_scale
+        there = world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        world.put({**there, "spec": {**there["spec"], "maxReplicas": "many"}})
+        outcome = await world.outcome()
+        assert "not valid" in outcome.decision.error
+        assert outcome.memory.last_scale == last
+        assert world.condition("AbleToScale")["reason"] == "FailedSpecCheck"
+        assert world.status()["desiredReplicas"] == 8
+        world.follow()
+        world.put({**world.at(f"{KINDS['WatermarkPodAutoscaler']}/web"), "spec": there["spec"]})
+        world.queue("200")
+        outcome = await world.outcome()
+        assert (outcome.memory.last_scale, world.replicas) == (last, 8)
+
+
+@pytest.mark.parametrize(
+    ("thing", "window"),
+    [
+        (wpa(downscaleForbiddenWindowSeconds=120, upscaleForbiddenWindowSeconds=60), 120),
+        (wpa(downscaleDelayBelowWatermarkSeconds=900), 900),
+        (made("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "web", {"maxReplicas": 3}), 300),
+        (hpa(), 300),
+        (hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 40}}), 40),
+        (hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 700}}), 700),
+        (hvpa(scaleDown={"stabilizationDuration": "12m"}), 720),
+        (vpa(), 300),
+    ],
+    ids=lambda each: str(each)[:60] if isinstance(each, float | int) else each["kind"],
+)
+async def test_the_longest_window_is_what_the_past_matters_for(thing, window):
+    """Whatever looks back furthest of all that the object says, or its defaults."""
+    assert longest_window(read_autoscaler(thing), Settings()) == window
+
+
+async def test_an_hpa_of_the_cluster_is_left_to_it():
+    """The default: hypot looks at HPAs as rivals, and does nothing for them."""
+    async with World(*web(2), hpa()) as world:
+        world.uses("1")
+        swept = await world.sweep()
+        assert (swept.outcomes, world.replicas) == ((), 2)
+
+
+async def test_kinds_that_are_off_are_not_even_listed():
+    """Where an HPA may be a rival it is watched; a VPA only where an Hvpa may follow it."""
+    async with World(kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
+        assert set(world.app.stock.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
+
+
+# What cannot be seen.
+
+
+async def test_nothing_shrinks_while_pods_are_not_followed():
+    """They may be others by now; growth does not wait, and once they are followed again it goes on."""
+    async with World(*web(4), wpa()) as world:
+        (reflector,) = world.app.stock.pods.reflectors
+        reflector.trouble = "the connection was cut"
+        world.queue("10")
+        assert "pods (the connection was cut)" in await held(world, "StaleWatch")
+        reflector.trouble = ""
+        world.queue("10")
+        await world.sweep()
+        assert world.replicas < 4
+
+
+async def test_growth_does_not_wait_for_a_watch():
+    """Too many for a moment is better than too few."""
+    async with World(*web(4), wpa()) as world:
+        (reflector,) = world.app.stock.pods.reflectors
+        reflector.trouble = "the connection was cut"
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
