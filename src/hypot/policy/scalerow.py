@@ -15,7 +15,6 @@ _RESOURCES = {
     ("apps", "ReplicaSet"): ("replicasets.apps", "rs"),
     ("", "ReplicationController"): ("replicationcontrollers", "rc"),
 }
-_BUILT_IN_GROUPS = {"apps", "", "batch"}
 # Kinds with pods and without a scale: how many there are is not theirs to say.
 _WITHOUT_SCALE = {
     ("apps", "DaemonSet"): ("daemonsets.apps", "ds"),
@@ -49,7 +48,7 @@ def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
     spec, status = inner(data, "spec"), inner(data, "status")
     what = f'{resource_of(ref)[0]} "{ref.name}"'
     try:
-        selector = _selector(data, ref)
+        selector = selector_text(data, ref)
     except SelectorError as error:
         return Failure(f"the selector of {what} cannot be read: {error}")
     if not has_scale(ref):
@@ -71,11 +70,11 @@ def _scale(
     return Scale(asked, there, selector if isinstance(selector, str) else "")
 
 
-def _selector(data: Mapping[str, Any], ref: Ref) -> str:
+def selector_text(data: Mapping[str, Any], ref: Ref) -> str:
     """Built-in kinds carry a structured selector or plain labels; custom ones often its text in status."""
     status = inner(data, "status")
     text, chosen = status.get("selector") or status.get("targetSelector"), inner(data, "spec", "selector")
-    if ref.group not in _BUILT_IN_GROUPS and isinstance(text, str) and text:
+    if isinstance(text, str) and text:
         return text
     if "matchLabels" in chosen or "matchExpressions" in chosen:
         return show_selector(chosen)

@@ -6,9 +6,12 @@ Lists leave out the apiVersion and kind of their items, so these are given.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hypot.kinds.base import Ref
+from hypot.kinds.selector import SelectorError
 from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings, read_pod
+from hypot.policy.scalerow import selector_text
 from hypot.policy.seen import LimitRange, Node, Pod
 from hypot.policy.sizerow import read_limit_range, read_node
 from hypot.policy.snapshot import read_autoscaler
@@ -76,8 +79,16 @@ def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
         "kind": kind,
         "metadata": _some(inner(data, "metadata"), _METADATA),
         "spec": {**_some(spec, _SPEC), **_template(spec)},
-        "status": _some(status, _STATUS),
+        "status": {**_some(status, _STATUS), **_selector(api_version, kind, data)},
     }
+
+
+def _selector(api_version: str, kind: str, data: Object) -> dict[str, str]:
+    """As text, which every sweep looks for; one that cannot be read is told when it is looked for."""
+    try:
+        return {"selector": selector_text(data, Ref(kind=kind, api_version=api_version))}
+    except SelectorError:
+        return {}
 
 
 def _template(spec: Object) -> dict[str, Any]:

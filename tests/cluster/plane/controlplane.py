@@ -83,6 +83,7 @@ class ControlPlane:
     """Started by `start`, stopped by `stop`; everything it writes is in one folder."""
 
     audited = AUDITED
+    users = USERS
 
     def __init__(self, binaries: Path, folder: Path) -> None:
         self.binaries, self.folder = binaries, folder
@@ -190,7 +191,7 @@ class ControlPlane:
             pem.write_to_path(str(self.folder / "server.pem"), append=True)
         signing = self.ca.issue_cert("service-accounts.test")
         signing.private_key_pem.write_to_path(str(self.folder / "service-accounts.key"))
-        users = [f'{token_of(user)},{user},{user},"{group}"' for user, group in USERS.items()]
+        users = [f'{token_of(user)},{user},{user},"{group}"' for user, group in self.users.items()]
         (self.folder / "tokens.csv").write_text("\n".join(users), encoding="utf-8")
         (self.folder / "audit-policy.yaml").write_text(json.dumps(self.audited), encoding="utf-8")
 

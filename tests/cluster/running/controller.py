@@ -67,6 +67,10 @@ class Controller:
         assert self._process.poll() is None, self.log.read_text(errors="replace")[-3000:]
         return True
 
+    @property
+    def has_ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
     def lines(self, event: str = "") -> list[Object]:
         """What it logged, whole lines only."""
         found = []

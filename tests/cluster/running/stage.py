@@ -78,8 +78,11 @@ class Workload:
     # How a sample is bent before it is told; raises where nothing is to be said.
     bend: Callable[[Object], Object] = field(default=lambda item: item)
 
-    def create(self, replicas: int, cpu: str = "200m", memory: str = "128Mi", **limits: str) -> "Workload":
-        resources: Object = {"requests": {"cpu": cpu, "memory": memory}}
+    def create(
+        self, replicas: int, cpu: str = "200m", memory: str = "128Mi", limits: Object | None = None
+    ) -> "Workload":
+        """Until all are ready; without any cpu the pods ask for nothing."""
+        resources: Object = {"requests": {"cpu": cpu, "memory": memory}} if cpu else {}
         if limits:
             resources["limits"] = limits
         container = {"name": "app", "image": "app", "resources": resources}
