@@ -1,0 +1,59 @@
+"""A controller for one namespace only, with a memory and a budget of its own: tests do not meet each other."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cluster.plane.waiting import eventually
+from cluster.running.controller import Controller
+from cluster.running.stage import Stage
+from hypot.run.registration import PATH, configuration
+
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+
+
+def controller_for(stage: Stage, namespace: str, *, webhook: bool = False, **config: Any) -> Controller:
+    """Not started yet; the namespace that it lives in is there, and its webhook is asked about the other's pods."""
+    own = f"{namespace}-own"
+    made = stage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": own}})
+    assert made.ok or made.status == 409, made
+    controller = Controller(stage.plane, own, **{"namespace": own, "watchNamespaces": [namespace], **config})
+    if webhook:
+        controller.config |= {"webhookPort": controller.webhook, "webhookService": "127.0.0.1"}
+    return controller
+
+
+@contextmanager
+def controlling(stage: Stage, namespace: str, *, webhook: bool = False, **config: Any) -> Iterator[Controller]:
+    """From its first sweep to its orderly end."""
+    controller = controller_for(stage, namespace, webhook=webhook, **config)
+    with registered(stage, controller, namespace) if webhook else running(controller):
+        yield controller
+
+
+@contextmanager
+def running(controller: Controller) -> Iterator[None]:
+    controller.start()
+    try:
+        controller.until_swept(within=60)
+        yield
+        assert controller.stop() == 0, controller.log.read_text(errors="replace")[-3000:]
+    finally:
+        if not controller.has_ended:
+            controller.kill()
+
+
+@contextmanager
+def registered(stage: Stage, controller: Controller, namespace: str) -> Iterator[None]:
+    """The same with its webhook, as an installation tells the API server of it, but by address."""
+    made = configuration(controller.config["namespace"], "hypot", watch_namespaces=[namespace], opt_in="all")
+    made["webhooks"][0]["clientConfig"] = {"url": f"https://127.0.0.1:{controller.webhook}{PATH}"}
+    name = made["metadata"]["name"]
+    stage.api.call("DELETE", f"{WEBHOOKS}/{name}")
+    stage.api.create(WEBHOOKS, made)
+    try:
+        with running(controller):
+            eventually(lambda: controller.lines("webhook listening"), 30)
+            yield
+    finally:
+        stage.api.call("DELETE", f"{WEBHOOKS}/{name}")

@@ -1,0 +1,325 @@
+"""Hvpas under `hypot run`, end to end on a real control plane: both axes of each decision, in the right order."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from cluster.plane.api import TABLE
+from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
+from cluster.running.alone import controlling
+from cluster.running.controller import Controller
+from cluster.running.film import Film
+from cluster.running.shapes import HVPA, QUICKLY, both_axes, by_objects, series
+from cluster.running.stage import PATHS, Autoscaler, Stage, Workload
+from cluster.standins.kubelet import Rule
+from cluster.standins.metricsserver import stamp
+from hypot.core.quantity import milli
+
+SOON = 60
+SETTINGS = {"settings": QUICKLY}
+HPA_FLAGS = (
+    "--horizontal-pod-autoscaler-sync-period=1s",
+    "--horizontal-pod-autoscaler-cpu-initialization-period=1s",
+    "--horizontal-pod-autoscaler-initial-readiness-delay=1s",
+)
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    stage = Stage(plane, *HPA_FLAGS).start()
+    yield stage
+    stage.stop()
+
+
+def pods_path(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+def cpus(web: Workload) -> list[int]:
+    return sorted(milli(one["cpu"]) for one in web.requests())
+
+
+def is_at(web: Workload, replicas: int, least: int, most: int) -> bool:
+    """Whether there are so many, all of a size between these, and all the same."""
+    sizes = cpus(web)
+    return web.replicas() == len(sizes) == replicas and least <= sizes[0] and sizes[-1] <= most and len(set(sizes)) == 1
+
+
+def written(controller: Controller) -> set[str]:
+    """The subresources of pods, and the resources, that were written."""
+    paths = [line["path"].split("/") for line in controller.lines("wrote")]
+    return {path[-1] if path[-1] in {"resize", "eviction", "scale"} else path[-2] for path in paths}
+
+
+def carried(hvpa: Autoscaler) -> tuple[Any, Any]:
+    told = hvpa.condition("CarriedOut")
+    return told.get("status"), told.get("reason")
+
+
+def never_less(pods: Film, marks: list[tuple[int, int]]) -> None:
+    """Between two times of rest, each with the least that was right then, there was never less than the lesser."""
+    totals = pods.totals()
+    for (before, had), (after, has) in pairwise(marks):
+        assert min(totals[before - 1 : after]) >= min(had, has), totals
+
+
+def test_both_axes_follow_demand_in_place(stage: Stage, namespace: str) -> None:
+    """The same pods get larger, then there are more of them, and back; never less than before and after."""
+    web = Workload(stage, namespace, load=150).create(1, "200m", "128Mi")
+    with Film(stage.api, pods_path(namespace)) as pods:
+        hvpa = web.autoscaler(*HVPA, both_axes())
+        with controlling(stage, namespace, **SETTINGS) as hypot:
+            marks = [(pods.until_current(), 200)]
+            for load, count, least, most in (
+                (300, 1, 340, 430),
+                (1200, 2, 690, 800),
+                (3000, 3, 1150, 1300),
+                (300, 1, 340, 430),
+            ):
+                web.load = load
+                eventually(lambda count=count, least=least, most=most: is_at(web, count, least, most), SOON)
+                hypot.until_swept(2)
+                marks.append((pods.until_current(), count * least))
+            status = hvpa.status()
+            table = stage.api.get(hvpa.path, accept=TABLE)
+            did = written(hypot)
+    never_less(pods, marks)
+    assert did >= {"resize", "scale"}
+    assert "eviction" not in did
+    assert (status["desiredReplicas"], status["replicas"]) == (1, 1)
+    assert status["lastScaling"]["hpaStatus"]["desiredReplicas"] == 1
+    assert carried(hvpa) == ("True", "Done")
+    scaled = [words for reason, words in hvpa.events() if reason == "Scaled"]
+    assert any(words.startswith("replicas 1 → 2; app cpu ") for words in scaled)
+    shown = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
+    assert (shown["Target"], shown["Replicas"], shown["Desired"]) == ("web", 1, 1)
+    assert web.deployment()["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+
+
+def small_and_many(stage: Stage, namespace: str, rule: Rule, **annotations: str) -> tuple[Workload, Autoscaler]:
+    """Somebody made four small pods, where two larger ones are right; nothing moves yet."""
+    stage.kubelet.rules[namespace] = rule
+    web = Workload(stage, namespace, load=1000).create(4, "200m", "128Mi")
+    return web, web.autoscaler(*HVPA, both_axes(), **{"hypot.dev/paused": "true", **annotations})
+
+
+def held(hypot: Controller) -> set[str]:
+    return {labels["reason"] for labels, _ in series(hypot.get("/metrics")[1], "hypot_held", object_name="web")}
+
+
+def let_go(hypot: Controller, hvpa: Autoscaler) -> None:
+    """Once it knows enough to shrink, too."""
+    eventually(lambda: held(hypot) == {"Paused"}, SOON)
+    hvpa.annotate(**{"hypot.dev/paused": None})
+
+
+def test_what_shrinks_waits_for_what_grows(stage: Stage, namespace: str) -> None:
+    """While the node puts off the larger size no pod goes; once it is actual they do, and there was never less."""
+    rule = Rule(ready_after=0.2, resize="defer")
+    web, hvpa = small_and_many(stage, namespace, rule)
+    with Film(stage.api, pods_path(namespace)) as pods:
+        marks = [(pods.until_current(), 800)]
+        with controlling(stage, namespace, **SETTINGS) as hypot:
+            let_go(hypot, hvpa)
+            eventually(lambda: carried(hvpa) == ("False", "UnderWay"), SOON)
+            hypot.until_swept(4)
+            assert (web.replicas(), cpus(web)) == (4, [200] * 4)
+            active = series(hypot.get("/metrics")[1], "hypot_plans", state="under-way")
+            assert [value for _, value in active] == [1]
+            stage.kubelet.rules[namespace] = replace(rule, resize="acknowledge")
+            eventually(lambda: is_at(web, 2, 560, 700), SOON)
+            eventually(lambda: carried(hvpa) == ("True", "Done"), SOON)
+            marks.append((pods.until_current(), 1120))
+            first = hypot.lines("decided")[0]
+    assert (first["before"], first["after"]) == (4, 2)
+    never_less(pods, marks)
+
+
+def test_what_is_infeasible_ends_the_plan(stage: Stage, namespace: str) -> None:
+    """With InPlace nobody is evicted for it: the plan is given up, by condition and event, and nothing was lost."""
+    web, hvpa = small_and_many(
+        stage, namespace, Rule(ready_after=0.2, resize="refuse"), **{"hypot.dev/resize": "InPlace"}
+    )
+    before = {pod["metadata"]["uid"] for pod in web.pods()}
+    with controlling(stage, namespace, webhook=True, **SETTINGS) as hypot:
+        let_go(hypot, hvpa)
+        eventually(lambda: carried(hvpa) == ("False", "Infeasible"), SOON)
+        hypot.until_swept(3)
+        assert written(hypot) == {"resize"}
+    assert (web.replicas(), {pod["metadata"]["uid"] for pod in web.pods()}) == (4, before)
+    assert any(reason == "PlanEnded" and "never grant" in words for reason, words in hvpa.events())
+
+
+@pytest.mark.parametrize("answer", ["refuse", "defer"])
+def test_where_in_place_cannot_be_pods_are_evicted(stage: Stage, namespace: str, answer: Any) -> None:
+    """At once where the node can never grant it, else after five minutes; new pods come up at their size."""
+    web, hvpa = small_and_many(stage, namespace, Rule(ready_after=0.2, resize=answer))
+    before = {pod["metadata"]["uid"] for pod in web.pods()}
+    with controlling(stage, namespace, webhook=True, **SETTINGS) as hypot:
+        let_go(hypot, hvpa)
+        if answer == "defer":
+            eventually(lambda: all(pending(pod) for pod in web.pods()), SOON)
+            for pod in web.pods():
+                put_off_since(stage, pod, 400)
+        eventually(lambda: is_at(web, 2, 560, 700), SOON)
+        assert "eviction" in written(hypot)
+        eventually(lambda: carried(hvpa) == ("True", "Done"), SOON)
+    assert not before & {pod["metadata"]["uid"] for pod in web.pods()}
+    assert {pod["metadata"]["annotations"]["hypot.dev/sized-by"] for pod in web.pods()} == {"Hvpa/web"}
+
+
+def pending(pod: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in pod["status"]["conditions"] if one["type"] == "PodResizePending"]
+
+
+def put_off_since(stage: Stage, pod: dict[str, Any], seconds: float) -> None:
+    """As if the node had said so for as long."""
+    conditions = [
+        {**one, "lastTransitionTime": stamp(time.time() - seconds)} if one["type"] == "PodResizePending" else one
+        for one in pod["status"]["conditions"]
+    ]
+    metadata = pod["metadata"]
+    stage.api.patch(
+        f"{pods_path(metadata['namespace'])}/{metadata['name']}/status", {"status": {"conditions": conditions}}
+    )
+
+
+def test_a_pod_that_is_killed_for_memory_is_evicted(stage: Stage, namespace: str) -> None:
+    """It takes up no resize before it dies again; the others are resized in place for the same need."""
+    web = Workload(stage, namespace, memory=100 << 20).create(2, "200m", "128Mi")
+    policy = {"containerName": "*", "minAllowed": {"memory": "128Mi"}, "controlledResources": ["memory"]}
+    spec = both_axes(
+        hpa={"deploy": False, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}},
+        vpa={"deploy": True, "template": {"spec": {"resourcePolicy": {"containerPolicies": [policy]}}}},
+        scalingIntervals=[{"maxReplicas": 2, "maxResources": {"cpu": "4", "memory": "4Gi"}}],
+    )
+    hvpa = web.autoscaler(*HVPA, spec)
+    with controlling(stage, namespace, webhook=True, **SETTINGS) as hypot:
+        eventually(lambda: hvpa.condition("RecommendationProvided").get("status") == "True", SOON)
+        killed, other = (pod["metadata"]["name"] for pod in web.pods())
+        stage.kubelet.crash(namespace, killed)
+        eventually(lambda: [line for line in hypot.lines("wrote") if line["path"].endswith(f"{killed}/eviction")], SOON)
+        eventually(lambda: len([one for one in web.requests() if milli(one["memory"]) > milli("190Mi")]) == 2, SOON)
+        paths = [line["path"] for line in hypot.lines("wrote")]
+    assert f"{pods_path(namespace)}/{killed}/resize" not in paths
+    assert f"{pods_path(namespace)}/{other}/resize" in paths
+    assert other in {pod["metadata"]["name"] for pod in web.pods()}
+
+
+def test_the_template_is_edited_where_that_is_asked_for(stage: Stage, namespace: str) -> None:
+    """And pods are left to the workload's own controller."""
+    web, hvpa = small_and_many(stage, namespace, Rule(ready_after=0.2), **{"hypot.dev/resize": "Template"})
+    with controlling(stage, namespace, **SETTINGS) as hypot:
+        let_go(hypot, hvpa)
+        eventually(lambda: is_at(web, 2, 560, 700), SOON)
+        eventually(lambda: carried(hvpa) == ("True", "Done"), SOON)
+        assert written(hypot) <= {"scale", "deployments"}
+    requests = web.deployment()["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    assert 560 <= milli(requests["cpu"]) <= 700
+    assert requests["memory"] == "128Mi"
+
+
+def test_paradox(stage: Stage, namespace: str) -> None:
+    """Going up no pod shrinks; coming down no pod grows: the count waits until the total fits the smaller pods."""
+    web = Workload(stage, namespace, load=390).create(1, "450m", "128Mi")
+    with (
+        Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,
+        Film(stage.api, pods_path(namespace)) as pods,
+    ):
+        hvpa = web.autoscaler(*HVPA, both_axes())
+        with controlling(stage, namespace, **SETTINGS) as hypot:
+            hypot.until_swept(3)
+            web.load = 520
+            eventually(lambda: is_at(web, 2, 290, 360), SOON)
+            web.load = 400
+            eventually(lambda: hvpa.condition("ScalingBlocked").get("reason") == "ParadoxicalScaling", SOON)
+            held = cpus(web)
+            hypot.until_swept(4)
+            assert cpus(web) == held
+            assert series(hypot.get("/metrics")[1], "hypot_blocked", object_name="web", reason="paradoxical-scaling")
+            web.load = 200
+            eventually(lambda: is_at(web, 1, 225, 290), SOON)
+    assert counts.values("web", "spec", "replicas") == [1, 2, 1]
+    larger = [milli(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for pod in pods.states]
+    assert max(larger) == 450
+
+
+def test_overlap(stage: Stage, namespace: str) -> None:
+    """At the same total there are two pods on the way down and one on the way up."""
+    web = Workload(stage, namespace, load=700).create(1, "450m", "128Mi")
+    hvpa = web.autoscaler(*HVPA, both_axes(scalingIntervalsOverlap={"cpu": {"percentage": 30}}))
+    with controlling(stage, namespace, **SETTINGS) as hypot:
+        eventually(lambda: is_at(web, 2, 390, 470), SOON)
+        web.load = 380
+        eventually(lambda: is_at(web, 2, 210, 270), SOON)
+        hypot.until_swept(3)
+        assert web.replicas() == 2
+        web.load = 180
+        eventually(lambda: is_at(web, 1, 200, 270), SOON)
+        web.load = 380
+        eventually(lambda: is_at(web, 1, 430, 500), SOON)
+        hypot.until_swept(3)
+        assert web.replicas() == 1
+    assert hvpa.status()["desiredReplicas"] == 1
+
+
+def child(hvpa: Autoscaler, kind: str, name: str = "web") -> dict[str, Any]:
+    """Empty where there is none."""
+    answer = hvpa.api.call("GET", f"{PATHS[kind].format(hvpa.namespace)}/{name}")
+    assert answer.ok or answer.status == 404, answer
+    return answer.body if answer.ok else {}
+
+
+def advise(hvpa: Autoscaler, cpu: str) -> None:
+    """As a recommender of the cluster does for the child VPA."""
+    path = f"{PATHS['VerticalPodAutoscaler'].format(hvpa.namespace)}/web/status"
+    amounts = {"cpu": cpu, "memory": "128Mi"}
+    each = {"containerName": "app", **dict.fromkeys(("target", "lowerBound", "upperBound"), amounts)}
+    told = {"type": "RecommendationProvided", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"conditions": [told], "recommendation": {"containerRecommendations": [each]}}
+    hvpa.api.patch(path, {"status": status}, query={"fieldManager": "vpa-recommender"})
+
+
+def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
+    """Created, repaired, rid of surplus, and gone with the Hvpa; the real HPA controller's word drives the count."""
+    web = Workload(stage, namespace, load=700).create(2, "400m", "128Mi")
+    hvpa = web.autoscaler(*HVPA, by_objects(), **{"hypot.dev/recommendations": "objects"})
+    hpas = PATHS["HorizontalPodAutoscaler"].format(namespace)
+    with controlling(stage, namespace, **SETTINGS) as hypot:
+        hpa = eventually(lambda: child(hvpa, "HorizontalPodAutoscaler"), SOON)
+        vpa = eventually(lambda: child(hvpa, "VerticalPodAutoscaler"), SOON)
+        assert hpa["spec"]["scaleTargetRef"] == {"apiVersion": HVPA[1], "kind": "Hvpa", "name": "web"}
+        assert hpa["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 0
+        assert (vpa["spec"]["updatePolicy"]["updateMode"], vpa["spec"]["targetRef"]["kind"]) == ("Off", "Deployment")
+        owners = [one["metadata"]["ownerReferences"][0]["uid"] for one in (hpa, vpa)]
+        assert owners == [hvpa.get()["metadata"]["uid"]] * 2
+
+        stage.api.patch(f"{hpas}/web", {"spec": {"maxReplicas": 3}})
+        eventually(lambda: child(hvpa, "HorizontalPodAutoscaler")["spec"]["maxReplicas"] == 12, SOON)
+        metadata = {"name": "more", "ownerReferences": hpa["metadata"]["ownerReferences"]}
+        stage.api.create(hpas, {"metadata": metadata, "spec": hpa["spec"]})
+        eventually(lambda: not child(hvpa, "HorizontalPodAutoscaler", "more"), SOON)
+
+        advise(hvpa, "400m")
+        eventually(lambda: hvpa.get()["spec"].get("replicas") == 2, SOON)
+        web.load = 3600
+        eventually(lambda: web.replicas() == 3, SOON)
+        eventually(lambda: hvpa.get()["spec"]["replicas"] == 3, SOON)
+        assert any("by hpa" in words for reason, words in hvpa.events() if reason == "Scaled")
+        web.load = 500
+        advise(hvpa, "200m")
+        eventually(lambda: web.replicas() == 2, SOON)
+        eventually(lambda: hvpa.get()["spec"]["replicas"] == 2, SOON)
+
+        stage.api.patch(hvpa.path, {"spec": {"hpa": {"deploy": False}}})
+        eventually(lambda: not child(hvpa, "HorizontalPodAutoscaler"), SOON)
+        stage.api.delete(hvpa.path)
+        eventually(lambda: not child(hvpa, "VerticalPodAutoscaler"), SOON)
+        count = web.replicas()
+        hypot.until_swept(2)
+        assert web.replicas() == count

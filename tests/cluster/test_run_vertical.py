@@ -1,0 +1,180 @@
+"""VerticalPodAutoscalers under `hypot run`, end to end on a real control plane."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.plane.api import TABLE
+from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
+from cluster.running.alone import controlling
+from cluster.running.controller import Controller
+from cluster.running.film import Film
+from cluster.running.shapes import QUICKLY, VPA, series, sizer
+from cluster.running.stage import Autoscaler, Stage, Workload
+from cluster.standins.metricsserver import silent
+from hypot.core.quantity import milli
+
+SOON = 60
+ACT = {"kinds": {"VerticalPodAutoscaler": "act"}, "settings": QUICKLY}
+CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/{}/verticalpodautoscalercheckpoints"
+# Guaranteed: a resize that changes requests alone would change the class.
+LARGE = ("500m", "256Mi", {"cpu": "500m", "memory": "256Mi"})
+REQUESTS_ONLY = {"containerPolicies": [{"containerName": "*", "controlledValues": "RequestsOnly"}]}
+OURS = {"recommenders": [{"name": "hypot"}]}
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    stage = Stage(plane).start()
+    yield stage
+    stage.stop()
+
+
+def cpu(requests: dict[str, str]) -> int:
+    return milli(requests["cpu"])
+
+
+def cpus(web: Workload) -> list[int]:
+    return [cpu(one) for one in web.requests()]
+
+
+def memories(web: Workload) -> list[int]:
+    """Bytes; limits follow in their old proportion."""
+    pods = [pod["spec"]["containers"][0]["resources"] for pod in web.pods()]
+    assert all(abs(milli(one["limits"]["memory"]) - 2 * milli(one["requests"]["memory"])) <= 2000 for one in pods)
+    return [milli(one["memory"]) // 1000 for one in web.requests()]
+
+
+def advised(vpa: Autoscaler) -> dict[str, Any]:
+    """What is recommended for the one container; empty before anything is."""
+    found = vpa.status().get("recommendation", {}).get("containerRecommendations", [])
+    return found[0] if found else {}
+
+
+def uids(web: Workload) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in web.pods()}
+
+
+def deeds(controller: Controller) -> list[list[str]]:
+    """The pods' subresources that were written in each sweep."""
+    sweeps: list[list[str]] = [[]]
+    for line in controller.lines():
+        if line["event"] == "swept":
+            sweeps.append([])
+        elif line["event"] == "wrote" and "/pods/" in line["path"]:
+            sweeps[-1].append(line["path"].rpartition("/")[2])
+    return sweeps
+
+
+def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> None:
+    """The same pods get more and then less, as many at once as the budget spares; status, events and columns say so."""
+    limits = {"cpu": "400m", "memory": "256Mi"}
+    web = Workload(stage, namespace, load=1200, memory=200 << 20).create(4, "200m", "128Mi", limits)
+    before = uids(web)
+    vpa = web.autoscaler(*VPA, sizer("InPlaceOrRecreate"))
+    with controlling(stage, namespace, **ACT) as hypot:
+        eventually(lambda: len(web.requests()) == 4 and min(cpus(web)) >= 330 and min(memories(web)) > 200 << 20, SOON)
+        assert 300 < milli(advised(vpa)["target"]["cpu"]) < 500
+        web.load, web.memory = 200, 60 << 20
+        eventually(lambda: max(cpus(web)) <= 100 and max(memories(web)) < 128 << 20, SOON)
+        sweeps = deeds(hypot)
+        table = stage.api.get(vpa.path, accept=TABLE)
+    assert uids(web) == before
+    assert {deed for sweep in sweeps for deed in sweep} == {"resize"}
+    assert max(len(sweep) for sweep in sweeps) == 2
+    assert vpa.condition("RecommendationProvided")["status"] == "True"
+    assert set(advised(vpa)) == {"containerName", "target", "lowerBound", "upperBound", "uncappedTarget"}
+    assert {reason for reason, _ in vpa.events()} == {"InPlaceResizedByVPA"}
+    shown = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
+    assert (shown["Mode"], shown["Provided"]) == ("InPlaceOrRecreate", "True")
+    assert milli(shown["CPU"]) < 100
+    assert web.deployment()["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
+
+
+def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(stage: Stage, namespace: str) -> None:
+    """Requests below their limits would change the class of these pods; the webhook sizes those that come."""
+    web = Workload(stage, namespace, load=400, memory=100 << 20).create(4, *LARGE)
+    before = uids(web)
+    spec = sizer("InPlaceOrRecreate", resourcePolicy=REQUESTS_ONLY)
+    with Film(stage.api, f"/api/v1/namespaces/{namespace}/pods") as pods:
+        vpa = web.autoscaler(*VPA, spec)
+        with controlling(stage, namespace, webhook=True, **ACT) as hypot:
+            eventually(lambda: len(cpus(web)) == 4 and max(cpus(web)) < 200 and not uids(web) & before, SOON)
+            sweeps = deeds(hypot)
+    assert {deed for sweep in sweeps for deed in sweep} == {"eviction"}
+    assert max(len(sweep) for sweep in sweeps) <= 2
+    sized = [pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by") for pod in web.pods()]
+    assert sized == ["VerticalPodAutoscaler/web"] * 4
+    assert {pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] for pod in pods.states} == {"500m"}
+    assert "EvictedPod" in {reason for reason, _ in vpa.events()}
+
+
+def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:
+    """A PodDisruptionBudget that spares none keeps all pods; that is told, and sweeps go on as before."""
+    web = Workload(stage, namespace, load=400, memory=100 << 20).create(4, *LARGE)
+    before = uids(web)
+    budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 4, "selector": {"matchLabels": {"app": "web"}}}}
+    path = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
+    stage.api.create(path, budget)
+    vpa = web.autoscaler(*VPA, sizer("Recreate", resourcePolicy=REQUESTS_ONLY))
+    with controlling(stage, namespace, webhook=True, **ACT) as hypot:
+        eventually(lambda: [line for line in hypot.lines("refused") if line["path"].endswith("/eviction")], SOON)
+        hypot.until_swept(6)
+        assert uids(web) == before
+        assert "FailedResize" in {reason for reason, _ in vpa.events()}
+        assert "EvictedPod" not in {reason for reason, _ in vpa.events()}
+        stage.api.delete(f"{path}/web")
+        eventually(lambda: not uids(web) & before, SOON)
+
+
+def test_pods_without_requests_are_never_resized(stage: Stage, namespace: str) -> None:
+    """Their class would change, and this mode does not evict: only the recommendation is there, and why it waits."""
+    web = Workload(stage, namespace, load=400).create(2, cpu="")
+    vpa = web.autoscaler(*VPA, sizer("InPlace"))
+    with controlling(stage, namespace, **ACT) as hypot:
+        eventually(lambda: advised(vpa).get("target"), SOON)
+        hypot.until_swept(4)
+        held = series(hypot.get("/metrics")[1], "hypot_blocked", object_name="web", reason="resize-not-allowed")
+        assert [value for _, value in held] == [1]
+        assert deeds(hypot)[-4:] == [[], [], [], []]
+    assert vpa.events() == []
+
+
+def test_who_only_recommends_writes_only_statuses_of_its_own(stage: Stage, namespace: str) -> None:
+    """Objects that name hypot get a recommendation and a checkpoint; others and pods get nothing."""
+    web = Workload(stage, namespace, load=1200).create(2)
+    other = Workload(stage, namespace, "other", load=1200).create(2)
+    ours = web.autoscaler(*VPA, sizer("InPlaceOrRecreate", **OURS))
+    theirs = other.autoscaler(*VPA, sizer("InPlaceOrRecreate"))
+    with controlling(stage, namespace, kinds={"VerticalPodAutoscaler": "recommend"}, settings=QUICKLY) as hypot:
+        eventually(lambda: advised(ours).get("target"), SOON)
+        hypot.until_swept(4)
+        assert deeds(hypot)[-4:] == [[], [], [], []]
+    kept = stage.api.get(CHECKPOINTS.format(namespace))["items"]
+    assert [one["spec"]["vpaObjectName"] for one in kept] == ["web"]
+    assert theirs.status() == {}
+    assert (ours.events(), theirs.events()) == ([], [])
+
+
+def test_usage_is_known_again_from_checkpoints(stage: Stage, namespace: str) -> None:
+    """Without memory, status and metrics a new process goes by the checkpoint; that one goes with its autoscaler."""
+    web = Workload(stage, namespace, load=600).create(2)
+    vpa = web.autoscaler(*VPA, sizer("Off"))
+    path = f"{CHECKPOINTS.format(namespace)}/web-app"
+    with controlling(stage, namespace, **ACT):
+        eventually(lambda: stage.api.call("GET", path).ok, SOON)
+    kept = stage.api.get(path)
+    assert kept["status"]["totalSamplesCount"] >= 1
+    memory = f"/api/v1/namespaces/{namespace}-own/configmaps"
+    for one in stage.api.get(memory)["items"]:
+        stage.api.delete(f"{memory}/{one['metadata']['name']}")
+    stage.metrics.answers[namespace] = silent
+    stage.api.patch(f"{vpa.path}/status", {"status": None}, query={"fieldManager": "hypot"})
+    assert advised(vpa) == {}
+    with controlling(stage, namespace, **ACT):
+        eventually(lambda: advised(vpa).get("target"), SOON)
+        assert 300 <= milli(advised(vpa)["target"]["cpu"]) < 500
+    stage.api.delete(vpa.path)
+    eventually(lambda: stage.api.call("GET", path).status == 404, SOON)
