@@ -1,7 +1,6 @@
 """The controller as a process: what runs beside what, from the first watch to the release of the Lease."""
 
 import asyncio
-import gc
 import signal
 import socket
 from collections import Counter
@@ -27,6 +26,7 @@ from hypot.run.certificate_store import CertificateKeeper
 from hypot.run.certificates import Issued, names_of
 from hypot.run.config import RunConfig
 from hypot.run.finder import Finder
+from hypot.run.garbage import collect_seldom
 from hypot.run.gauges import Telling
 from hypot.run.history import UsageHistory
 from hypot.run.keep import HistoryKeeper
@@ -94,6 +94,7 @@ class App:
         watching: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(self.stock.run()),
             asyncio.ensure_future(self.lease.run()),
+            asyncio.ensure_future(collect_seldom()),
         ]
         if "webhook" in features_of(self.config):
             watching.append(asyncio.ensure_future(self._webhook()))
@@ -125,9 +126,6 @@ class App:
                 log.warning("cannot begin to lead", error=str(error))
                 await self._pause(2.0)
                 continue
-            # What is watched lives long: to look for garbage in it would take longer than a sweep.
-            gc.collect()
-            gc.freeze()
             await self._sweep_while_leading(sweeper)
 
     async def _sweep_while_leading(self, sweeper: Sweeper) -> None:
