@@ -377,3 +377,24 @@ async def test_growth_does_not_wait_for_a_watch():
         world.queue("80")
         await world.sweep()
         assert world.replicas == 8
+
+
+@pytest.mark.parametrize("change", ["deleted", "paused"])
+async def test_what_changed_its_mind_while_hypot_looked_is_not_moved(change):
+    """To look takes its time; whoever deletes or pauses an autoscaler in it wants no more of its decisions."""
+    async with World(*web(4), wpa()) as world:
+        decide_all = world.sweeper.judge.decide_all
+
+        async def and_then(*arguments):
+            outcomes = await decide_all(*arguments)
+            if change == "deleted":
+                world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+            else:
+                world.put(wpa(annotations={"hypot.dev/paused": "true"}))
+            await world.settle()
+            return outcomes
+
+        world.sweeper.judge.decide_all = and_then
+        world.queue("80")
+        await world.sweep()
+        assert (world.replicas, world.events("Scaling")) == (4, [])

@@ -8,7 +8,7 @@ from hypot.cluster.port import UnreachableError
 from hypot.policy.decision import show_time
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.snapshot import read_autoscaler
-from hypot.run.rivals import LOOK_EVERY, Leases, counters, rival_hold, status_writer
+from hypot.run.rivals import LOOK_EVERY, Leases, Writers, counters, rival_hold
 from hypot.run.rows import keep_autoscaler
 from unit.run_world import NOW, hpa, wpa
 from unit.sizes_world import NAMESPACE, hvpa, vpa
@@ -18,6 +18,9 @@ def row(thing, *managers):
     fields = [{"manager": name, "subresource": part, "time": show_time(at)} for name, part, at in managers]
     thing["metadata"]["managedFields"] = fields
     return keep_autoscaler(thing["apiVersion"], thing["kind"], thing)
+
+
+KEY = ("WatermarkPodAutoscaler", "shop", "web")
 
 
 @pytest.mark.parametrize(
@@ -34,7 +37,18 @@ def row(thing, *managers):
 )
 def test_who_writes_the_status(managers, writer):
     """Fresh, somebody else, and the status itself."""
-    assert status_writer(row(wpa(), *managers), NOW) == writer
+    assert Writers().fresh(KEY, row(wpa(), *managers), NOW) == writer
+
+
+def test_a_writer_is_remembered_when_our_own_words_took_its_name_away():
+    """A status that is written by force has one author; the other may still be at work."""
+    writers = Writers()
+    assert writers.fresh(KEY, row(wpa(), ("them", "status", NOW)), NOW) == "them"
+    ours = row(wpa(), ("hypot", "status", NOW))
+    assert [writers.fresh(KEY, ours, NOW + age) for age in (60, 119, 121)] == ["them", "them", ""]
+    assert writers.fresh(KEY, row(wpa(), ("them", "status", NOW)), NOW) == "them"
+    writers.forget([KEY])
+    assert writers.fresh(KEY, ours, NOW) == ""
 
 
 def seen(*rivals):

@@ -9,9 +9,10 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import Autoscaler
-from hypot.policy.decision import Conditions, Decision, Name, with_condition
+from hypot.policy.decision import Conditions, Decision, Event, Name, with_condition
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import target_of
+from hypot.policy.telling import sentence
 from hypot.policy.vpa import forbids
 
 # By which condition each kind says that its object cannot be used: type, status and reason.
@@ -62,9 +63,13 @@ def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Deci
 
 
 def told(refused: Decision, autoscaler: Autoscaler, conditions: Conditions) -> Decision:
-    """The same as a status tells it: what stood there stays, with a condition that says why nothing moves."""
+    """The same as a status tells it: what stood there stays, with a condition that says why nothing moves.
+
+    An event says it too: a server that has a stricter schema by now may take no status of such an object.
+    """
     kind, word, reason = _UNUSABLE[type(autoscaler)]
     said = with_condition(conditions, kind, word, reason, refused.error, refused.at)
     old = autoscaler.status if isinstance(autoscaler.status, dict) else {}
     reported = {key: value for key, value in old.items() if key != "conditions"}
-    return replace(refused, conditions=said, unwritten=said, reported=reported)
+    warning = Event("Warning", reason, sentence(refused.error))
+    return replace(refused, conditions=said, unwritten=said, reported=reported, events=(warning,))

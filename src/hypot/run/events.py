@@ -42,6 +42,7 @@ REASONS: dict[str, str] = {
     "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
     # An object that is not right.
     "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has faults; nothing is done until they are mended.",
+    "InvalidSpec": "The spec of an HPA, VPA or Hvpa has faults; nothing is done until they are mended.",
     "InvalidMetricSourceType": "A metric is of a type that is not known.",
     "InvalidSelector": "The selector of the target cannot be read.",
     "SelectorRequired": "The target has no selector, so nobody knows its pods.",

@@ -22,7 +22,7 @@ from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
 from hypot.run.observe import View
 from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
-from hypot.run.rivals import counters, rival_hold, status_writer
+from hypot.run.rivals import Writers, counters, rival_hold
 from hypot.run.rows import AutoscalerRow
 
 log = structlog.get_logger()
@@ -52,6 +52,7 @@ class Judge:
         # Those that were loaded and not looked at since: the cluster has lived on without us.
         self.asleep: set[Key] = set()
         self.governor = Governor()
+        self._writers = Writers()
         # Who may shrink in this sweep, and by how many millicores.
         self._admitted: dict[Key, int] = {}
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
@@ -81,6 +82,7 @@ class Judge:
         return written[1]
 
     def forget(self, keys: set[Key]) -> None:
+        self._writers.forget(keys)
         for key in keys:
             self.memories.pop(key, None)
             self._entries.pop(key, None)
@@ -153,7 +155,9 @@ class Judge:
         self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, decision: Decision, around: Circumstances
     ) -> tuple[Hold, ...]:
         rival = rival_hold(
-            status_writer(row, seen.now), around.leases.get(key[0], ""), counters(row.autoscaler, seen, around.hpas)
+            self._writers.fresh(key, row, seen.now),
+            around.leases.get(key[0], ""),
+            counters(row.autoscaler, seen, around.hpas),
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
         if memory.plan is not None and not outgrows(memory.plan, decision):

@@ -14,8 +14,9 @@ from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
 from hypot.policy.snapshot import target_of
 from hypot.run.config import KINDS
+from hypot.run.outcome import Key
 from hypot.run.rights import RIVALS
-from hypot.run.rows import AutoscalerRow
+from hypot.run.rows import AutoscalerRow, Manager
 from hypot.run.writes import MANAGER
 
 # The Leases of the controllers whose kinds hypot takes over, by the kind that each of them moves.
@@ -28,12 +29,26 @@ FRESH = 120.0
 LOOK_EVERY = 60.0
 
 
-def status_writer(row: AutoscalerRow, now: float) -> str:
-    """Who else has just written this object's status; empty where nobody has."""
-    for manager in row.managers:
-        if manager.subresource == "status" and manager.name != MANAGER and now - manager.at < FRESH:
-            return manager.name
-    return ""
+class Writers:
+    """Who else wrote the status of each object. Remembered: our own words over theirs take their name away."""
+
+    def __init__(self) -> None:
+        self._last: dict[Key, Manager] = {}
+
+    def fresh(self, key: Key, row: AutoscalerRow, now: float) -> str:
+        """Who has just written this object's status; empty where nobody has."""
+        others = [each for each in row.managers if each.subresource == "status" and each.name != MANAGER]
+        known = self._last.get(key)
+        last = max([*others, *([known] if known else [])], key=lambda each: each.at, default=None)
+        if last is None or now - last.at >= FRESH:
+            self._last.pop(key, None)
+            return ""
+        self._last[key] = last
+        return last.name
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._last.pop(key, None)
 
 
 def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:

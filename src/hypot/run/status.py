@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.cluster.port import APPLY_PATCH, Request, encoded
+from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.policy.decision import Conditions
 from hypot.policy.memory import read_conditions
 from hypot.run.events import cut
@@ -121,17 +121,36 @@ def _stored(reported: Mapping[str, Any]) -> Any:
 
 def status_request(outcome: Outcome, path: str, resource_version: str) -> Request:
     """The whole status by server-side apply, on the version that was decided on; `path` is the object's."""
-    name, status = outcome.decision.autoscaler, outcome.decision.status
-    for condition in status.get("conditions", ()):
-        condition["message"] = cut(condition["message"], LONGEST_MESSAGE)
+    name = outcome.decision.autoscaler
     body = {
         "apiVersion": name.api_version,
         "kind": name.kind,
         "metadata": {"name": name.name, "namespace": name.namespace, "resourceVersion": resource_version},
-        "status": without_nulls(status),
+        "status": _status(outcome),
     }
     query = {"fieldManager": MANAGER, "force": "true"}
     return Request("PATCH", f"{path}/status", query, encoded(body), APPLY_PATCH, timeout=WRITE_WITHIN)
+
+
+def _status(outcome: Outcome) -> dict[str, Any]:
+    status = outcome.decision.status
+    for condition in status.get("conditions", ()):
+        condition["message"] = cut(condition["message"], LONGEST_MESSAGE)
+    told: dict[str, Any] = without_nulls(status)
+    return told
+
+
+def patch_request(outcome: Outcome, path: str, resource_version: str) -> Request:
+    """The same by a plain patch: an object that does not fit its schema, as an older one let it, cannot be applied to.
+
+    Where it is the spec that does not fit, only the conditions are told: the rest was found there, and may not fit.
+    """
+    status = _status(outcome)
+    if outcome.decision.error_kind == "spec":
+        status = {"conditions": status.get("conditions", [])}
+    body = {"metadata": {"resourceVersion": resource_version}, "status": status}
+    query = {"fieldManager": MANAGER}
+    return Request("PATCH", f"{path}/status", query, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
 
 
 def without_nulls(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -12,6 +12,7 @@ from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.freshness import frozen_clock_jump, is_clock_jump
 from hypot.policy.governor import Governor
+from hypot.policy.podrow import inner
 from hypot.run.act import Actor
 from hypot.run.breath import Breath
 from hypot.run.carry import Carried, Carrier
@@ -118,7 +119,7 @@ class Sweeper:
         acting = {key: self._acting(key, row) for key, row in rows.items()}
         outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot))
         decided = self.clocks.boot()
-        outcomes, told = await self._carry(outcomes)
+        outcomes, told = await self._carry(outcomes, rows)
         await asyncio.gather(*[self.actor.write(request) for request in housekeeping(outcomes, self.stock)])
         await self.teller.statuses(outcomes, boot)
         await self.teller.events(outcomes, told, now, boot)
@@ -198,19 +199,29 @@ class Sweeper:
         await self.history.retain({pod.uid for its in pods.values() for pod in its})
         self.history.expire(view.now)
 
-    async def _carry(self, outcomes: Iterable[Outcome]) -> tuple[list[Outcome], list[Told]]:
+    async def _carry(
+        self, outcomes: Iterable[Outcome], rows: Mapping[Key, AutoscalerRow]
+    ) -> tuple[list[Outcome], list[Told]]:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def carry(outcome: Outcome) -> Carried:
             if not self.carrier.has_work(outcome):
                 return Carried(outcome)
             async with limit:
+                if not self._stands(outcome.key, rows[outcome.key]):
+                    # Nothing is done nor told in its name; where it is still there, the next sweep decides.
+                    return Carried(replace(outcome, acting="observe"))
                 return await self.carrier.carry(outcome)
 
         carried = await asyncio.gather(*[carry(outcome) for outcome in outcomes])
         for each in carried:
             self.judge.remember(each.outcome)
         return [each.outcome for each in carried], [told for each in carried for told in each.told]
+
+    def _stands(self, key: Key, row: AutoscalerRow) -> bool:
+        """Whether an object is still there and still asks for what was decided on: looking takes its time."""
+        now = self.stock.row(key)
+        return now is not None and (now is row or _asks(now) == _asks(row))
 
     async def _save(self, now: float) -> None:
         entries = {"/".join(key): self.judge.entry(key) for key in self.judge.memories}
@@ -220,6 +231,11 @@ class Sweeper:
         entries.update(await self.history.entries(now))
         for trouble in await self.shards.save(entries):
             log.warning("memory not written", trouble=trouble)
+
+
+def _asks(row: AutoscalerRow) -> tuple[str, object, Mapping[str, object]]:
+    """What people decide about an object; its status changes all the time."""
+    return row.uid, inner(row.data, "metadata").get("generation"), row.autoscaler.annotations
 
 
 def _key(text: str) -> Key:

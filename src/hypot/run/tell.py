@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import structlog
 
@@ -12,11 +13,24 @@ from hypot.run.act import FINE, Done
 from hypot.run.breath import Breath
 from hypot.run.events import Recorder, Told, told_by
 from hypot.run.outcome import Key, Outcome
-from hypot.run.status import Choice, Written, status_request, wrote
+from hypot.run.status import Choice, Written, patch_request, status_request, wrote
 from hypot.run.stock import AUTOSCALERS, Stock
 
 log = structlog.get_logger()
 AT_ONCE = 16
+# A status that was refused twice is not offered again for so long, unless its object is another by then.
+AGAIN_AFTER = 60.0
+LONGEST_LOGGED = 300
+# What a server answers where the object as a whole, and not what we say of it, does not fit its schema.
+_UNFIT = frozenset({422, 500})
+
+
+class Refused(NamedTuple):
+    """Of which version of an object no status was taken, how often, and when, on the boot clock."""
+
+    version: str
+    times: int
+    at: float
 
 
 class Teller:
@@ -27,6 +41,7 @@ class Teller:
         self._written: dict[Key, Written] = {}
         # The versions that our own writes made, until the watch has seen them.
         self._versions: dict[Key, tuple[str, str]] = {}
+        self._refused: dict[Key, Refused] = {}
         self._recorder = Recorder(instance)
         self._limit = asyncio.Semaphore(AT_ONCE)
 
@@ -34,6 +49,7 @@ class Teller:
         for key in keys:
             self._written.pop(key, None)
             self._versions.pop(key, None)
+            self._refused.pop(key, None)
 
     async def status(self, outcome: Outcome, boot: float) -> Done:
         """Write one status now."""
@@ -47,12 +63,19 @@ class Teller:
         try:
             async with self._limit:
                 answer = await self._port.call(status_request(outcome, path, version))
+                if answer.status in _UNFIT:
+                    answer = await self._port.call(patch_request(outcome, path, version))
         except (UnreachableError, MayNotWriteError) as error:
             return Done(str(error))
         if not answer.ok:
             if not answer.conflict and not answer.gone:
-                log.warning("status refused", object=str(outcome.decision.autoscaler), message=answer.message)
+                known = self._refused.get(outcome.key)
+                times = known.times + 1 if known and known.version == row.version else 1
+                self._refused[outcome.key] = Refused(row.version, times, boot)
+                words = answer.message[:LONGEST_LOGGED]
+                log.warning("status refused", object=str(outcome.decision.autoscaler), message=words)
             return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
+        self._refused.pop(outcome.key, None)
         self._written[outcome.key] = wrote(outcome, boot)
         self._versions[outcome.key] = (row.version, str(inner(answer.json(), "metadata").get("resourceVersion") or ""))
         return FINE
@@ -64,9 +87,16 @@ class Teller:
             choice.look(outcome)
             if breath.is_due():
                 await breath.take()
-        chosen = choice.chosen()
+        chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome.key, boot)]
         done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
+
+    def _is_in_vain(self, key: Key, boot: float) -> bool:
+        """Whether the server does not take a status of the object as it is."""
+        known, row = self._refused.get(key), self._stock.row(key)
+        if known is None or row is None or row.version != known.version:
+            return False
+        return known.times > 1 and boot - known.at < AGAIN_AFTER
 
     async def events(self, outcomes: Sequence[Outcome], more: Iterable[Told], now: float, boot: float) -> None:
         """Events may be lost; nothing depends on them."""

@@ -1,0 +1,231 @@
+"""hypot and the HPA controller on the same objects of a real API server: requests, processor time, memory.
+
+Both run alone, one after the other, with a period of 15 s: first while nothing changes, then while some workloads need
+more in each sweep. Binaries of the control plane come from `tests/cluster/plane/binaries.py`. With `--write` the table
+goes into docs/results.md.
+"""
+
+import argparse
+import math
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# The tests' `cluster` is meant, not this file.
+sys.path[0] = str(ROOT / "tests")
+from cluster.plane.binaries import ensure, version  # noqa: E402
+from cluster.plane.controlplane import HPA_CONTROLLER  # noqa: E402
+from cluster.plane.waiting import eventually  # noqa: E402
+from cluster.running.controller import Controller  # noqa: E402
+from cluster.running.many import remembering  # noqa: E402
+
+sys.path.append(str(ROOT / "bench"))
+from cluster_measure import Cost, Meter, allow, bursts, count_flow, memory_mb  # noqa: E402
+from cluster_world import GROUP, GROWN, PODS_EACH, Fleet, Metrics, QuietPlane, Workload  # noqa: E402
+
+PERIOD = 15.0
+RESULTS = ROOT / "docs" / "results.md"
+BEGIN, END = "<!-- bench-cluster -->\n", "<!-- end of bench-cluster -->\n"
+HPA_FLAGS = ("--kube-api-qps=2000", "--kube-api-burst=2000", "--concurrent-horizontal-pod-autoscaler-syncs=5")
+KINDS = {"HorizontalPodAutoscaler": "act", "WatermarkPodAutoscaler": "off", "Hvpa": "off"}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was found out about one controller."""
+
+    name: str
+    steady: Cost
+    changing: Cost
+    # How long a sweep took, at rest and at worst.
+    seconds: float
+    slowest: float
+    memory: float
+    moved: int
+
+
+class Bench:
+    """One control plane, one fleet, one controller at a time."""
+
+    def __init__(self, plane: QuietPlane, arguments: argparse.Namespace) -> None:
+        self.plane, self.sweeps, self.warm_up = plane, arguments.sweeps, arguments.warm_up
+        self.fleet = Fleet(plane.admin, arguments.autoscalers)
+        self.metrics = Metrics(plane, self.fleet.workloads)
+        # Numbers that lie far apart, so that those that change are in all namespaces.
+        self.share = max(1, round(arguments.autoscalers * arguments.changing / 100))
+        self.grown: list[Workload] = []
+
+    def prepare(self) -> None:
+        allow(self.plane.admin, GROUP)
+        for user in ("hypot", "controllers"):
+            count_flow(self.plane.admin, user)
+        self.metrics.start()
+        self.metrics.register(self.plane.admin)
+        self.plane.admin.create("/api/v1/namespaces", {"metadata": {"name": "hypot-system"}})
+        began = time.monotonic()
+        self.fleet.create()
+        told(f"made {len(self.fleet.workloads)} workloads with {PODS_EACH} pods each", began)
+
+    def hypot(self, name: str) -> Figures:
+        """Its log tells how long each sweep took, of which the first writes every status."""
+        remembering(self.plane.admin, "hypot-system")
+        self.fleet.add_hpas()
+        controller = Controller(self.plane, "hypot", "hypot", kinds=KINDS, settings={"syncPeriod": PERIOD}).start()
+        try:
+            controller.until_swept(within=120)
+            first = len(controller.lines("swept"))
+            steady, changing = self._measure(self._meter("hypot", controller.pid))
+            took = [line["seconds"] for line in controller.lines("swept")][first:]
+            memory = memory_mb(controller.pid)
+        finally:
+            controller.stop()
+        trouble = [line["trouble"] for line in controller.lines("swept") if line["trouble"]]
+        assert not trouble, trouble
+        return Figures(name, steady, changing, statistics.median(took), max(took), memory, self._moved())
+
+    def hpa_controller(self, name: str) -> Figures:
+        """What it asks tells how long it was at work: it says so itself nowhere."""
+        self.fleet.remove_hpas()
+        self.fleet.put_back(self.grown)
+        for each in self.grown:
+            self.metrics.use(each, round(GROWN / 1.3))
+        self.grown.clear()
+        self.fleet.add_hpas()
+        self.plane.start_controllers(*HPA_FLAGS, names=(HPA_CONTROLLER,))
+        try:
+            pid = eventually(self._manager, 30)
+            self.metrics.asked.clear()
+            eventually(lambda: len(self.metrics.asked) >= len(self.fleet.workloads), 240)
+            steady, changing = self._measure(self._meter("controllers", pid))
+            took = list(bursts(self.metrics.asked))
+            memory = memory_mb(pid)
+        finally:
+            self.plane.stop_controllers()
+        return Figures(name, steady, changing, statistics.median(took), max(took), memory, self._moved())
+
+    def _manager(self) -> int | None:
+        with suppress(OSError, IndexError):
+            return self.plane.part("kube-controller-manager").pid
+        return None
+
+    def _meter(self, user: str, pid: int) -> Meter:
+        return Meter(self.plane.admin, user, pid, self.plane.part("kube-apiserver").pid)
+
+    def _measure(self, meter: Meter) -> tuple[Cost, Cost]:
+        """Steady, then changing; whole periods, so that each sweep counts once."""
+        time.sleep(self.warm_up * PERIOD)
+        self.metrics.asked.clear()
+        began = meter.read()
+        time.sleep(self.sweeps * PERIOD)
+        between = meter.read()
+        for _ in range(self.sweeps):
+            self._grow()
+            time.sleep(PERIOD)
+        return Cost.between(began, between, PERIOD), Cost.between(between, meter.read(), PERIOD)
+
+    def _grow(self) -> None:
+        """The next few need two pods more each."""
+        there = self.fleet.workloads
+        step = next(number for number in range(len(there) * 7 // 10, 10**9) if math.gcd(number, len(there)) == 1)
+        chosen = [there[(len(self.grown) + number) * step % len(there)] for number in range(self.share)]
+        for each in chosen:
+            self.metrics.use(each, GROWN)
+        self.grown += chosen
+
+    def _moved(self) -> int:
+        return sum(count != PODS_EACH for count in self.fleet.replicas().values())
+
+
+def told(what: str, since: float) -> None:
+    print(f"{what}: {time.monotonic() - since:.1f} s", flush=True)
+
+
+def table(ours: Figures, theirs: Figures) -> str:
+    """Both beside each other, with what the one is of the other."""
+    rows = [
+        ("requests per sweep, steady", ours.steady.requests, theirs.steady.requests, "1/50"),
+        ("requests per sweep, changing", ours.changing.requests, theirs.changing.requests, ""),
+        ("controller, CPU s per sweep, steady", ours.steady.controller, theirs.steady.controller, "1/4"),
+        ("controller, CPU s per sweep, changing", ours.changing.controller, theirs.changing.controller, "1/4"),
+        ("API server, CPU s per sweep, steady", ours.steady.server, theirs.steady.server, ""),
+        ("API server, CPU s per sweep, changing", ours.changing.server, theirs.changing.server, ""),
+        ("sweep s, median", ours.seconds, theirs.seconds, "3 s"),
+        ("sweep s, slowest", ours.slowest, theirs.slowest, "3 s"),
+        ("resident MB, at most", ours.memory, theirs.memory, "300 MB"),
+        ("workloads that were scaled", ours.moved, theirs.moved, ""),
+    ]
+    lines = ["| | hypot | HPA controller | share | bar |", "| --- | --- | --- | --- | --- |"]
+    return "\n".join([*lines, *[_row(*row) for row in rows]])
+
+
+def _row(what: str, one: float, other: float, bar: str) -> str:
+    share = f"1/{other / one:.1f}" if 0 < one < other else f"{one / other:.1f}" if other else ""
+    return f"| {what} | {_shown(one)} | {_shown(other)} | {share} | {bar} |"
+
+
+def _shown(number: float) -> str:
+    return f"{number:.2f}" if number < 10 else f"{number:,.0f}"
+
+
+def page(arguments: argparse.Namespace, written: str) -> str:
+    """The part of docs/results.md that is ours."""
+    pods = arguments.autoscalers * PODS_EACH
+    return f"""## On a real API server
+
+`make bench-cluster`: {arguments.autoscalers:,} HorizontalPodAutoscalers and {pods:,} pods on Kubernetes {version()},
+{os.cpu_count()} cores ({platform.machine()}) for everything together. hypot, with HPAs switched on, and the HPA
+controller, with `--kube-api-qps` and `--kube-api-burst` at 2000, ran one after the other: {arguments.sweeps} sweeps of
+15 s each while nothing changed, and {arguments.sweeps} while {arguments.changing:g} % of the workloads needed more pods
+in each. A sweep of the HPA controller is counted from its first question about usage to its last.
+
+{written}
+"""
+
+
+def write(text: str) -> None:
+    before, _, rest = RESULTS.read_text(encoding="utf-8").partition(BEGIN)
+    RESULTS.write_text(f"{before.rstrip()}\n\n{BEGIN}{text}{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--autoscalers", type=int, default=2000, help="with five pods each")
+    parser.add_argument("--sweeps", type=int, default=4, help="measured, of each kind")
+    parser.add_argument("--warm-up", type=int, default=2, help="sweeps that are not measured")
+    parser.add_argument("--changing", type=float, default=5.0, help="percent of the workloads in each sweep")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/results.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments, began = parsed(), time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="hypot-bench-"))
+    plane = QuietPlane(ensure(), folder)
+    try:
+        plane.start()
+        bench = Bench(plane, arguments)
+        bench.prepare()
+        ours = bench.hypot("hypot")
+        told("hypot", began)
+        theirs = bench.hpa_controller("HPA controller")
+        told("the HPA controller", began)
+        bench.metrics.stop()
+    finally:
+        plane.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    text = page(arguments, table(ours, theirs))
+    print(text)
+    if arguments.write:
+        write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""What an account asked of the API server, from the audit log, beside what it is allowed to."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cluster.plane.api import APPLY, Api
+from cluster.plane.controlplane import ACCOUNT, ControlPlane
+from cluster.running.proxy import Proxy
+from hypot.run.rights import MEMORY, said_by
+
+Object = dict[str, Any]
+METRICS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
+PATHS = {
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "Service": "/api/v1/namespaces/{}/services",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "MutatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+}
+# (group, resource, verb, name or nothing).
+Single = tuple[str, str, str, str]
+
+
+class Asked(NamedTuple):
+    """One request; the resource with its subresource."""
+
+    group: str
+    resource: str
+    verb: str
+    name: str
+    status: int
+    address: str
+    # By the roles; a namespace that is on its way out refuses by itself.
+    forbidden: bool = False
+
+    @property
+    def tried(self) -> bool:
+        """Only to see what the server says of it."""
+        return "dryRun=All" in self.address
+
+    @property
+    def made(self) -> bool:
+        """Applying what is not there yet takes the right to create it."""
+        return self.verb == "patch" and self.status == 201
+
+
+def asked_by(log: Path, user: str = ACCOUNT) -> list[Asked]:
+    """Everything that a user asked, whole lines only."""
+    with log.open(encoding="utf-8") as lines:
+        return [_asked(line) for text in lines if user in text and (line := _read(text)) and _is_by(line, user)]
+
+
+def _read(text: str) -> Object:
+    try:
+        read: Object = json.loads(text)
+    except ValueError:
+        return {}
+    return read
+
+
+def _is_by(line: Object, user: str) -> bool:
+    return bool(line["user"]["username"] == user and line.get("objectRef"))
+
+
+def _asked(line: Object) -> Asked:
+    about = line["objectRef"]
+    resource = "/".join(filter(None, (about.get("resource", ""), about.get("subresource", ""))))
+    status = (line.get("responseStatus") or {}).get("code", 0)
+    forbidden = (line.get("annotations") or {}).get("authorization.k8s.io/decision") == "forbid"
+    name, group = about.get("name", ""), about.get("apiGroup", "")
+    return Asked(group, resource, line["verb"], name, status, line["requestURI"], forbidden)
+
+
+def refused(asked: Iterable[Asked]) -> list[Asked]:
+    return [one for one in asked if one.forbidden]
+
+
+def unused(manifests: Iterable[Object], asked: Iterable[Asked]) -> set[Single]:
+    """What roles allow and nobody did. Of the memory's shards, and of names of metrics, one stands for all."""
+    used = {single for one in asked for single in _uses(one)}
+    granted = said_by(rule for made in manifests for rule in made.get("rules", ()))
+    return {_any(single) for single in granted} - used
+
+
+def _any(single: Single) -> Single:
+    group, resource, verb, name = single
+    return group, resource, verb, f"{MEMORY}*" if name.startswith(MEMORY) else name
+
+
+def _uses(asked: Asked) -> Iterable[Single]:
+    resource = "*" if asked.group in METRICS else asked.resource
+    for verb in (asked.verb, "create") if asked.made else (asked.verb,):
+        yield asked.group, resource, verb, ""
+        yield _any((asked.group, resource, verb, asked.name))
+
+
+def install(api: Api, manifests: Iterable[Object], webhook_port: int = 0) -> None:
+    """As a user applies them; only the pods are not made, and the webhook is where this machine has it."""
+    for made in manifests:
+        if made["kind"] not in PATHS:
+            continue
+        if made["kind"] == "Service":
+            made["spec"] = {"type": "ExternalName", "externalName": "localhost"}
+        if made["kind"] == "MutatingWebhookConfiguration":
+            made["webhooks"][0]["clientConfig"]["service"]["port"] = webhook_port
+        api.patch(_at(made), made, APPLY, query={"fieldManager": "test", "force": "true"})
+
+
+def uninstall(api: Api, manifests: Iterable[Object]) -> None:
+    for made in manifests:
+        if made["kind"] in PATHS:
+            api.call("DELETE", _at(made))
+
+
+def _at(made: Object) -> str:
+    metadata = made["metadata"]
+    return f"{PATHS[made['kind']].format(metadata.get('namespace'))}/{metadata['name']}"
+
+
+def as_of_old(plane: ControlPlane, name: str) -> Proxy:
+    """The API server as one before 1.34 is: it knows no lists that come as a stream."""
+    proxy = Proxy(plane, name).start()
+    words = 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: disabled by feature-gate'
+    refusal = {"kind": "Status", "status": "Failure", "message": words, "reason": "Invalid", "code": 422}
+    proxy.refuse(lambda call: "sendInitialEvents" in call.query, 422, refusal, times=10**6)
+    return proxy
+
+
+def account_kubeconfig(plane: ControlPlane, port: int = 0) -> Path:
+    """With a token as the kubelet would mount it; by a port where somebody stands in between."""
+    path = PATHS["ServiceAccount"].format("hypot-system")
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    token = plane.admin.create(f"{path}/hypot/token", asked)["status"]["token"]
+    config = json.loads(plane.kubeconfig("admin").read_text(encoding="utf-8"))
+    config["users"][0]["user"]["token"] = token
+    config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port or plane.port}"
+    written = plane.folder / "account.kubeconfig"
+    written.write_text(json.dumps(config), encoding="utf-8")
+    return written

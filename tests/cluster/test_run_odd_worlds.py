@@ -1,0 +1,403 @@
+"""Odd worlds: others move the same workloads, definitions come and go, clocks jump, and memory is lost."""
+
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+
+from cluster.plane.api import Api
+from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
+from cluster.running.crowd import create, listed, replicas_of, usage, waits
+from cluster.running.houses import (
+    DOWN_FACTOR,
+    LONG,
+    UP_FACTOR,
+    WPA,
+    House,
+    Jumpy,
+    reaches,
+    side_by_side,
+    watermarked,
+    watermarks,
+)
+from cluster.running.invariants import METRICS, moves, too_far
+from cluster.running.junk import VALID, definitions, is_loose, is_told, redefine, stored
+from cluster.running.proxy import paths
+from cluster.running.stage import CRDS, PATHS, Autoscaler, Object, Stage, Workload, install_definitions, stays
+from hypot.run.shard_text import pack
+
+Results = dict[str, Future[Any]]
+AT_ONCE = 9
+HVPAS = "hvpas.autoscaling.k8s.io"
+# Those that take definitions away, or open them, do so one after the other.
+DEFINITIONS = threading.Lock()
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    stage = Stage(plane).start()
+    yield stage
+    stage.stop()
+
+
+@pytest.fixture(scope="module")
+def results(stage: Stage) -> Results:
+    """Each in a house of its own, side by side; those that take long come first."""
+    cases: dict[str, Callable[[], Any]] = {
+        "definition": partial(definition, stage),
+        "malformed": partial(malformed, stage),
+        "governor": partial(governed, stage),
+        "forward": partial(jumped, stage, 20.0),
+        "back": partial(jumped, stage, -40.0),
+        "version": partial(forgotten, stage, _another_version),
+        "garbage": partial(forgotten, stage, _garbage),
+        "by hand": partial(by_hand, stage),
+        "hpa": partial(rival_hpa, stage),
+        "status": partial(rival_status, stage),
+        "deleted": partial(deleted, stage),
+    }
+    return side_by_side(cases, AT_ONCE)
+
+
+# Others at work.
+
+
+def by_hand(stage: Stage) -> tuple[list[int | None], list[int]]:
+    """Somebody scales while a decision is on its way to the server; how the writes ended, and the counts."""
+    with House(stage, "hand") as house:
+        web, _ = watermarked(stage, house.namespace)
+        house.hire().until_swept(3, LONG)
+        held = house.proxies[0].hold(lambda call: call.kind == "scale")
+        web.load = 1560.0
+        assert held.come.wait(LONG)
+        web.scale(6)
+        held.release.set()
+        reaches(web, 8)
+        writes = house.proxies[0].writes("scale")
+        return [call.status for call in writes], [move.replicas for move in moves(house.journal)]
+
+
+def test_a_count_set_by_hand_is_not_overwritten(results: Results):
+    """The decision was about another count: it is dropped, and the next one begins at what the user wants."""
+    statuses, counts = results["by hand"].result()
+    assert (statuses[0], counts) == (409, [8])
+
+
+def rival_hpa(stage: Stage) -> tuple[str, int, int]:
+    """An HPA on the same target: the condition, the count meanwhile, and the count once the HPA is gone."""
+    with House(stage, "hpa") as house:
+        web, wpa = watermarked(stage, house.namespace)
+        ref = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        resource = {"name": "cpu", "target": {"type": "AverageValue", "averageValue": "100"}}
+        spec = {
+            "scaleTargetRef": ref,
+            "minReplicas": 2,
+            "maxReplicas": 2,
+            "metrics": [{"type": "Resource", "resource": resource}],
+        }
+        path = PATHS["HorizontalPodAutoscaler"].format(house.namespace)
+        stage.api.create(path, {"metadata": {"name": "other"}, "spec": spec})
+        controller = house.hire()
+        controller.until_swept(2, LONG)
+        web.load = 1560.0
+        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        controller.until_swept(5, LONG)
+        meanwhile = web.replicas()
+        stage.api.delete(f"{path}/other")
+        reaches(web, 8)
+        eventually(lambda: wpa.condition("ScalingBlocked")["status"] == "False", LONG)
+        return told["message"], meanwhile, web.replicas()
+
+
+def _blocked(wpa: Autoscaler, reason: str) -> Object:
+    """The condition, while it blocks for this reason; empty where it does not."""
+    found = wpa.condition("ScalingBlocked")
+    return found if (found.get("status"), found.get("reason")) == ("True", reason) else {}
+
+
+def test_another_hpa_on_the_target_is_named_and_left_alone(results: Results):
+    """Both would move the same count; when it is gone, hypot goes on."""
+    told, meanwhile, after = results["hpa"].result()
+    assert "/other" in told
+    assert (meanwhile, after) == (2, 8)
+
+
+def rival_status(stage: Stage) -> tuple[str, list[str]]:
+    """Another controller writes the status of the object: the condition, and what was scaled."""
+    with House(stage, "status") as house:
+        web, wpa = watermarked(stage, house.namespace)
+        controller = house.hire()
+        controller.until_swept(3, LONG)
+        theirs = {"status": {"currentReplicas": 2, "desiredReplicas": 2, "lastConditionType": "ScalingActive"}}
+        stage.api.patch(f"{wpa.path}/status", theirs, query={"fieldManager": "their-controller"})
+        began = time.monotonic()
+        web.load = 1560.0
+        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        controller.until_swept(8, LONG)
+        return told["message"], paths(house.proxies[0].writes("scale", since=began))
+
+
+def test_another_writer_of_the_status_is_named_and_left_alone(results: Results):
+    """For as long as its words are fresh, though hypot writes there too."""
+    told, scaled = results["status"].result()
+    assert "their-controller" in told
+    assert scaled == []
+
+
+def deleted(stage: Stage) -> tuple[list[str], int]:
+    """The object goes while hypot looks at metrics that ask for more: what was scaled after it, and the count."""
+    with House(stage, "gone") as house:
+        web, wpa = watermarked(stage, house.namespace)
+        controller = house.hire()
+        controller.until_swept(3, LONG)
+        held = house.proxies[0].hold(lambda call: call.path.startswith(METRICS))
+        web.load = 1560.0
+        assert held.come.wait(LONG)
+        stage.api.delete(wpa.path)
+        gone = time.monotonic()
+        # Long enough for the watch to tell of it.
+        time.sleep(1)
+        held.release.set()
+        controller.until_swept(3, LONG)
+        assert not controller.lines("sweep failed")
+        return paths(house.proxies[0].writes("scale", since=gone)), web.replicas()
+
+
+def test_an_object_that_goes_in_the_middle_of_a_decision_moves_nothing(results: Results):
+    """Whoever deletes an autoscaler wants it to leave its target alone, from then on."""
+    assert results["deleted"].result() == ([], 2)
+
+
+# Definitions.
+
+
+def definition(stage: Stage) -> tuple[list[bool], int]:
+    """The definition of Hvpas is not there, comes, goes and comes again; a WatermarkPodAutoscaler beside it lives on.
+
+    Whether an Hvpa was told of each time that there was one, and the count of the other.
+    """
+    with DEFINITIONS, House(stage, "crd") as house:
+        _remove(stage.api, HVPAS)
+        web, _ = watermarked(stage, house.namespace)
+        controller = house.hire()
+        controller.until_swept(2, LONG)
+        told = []
+        for _ in range(2):
+            install_definitions(stage.api)
+            hvpa = eventually(lambda: _hvpa(web), LONG)
+            told.append(bool(eventually(lambda hvpa=hvpa: hvpa.status().get("conditions"), LONG)))
+            _remove(stage.api, HVPAS)
+        web.load = 1560.0
+        reaches(web, 8)
+        controller.until_swept(3, LONG)
+        install_definitions(stage.api)
+        assert not controller.lines("sweep failed")
+        return told, web.replicas()
+
+
+def _remove(api: Api, name: str) -> None:
+    api.call("DELETE", f"{CRDS}/{name}")
+    eventually(lambda: api.call("GET", f"{CRDS}/{name}").status == 404, LONG)
+
+
+def _hvpa(web: Workload) -> Autoscaler:
+    """As soon as the server takes one; its target is another one."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nobody"}
+    body = {**VALID["Hvpa"], "kind": "Hvpa", "metadata": {"name": "web"}}
+    body["spec"] = {**body["spec"], "targetRef": target}
+    made = web.stage.api.call("POST", PATHS["Hvpa"].format(web.namespace), body)
+    assert made.ok or made.status == 409, made
+    return Autoscaler(web.stage.api, "Hvpa", web.namespace, "web")
+
+
+def test_a_definition_may_come_and_go(results: Results):
+    """What is there is decided for; what is not there stops nobody."""
+    assert results["definition"].result() == ([True, True], 8)
+
+
+def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
+    """A hundred objects from the time of a looser schema, and a healthy one among them.
+
+    Its count, those that nobody was told about, and what broke in the controller.
+    """
+    kinds = dict.fromkeys(("WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler"), "act")
+    with DEFINITIONS, House(stage, "junk", kinds=kinds) as house:
+        names = [f"{kind['spec']['names']['plural']}.{kind['spec']['group']}" for kind in definitions(stage.api)]
+        strict = [stage.api.get(f"{CRDS}/{name}") for name in names]
+        for each in strict:
+            redefine(stage.api, each, loose=True)
+        eventually(lambda: is_loose(stage.api, house.namespace), LONG)
+        broken = stored(stage.api, house.namespace)
+        for each in strict:
+            redefine(stage.api, each, loose=False)
+        web, _ = watermarked(stage, house.namespace)
+        controller = house.hire()
+        controller.until_swept(3, LONG)
+        web.load = 1560.0
+        reaches(web, 8)
+        controller.until_swept(5, LONG)
+        untold = [f"{each.kind} {each.name} {each.get()['spec']}" for each in broken if not is_told(each)]
+        wrong = [str(line)[:500] for line in controller.lines("sweep failed")]
+        return web.replicas(), untold, wrong
+
+
+def test_a_hundred_malformed_objects_stop_nobody(results: Results):
+    """The healthy one is decided for in every sweep; each of the others is told of where people look."""
+    assert results["malformed"].result() == (8, [], [])
+
+
+# Clocks.
+
+
+def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
+    """The wall clock of the controller jumps while demand falls; then it rises, and at last it falls again.
+
+    The condition, the counts while the clock was not to be trusted, after demand rose, and at the end.
+    """
+    with House(stage, "clock") as house:
+        web = Workload(stage, house.namespace, load=600.0).create(4)
+        wpa = web.autoscaler(*WPA, watermarks(downscaleForbiddenWindowSeconds=15))
+        controller = house.hire(Jumpy)
+        assert isinstance(controller, Jumpy)
+        controller.until_swept(18, LONG)
+        web.load = 100.0
+        controller.offset.write_text(str(seconds), encoding="utf-8")
+        told = eventually(lambda: _blocked(wpa, "ClockJump"), LONG)
+        counts = []
+        while len(counts) < 5 and _blocked(wpa, "ClockJump"):
+            counts.append(web.replicas())
+            controller.until_swept(1, LONG)
+        web.load = 1560.0
+        eventually(lambda: web.replicas() > 4, LONG)
+        risen = web.replicas()
+        web.load = 100.0
+        eventually(lambda: web.replicas() < risen, LONG)
+        return told["message"], counts, risen, web.replicas()
+
+
+@pytest.mark.parametrize("way", ["forward", "back"])
+def test_a_clock_that_jumps_shrinks_nothing_for_a_window(results: Results, way: str):
+    """Ages and windows mean nothing then; growth does not wait."""
+    told, counts, risen, after = results[way].result()
+    assert "clock" in told
+    assert (set(counts), risen > 4, after < risen) == ({4}, True, True)
+
+
+# Memory.
+
+
+def _another_version(memory: Object) -> None:
+    memory["data"]["version"], memory["binaryData"] = "99", {"memory": b64encode(pack({}, version=99)).decode()}
+
+
+def _garbage(memory: Object) -> None:
+    memory["binaryData"] = {"memory": b64encode(bytes(range(256)) * 16).decode()}
+
+
+def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, str, list[int], int]:
+    """The memory is spoilt between two controllers, and demand falls.
+
+    How the second began, its condition, the counts in its first window, and at the end.
+    """
+    with House(stage, "memory") as house:
+        web = Workload(stage, house.namespace, load=600.0).create(4)
+        wpa = web.autoscaler(*WPA, watermarks(downscaleForbiddenWindowSeconds=15))
+        house.hire().until_swept(18, LONG)
+        house.controllers[0].stop()
+        for memory in house.memories():
+            spoil(memory)
+            stage.api.replace(f"/api/v1/namespaces/{house.own}/configmaps/{memory['metadata']['name']}", memory)
+        web.load = 100.0
+        controller = house.hire()
+        (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
+        told = eventually(lambda: _blocked(wpa, "ColdStart"), LONG)
+        counts = []
+        while len(counts) < 5 and _blocked(wpa, "ColdStart"):
+            counts.append(web.replicas())
+            controller.until_swept(1, LONG)
+        eventually(lambda: web.replicas() < 4, LONG)
+        assert controller.lines("memory"), "nobody was told"
+        return resumed, told["message"], counts, web.replicas()
+
+
+@pytest.mark.parametrize("case", ["version", "garbage"])
+def test_without_a_memory_nothing_shrinks_for_a_window(results: Results, case: str):
+    """What cannot be read is no memory; the log says what was found, and the condition why nothing moves."""
+    resumed, told, counts, after = results[case].result()
+    assert resumed["cold"] is True
+    assert "without a memory" in told
+    assert (set(counts), after) == ({4}, 3)
+
+
+# The governor.
+
+
+def governed(stage: Stage) -> tuple[list[int], int, list[str], list[int]]:
+    """Thirty want to shrink at once, and one wants to grow. The counts, also after a death, and who waits."""
+    with House(stage, "many") as house:
+        loads = {f"web-{number}": 300.0 for number in range(31)}
+        many = [Workload(stage, house.namespace, name) for name in loads]
+        for web in many:
+            create(web)
+        stage.metrics.answers[house.namespace] = lambda query: usage(stage, house.namespace, loads, query)
+        for web in many:
+            web.until_ready(2)
+        controller = house.hire()
+        controller.until_swept(8, LONG)
+        loads |= dict.fromkeys(list(loads)[:30], 60.0)
+        loads["web-30"] = 700.0
+        eventually(lambda: replicas_of(stage, house.namespace)["web-30"] > 2, LONG)
+        eventually(lambda: list(replicas_of(stage, house.namespace).values()).count(1) == 5, LONG)
+        controller.until_swept(8, LONG)
+        before = replicas_of(stage, house.namespace)
+        waiting = [wpa["metadata"]["name"] for wpa in listed(stage, house.namespace) if waits(wpa)]
+        controller.kill()
+        house.hire().until_swept(6, LONG)
+        after = replicas_of(stage, house.namespace)
+        return list(before.values()), before["web-30"], waiting, list(after.values())
+
+
+def test_thirty_shrinks_at_once_are_let_through_five_at_a_time(results: Results):
+    """The others wait and say so, growth does not, and a new controller does not count anew."""
+    before, grown, waiting, after = results["governor"].result()
+    assert (before.count(1), len(waiting), after.count(1)) == (5, 25, 5)
+    assert grown > 2
+
+
+# A rival's Lease is seen by everybody, so nobody else may be there.
+
+
+def test_the_lease_of_another_controller_is_named_and_heeded(stage: Stage, results: Results):
+    """While somebody renews it, in whichever namespace; one that nobody renews any more is no rival."""
+    wait(results.values())
+    with House(stage, "lease") as house:
+        web, wpa = watermarked(stage, house.namespace)
+        path, name = LEASES.format("default"), "watermarkpodautoscaler-lock"
+        stage.api.create(path, {"metadata": {"name": name}, "spec": _renewed(0)})
+        controller = house.hire()
+        controller.until_swept(2, LONG)
+        web.load = 1560.0
+        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        controller.until_swept(5, LONG)
+        assert f"default/{name}" in told["message"]
+        assert web.replicas() == 2
+        controller.stop()
+        stage.api.patch(f"{path}/{name}", {"spec": _renewed(180)})
+        house.hire()
+        reaches(web, 8)
+        assert stays(lambda: bool(_blocked(wpa, "Rival")), 2) is False
+        assert too_far(2, [move.replicas for move in moves(house.journal)], UP_FACTOR, DOWN_FACTOR) == []
+        stage.api.delete(f"{path}/{name}")
+
+
+def _renewed(ago: float) -> Object:
+    at = datetime.now(UTC) - timedelta(seconds=ago)
+    return {"holderIdentity": "theirs", "leaseDurationSeconds": 15, "renewTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}

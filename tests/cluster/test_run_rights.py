@@ -1,0 +1,395 @@
+"""Under the shipped role nothing is refused, and nothing is allowed that hypot does not use: the audit log says so."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from cluster.plane.api import Api
+from cluster.plane.controlplane import ControlPlane
+from cluster.plane.waiting import eventually
+from cluster.running.audited import Asked, account_kubeconfig, as_of_old, asked_by, install, refused, uninstall, unused
+from cluster.running.controller import HYPOT, Controller
+from cluster.running.stage import PATHS, Autoscaler, Stage, Workload
+from cluster.standins.metricsserver import Query, RefusedError, stamp
+
+Object = dict[str, Any]
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SPACE = "rights"
+# Kind, path and whether its controller makes pods for it.
+TARGETS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
+    "Rollout": "/apis/rollouts.test/v1/namespaces/{}/rollouts",
+}
+VERSIONS = {"ReplicationController": "v1", "Rollout": "rollouts.test/v1"}
+MORE_CONTROLLERS = "--controllers=statefulset-controller,replicationcontroller-controller"
+PATIENT = 120.0
+UNKNOWN = "unknown"
+SIZED = {
+    "hpa": {
+        "deploy": True,
+        "template": {
+            "spec": {
+                "minReplicas": 1,
+                "maxReplicas": 6,
+                "metrics": [
+                    {
+                        "type": "Pods",
+                        "pods": {"metric": {"name": "rps"}, "target": {"type": "AverageValue", "averageValue": "100"}},
+                    }
+                ],
+            }
+        },
+    },
+    "vpa": {"deploy": True, "template": {"spec": {}}},
+    **{
+        way: {
+            "updatePolicy": {"updateMode": "Auto"},
+            "stabilizationDuration": "2s",
+            "minChange": {"cpu": {"value": "20m"}, "memory": {"value": "20M"}},
+        }
+        for way in ("scaleUp", "scaleDown")
+    },
+    "scalingIntervals": [
+        {"minReplicas": 1, "maxReplicas": 2, "maxResources": {"cpu": "600m", "memory": "600Mi"}},
+        {"minReplicas": 2, "maxReplicas": 6, "maxResources": {"cpu": "1", "memory": "1Gi"}},
+    ],
+}
+
+
+class World:
+    """A namespace that opted in, with something for every right; what its pods use and its queue are told here."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage, self.api = stage, stage.api
+        self.millicores, self.queue, self.rate = 150, 30, 100
+        self.api.create("/api/v1/namespaces", {"metadata": {"name": SPACE, "labels": {"hypot.dev/scaling": "enabled"}}})
+        stage.metrics.answers[SPACE] = self.say
+
+    def say(self, query: Query) -> list[Object]:
+        if query.metric == UNKNOWN:
+            raise RefusedError(404, "NotFound")
+        if query.api == "external.metrics.k8s.io":
+            value = {"metricName": query.metric, "metricLabels": {}, "value": str(self.queue)}
+            return [{**value, "timestamp": stamp(query.at)}]
+        found = self.api.get(f"/api/v1/namespaces/{SPACE}/pods", query={"labelSelector": query.labels})["items"]
+        running = [pod for pod in found if pod["status"]["phase"] == "Running"]
+        told = self._sample if query.api == "metrics.k8s.io" else self._value
+        return [told(pod, query) for pod in running]
+
+    def _sample(self, pod: Object, query: Query) -> Object:
+        usage = {"cpu": f"{self.millicores}m", "memory": "100Mi"}
+        metadata = {key: pod["metadata"][key] for key in ("name", "namespace", "labels")}
+        containers = [{"name": "app", "usage": usage}]
+        return {"metadata": metadata, "timestamp": stamp(query.at), "window": "15s", "containers": containers}
+
+    def _value(self, pod: Object, query: Query) -> Object:
+        described = {"kind": "Pod", "apiVersion": "v1", "namespace": SPACE, "name": pod["metadata"]["name"]}
+        value = {"metric": {"name": query.metric}, "value": str(self.rate), "windowSeconds": 30}
+        return {"describedObject": described, **value, "timestamp": stamp(query.at)}
+
+    def target(self, kind: str, name: str, replicas: int = 2, cpu: str = "200m") -> Workload:
+        """One of any kind; pods of a custom kind are made by nobody, so they are made here."""
+        labels = {"app": name}
+        requests = {"cpu": cpu, "memory": "128Mi"}
+        container = {"name": "app", "image": "app", "resources": {"requests": requests}}
+        pod = {"metadata": {"labels": labels}, "spec": {"nodeName": "node-1", "containers": [container]}}
+        selector: Object = labels if kind == "ReplicationController" else {"matchLabels": labels}
+        spec: Object = {"replicas": replicas, "selector": selector, "template": pod}
+        made: Object = {"apiVersion": VERSIONS.get(kind, "apps/v1"), "kind": kind, "metadata": {"name": name}}
+        if kind == "Rollout":
+            spec = {"replicas": replicas}
+            made["status"] = {"replicas": replicas, "selector": f"app={name}"}
+            for number in range(replicas):
+                own = {**pod, "metadata": {"name": f"{name}-{number}", "labels": labels}}
+                self.api.create(f"/api/v1/namespaces/{SPACE}/pods", own)
+        path = TARGETS[kind].format(SPACE)
+        self.api.create(path, {**made, "spec": spec})
+        workload = Workload(self.stage, SPACE, name)
+        eventually(lambda: len([p for p in workload.pods() if p["status"]["phase"] == "Running"]) >= replicas, 60)
+        return workload
+
+    def autoscaler(self, kind: str, target: str, name: str, spec: Object, **annotations: str) -> Autoscaler:
+        version = {"WatermarkPodAutoscaler": "datadoghq.com/v1alpha1", "Hvpa": "autoscaling.k8s.io/v1alpha1"}
+        ref = {"apiVersion": VERSIONS.get(target, "apps/v1"), "kind": target, "name": name}
+        key = "scaleTargetRef" if kind == "WatermarkPodAutoscaler" else "targetRef"
+        body = {
+            "apiVersion": version.get(kind, "autoscaling.k8s.io/v1"),
+            "kind": kind,
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": {key: ref, **spec},
+        }
+        self.api.create(PATHS[kind].format(SPACE), body)
+        return Autoscaler(self.api, kind, SPACE, name)
+
+    def watermarks(self, target: str, name: str = "", metric_name: str = "queue") -> None:
+        """A band around a queue, with every limit out of the way."""
+        name = name or target.lower()
+        self.target(target, name)
+        source = {"metricName": metric_name, "metricSelector": {"matchLabels": {"of": name}}}
+        metric = {"type": "External", "external": {**source, "highWatermark": "40", "lowWatermark": "20"}}
+        spec = {
+            "minReplicas": 1,
+            "maxReplicas": 6,
+            "upscaleForbiddenWindowSeconds": 1,
+            "downscaleForbiddenWindowSeconds": 1,
+            "scaleUpLimitFactor": 100,
+            "scaleDownLimitFactor": 90,
+            "algorithm": "absolute",
+            "metrics": [metric],
+        }
+        self.autoscaler("WatermarkPodAutoscaler", target, name, spec, **{"wpa.datadoghq.com/skip-owner-check": "true"})
+
+
+class Crowd:
+    """Others who write to the same targets all the time, so that versions move while hypot decides."""
+
+    def __init__(self, api: Api) -> None:
+        self._api, self._over = api, threading.Event()
+        self._thread = threading.Thread(target=self._push, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(30)
+
+    def _push(self) -> None:
+        number = 0
+        while not self._over.is_set():
+            number += 1
+            for kind, path in TARGETS.items():
+                body = {"metadata": {"annotations": {"pushed": str(number)}}}
+                self._api.patch(f"{path.format(SPACE)}/{kind.lower()}", body)
+
+
+def definition(group: str, kind: str, *, scale: bool = False) -> Object:
+    """A custom kind that takes anything."""
+    plural = f"{kind.lower()}s"
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    below = {"scale": {**paths, "labelSelectorPath": ".status.selector"}} if scale else {}
+    version = {
+        "name": "v1" if scale else "v1alpha1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        **({"subresources": below} if below else {}),
+    }
+    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
+    spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
+    api = "apiextensions.k8s.io/v1"
+    metadata: Object = {"name": f"{plural}.{group}"}
+    return {"apiVersion": api, "kind": "CustomResourceDefinition", "metadata": metadata, "spec": spec}
+
+
+@pytest.fixture(scope="module")
+def stage(plane: ControlPlane) -> Iterator[Stage]:
+    stage = Stage(plane, MORE_CONTROLLERS, "--horizontal-pod-autoscaler-sync-period=1s").start()
+    made = [definition("rollouts.test", "Rollout", scale=True), definition("datadoghq.com", "DatadogMonitor")]
+    for each in made:
+        stage.api.create(CRDS, each)
+    yield stage
+    for each in made:
+        stage.api.delete(f"{CRDS}/{each['metadata']['name']}")
+    plane.stop_controllers()
+    stage.stop()
+
+
+def printed(config: Path, *flags: str) -> list[Object]:
+    """What `hypot manifests` prints for the configuration that runs."""
+    command = [*HYPOT, "manifests", "--config", str(config), *flags, "-o", "json"]
+    made: list[Object] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["items"]
+    return made
+
+
+class Installed:
+    """hypot with the account of an installation, and no other right."""
+
+    def __init__(self, plane: ControlPlane, name: str, *flags: str, **config: Any) -> None:
+        self.plane = plane
+        self.proxy = as_of_old(plane, f"{name}-old")
+        self.hypot = Controller(plane, name, **config)
+        if self.hypot.config["webhookPort"]:
+            self.hypot.config["webhookPort"] = self.hypot.webhook
+        file = plane.folder / f"{name}.manifests.json"
+        file.write_text(json.dumps(self.hypot.config), encoding="utf-8")
+        self.manifests = printed(file, *flags)
+        self._before = 0
+
+    def __enter__(self) -> Self:
+        self._before = len(asked_by(self.plane.audit_log)) if self.plane.audit_log.exists() else 0
+        install(self.plane.admin, self.manifests, self.hypot.webhook)
+        self.start()
+        return self
+
+    def start(self, *, as_of_old: bool = False) -> None:
+        self.hypot.kubeconfig = account_kubeconfig(self.plane, self.proxy.port if as_of_old else 0)
+        self.hypot.start().until_swept(within=60)
+
+    def __exit__(self, *_: object) -> None:
+        self.hypot.stop()
+        self.proxy.stop()
+        uninstall(self.plane.admin, self.manifests)
+
+    def asked(self) -> list[Asked]:
+        return asked_by(self.plane.audit_log)[self._before :]
+
+    def has(self, verb: str, *resources: str) -> bool:
+        """Whether all of these were asked for so."""
+        found = {one.resource for one in self.asked() if one.verb == verb}
+        return found.issuperset(resources)
+
+
+@pytest.fixture(scope="module")
+def everything(stage: Stage) -> Installed:
+    """All kinds and all grants, driven through everything that they can do."""
+    world = World(stage)
+    flags = ("--with", "template", "--with", "children", "--target", "rollouts.rollouts.test")
+    config = {"optIn": "label", "kinds": {"VerticalPodAutoscaler": "act"}, "webhookPort": 1}
+    with Installed(stage.plane, "rights", *flags, **config) as installed:
+        _count(world, installed)
+        _size(world, installed)
+        _edit_templates(world, installed)
+        _keep_children(world, installed)
+        _restart(world, installed)
+    # Others who run here are not granted the custom kind.
+    world.api.delete(f"{PATHS['WatermarkPodAutoscaler'].format(SPACE)}/rollout")
+    return installed
+
+
+def _count(world: World, installed: Installed) -> None:
+    """Every kind of target, scaled up and down among others who write to it."""
+    for target in TARGETS:
+        world.watermarks(target)
+    # One that says in every sweep that it cannot see.
+    world.watermarks("Deployment", "blind", UNKNOWN)
+    scales = [f"{kind.lower()}s/scale" for kind in TARGETS]
+    with Crowd(world.api):
+        ends = eventually(lambda: _toggled(world, installed, scales), PATIENT)
+    assert ends
+    world.queue = 30
+
+
+def _toggled(world: World, installed: Installed, scales: list[str]) -> bool:
+    """A little longer with each queue, until every scale was written, and read again after a conflict."""
+    world.queue = 120 if world.queue < 30 else 5
+    installed.hypot.until_swept(2)
+    return installed.has("update", *scales) and installed.has("get", *scales)
+
+
+def _size(world: World, installed: Installed) -> None:
+    """One VPA resizes, one evicts; new pods come up at their size."""
+    world.millicores = 400
+    for name, mode in (("resized", "InPlaceOrRecreate"), ("evicted", "Recreate")):
+        world.target("Deployment", name, replicas=3)
+        world.autoscaler("VerticalPodAutoscaler", "Deployment", name, {"updatePolicy": {"updateMode": mode}})
+    eventually(lambda: installed.has("patch", "pods/resize") and installed.has("create", "pods/eviction"), PATIENT)
+
+
+def _edit_templates(world: World, installed: Installed) -> None:
+    for kind, name in (("Deployment", "edited"), ("StatefulSet", "edited-set")):
+        world.target(kind, name)
+        world.autoscaler("Hvpa", kind, name, SIZED, **{"hypot.dev/resize": "Template"})
+    eventually(lambda: installed.has("patch", "deployments", "statefulsets"), PATIENT)
+
+
+def _keep_children(world: World, installed: Installed) -> None:
+    """Made, mended when the Hvpa changes, and deleted when it wants none."""
+    world.target("Deployment", "parent")
+    parent = world.autoscaler("Hvpa", "Deployment", "parent", SIZED, **{"hypot.dev/recommendations": "objects"})
+    children = ("horizontalpodautoscalers", "verticalpodautoscalers")
+    eventually(lambda: {one.resource for one in installed.asked() if one.made}.issuperset(children), PATIENT)
+    change = {"hpa": {"template": {"spec": {"maxReplicas": 5}}}}
+    world.api.patch(parent.path, {"spec": change})
+    eventually(lambda: installed.has("patch", "hvpas"), PATIENT)
+    child = f"{PATHS['HorizontalPodAutoscaler'].format(SPACE)}/parent"
+    eventually(lambda: world.api.get(child)["spec"]["maxReplicas"] == 5, PATIENT)
+    parent.annotate(**{"hypot.dev/recommendations": None})
+    eventually(lambda: installed.has("delete", *children), PATIENT)
+
+
+def _restart(world: World, installed: Installed) -> None:
+    """On an older API server, with a certificate that nobody can read, and checkpoints that are there."""
+    eventually(lambda: installed.has("create", "verticalpodautoscalercheckpoints"), PATIENT)
+    assert installed.hypot.stop() == 0
+    path = "/api/v1/namespaces/hypot-system/secrets/hypot-webhook"
+    world.api.patch(path, {"data": {"tls.crt": "", "tls.key": ""}})
+    installed.start(as_of_old=True)
+    eventually(lambda: installed.has("update", "secrets", "verticalpodautoscalercheckpoints"), PATIENT)
+    eventually(lambda: installed.has("patch", "events"), PATIENT)
+
+
+def test_nothing_is_refused(everything: Installed) -> None:
+    """Every request of the whole run was allowed, and the run has done all it was to do."""
+    asked = everything.asked()
+    assert refused(asked) == []
+    assert len(asked) > 100
+
+
+def test_everything_that_is_granted_was_used(everything: Installed, tell: Callable[[str], None]) -> None:
+    """A right that no run uses is one that only an intruder would use."""
+    asked = everything.asked()
+    tell(f"rights: {len(asked)} requests, {len({one[:3] for one in asked})} of different kinds")
+    assert unused(everything.manifests, asked) == set()
+
+
+# Other configurations, shortly.
+
+CONFIGS: dict[str, Object] = {
+    "scoped to two namespaces": {"watchNamespaces": ["rights-a", "rights-b"], "optIn": "all"},
+    "observing": {"kinds": {"VerticalPodAutoscaler": "observe", "Hvpa": "observe"}, "optIn": "label"},
+    "only recommending": {
+        "kinds": {"VerticalPodAutoscaler": "recommend", "Hvpa": "off", "WatermarkPodAutoscaler": "off"},
+        "optIn": "label",
+    },
+    "in place of the HPA controller": {
+        "kinds": {"HorizontalPodAutoscaler": "act", "Hvpa": "off", "WatermarkPodAutoscaler": "off"}
+    },
+    "dry run": {"dryRun": True, "kinds": {"VerticalPodAutoscaler": "act"}},
+}
+# What is read only where an object asks for it.
+ON_REQUEST = ("custom.metrics.k8s.io", "external.metrics.k8s.io", "verticalpodautoscalercheckpoints")
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_what_is_looked_at_is_granted_and_the_other_way_round(stage: Stage, case: str) -> None:
+    """Of every configuration: whatever is read is allowed, and whatever may be read all the time is read.
+
+    A dry run is granted no writes: what it tries is refused, and would not have been kept.
+    """
+    for namespace in ("rights-a", "rights-b"):
+        stage.api.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    with Installed(stage.plane, f"rights-{list(CONFIGS).index(case)}", **CONFIGS[case]) as installed:
+        assert installed.hypot.stop() == 0
+        installed.start(as_of_old=True)
+        installed.hypot.until_swept(2, within=60)
+        assert eventually(lambda: [_unread(installed)] == [set()] or _fail(_unread(installed)), 30)
+        assert [one for one in refused(installed.asked()) if not one.tried] == []
+
+
+def _fail(left: object) -> bool:
+    raise AssertionError(left)
+
+
+def _unread(installed: Installed) -> set[tuple[str, str, str, str]]:
+    left = unused(installed.manifests, installed.asked())
+    return {one for one in left if one[2] in {"list", "watch"} and not {*one} & {*ON_REQUEST}}
+
+
+def test_a_right_that_is_missing_would_be_found(stage: Stage) -> None:
+    """Without one rule of the role the log has refusals, and of nothing else."""
+    installed = Installed(stage.plane, "rights-less")
+    for made in installed.manifests:
+        if "rules" in made:
+            made["rules"] = [rule for rule in made["rules"] if "watermarkpodautoscaler-lock" not in str(rule)]
+    with installed:
+        assert eventually(lambda: {one.resource for one in refused(installed.asked())}, 60) == {"leases"}
