@@ -170,7 +170,7 @@ def test_each_call_gives_a_definition_of_its_own():
 
 
 def test_printer_columns():
-    """`kubectl get` shows what the original shows, what holds a change back, and the count of moves only when asked for more."""
+    """`kubectl get` shows what the original shows and what holds a change back; the count of moves when asked for."""
     columns = VERSION["additionalPrinterColumns"]
     shown = "scaling active, condition, condition state, value, high watermark, low watermark, age, min replicas, "
     shown += "max replicas, dry-run, blocked, last scale"

@@ -188,8 +188,8 @@ class MetricsServer:
         """What is known of all namespaces; one that refuses has nothing to add, and if all do, so does the whole."""
         answers = [self.answer(replace(query, namespace=each)) for each in list(self.answers)]
         items = tuple(item for said in answers for item in said.items)
-        refused = bool(answers) and all(said.status != 200 for said in answers if not said.query.namespace.startswith(PROBE))
-        if refused and not items:
+        real = [said for said in answers if not said.query.namespace.startswith(PROBE)]
+        if not items and answers and all(said.status != 200 for said in real):
             return Answered(query, time.time(), 503, reason="ServiceUnavailable")
         return Answered(query, time.time(), 200, items)
 
