@@ -6,7 +6,7 @@ import pytest
 
 from hypot.cluster.fake import FakeCluster
 from hypot.kinds.crd import ALL_CRDS, crd_of
-from hypot.run import certificate_store, registration, rivals, shards, stock
+from hypot.run import certificate_store, registration, shards, stock
 from hypot.run.config import KINDS, RunConfig
 from hypot.run.rights import (
     CERTIFICATE,
@@ -16,7 +16,6 @@ from hypot.run.rights import (
     MEMORY_SHARDS,
     RESOURCES,
     RIGHTS,
-    RIVALS,
     WEBHOOK,
     Grants,
     Right,
@@ -198,21 +197,17 @@ def test_names_are_those_that_the_controller_uses():
     assert certificate_store.SECRET == CERTIFICATE
     assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
     assert f"{shards.PREFIX}-" == MEMORY
-    assert {name for names in RIVALS.values() for name in names} == {
-        *(name for names in rivals.LEASES.values() for name in names),
-        *rivals.RECOMMENDER_LEASES,
-    }
 
 
 def test_only_those_rivals_are_looked_for_that_do_the_same():
-    """Who acts meets updaters, who recommends meets recommenders, and who observes meets nobody."""
+    """Who acts meets updaters; who recommends is named by its objects, and who observes meets nobody."""
 
     def looked_for(mode):
         rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
         return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "list")}
 
     assert looked_for("act") == {"vpa-updater"}
-    assert looked_for("recommend") == {"vpa-recommender", "vpa-recommender-lease"}
+    assert looked_for("recommend") == set()
     assert looked_for("observe") == set()
 
 

@@ -8,7 +8,7 @@ from hypot.cluster.port import UnreachableError
 from hypot.policy.decision import show_time
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.snapshot import read_autoscaler
-from hypot.run.rivals import LOOK_EVERY, Leases, Writers, counters, rival_hold
+from hypot.run.rivals import LOOK_EVERY, Leases, Writers, counters, rival_hold, sizer, sizers
 from hypot.run.rows import keep_autoscaler
 from unit.run_world import NOW, hpa, wpa
 from unit.sizes_world import NAMESPACE, hvpa, vpa
@@ -55,6 +55,17 @@ def seen(*rivals):
     return Seen(NOW, Scale(1, 1, "app=web"), rivals=rivals)
 
 
+@pytest.mark.parametrize(("mode", "met"), [("Auto", "other"), ("Initial", "other"), ("Off", "")])
+def test_who_sizes_the_same_pods(mode, met):
+    """An Hvpa meets a VPA that changes its pods, and not one that only advises."""
+    other = row(vpa(mode, name="other"))
+    found = sizers([other])
+    assert sizer(read_autoscaler(hvpa()), found) == met
+    assert sizer(read_autoscaler(wpa()), found) == ""
+    hold = rival_hold("", "", (), met)
+    assert (hold is not None and "VerticalPodAutoscaler other" in hold.words) == bool(met)
+
+
 def test_who_counts_the_same_pods():
     """For an Hvpa not the HPA that scales the Hvpa itself, but any other."""
     own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
@@ -96,7 +107,7 @@ async def test_leases_are_looked_for_once_a_minute():
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock", "datadog"))
     cluster.put(lease("vpa-updater"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler", "Hvpa"], recommends=False)
+    leases = Leases(cluster, ["WatermarkPodAutoscaler", "Hvpa"])
     await leases.look(NOW, 0.0)
     assert leases.fresh == {"WatermarkPodAutoscaler": "datadog/watermarkpodautoscaler-lock"}
     calls = len(cluster.calls)
@@ -110,7 +121,7 @@ async def test_a_lease_without_anybody_behind_it(holder, renewed):
     """Given back, expired, or never held; one that was fresh before is forgotten."""
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler"], recommends=False)
+    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
     await leases.look(NOW, 0.0)
     assert leases.fresh
     cluster.put(lease("watermarkpodautoscaler-lock", holder=holder, renewed=renewed))
@@ -119,25 +130,12 @@ async def test_a_lease_without_anybody_behind_it(holder, renewed):
 
 
 @pytest.mark.asyncio
-async def test_who_only_recommends_meets_other_recommenders():
-    """The updater may go on then: it acts on what is recommended."""
-    cluster = FakeCluster()
-    cluster.put(lease("vpa-updater"))
-    leases = Leases(cluster, ["VerticalPodAutoscaler"], recommends=True)
-    await leases.look(NOW, 0.0)
-    assert leases.fresh == {}
-    cluster.put(lease("vpa-recommender"))
-    await leases.look(NOW, 60.0)
-    assert leases.fresh == {"VerticalPodAutoscaler": "kube-system/vpa-recommender"}
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", [refusal(403, "no"), UnreachableError("no")], ids=["refused", "unreachable"])
 async def test_what_cannot_be_read_is_as_it_was(fault):
     """Not to know is no reason to begin."""
     cluster = FakeCluster()
     cluster.put(lease("watermarkpodautoscaler-lock"))
-    leases = Leases(cluster, ["WatermarkPodAutoscaler"], recommends=False)
+    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
     await leases.look(NOW, 0.0)
     cluster.faults = lambda _: fault
     await leases.look(NOW + 600, 600.0)

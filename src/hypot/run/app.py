@@ -170,11 +170,7 @@ class App:
             Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run),
             teller,
             Shards(self.guarded, config.namespace, clock=wall),
-            Leases(
-                self.guarded,
-                [kind for kind, mode in config.kinds.items() if mode in {"act", "recommend"}],
-                recommends=config.mode("VerticalPodAutoscaler") == "recommend",
-            ),
+            Leases(self.guarded, [kind for kind, mode in config.kinds.items() if mode == "act"]),
             Clocks(wall, boot),
         )
 

@@ -22,7 +22,7 @@ from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
 from hypot.run.observe import View
 from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
-from hypot.run.rivals import Writers, counters, rival_hold
+from hypot.run.rivals import Target, Writers, counters, rival_hold, sizer
 from hypot.run.rows import AutoscalerRow
 
 log = structlog.get_logger()
@@ -40,6 +40,8 @@ class Circumstances:
     # Fresh Leases of rivals, by the kind that they move.
     leases: Mapping[str, str]
     hpas: Mapping[tuple[str, str], AutoscalerRow]
+    # The VerticalPodAutoscalers that change pods, by what they size.
+    sizers: Mapping[Target, str]
     # What is not followed at the moment, and may be another by now.
     blind: str = ""
 
@@ -158,6 +160,7 @@ class Judge:
             self._writers.fresh(key, row, seen.now),
             around.leases.get(key[0], ""),
             counters(row.autoscaler, seen, around.hpas),
+            sizer(row.autoscaler, around.sizers),
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
         if memory.plan is not None and not outgrows(memory.plan, decision):

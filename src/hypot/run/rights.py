@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hypot.run.config import Mode, RunConfig
+from hypot.run.config import RunConfig
 
 # Everywhere, only where hypot lives, or in the namespaces it looks at, which may be all of them.
 Scope = Literal["cluster", "own-namespace", "watched"]
@@ -24,11 +24,10 @@ RESOURCES = {
     VPA: ("autoscaling.k8s.io", "verticalpodautoscalers"),
     HPA: ("autoscaling", "horizontalpodautoscalers"),
 }
-# Kind and what hypot does for it -> the leases of other controllers that do the same.
-RIVALS: dict[tuple[str, Mode], tuple[str, ...]] = {
-    (WPA, "act"): ("watermarkpodautoscaler-lock",),
-    (VPA, "act"): ("vpa-updater",),
-    (VPA, "recommend"): ("vpa-recommender", "vpa-recommender-lease"),
+# Kind -> the leases of other controllers that act on it. Recommenders are told apart by the objects that name them.
+RIVALS: dict[str, tuple[str, ...]] = {
+    WPA: ("watermarkpodautoscaler-lock",),
+    VPA: ("vpa-updater",),
 }
 _COUNTING = (WPA, HVPA, HPA)
 _SIZING = (HVPA, VPA)
@@ -77,7 +76,7 @@ FEATURES = (
     Feature("always"),
     Feature("ask by label", equal=(("opt_in", "label"),)),
     *(Feature(f"look at {kind}", (kind,)) for kind in RESOURCES),
-    *(Feature(f"{mode} for {kind}", (kind,), (mode,)) for kind, mode in RIVALS),
+    *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in RIVALS),
     *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in RESOURCES),
     Feature("tell", tuple(RESOURCES), _TOLD, without=_WRITES),
     Feature("usage", without=("prometheus",)),
@@ -160,9 +159,9 @@ def _telling_rights() -> Iterable[Right]:
 
 
 def _neighbour_rights() -> Iterable[Right]:
-    for (kind, mode), names in RIVALS.items():
+    for kind, names in RIVALS.items():
         why = f"find another controller of every {kind} by its lease, which may be anywhere"
-        yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"{mode} for {kind}",), names)
+        yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"act for {kind}",), names)
     other = "find another autoscaler of the same target"
     yield Right(*RESOURCES[HPA], _CACHE, other, "watched", ("always",))
     yield Right(*RESOURCES[VPA], _CACHE, other, "watched", (f"look at {HVPA}",))

@@ -7,26 +7,24 @@ from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa_parts import OFF
 from hypot.policy.decide import Autoscaler
 from hypot.policy.hold import Hold
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
 from hypot.policy.snapshot import target_of
-from hypot.run.config import KINDS
 from hypot.run.outcome import Key
 from hypot.run.rights import RIVALS
 from hypot.run.rows import AutoscalerRow, Manager
 from hypot.run.writes import MANAGER
 
-# The Leases of the controllers whose kinds hypot takes over, by the kind that each of them moves.
-LEASES = {kind: RIVALS.get((kind, "act"), ()) for kind in KINDS}
-# Where only sizes are recommended, the one that recommends is the rival.
-RECOMMENDER_LEASES = RIVALS[VPA.KIND, "recommend"]
 # A Lease or a status that was written within this time has somebody behind it.
 FRESH = 120.0
 # How often Leases are looked for.
 LOOK_EVERY = 60.0
+# Namespace, kind and name of a workload.
+Target = tuple[str, str, str]
 
 
 class Writers:
@@ -69,10 +67,32 @@ def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
     return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
 
 
-def rival_hold(writer: str, lease: str, hpas: tuple[str, ...]) -> Hold | None:
+def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
+    """The VerticalPodAutoscalers that change pods, by what they size."""
+    found: dict[Target, str] = {}
+    for row in vpas:
+        vpa = row.autoscaler
+        if isinstance(vpa, VPA) and vpa.mode != OFF:
+            found[_target(vpa)] = vpa.name
+    return found
+
+
+def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
+    """The one that sizes the pods of an Hvpa; other kinds leave sizes alone, or know of each other."""
+    return found.get(_target(autoscaler), "") if isinstance(autoscaler, Hvpa) else ""
+
+
+def _target(autoscaler: Autoscaler) -> Target:
+    ref = target_of(autoscaler)
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
+
+
+def rival_hold(writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "") -> Hold | None:
     """Hold everything, and name the first rival that was met."""
     if hpas:
         return Hold("Rival", f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+    if vpa:
+        return Hold("Rival", f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
     if writer:
         return Hold(
             "Rival", f"{writer} writes this object's status: stop that controller, or switch this kind off here"
@@ -87,11 +107,10 @@ def rival_hold(writer: str, lease: str, hpas: tuple[str, ...]) -> Hold | None:
 class Leases:
     """The Leases of rivals, looked for once a minute."""
 
-    def __init__(self, port: Port, kinds: Iterable[str], *, recommends: bool) -> None:
+    def __init__(self, port: Port, kinds: Iterable[str]) -> None:
+        """`kinds` are those that are acted on."""
         self._port = port
-        self._names = {kind: LEASES.get(kind, ()) for kind in kinds}
-        if recommends:
-            self._names["VerticalPodAutoscaler"] = RECOMMENDER_LEASES
+        self._names = {kind: RIVALS.get(kind, ()) for kind in kinds}
         self._looked = -LOOK_EVERY
         self.fresh: dict[str, str] = {}
 

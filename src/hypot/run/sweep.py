@@ -24,7 +24,7 @@ from hypot.run.judge import Circumstances, Judge
 from hypot.run.keep import HistoryKeeper
 from hypot.run.observe import Observer, View
 from hypot.run.outcome import Acting, Key, Outcome
-from hypot.run.rivals import Leases
+from hypot.run.rivals import Leases, sizers
 from hypot.run.rows import AutoscalerRow
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
@@ -170,6 +170,7 @@ class Sweeper:
 
     def _circumstances(self, boot: float) -> Circumstances:
         hpas = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+        vpas = self.stock.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
         return Circumstances(
             self.config.settings,
             boot,
@@ -177,6 +178,7 @@ class Sweeper:
             self.clocks.jumped_at,
             self.leases.fresh,
             dict(hpas.items()) if hpas else {},
+            sizers(vpas.values()) if vpas else {},
             self.stock.blind,
         )
 

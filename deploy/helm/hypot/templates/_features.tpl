@@ -23,9 +23,6 @@ true
 {{- define "hypot.may.act-for-VerticalPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act")) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.recommend-for-VerticalPodAutoscaler" -}}
-{{- if (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend")) }}true{{ end }}
-{{- end -}}
 {{- define "hypot.may.tell-of-WatermarkPodAutoscaler" -}}
 {{- if (and (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}

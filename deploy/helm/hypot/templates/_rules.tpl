@@ -38,17 +38,6 @@
   verbs:
   - list
 {{- end }}
-{{- if (include "hypot.may.recommend-for-VerticalPodAutoscaler" $) }}
-- apiGroups:
-  - coordination.k8s.io
-  resources:
-  - leases
-  resourceNames:
-  - vpa-recommender
-  - vpa-recommender-lease
-  verbs:
-  - list
-{{- end }}
 {{- if (include "hypot.may.webhook" $) }}
 - apiGroups:
   - admissionregistration.k8s.io
