@@ -254,7 +254,7 @@ def test_a_hundred_malformed_objects_stop_nobody(results: Results):
     assert results["malformed"].result() == (8, [], [])
 
 
-# Clocks.
+# Clocks, memory and the governor.
 
 
 def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
@@ -289,9 +289,6 @@ def test_a_clock_that_jumps_shrinks_nothing_for_a_window(results: Results, way: 
     told, counts, risen, after = results[way].result()
     assert "clock" in told
     assert (set(counts), risen > 4, after < risen) == ({4}, True, True)
-
-
-# Memory.
 
 
 def _another_version(memory: Object) -> None:
@@ -335,9 +332,6 @@ def test_without_a_memory_nothing_shrinks_for_a_window(results: Results, case: s
     assert resumed["cold"] is True
     assert "without a memory" in told
     assert (set(counts), after) == ({4}, 3)
-
-
-# The governor.
 
 
 def governed(stage: Stage) -> tuple[list[int], int, list[str], list[int]]:

@@ -1,13 +1,10 @@
 """The HPA controller and `hypot run`, each with a cluster of its own and the same demand: the same counts."""
 
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -77,16 +74,14 @@ class Pair:
 
 
 @pytest.fixture(scope="module")
-def other() -> Iterator[ControlPlane]:
+def other(plane: ControlPlane) -> Iterator[ControlPlane]:
     """A second control plane, for those that hypot scales: the HPA controller looks at every namespace of its own."""
-    from cluster.plane.binaries import ensure  # noqa: PLC0415
-
-    folder = Path(tempfile.mkdtemp(prefix="hypot-twins-"))
-    plane = ControlPlane(ensure(), folder)
-    plane.start()
-    yield plane
-    plane.stop()
-    shutil.rmtree(folder)
+    folder = plane.folder / "other"
+    folder.mkdir()
+    made = ControlPlane(plane.binaries, folder)
+    made.start()
+    yield made
+    made.stop()
 
 
 @pytest.fixture(scope="module")

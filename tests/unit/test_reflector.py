@@ -266,6 +266,18 @@ class TestFaults:
             await asyncio.sleep(2)
             assert pods.rows == in_shop(a=1)
 
+    async def test_quiet_rows_are_no_trouble(self):
+        """A server need not send bookmarks where nothing changes: the watch begins anew, and nobody is warned."""
+        cluster = FakeCluster()
+        pods = reflector(cluster)
+        with capture_logs() as said:
+            async with running(pods):
+                await asyncio.sleep(1)
+                cluster.silence_watches()
+                await asyncio.sleep(75)
+        assert [line["event"] for line in said] == ["watch silent"]
+        assert (pods.trouble, pods.lists) == ("", 1)
+
     async def test_back_off(self):
         """Longer each time up to half a minute, and short again after a good stream."""
         cluster = FakeCluster()

@@ -126,7 +126,7 @@ class Reflector(Generic[Row]):
         except UnreachableError as error:
             return self._failed(str(error))
         except TimeoutError:
-            return self._failed(f"GET {self.path}: nothing came for {SILENCE:g} s")
+            return self._silent()
         except Exception as error:  # noqa: BLE001  a watch that ends for good would leave rows to grow old unseen
             return self._failed(f"GET {self.path}: {type(error).__name__}: {error}")
         return 0.0 if good else self._failed(f"GET {self.path}: the stream ended as soon as it began")
@@ -165,6 +165,13 @@ class Reflector(Generic[Row]):
         self._fresh_at = self._clock()
         self._known.set()
         return MISSING_PAUSE
+
+    def _silent(self) -> float:
+        """A connection that died, or rows that stay as they are: of those a server need not send bookmarks."""
+        if not self._version:
+            return self._failed(f"GET {self.path}: nothing came for {SILENCE:g} s")
+        _log.info("watch silent", path=self.path, seconds=SILENCE)
+        return self._pause()
 
     def _failed(self, trouble: str, at_least: float = 0.0) -> float:
         self.trouble = trouble[:300]

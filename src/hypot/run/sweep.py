@@ -213,7 +213,12 @@ class Sweeper:
                 if not self._stands(outcome.key, rows[outcome.key]):
                     # Nothing is done nor told in its name; where it is still there, the next sweep decides.
                     return Carried(replace(outcome, acting="observe"))
-                return await self.carrier.carry(outcome)
+                try:
+                    return await self.carrier.carry(outcome)
+                except Exception:
+                    # What nobody thought of must not keep the others from being told and remembered.
+                    log.exception("cannot carry out", object=str(outcome.decision.autoscaler))
+                    return Carried(replace(outcome, acting="observe", unsure=True))
 
         carried = await asyncio.gather(*[carry(outcome) for outcome in outcomes])
         for each in carried:
