@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results.md"
+# What `make bench-cluster` wrote stays.
+BENCH = "<!-- bench-cluster -->"
 GIVEN = ROOT / "docs" / "results"
 TRACES = Path(os.environ.get("HYPOT_TRACES", ROOT.parent / "shared" / "traces"))
 DAYS = 14
@@ -102,7 +105,8 @@ def main() -> None:
     page = page.replace("<!-- results -->", "\n".join(rows(found))).replace(
         "<!-- against -->", "\n".join(against(found))
     )
-    (ROOT / "docs" / "results.md").write_text(page, encoding="utf-8")
+    kept = RESULTS.read_text(encoding="utf-8").partition(BENCH)
+    RESULTS.write_text("".join((page, "\n", *kept[1:])) if kept[1] else page, encoding="utf-8")
 
 
 if __name__ == "__main__":
