@@ -34,13 +34,13 @@ def history(steps, workloads, millicores):
 @often
 @given(sweeps, sizes)
 def test_no_five_minutes_see_more_than_the_budget(steps, size):
-    """In number and in cores, but for one that alone is too large and then goes alone."""
+    """In number of workloads and in cores, but for one that alone is too large and then goes alone."""
     budget, log = budget_of(*size), []
     for now, asked, admitted, _, _ in history(steps, *size):
-        log += [(now, want.millicores) for want in asked if want.key in admitted]
-        window = [amount for at, amount in log if at > now - WINDOW]
-        assert len(window) <= budget.number
-        assert sum(window) <= budget.millicores or len(window) == 1
+        log += [(now, want) for want in asked if want.key in admitted]
+        window = [want for at, want in log if at > now - WINDOW]
+        assert len({want.key for want in window}) <= budget.number
+        assert sum(want.millicores for want in window) <= budget.millicores or len(window) == 1
 
 
 @often

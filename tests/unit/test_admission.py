@@ -59,10 +59,12 @@ class TestPatch:
         expected = {**resources, "requests": {"cpu": "300m", "nvidia.com/gpu": "1"}}
         assert done["spec"]["containers"][0]["resources"] == expected
 
-    def test_nothing_where_nothing_changes(self):
-        """However the amount is written, and no annotation either."""
+    def test_only_a_mark_where_nothing_changes(self):
+        """However the amount is written; the mark shows that the webhook was asked."""
         document = pod(box("app", "1000m", "1024Mi"))
-        assert patch_for(document, [Size("app", {"cpu": 1000, "memory": GI})], {"a": "b"}) == []
+        operations = patch_for(document, [Size("app", {"cpu": 1000, "memory": GI})], {"a": "b"})
+        assert operations == [{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}]
+        assert patch_for(applied(document, operations), [Size("app", {"cpu": 1000, "memory": GI})], {"a": "b"}) == []
 
     def test_nothing_for_containers_that_are_not_there(self):
         """A container that went from the template is no fault."""
@@ -152,6 +154,53 @@ class TestVPA:
         }
         document = {**pod(box("app", "1", None, limits={"cpu": "2"})), "status": told}
         assert after(sizer(recommended(target=("2", None))), document)["app"]["limits"] == {"cpu": "4"}
+
+
+class TestHolds:
+    """A VerticalPodAutoscaler that is held; what the pod was written with is where it stays."""
+
+    WRITTEN = {"requests": both("1", "1Gi"), "limits": both("2", "2Gi")}  # noqa: RUF012
+    # More cpu and less memory than that.
+    ADVICE = recommended(target=("2", "512Mi"))
+
+    def held(self, may_shrink=True, ranges=(), **annotations):  # noqa: FBT002
+        named = {f"hypot.dev/{key}": word for key, word in annotations.items()}
+        document = pod(box("app", limits=both("2", "2Gi")))
+        sizes = sizes_for(sizer(self.ADVICE, annotations=named), document, ranges, may_shrink=may_shrink)
+        done = applied(document, patch_for(document, sizes, {}))
+        return sizes, done["spec"]["containers"][0]["resources"]
+
+    @pytest.mark.parametrize("word", [{"paused": "true"}, {"hold": "3"}, {"paused": "maybe"}, {"hold": "many"}])
+    def test_who_is_paused_sizes_nobody(self, word):
+        """New pods come as they are written, also where nobody can read the word."""
+        assert self.held(**word) == ((), self.WRITTEN)
+
+    def test_down_only_grows(self):
+        """In each amount for itself."""
+        assert self.held(paused="down")[1] == {"requests": both("2", "1Gi"), "limits": both("4", "2Gi")}
+
+    def test_up_only_shrinks(self):
+        """In each amount for itself."""
+        assert self.held(paused="up")[1] == {"requests": both("1", "512Mi"), "limits": both("2", "1Gi")}
+
+    def test_what_holds_for_all_is_as_a_pause(self):
+        """Nothing is smaller than it was written; with growth paused as well, nothing is another."""
+        assert self.held(may_shrink=False)[1] == {"requests": both("2", "1Gi"), "limits": both("4", "2Gi")}
+        assert self.held(may_shrink=False, paused="up")[1] == self.WRITTEN
+        assert self.held(paused="false")[1] == {"requests": both("2", "512Mi"), "limits": both("4", "1Gi")}
+
+    def test_a_namespace_that_would_refuse_what_is_left(self):
+        """Containers that share a maximum: one may not grow where the other does not shrink."""
+        figures = [recommended("a", ("3", None)), recommended("b", ("1", None))]
+        boxes = [box(name, "2", None, limits={"cpu": "2"}) for name in ("a", "b")]
+        high = (LimitRange("Pod", high={"cpu": 4000}),)
+        assert sizes_for(sizer(*figures), pod(*boxes), high) != ()
+        assert sizes_for(sizer(*figures), pod(*boxes), high, may_shrink=False) == ()
+
+    def test_what_an_hvpa_recorded_is_what_runs(self):
+        """It was admitted when it was decided: a new pod is as the others are, whatever holds now."""
+        hvpa = scaled(("app", {"cpu": "500m"}, {}), annotations={"hypot.dev/paused": "true"})
+        assert sizes_for(hvpa, pod(), (), may_shrink=False)[0].requests == {"cpu": 500}
 
 
 class TestHvpa:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hypot.kinds.vpa_knobs import Knobs
 from hypot.run.admission import LARGEST_BODY, BadReviewError, review
-from unit.admission_world import TWO, applied, pod, request, scaled
+from unit.admission_world import TWO, applied, pod, request, scaled, sizer
+from unit.sizes_world import recommended
 
 
 def answered(body, autoscaler, ranges=()):
@@ -32,6 +34,22 @@ class TestReview:
             "hypot.dev/sized-by": "VerticalPodAutoscaler/web",
             "vpaObservedContainers": "app",
         }
+
+    @pytest.mark.parametrize(("may", "cpu"), [(True, "500m"), (False, "1")])
+    def test_whether_pods_may_shrink_is_asked_each_time(self, may, cpu):
+        """While nobody knows what was needed before, a new pod is no smaller than it was written, and still marked."""
+        small, asked = sizer(recommended(target=("500m", None))), []
+
+        def may_shrink():
+            asked.append(may)
+            return may
+
+        body = json.dumps(request(pod())).encode()
+        done = review(body, lambda _pod, _namespace: small, lambda _namespace: (), Knobs(), may_shrink)
+        after = applied(pod(), json.loads(base64.b64decode(json.loads(done.body)["response"]["patch"])))
+        assert after["spec"]["containers"][0]["resources"]["requests"]["cpu"] == cpu
+        assert after["metadata"]["annotations"]["hypot.dev/sized-by"] == "VerticalPodAutoscaler/web"
+        assert asked == [may]
 
     def test_the_pod_and_its_namespace_are_asked_for(self):
         """A new pod often has no namespace of its own."""
@@ -101,7 +119,13 @@ KEYS = (
     "cpu",
     "name",
 )
-PLAIN = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=6)
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=6)
+)
 NUMBERS = st.sampled_from(["1", "-1", "1e99", "0", "2Gi", "app", 5, None])
 ODD = st.recursive(
     PLAIN | NUMBERS,

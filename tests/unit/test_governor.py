@@ -110,6 +110,29 @@ class TestQueue:
         assert admitted == {key(9)}
         assert govern(state, wants(3), 100, 100_000, NOW + WINDOW + 15)[0] == frozenset()
 
+    def test_one_that_goes_on_takes_no_turn_of_others(self):
+        """With many steps it counts once; each step is charged for its cores."""
+        state = NOBODY
+        for step in range(8):
+            admitted, state = govern(state, [Want(key(0), 100)], 20, 20_000, NOW + 15 * step)
+            assert admitted == {key(0)}
+        admitted, state = govern(state, wants(5, start=1), 20, 20_000, NOW + 120)
+        assert admitted == {key(i) for i in range(1, 5)}
+        assert sum(one.millicores for one in state.admitted) == 4800
+
+    def test_one_that_goes_on_does_not_overtake(self):
+        """While another waits for its turn nobody else begins, so that the turns run out; then it goes."""
+        _, state = govern(NOBODY, wants(5, 10), 20, 20_000, NOW)
+        both = [Want(key(0), 10), Want(key(9), 10)]
+        _, state = govern(state, both[1:], 20, 20_000, NOW + 15)
+        assert govern(state, both, 20, 20_000, NOW + 30)[0] == frozenset()
+        assert govern(state, both, 20, 20_000, NOW + WINDOW)[0] == {key(0), key(9)}
+
+    def test_one_alone_waits_once_its_cores_are_used_up(self):
+        """One object cannot empty a cluster in many small steps."""
+        _, state = govern(NOBODY, [Want(key(0), 4000)], 20, 20_000, NOW)
+        assert govern(state, [Want(key(0), 4000)], 20, 20_000, NOW + 15)[0] == frozenset()
+
     def test_what_frees_no_core_counts_in_number(self):
         """Memory alone, or pods without requests."""
         assert len(govern(NOBODY, wants(9, 0), 20, 0, NOW)[0]) == LEAST
@@ -124,9 +147,9 @@ class TestQueue:
         """A budget that spares no pod does not use up everybody's; one that is not known changes nothing."""
         _, state = govern(NOBODY, wants(5), 10, 10_000, NOW)
         assert govern(state, wants(1, start=5), 10, 10_000, NOW + 1)[0] == frozenset()
-        state = state.refused(NOW, 1000)
-        assert len(state.admitted) == 4
-        assert state.refused(NOW, 999) == state.refused(NOW - 1, 1000) == state
+        state = state.refused(NOW, key(2))
+        assert [one.key for one in state.admitted] == [key(0), key(1), key(3), key(4)]
+        assert state.refused(NOW, key(5)) == state.refused(NOW - 1, key(3)) == state
         assert govern(state, wants(1, start=5), 10, 10_000, NOW + 1)[0] == {key(5)}
 
 
@@ -138,7 +161,7 @@ class TestClock:
         _, state = govern(NOBODY, wants(8), 20, 20_000, NOW)
         admitted, state = govern(state, wants(3, start=5), 20, 20_000, NOW - 7200)
         assert admitted == frozenset()
-        assert set(state.admitted) == {Admitted(NOW - 7200, 1000)}
+        assert set(state.admitted) == {Admitted(NOW - 7200, 1000, key(i)) for i in range(5)}
         assert len(govern(state, wants(3, start=5), 20, 20_000, NOW - 7200 + WINDOW)[0]) == 3
 
     def test_the_order_of_the_queue_stands(self):

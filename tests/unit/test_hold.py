@@ -317,9 +317,9 @@ class TestByPod:
     """A VPA: each pod for itself."""
 
     @staticmethod
-    def vpa(**annotations):
+    def vpa(mode="InPlaceOrRecreate", **annotations):
         several = {"hypot.dev/eviction-tolerance": "1", **annotations}
-        return VPA("deployment/web", mode="InPlaceOrRecreate", min_replicas=1, annotations=several)
+        return VPA("deployment/web", mode=mode, min_replicas=1, annotations=several)
 
     @staticmethod
     def observed(target, *requests, limits=None):
@@ -352,6 +352,16 @@ class TestByPod:
         (action,) = told(self.vpa(), observed, KNOWN, NO_SHRINK).actions
         assert action.action == "resize"
         assert action.sizes[0].requests == {"cpu": 500, "memory": 900 * mebi}
+
+    def test_who_is_evicted_comes_back_with_all_of_it(self):
+        """So where a part is held, the pod is left alone."""
+        mebi = 1024 * 1024
+        observed = self.observed({"cpu": 500, "memory": 100 * mebi}, *[{"cpu": 100, "memory": 900 * mebi * 1000}] * 2)
+        assert {one.action for one in told(self.vpa(mode="Recreate"), observed).actions} == {"evict"}
+        for hold in (NO_SHRINK, NO_GROWTH):
+            assert {one.action for one in told(self.vpa(mode="Recreate"), observed, KNOWN, hold).actions} == {"none"}
+        (grown,) = told(self.vpa(mode="Recreate"), self.observed({"cpu": 500}, {"cpu": 100}), KNOWN, NO_SHRINK).actions
+        assert grown.action == "evict"
 
     def test_paused_it_still_recommends(self):
         """Nothing is resized, new pods come up as the others are, and the status has the recommendation."""

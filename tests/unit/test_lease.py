@@ -81,6 +81,18 @@ class TestAlone:
         assert (renewed - acquired).total_seconds() == 60
         assert spec["leaseTransitions"] == 0
 
+    async def test_it_says_more_of_its_holder(self):
+        """Whoever holds it writes its own word, made or taken over; what others wrote beside it stays."""
+        cluster = FakeCluster()
+        there = standing("")
+        there["metadata"]["annotations"] = {"said": "by the one before", "kept": "yes"}
+        for before, found in ((None, {"said": "by me"}), (there, {"said": "by me", "kept": "yes"})):
+            if before is not None:
+                cluster.put(before)
+            async with running(lease(cluster, annotations={"said": "by me"})):
+                await asyncio.sleep(5)
+            assert (held_by(cluster), cluster.get(PATH)["metadata"]["annotations"]) == ("a", found)
+
     async def test_time_counts_from_before_the_renewal_was_sent(self):
         """A slow answer is not a longer lease."""
         cluster = Shaky(FakeCluster(), delay=lambda: (0.0, 1.5))

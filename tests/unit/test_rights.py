@@ -206,9 +206,21 @@ def test_only_those_rivals_are_looked_for_that_do_the_same():
         rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
         return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "list")}
 
-    assert looked_for("act") == {"vpa-updater"}
+    assert looked_for("act") == {"vpa-updater", LEASE}
     assert looked_for("recommend") == set()
     assert looked_for("observe") == set()
+
+
+def test_another_hypot_is_looked_for_by_whoever_moves_anything():
+    """A dry run and one that only observes stand in nobody's way, and so meet nobody."""
+
+    def looks(config):
+        said = said_by(cluster_rules(rights_for(config)))
+        return ("coordination.k8s.io", "leases", "list", LEASE) in said
+
+    assert all(looks(only(**{kind: "act"})) for kind in KINDS)
+    assert not looks(only(VerticalPodAutoscaler="recommend", Hvpa="observe"))
+    assert not looks(replace(EVERYTHING, dry_run=True))
 
 
 def test_resources_are_those_that_the_definitions_serve():

@@ -7,11 +7,13 @@ from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import APPLY_PATCH, Answer, MayNotWriteError, Request, UnreachableError, encoded
 from hypot.policy.decision import Name
 from hypot.policy.plan import EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
+from hypot.policy.podrow import read_pod
+from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.size import Size
 from hypot.run.act import Done, DryRunPort
-from hypot.run.writes import evict_request, resize_request, scale_request, template_request
-from unit.run_world import WEB, World, body, web
-from unit.sizes_world import NAMESPACE, made
+from hypot.run.writes import NotSeenError, evict_request, resize_request, scale_request, template_request
+from unit.run_world import WEB, World, all_kinds, body, web
+from unit.sizes_world import NAMESPACE, hvpa, made, node, vpa
 
 pytestmark = pytest.mark.asyncio
 TARGET = Name("apps/v1", "Deployment", NAMESPACE, "web")
@@ -19,9 +21,17 @@ LARGER = (Size("app", {"cpu": 2000, "memory": 2**31}),)
 POD = f"/api/v1/namespaces/{NAMESPACE}/pods/web-0"
 
 
-async def done(world, action, target=TARGET):
+def looked(world):
+    """What is seen of the workload now: its pods, and the version of its template."""
+    pods = tuple([read_pod(each) for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")])
+    metadata = world.at(WEB)["metadata"]
+    versions = {"target_uid": metadata["uid"], "target_version": metadata["resourceVersion"]}
+    return Seen(world.now, Scale(world.replicas, world.replicas, "app=web"), pods, **versions)
+
+
+async def done(world, action, target=TARGET, seen=None):
     await world.settle()
-    return await world.sweeper.actor.do(target, action)
+    return await world.sweeper.actor.do(target, action, seen or looked(world))
 
 
 async def test_a_count_is_set_once():
@@ -91,6 +101,62 @@ async def test_a_template_gets_the_size():
         assert not (await done(world, SetTemplate(LARGER), TARGET._replace(name="none"))).ok
 
 
+@pytest.mark.parametrize("action", [ResizePod("web-0", "u0", LARGER), EvictPod("web-0", "u0", "why")])
+async def test_a_pod_that_changed_since_it_was_decided_on_is_left_alone(action):
+    """Somebody else's newer size stays, also where the watch has told of it by now."""
+    async with World(*web(1)) as world:
+        seen, theirs = looked(world), world.at(POD)
+        theirs["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
+        world.put(theirs)
+        result = await done(world, action, seen=seen)
+        assert (result.ok, result.overtaken) == (False, True)
+        assert world.at(POD)["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "3"}}
+
+
+async def test_a_template_that_changed_since_it_was_decided_on_is_left_alone():
+    """Somebody else's newer edit stays, also where the watch has told of it by now."""
+    async with World(*web(1)) as world:
+        seen, theirs = looked(world), world.at(WEB)
+        theirs["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
+        world.put(theirs)
+        result = await done(world, SetTemplate(LARGER), seen=seen)
+        assert (result.ok, result.overtaken) == (False, True)
+        (container,) = world.at(WEB)["spec"]["template"]["spec"]["containers"]
+        assert container["resources"] == {"requests": {"cpu": "3"}}
+
+
+@pytest.mark.parametrize(
+    "action", [ResizePod("web-0", "u0", LARGER), EvictPod("web-0", "u0", "why"), SetTemplate(LARGER)]
+)
+async def test_what_was_not_seen_is_not_written(action):
+    """Neither with a part of its preconditions nor with none: the next sweep sees it."""
+    async with World(*web(1)) as world:
+        world.cluster.calls.clear()
+        for seen in (Seen(world.now, Scale(1, 1, "")), Seen(world.now, Scale(1, 1, ""), (Pod("web-0", uid="u0"),))):
+            result = await done(world, action, seen=seen)
+            assert (result.ok, result.overtaken) == (False, True)
+        assert not world.writes()
+
+
+@pytest.mark.parametrize("action", [ScaleTo(5, 2), SetTemplate(LARGER), ResizePod("", "", LARGER)])
+async def test_what_has_no_name_is_not_written(action):
+    """Its path would be that of all objects of its kind."""
+    async with World(*web(2)) as world:
+        world.cluster.calls.clear()
+        assert not (await done(world, action, TARGET._replace(name=""))).ok
+        assert world.cluster.calls == []
+
+
+async def test_a_scale_without_a_version_is_not_written():
+    """Nobody could tell whether it is still the one that was looked at."""
+    async with World(*web(2)) as world:
+        bare = Answer(200, encoded({"spec": {"replicas": 3}}))
+        world.cluster.faults = lambda call: bare if call.path.endswith("/scale") and not call.writes else None
+        result = await done(world, ScaleTo(5, 3))
+        assert (result.ok, result.overtaken) == (False, True)
+        assert not world.writes("/scale")
+
+
 async def test_a_size_is_recorded_by_others():
     """It belongs into a status, of which an actor knows nothing."""
     async with World(*web(1)) as world:
@@ -119,10 +185,10 @@ async def test_who_gets_no_answer_is_not_sure():
 @pytest.mark.parametrize(
     "request_",
     [
-        scale_request(WEB, NAMESPACE, "web", "", 7),
-        resize_request(POD, "u0", "", LARGER),
-        evict_request(POD, NAMESPACE, "web-0", "u0", ""),
-        template_request(WEB, "", "", LARGER),
+        scale_request(WEB, NAMESPACE, "web", "1", 7),
+        resize_request(POD, "u0", "1", LARGER),
+        evict_request(POD, NAMESPACE, "web-0", "u0", "1"),
+        template_request(WEB, "u", "1", LARGER),
         Request("DELETE", POD),
         Request("DELETE", POD, {}, encoded({"preconditions": {"uid": "u0"}})),
         Request("POST", f"/api/v1/namespaces/{NAMESPACE}/pods", {}, encoded(made("v1", "Pod", "new"))),
@@ -154,12 +220,33 @@ async def test_a_dry_run_reads_as_ever():
 
 
 async def test_every_write_has_a_precondition():
-    """Without a uid or a version that is known, none is made up."""
+    """The version that was looked at, and but for a count the uid too."""
     scale = body(scale_request(WEB, NAMESPACE, "web", "12", 3))
     assert scale["metadata"]["resourceVersion"] == "12"
     assert body(resize_request(POD, "u0", "7", LARGER))["metadata"] == {"uid": "u0", "resourceVersion": "7"}
-    assert body(evict_request(POD, NAMESPACE, "web-0", "u0", ""))["deleteOptions"] == {"preconditions": {"uid": "u0"}}
-    assert body(template_request(WEB, "", "9", LARGER))["metadata"] == {"resourceVersion": "9"}
+    evict = body(evict_request(POD, NAMESPACE, "web-0", "u0", "8"))
+    assert evict["deleteOptions"] == {"preconditions": {"uid": "u0", "resourceVersion": "8"}}
+    assert body(template_request(WEB, "u", "9", LARGER))["metadata"] == {"uid": "u", "resourceVersion": "9"}
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (scale_request, (WEB, NAMESPACE, "web", "", 3)),
+        (scale_request, (WEB, NAMESPACE, "", "12", 3)),
+        (resize_request, (POD, "", "7", LARGER)),
+        (resize_request, (POD, "u0", "", LARGER)),
+        (resize_request, (f"/api/v1/namespaces/{NAMESPACE}/pods/", "u0", "7", LARGER)),
+        (evict_request, (POD, NAMESPACE, "web-0", "u0", "")),
+        (evict_request, (POD, NAMESPACE, "", "u0", "7")),
+        (template_request, (WEB, "", "9", LARGER)),
+        (template_request, (WEB, "u", "", LARGER)),
+    ],
+)
+async def test_without_all_of_its_preconditions_there_is_no_request(make, given):
+    """A part of them would let somebody's newer word be overwritten."""
+    with pytest.raises(NotSeenError, match="is not written to"):
+        make(*given)
 
 
 async def test_discovery_is_asked_once_for_each_kind():
@@ -173,3 +260,55 @@ async def test_discovery_is_asked_once_for_each_kind():
         assert found is not None
         assert found.scalable
     assert len(cluster.calls) == 1
+
+
+# Between the look and the deed.
+
+
+class Hasty:
+    """A judge after whose decisions something happens, of which the watch tells before anything is written."""
+
+    def __init__(self, world, change):
+        self._world, self._change, self._judge = world, change, world.sweeper.judge
+
+    def __getattr__(self, name):
+        return getattr(self._judge, name)
+
+    async def decide_all(self, *given):
+        outcomes = await self._judge.decide_all(*given)
+        self._change(self._world)
+        await self._world.settle()
+        return outcomes
+
+
+def resize_theirs(world):
+    theirs = world.at(POD)
+    theirs["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "7"}}
+    world.put(theirs)
+
+
+def edit_theirs(world):
+    theirs = world.at(WEB)
+    theirs["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "7"}}
+    world.put(theirs)
+
+
+async def test_a_resize_of_somebody_else_during_a_sweep_stands():
+    """It was not decided on, so it is not written over, nor evicted."""
+    async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=all_kinds(VerticalPodAutoscaler="act")) as world:
+        world.uses("3", "3Gi")
+        world.sweeper.judge = Hasty(world, resize_theirs)
+        await world.sweep()
+        assert world.writes("/resize")
+        assert world.at(POD)["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "7"}}
+
+
+async def test_an_edit_of_a_template_during_a_sweep_stands():
+    """It was not decided on, so it is not written over."""
+    async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
+        world.uses("1", "3Gi")
+        world.sweeper.judge = Hasty(world, edit_theirs)
+        await world.sweep()
+        assert [call for call in world.writes(WEB) if call.path == WEB]
+        (container,) = world.at(WEB)["spec"]["template"]["spec"]["containers"]
+        assert container["resources"] == {"requests": {"cpu": "7"}}

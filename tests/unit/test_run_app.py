@@ -5,20 +5,28 @@ import gc
 import os
 import signal
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
 from aiohttp import web as http
+from structlog.testing import capture_logs
 
+from hypot.cluster.clock import boot
+from hypot.cluster.config import Access
 from hypot.cluster.fake import FakeCluster
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import Answer, RefusedError, Request, encoded
 from hypot.policy.settings import Settings
 from hypot.run.app import App
 from hypot.run.config import RunConfig
+from hypot.run.gauges import exposition
+from hypot.run.narrate import Narrator
 from hypot.run.sweep import Sweeper
+from hypot.run.webhook import Times
 from unit.cluster_server import serving
-from unit.run_world import OWN, QUEUE, WEB, web, wpa
+from unit.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
+from unit.sizes_world import TARGET, hvpa
 
 pytestmark = pytest.mark.asyncio
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/hypot"
@@ -219,3 +227,87 @@ async def test_a_part_that_ends_ends_the_whole(monkeypatch):
         await asyncio.wait_for(app.run(), WITHIN)
         cluster.end_watches()
     assert "no watch can be kept" in app.broken
+
+
+async def test_checkpoints_that_may_never_be_read_do_not_keep_it_from_leading(monkeypatch):
+    """It tries a few times, then goes on without them and says so."""
+    monkeypatch.setattr("hypot.run.app.AGAIN_AFTER", 0.05)
+    cluster = small_cluster(*web(4), wpa(), hvpa(targetRef={**TARGET, "name": "none"}, name="other"))
+    asked = []
+
+    def forbids(call):
+        if call.path.endswith("/verticalpodautoscalercheckpoints"):
+            asked.append(call)
+            return refusal(403, "hypot may not")
+        return None
+
+    cluster.faults = forbids
+    with capture_logs() as logs:
+        async with running(cluster):
+            await eventually(lambda: replicas(cluster) == 8)
+    said = [each["event"] for each in logs if "hypot may not" in str(each)]
+    assert said == ["cannot begin to lead", "cannot begin to lead", "going on without checkpoints"]
+    assert len(asked) == 3
+
+
+async def test_a_leader_that_just_begins_is_not_stuck():
+    """However long ago it swept when it led before; the limit goes by its period."""
+    app = App(RunConfig(settings=Settings(sync_period=100.0)), Access("https://127.0.0.1:1"))
+    app.lease = SimpleNamespace(leading=True)
+    assert app._health() == ""
+    app.attempted = boot() - 300.0
+    assert app._health() == ""
+    app.attempted = boot() - 500.0
+    assert "over 400 s" in app._health()
+
+
+async def test_the_webhook_s_answer_times_are_told():
+    """Where there is a webhook; else no series."""
+    app = App(RunConfig(), Access("https://127.0.0.1:1"))
+    assert app._telling().webhook_seconds is None
+    app.times = Times()
+    app.times.observe(0.003)
+    told = b"".join(exposition(app._telling())).decode()
+    assert 'hypot_webhook_duration_seconds_bucket{le="0.0025"} 0\n' in told
+    assert 'hypot_webhook_duration_seconds_bucket{le="+Inf"} 1\n' in told
+    assert "hypot_webhook_duration_seconds_sum 0.003\n" in told
+
+
+# The log.
+
+
+async def said(world, narrator):
+    """What a sweep says of objects."""
+    with capture_logs() as logs:
+        await narrator.tell(await world.sweep())
+    return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
+
+
+async def test_what_would_be_done_is_logged_once_for_each_change():
+    """In a namespace that is only observed nothing moves, so each sweep decides the same."""
+    async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
+        narrator = Narrator()
+        world.queue("80")
+        assert await said(world, narrator) == [("would decide", 4, 8)]
+        world.queue("80")
+        assert await said(world, narrator) == []
+        del world.cluster.fixed[QUEUE]
+        assert await said(world, narrator) == []
+        world.queue("80")
+        assert await said(world, narrator) == []
+        world.queue("160")
+        assert await said(world, narrator) == [("would decide", 4, 16)]
+        world.queue("30")
+        assert await said(world, narrator) == []
+        world.queue("160")
+        assert await said(world, narrator) == [("would decide", 4, 16)]
+        world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        assert await said(world, narrator) == []
+        assert narrator._would == {}
+
+
+async def test_what_is_done_is_logged_as_that():
+    """With why, and what it was refused with."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        assert await said(world, Narrator()) == [("decided", 4, 8)]

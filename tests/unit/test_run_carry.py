@@ -4,7 +4,9 @@ import pytest
 
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import UnreachableError
-from unit.run_world import KINDS, OWN, WEB, World, all_kinds, hpa, web, wpa
+from hypot.policy.decision import show_time
+from hypot.run.proof import COMES_BACK
+from unit.run_world import KINDS, OWN, WEB, World, all_kinds, hpa, ready, web, wpa
 from unit.sizes_world import NAMESPACE, hvpa, node, vpa
 
 pytestmark = pytest.mark.asyncio
@@ -216,6 +218,74 @@ async def test_an_eviction_within_a_budget():
         assert len(world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")) == 2
 
 
+# Evictions, and whether they are of any use.
+
+ACT = all_kinds(VerticalPodAutoscaler="act")
+SIZED = {"hypot.dev/sized-by": "VerticalPodAutoscaler/web"}
+
+
+async def evicts(world, after=15.0):
+    """How many pods a sweep evicts."""
+    world.uses("3", "3Gi")
+    await world.sweep(after)
+    return len(world.writes("/eviction"))
+
+
+def comes_back(world, annotations=None, seconds=1.0):
+    """New pods in the place of those that went, started so long from now."""
+    there = {each["metadata"]["name"] for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")}
+    for index in range(world.replicas):
+        if f"web-{index}" not in there:
+            made = ready(index, uid=f"new{index}", annotations=annotations or {})
+            made["status"]["startTime"] = show_time(world.now + seconds)
+            world.put(made)
+
+
+async def test_one_pod_shows_whether_the_others_would_be_sized():
+    """Then as many go as the budget spares, and each time it is looked at what came back."""
+    async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
+        assert await evicts(world) == 1
+        assert await evicts(world) == 0
+        comes_back(world, SIZED)
+        assert await evicts(world) > 1
+        assert not world.events("WebhookUnavailable")
+        assert await evicts(world) == 0
+        comes_back(world, SIZED)
+        assert await evicts(world) > 0
+
+
+async def test_pods_that_come_back_as_they_were_end_it():
+    """A webhook that nobody reaches: one eviction in all, also after a restart, and it is told."""
+    async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
+        assert await evicts(world) == 1
+        comes_back(world)
+        assert await evicts(world) == 0
+        assert "reach the webhook" in world.events("WebhookUnavailable")[0]["message"]
+        await world.restart()
+        for after in (15.0, 3600.0, 86_400.0):
+            assert await evicts(world, after) == 0
+        world.cluster.remove(f"/api/v1/namespaces/{NAMESPACE}/pods/web-0")
+        comes_back(world, SIZED)
+        assert await evicts(world) > 0
+
+
+async def test_another_one_is_tried_where_none_came_back():
+    """Nothing is known after a while, so one more may show it."""
+    async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
+        assert await evicts(world) == 1
+        assert await evicts(world, COMES_BACK - 30) == 0
+        comes_back(world, seconds=3600)
+        assert await evicts(world, 3700) == 1
+
+
+async def test_a_mark_of_another_is_none():
+    """Who sized the pod is not who evicts it, so it would be evicted for ever."""
+    async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ACT) as world:
+        assert await evicts(world) == 1
+        comes_back(world, {"hypot.dev/sized-by": "VerticalPodAutoscaler/other"})
+        assert await evicts(world) == 0
+
+
 async def test_nobody_answered_is_told_as_that():
     """The words say what was attempted."""
     async with World(*web(4), wpa()) as world:
@@ -224,3 +294,28 @@ async def test_nobody_answered_is_told_as_that():
         outcome = await world.outcome()
         assert (outcome.unsure, outcome.refusal) == (True, "PUT: cut off")
         assert outcome.memory.last_scale is None
+
+
+async def test_a_plan_does_not_shrink_while_metrics_are_gone():
+    """Nothing shrinks on missing data, also where it was decided on while there was some; then it goes on."""
+    async with World(*web(4), hvpa(hpa=COUNTED), node(cpu="96", memory="384Gi")) as world:
+        world.uses("1", "3Gi")
+        plan = (await world.outcome("Hvpa")).memory.plan
+        assert (plan.before_replicas, plan.replicas) == (4, 3)
+        world.cluster.faults = lambda call: refusal(503, "no metrics") if "metrics.k8s.io" in call.path else None
+        for seconds in (120.0, 15.0):
+            assert (await world.outcome("Hvpa", after=seconds)).memory.plan == plan
+            assert (world.replicas, world.writes("/scale")) == (4, [])
+        world.cluster.faults = None
+        world.uses("1", "3Gi")
+        await world.sweep()
+        assert world.replicas == 3
+
+
+async def test_a_plan_goes_on_growing_while_metrics_are_gone():
+    """More than is needed is safe."""
+    async with World(*web(1), hvpa(hpa=COUNTED), node()) as world:
+        await begun(world)
+        world.cluster.faults = lambda call: refusal(503, "no metrics") if "metrics.k8s.io" in call.path else None
+        await world.sweep(120.0)
+        assert world.writes("/resize")

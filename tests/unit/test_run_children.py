@@ -1,8 +1,11 @@
 """The HPA and VPA that an Hvpa keeps where their statuses are to be its recommendations."""
 
 import pytest
+import structlog
 
-from hypot.run.children import covers
+from hypot.policy.seen import Scale
+from hypot.run.children import count_request, covers, requests_for
+from hypot.run.rows import keep_autoscaler
 from unit.run_world import KINDS, World, body, hpa, web
 from unit.sizes_world import NAMESPACE, advised, hvpa, node, recommended, vpa
 
@@ -76,6 +79,81 @@ async def test_what_belongs_to_somebody_else_is_left_alone():
         theirs = world.at(f"{HPAS}/web")
         await world.sweep()
         assert world.at(f"{HPAS}/web") == theirs
+
+
+async def test_what_came_to_have_the_name_meanwhile_is_left_alone():
+    """A child is made and never laid over what the watch has not told of; the refusal is logged."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.settle()
+        world.cluster.faults = lambda call: world.put(hpa()) if call.writes and call.path == HPAS else None
+        with structlog.testing.capture_logs() as logs:
+            await world.sweep()
+        theirs = world.at(f"{HPAS}/web")
+        assert "ownerReferences" not in theirs["metadata"]
+        assert theirs["spec"]["maxReplicas"] == 20
+        assert [each["status"] for each in logs if each["event"] == "refused"] == [409]
+        world.cluster.faults = None
+        await world.sweep()
+        assert not world.writes(HPAS)
+
+
+async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
+    """The next sweep looks at it again."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter = world.at(f"{HPAS}/web")
+        counter["spec"]["maxReplicas"] = 100
+        world.put(counter)
+
+        def newer(call):
+            if call.writes and call.path.startswith(HPAS):
+                world.put({**counter, "spec": {**counter["spec"], "maxReplicas": 50}})
+
+        world.cluster.faults = newer
+        await world.sweep()
+        assert world.at(f"{HPAS}/web")["spec"]["maxReplicas"] == 50
+
+
+async def test_while_a_watch_is_broken_children_stay_as_they_are():
+    """What is not there may be, and what is there may be another."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        there = world.at(f"{HVPAS}/web")
+        there["metadata"]["annotations"] = {}
+        world.put(there)
+        world.app.stock.pods.reflectors[0].trouble = "cut"
+        await world.sweep()
+        assert not world.writes(HPAS)
+        world.app.stock.pods.reflectors[0].trouble = ""
+        await world.sweep()
+        assert [call.method for call in world.writes(HPAS)] == ["DELETE"]
+
+
+async def test_what_has_no_name_version_or_uid_needs_no_children():
+    """A path without a name would be that of all objects of a kind."""
+    async with World(*web(2), parent(), node()) as world:
+        stock = world.app.stock
+        row = stock.row(("Hvpa", NAMESPACE, "web"))
+        assert row is not None
+        for metadata in ({**row.data["metadata"], "name": ""}, {**row.data["metadata"], "uid": ""}):
+            bare = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": metadata})
+            assert requests_for(bare.autoscaler, bare, stock) == []
+        assert len(requests_for(row.autoscaler, row, stock)) == 2
+        assert count_request(row.autoscaler, row, Scale(3, 3, ""), "") is None
+        assert count_request(bare.autoscaler, bare, Scale(3, 3, ""), "7") is not None
+        nameless = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": {}})
+        assert count_request(nameless.autoscaler, nameless, Scale(3, 3, ""), "7") is None
+
+
+async def test_the_own_count_and_the_status_are_written_in_one_sweep():
+    """The second of the two is for the version that the first made."""
+    async with World(*web(2), parent(), node()) as world:
+        with structlog.testing.capture_logs() as logs:
+            await world.sweep()
+        assert [call.path.rsplit("/", 1)[1] for call in world.writes(HVPAS)] == ["status", "web"]
+        assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
+        assert world.status("Hvpa")["conditions"]
+        assert not [each for each in logs if each["event"] == "refused"]
 
 
 async def test_children_go_when_nobody_wants_them():

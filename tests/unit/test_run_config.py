@@ -69,6 +69,12 @@ def test_who_sizes_pods(kind):
         ({"settings": {"syncPeriodd": 1}}, "settings.syncPeriodd"),
         ({"settings": {"syncPeriod": -1}}, "settings.syncPeriod"),
         ({"settings": [1]}, "settings"),
+        ({"settings": {"syncPeriod": 0.05}}, "settings.syncPeriod: 0.05 is not within 0.1 to 3600 seconds"),
+        ({"settings": {"syncPeriod": 3601}}, "settings.syncPeriod: 3601 is not within 0.1 to 3600 seconds"),
+        ({"httpPort": 8443}, "webhookPort: 8443 is the httpPort too"),
+        ({"httpPort": 9000, "webhookPort": 9000}, "webhookPort: 9000 is the httpPort too"),
+        ({"prometheus": "prometheus:9090"}, "prometheus: 'prometheus:9090' is no address; write one that begins"),
+        ({"prometheus": "file:///etc/passwd"}, "prometheus: 'file:///etc/passwd' is no address"),
     ],
 )
 def test_what_is_wrong_is_said(data, words):
@@ -78,9 +84,28 @@ def test_what_is_wrong_is_said(data, words):
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"httpPort": 0, "webhookPort": 0},
+        {"settings": {"syncPeriod": 0.1}},
+        {"settings": {"syncPeriod": 3600}},
+        {"prometheus": "https://prometheus.example:9090/path"},
+        {"prometheus": "http://prometheus:9090"},
+        {"prometheus": ""},
+    ],
+)
+def test_the_edges_are_taken(data):
+    """Port 0 is any that is free, twice as well; the schema takes them too."""
+    RunConfig.from_dict(data)
+    assert jsonschema.Draft202012Validator(config_schema()).is_valid(data)
+
+
 def test_the_schema_says_the_same():
     """It takes what is taken, and refuses a name that is none."""
     validator = jsonschema.Draft202012Validator(config_schema())
     assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
     for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):
+        assert not validator.is_valid(bad)
+    for bad in ({"settings": {"syncPeriod": 0.05}}, {"settings": {"syncPeriod": 3601}}, {"prometheus": "ftp://x"}):
         assert not validator.is_valid(bad)

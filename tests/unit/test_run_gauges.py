@@ -26,6 +26,7 @@ from hypot.run.gauges import (
     BLOCKING_PODS,
     CUTTING,
     MOST_SERIES,
+    Histogram,
     Telling,
     exposition,
     labelled,
@@ -354,14 +355,17 @@ def test_every_series_is_as_the_table_says():
         calls={("GET", "Pod", "2xx"): 1},
         certificate_seconds=1.0,
         plans={"growing": 1},
+        webhook_seconds=Histogram([(0.5, 3)], 4, 2.5),
     )
     families = list(text_string_to_metric_families(text(everything)))
     expected = {family.name: family for family in FAMILIES}
     for family in families:
-        (name,) = {sample.name for sample in family.samples}
+        suffixes = ("_bucket", "_sum", "_count") if family.type == "histogram" else ("",)
+        (name,) = {sample.name.removesuffix(suffix) for sample in family.samples for suffix in suffixes} & set(expected)
         told = expected.pop(name)
+        assert {sample.name for sample in family.samples} == {f"{name}{suffix}" for suffix in suffixes}
         assert (family.type, family.documentation) == (told.type, told.help)
-        assert {tuple(sample.labels) for sample in family.samples} == {told.labels}
+        assert {tuple(label for label in sample.labels if label != "le") for sample in family.samples} == {told.labels}
     assert expected == {}
     lines = text(everything).splitlines()
     assert len(lines) == 2 * len(families) + sum(len(family.samples) for family in families)

@@ -7,21 +7,20 @@ from hypot.policy.continuity import longest_window
 from hypot.policy.decision import show_time
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import read_autoscaler
-from hypot.run.shards import Shards
 from hypot.run.sweep import Clocks
-from unit.run_world import KINDS, OWN, WEB, World, all_kinds, blocked, hpa, web, wpa
-from unit.sizes_world import TARGET, hvpa, made, node, vpa
+from unit.run_world import KINDS, OWN, QUEUE, World, all_kinds, blocked, hpa, items, web, wpa
+from unit.sizes_world import hvpa, made, node, vpa
 
 pytestmark = pytest.mark.asyncio
 OBJECTS = {"hypot.dev/recommendations": "objects"}
 
 
-def lease(name, holder="somebody", renewed=0.0):
+def lease(name, holder="somebody", renewed=0.0, namespace="kube-system"):
     spec = {"holderIdentity": holder, "renewTime": show_time(renewed), "leaseDurationSeconds": 15}
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": name, "namespace": "kube-system"},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": spec,
     }
 
@@ -97,7 +96,7 @@ async def test_the_lease_of_the_upstream_controller_is_a_rival():
         assert world.asked("/leases") == []
         world.queue("80")
         await world.sweep(180)
-        assert len(world.asked("/leases")) == 1
+        assert len(world.asked("/leases")) == 2
         assert world.replicas == 8
 
 
@@ -111,6 +110,61 @@ async def test_a_lease_that_cannot_be_read_is_as_it_was():
         world.queue("80")
         await world.sweep(180)
         assert world.replicas == 4
+
+
+async def test_of_two_that_count_one_target_the_younger_holds():
+    """It names the older one, and goes on once that is gone; the count is set by one of them only."""
+    async with World(*web(4), wpa("younger", metric="other")) as world:
+        world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
+        world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
+        world.queue("80")
+        swept = await world.sweep()
+        assert world.replicas == 8
+        assert "WatermarkPodAutoscaler shop/web is older" in blocked(world.of(swept, name="younger"))[1]
+        assert world.condition("ScalingBlocked", name="younger")["reason"] == "Rival"
+        assert world.of(swept).holds == ()
+        assert [each["reason"] for each in world.events("Rival")] == ["Rival"]
+        world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
+        await world.sweep()
+        assert world.replicas < 8
+
+
+async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
+    """Whichever is younger holds, counts and sizes alike."""
+    async with World(*web(1), hvpa(name="younger"), node()) as world:
+        world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
+        world.uses("1", "3Gi")
+        world.queue("80")
+        swept = await world.sweep()
+        assert blocked(world.of(swept, "Hvpa", "younger"))[0] == "Rival"
+        assert not world.writes("/pods/")
+        assert world.replicas == 2
+
+
+async def test_another_hypot_that_leads_is_a_rival():
+    """For all kinds; each of the two leads by its own Lease, and would write."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("hypot", renewed=world.now, namespace=OWN))
+        world.put(lease("hypot", renewed=world.now, namespace="tools"))
+        assert "another hypot leads by the Lease tools/hypot" in await held(world, "Rival")
+        world.queue("80")
+        await world.sweep(180)
+        assert world.replicas == 8
+
+
+async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
+    """It only recommends; one that sizes the same pods is."""
+    async with World(*web(1), hvpa(annotations=OBJECTS), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        child = world.at(f"{KINDS['VerticalPodAutoscaler']}/web")
+        assert child["spec"]["updatePolicy"]["updateMode"] == "Off"
+        outcome = await world.outcome("Hvpa")
+        assert "Rival" not in [hold.reason for hold in outcome.holds]
+        world.put(vpa("Recreate", name="theirs"))
+        assert "VerticalPodAutoscaler theirs sizes" in blocked(await world.outcome("Hvpa"))[1]
 
 
 # Annotations.
@@ -169,7 +223,7 @@ async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_o
         assert outcome.memory.plan is not None
 
 
-# A cold start, a clock that jumped, the governor.
+# A cold start, a clock that jumped.
 
 
 async def test_without_a_memory_nothing_shrinks_for_a_window():
@@ -240,84 +294,7 @@ async def test_a_little_drift_is_no_jump():
     assert clocks.jumped_at is None
 
 
-async def test_the_governor_lets_a_few_shrink_at_a_time():
-    """Of eight that want to at once five go; the others say that they wait, and go after five minutes."""
-    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
-    async with World(*objects) as world:
-        world.queue("10")
-        swept = await world.sweep()
-        moved = [one.key[2] for one in swept.outcomes if one.decision.rescales]
-        assert moved == [f"web-{index}" for index in range(5)]
-        waiting = world.of(swept, name="web-7")
-        assert blocked(waiting)[0] == "Governor"
-        assert world.condition("ScalingBlocked", name="web-7")["reason"] == "Governor"
-        assert replicas_of(world, "web-7") == 4
-        await later(world, 301, "10")
-        assert replicas_of(world, "web-7") < 4
-
-
-async def test_the_governor_never_holds_growth():
-    """However many want it."""
-    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
-    async with World(*objects) as world:
-        world.queue("80")
-        swept = await world.sweep()
-        assert all(one.decision.rescales and not one.holds for one in swept.outcomes)
-
-
-async def test_the_governor_is_remembered():
-    """A restart gives no new budget."""
-    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
-    async with World(*objects) as world:
-        world.queue("10")
-        await world.sweep()
-        await world.restart()
-        world.queue("10")
-        swept = await world.sweep()
-        assert blocked(world.of(swept, name="web-7"))[0] == "Governor"
-        assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
-
-
-def named(name):
-    """A workload of four pods of its own, and what scales it."""
-    labels = {"app": name}
-    things = []
-    for each in web(4):
-        renamed = each["metadata"]["name"].replace("web", name)
-        metadata = {**each["metadata"], "name": renamed, "uid": f"u-{renamed}"}
-        if each["kind"] == "Pod":
-            owner = {**metadata["ownerReferences"][0], "name": f"{name}-5d9c"}
-            metadata |= {"labels": labels, "ownerReferences": [owner]}
-        else:
-            each["spec"]["selector"] = {"matchLabels": labels}
-        things.append({**each, "metadata": metadata})
-    return [*things, wpa(name, target={**TARGET, "name": name})]
-
-
-def replicas_of(world, name):
-    return world.at(WEB.replace("/web", f"/{name}"))["spec"]["replicas"]
-
-
-# What cannot be decided.
-
-
-async def test_an_object_that_cannot_be_read_keeps_its_memory():
-    """A bad edit is told, and what was known before it holds again once it is mended."""
-    async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=60)) as world:
-        world.queue("80")
-        last = (await world.outcome()).memory.last_scale
-        there = world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")
-        world.put({**there, "spec": {**there["spec"], "maxReplicas": "many"}})
-        outcome = await world.outcome()
-        assert "not valid" in outcome.decision.error
-        assert outcome.memory.last_scale == last
-        assert world.condition("AbleToScale")["reason"] == "FailedSpecCheck"
-        assert world.status()["desiredReplicas"] == 8
-        world.follow()
-        world.put({**world.at(f"{KINDS['WatermarkPodAutoscaler']}/web"), "spec": there["spec"]})
-        world.queue("200")
-        outcome = await world.outcome()
-        assert (outcome.memory.last_scale, world.replicas) == (last, 8)
+# What is looked at.
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
-from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.cluster.port import Answer, RefusedError, UnreachableError, encoded
 from hypot.kinds.vpa import VPA
 from hypot.policy.seen import Container, Pod, PodSample
 from hypot.policy.settings import Settings
 from hypot.run.history import UsageHistory, key_of
-from hypot.run.keep import HistoryKeeper
+from hypot.run.keep import TRIES, HistoryKeeper, Patience
 from hypot.run.rows import AutoscalerRow
 
 asyncio.set_event_loop(None)
@@ -82,3 +83,51 @@ async def test_a_server_that_is_away_is_asked_again():
     server.status = 200
     await keeper.write(ROWS, NOW + 2)
     assert [method for method, _ in server.asked] == ["GET", "GET", "POST"]
+
+
+async def test_a_refusal_is_not_a_kind_that_is_not_served():
+    """Whoever begins to lead is told, so that it is tried again; another keeper goes on counting."""
+    server, patience = Server(status=403), Patience()
+    for _ in range(TRIES - 1):
+        with pytest.raises(RefusedError, match="403"):
+            await HistoryKeeper(server, await measured(), (), patience).restore(ROWS, {}, NOW)
+    keeper = HistoryKeeper(server, await measured(), (), patience)
+    with capture_logs() as logs:
+        await keeper.restore(ROWS, {}, NOW)
+    assert [each["event"] for each in logs] == ["going on without checkpoints"]
+    await keeper.write(ROWS, NOW + 1)
+    assert server.asked == [("GET", "verticalpodautoscalercheckpoints")] * TRIES
+
+
+async def test_patience_begins_anew_with_every_list_that_is_read():
+    """Only refusals in a row count."""
+    server, patience = Server(status=500), Patience()
+    for status in (500, 500, 200, 500, 500, 200):
+        server.status = status
+        keeper = HistoryKeeper(server, await measured(), (), patience)
+        if status == 500:
+            with pytest.raises(RefusedError):
+                await keeper.restore(ROWS, {}, NOW)
+        else:
+            await keeper.restore(ROWS, {}, NOW)
+    await keeper.write(ROWS, NOW + 1)
+    assert server.asked[-1][0] == "POST"
+
+
+async def test_a_refusal_in_a_sweep_is_tried_again_a_few_times():
+    """And the sweep goes on."""
+    server = Server(status=403)
+    keeper = HistoryKeeper(server, await measured(), ())
+    for seconds in range(1, 10):
+        await keeper.write(ROWS, NOW + seconds)
+    assert [method for method, _ in server.asked] == ["GET"] * TRIES
+
+
+async def test_what_is_known_of_an_object_goes_with_it():
+    """Its name may come back, and then nothing of before is true."""
+    keeper = HistoryKeeper(Server(STORED), await measured(), ())
+    await keeper.write(ROWS, NOW + 1)
+    keeper.forget({("Hvpa", "shop", "web")})
+    assert {key for key, _ in (*keeper._there, *keeper._written)} == {KEY}
+    keeper.forget({KEY})
+    assert (keeper._there, keeper._written) == ({}, {})

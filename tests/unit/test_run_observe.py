@@ -89,6 +89,35 @@ async def test_trouble_with_one_list_does_not_make_frozen_samples_young():
         assert (NAMESPACE, "web-0") in (await view(world, 1)).stale
 
 
+async def test_what_is_remembered_of_samples_ends_with_their_pods():
+    """While one namespace's list fails, pods of the others still come and go."""
+    async with World(*web(1), hpa(), kinds=ONLY_HPA, watch_namespaces=(NAMESPACE, "bar")) as world:
+        world.cluster.faults = lambda call: UnreachableError("cut") if "bar/pods" in call.path else None
+        await world.settle()
+        world.uses("250m")
+        world.put({**sample(7), "timestamp": show_time(world.now)})
+        await view(world)
+        freshness = world.sweeper.observer._freshness
+        assert set(freshness.first) == {(NAMESPACE, "web-0"), (NAMESPACE, "web-7")}
+        world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-7")
+        await view(world)
+        assert set(world.sweeper.observer._freshness.first) == {(NAMESPACE, "web-0")}
+
+
+async def test_an_empty_answer_is_all_stale():
+    """What should have been measured counts, not what was; pods that do not run, or whom nobody asks for, do not."""
+    alone = {**ready(9), "metadata": {**ready(9)["metadata"], "labels": {"app": "other"}}}
+    waiting = {**ready(8), "status": {"phase": "Pending"}}
+    async with World(*web(4), alone, waiting, hpa(), kinds=ONLY_HPA) as world:
+        assert (await view(world)).stale_share == 1.0
+        world.uses("250m", count=3)
+        assert (await view(world)).stale_share == 0.25
+        world.uses("250m", count=4)
+        assert (await view(world)).stale_share == 0.0
+    async with World(*web(4), wpa()) as world:
+        assert (await view(world)).stale_share == 0.0
+
+
 async def test_no_usage_at_all_has_its_reason():
     """The words of whoever could not be asked, for every namespace."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:

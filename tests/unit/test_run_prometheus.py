@@ -4,8 +4,10 @@ import time
 
 import aiohttp
 import pytest
+from aiohttp import web as http
 
-from hypot.run.prometheus import WINDOW, Prometheus
+from hypot.run import prometheus
+from hypot.run.prometheus import MEASURED, WINDOW, Prometheus
 from unit.prometheus_server import needs_prometheus, serving
 
 pytestmark = pytest.mark.asyncio
@@ -72,3 +74,41 @@ async def test_an_answer_that_is_none(server):
         usage = await Prometheus(session, f"{address}/classic").read()
     assert usage.samples == {}
     assert "Prometheus cannot be asked: it answers 404" in usage.trouble
+
+
+async def read_from(answer):
+    """What is read from a server on the loopback that answers this way."""
+    app = http.Application()
+    app.router.add_post("/api/v1/query", answer)
+    runner = http.AppRunner(app, access_log=None)
+    await runner.setup()
+    await http.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            return await Prometheus(session, f"http://127.0.0.1:{runner.addresses[0][1]}").read()
+    finally:
+        await runner.cleanup()
+
+
+async def answer_many(request):
+    amount = "1000" if (await request.post())["query"] == MEASURED else "0.25"
+    series = [
+        {"metric": {"namespace": "shop", "pod": f"web-{number}", "container": "app"}, "value": [1000, amount]}
+        for number in range(5000)
+    ]
+    return http.json_response({"status": "success", "data": {"resultType": "vector", "result": series}})
+
+
+async def test_large_answers_are_read_whole():
+    """They come in many parts, and each part alone is no JSON."""
+    usage = await read_from(answer_many)
+    assert usage.trouble == ""
+    assert len(usage.samples) == 5000
+    assert usage.samples["shop", "web-4999"].containers == (("app", {"cpu": 250, "memory": 1000}),)
+
+
+async def test_answers_that_are_too_large(monkeypatch):
+    """Nobody fills hypot's memory."""
+    monkeypatch.setattr(prometheus, "LARGEST_ANSWER", 1000)
+    usage = await read_from(answer_many)
+    assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be asked: its answer is too large")

@@ -1,5 +1,7 @@
 """Custom and external metrics: which questions are asked, that each is asked once, and what the answers come to."""
 
+import asyncio
+
 import pytest
 
 from hypot.cluster.fake import FakeCluster
@@ -11,7 +13,8 @@ from hypot.policy.questions import External, Questions, questions_of
 from hypot.policy.seen import Failure
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import read_autoscaler
-from hypot.run.queries import Answered, ask_all, external_query, object_query, pods_query, queries_of
+from hypot.run.crowd import Limits
+from hypot.run.queries import Answered, MetricApis, external_query, object_query, pods_query, queries_of
 from unit.run_world import NOW, QUEUE, hpa, items, wpa
 from unit.sizes_world import NAMESPACE, hvpa, vpa
 
@@ -44,7 +47,7 @@ def questions(thing):
 async def asked(fixed, *requests, now=NOW):
     cluster = FakeCluster()
     cluster.fixed |= fixed
-    return await ask_all(cluster, requests, now), cluster.calls
+    return await MetricApis(cluster).ask(requests, now), cluster.calls
 
 
 def test_what_an_hpa_asks():
@@ -117,6 +120,53 @@ async def test_old_values_are_none():
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(("ahead", "is_stale"), [(29, False), (31, True), (3600, True)])
+async def test_values_from_the_future_are_none(ahead, is_stale):
+    """They would stay young for as long as they lie ahead, whatever happens meanwhile."""
+    space = Ref("v1", "Namespace", "x")
+    told = Answer(200, encoded({"items": [{"value": "5", "timestamp": show_time(NOW + ahead)}]}))
+    answered, _ = await asked(
+        {QUEUE: told, f"{CUSTOM}/metrics/rate": told},
+        external_query("queue", None, NAMESPACE),
+        object_query("rate", None, NAMESPACE, space),
+    )
+    assert isinstance(answered.external("queue", None, NAMESPACE), Failure) is is_stale
+    assert isinstance(answered.of_object("rate", None, NAMESPACE, space), Failure) is is_stale
+
+
+class Hanging(FakeCluster):
+    """Some paths are never answered."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    async def call(self, request):
+        if self.part in request.path:
+            await asyncio.Event().wait()
+        return await super().call(request)
+
+
+@pytest.mark.asyncio
+async def test_questions_that_hang_do_not_take_the_others_away():
+    """Neither those of another namespace, nor those of the same one as soon as it is known, nor the other API's."""
+    cluster = Hanging("stuck")
+    apis = MetricApis(cluster, Limits(together=0.3, late=0.1))
+    other = QUEUE.replace(f"/{NAMESPACE}/", "/bar/")
+    cluster.fixed |= {QUEUE: items("5"), other: items("7"), f"{CUSTOM}/metrics/rate": items("3")}
+    space = Ref("v1", "Namespace", "x")
+    good = [external_query("queue", None, NAMESPACE), object_query("rate", None, NAMESPACE, space)]
+    stuck = [external_query(f"stuck{number}", None, NAMESPACE) for number in range(16)]
+    async with asyncio.timeout(30):
+        first = await apis.ask([*stuck, *good, external_query("queue", None, "bar")], NOW)
+        second = await apis.ask([*stuck, *good], NOW)
+    assert first.external("queue", None, "bar") == (7000,)
+    assert first.of_object("rate", None, NAMESPACE, space) == 3000
+    assert second.external("queue", None, NAMESPACE) == (5000,)
+    assert "stuck0 did not answer within" in second.external("stuck0", None, NAMESPACE).message
+
+
+@pytest.mark.asyncio
 async def test_values_of_pods_and_objects():
     """By the pod's name; of an object the one value."""
     told = [
@@ -155,7 +205,7 @@ async def test_failures_are_told_to_whoever_asked(fault, words):
         object_query("rate", None, NAMESPACE, space),
         external_query("queue", None, NAMESPACE),
     ]
-    answered = await ask_all(cluster, requests, NOW)
+    answered = await MetricApis(cluster).ask(requests, NOW)
     failures = [
         answered.of_pods("hits", None, NAMESPACE, (), ""),
         answered.of_object("rate", None, NAMESPACE, space),

@@ -1,6 +1,7 @@
 """HTTP recommenders of WatermarkPodAutoscalers, asked over a real socket."""
 
 import asyncio
+import os
 import ssl
 from contextlib import asynccontextmanager
 
@@ -12,10 +13,12 @@ from aiohttp import web as http
 from hypot.policy.seen import Failure, Reply, Scale
 from hypot.policy.snapshot import read_autoscaler
 from hypot.run import replies
+from hypot.run.crowd import Limits
 from hypot.run.replies import Asking, Recommenders
 from unit.run_world import NOW, World, web, wpa
 
 pytestmark = pytest.mark.asyncio
+BRIEF = Limits(together=0.3, late=0.1)
 ANSWER = {"targetReplicas": 6, "lowerBoundReplicas": 5, "upperBoundReplicas": 7, "reason": "traffic"}
 
 
@@ -124,16 +127,51 @@ async def test_nobody_answers(unused_tcp_port):
     assert "cannot be asked" in reply.message
 
 
-async def test_too_late_is_no_answer(monkeypatch):
-    """A sweep does not wait for ever."""
-    monkeypatch.setattr(replies, "ANSWER_WITHIN", 0.05)
+async def never(_):
+    await asyncio.Event().wait()
 
-    async def slow(_):
-        await asyncio.sleep(30)
 
-    async with serving(slow) as (url, _):
-        (reply,) = await ask(asking(url))
-        assert "did not answer within" in reply.message
+async def test_those_that_never_answer_do_not_stop_the_others():
+    """Not in the sweep that finds out, and from then on they are asked last: there are more of them than turns."""
+    async with (
+        asyncio.timeout(30),
+        serving(never) as (hung, _),
+        serving(ANSWER) as (url, asked),
+        aiohttp.ClientSession() as session,
+    ):
+        recommenders = Recommenders(session, limits=BRIEF)
+        questions = [asking(f"{hung}?{number}") for number in range(20)]
+        before = await recommenders.ask([asking(url), *questions], NOW)
+        after = await recommenders.ask([*questions[:15], asking(url)], NOW)
+    assert isinstance(before[0], Reply)
+    assert isinstance(after[-1], Reply)
+    assert len(asked) == 2
+    assert "the recommender did not answer within" in after[0].message
+
+
+async def test_a_sweep_ends_though_a_recommender_hangs():
+    """And another autoscaler is moved in it."""
+    async with asyncio.timeout(30), serving(never) as (hung, _):
+        recommender = {"url": hung, "highWatermark": "800m", "lowWatermark": "500m"}
+        async with World(*web(4), wpa(), wpa("stuck", metrics=None, recommender=recommender)) as world:
+            world.sweeper.observer._recommenders = Recommenders(world.session, limits=BRIEF)
+            world.queue("30")
+            swept = await world.sweep()
+            assert world.of(swept).decision.decided
+            assert "did not answer within" in world.of(swept, name="stuck").decision.error
+
+
+async def test_a_redirect_is_no_answer():
+    """Whoever is asked answers himself: hypot asks nobody whom the object does not name."""
+    async with serving(ANSWER) as (url, asked):
+
+        async def elsewhere(_):
+            raise http.HTTPTemporaryRedirect(url)
+
+        async with serving(elsewhere) as (first, _):
+            (reply,) = await ask(asking(first))
+    assert "answers 307: it points elsewhere" in reply.message
+    assert asked == []
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "", "localhost"])
@@ -168,6 +206,21 @@ async def test_tls_trusts_only_whom_it_is_told_to(tmp_path):
         assert isinstance(trusting, Reply)
         assert isinstance(careless, Reply)
         assert isinstance(missing, Failure)
+
+
+async def test_new_certificates_are_taken_up(tmp_path):
+    """A file that was written anew is read anew, without a restart."""
+    wrong, right = trustme.CA(), trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    right.issue_cert("localhost").configure_cert(server)
+    ca = tmp_path / "ca.pem"
+    async with serving(ANSWER, server) as (url, _):
+        found = []
+        for number, authority in enumerate((wrong, right)):
+            authority.cert_pem.write_to_path(ca)
+            os.utime(ca, (NOW + number, NOW + number))
+            found += await ask(asking(url, tlsConfig={"caFile": str(ca)}))
+    assert [type(reply) for reply in found] == [Failure, Reply]
 
 
 async def test_a_sweep_follows_its_recommender():

@@ -84,5 +84,5 @@ def test_a_monitor_and_a_pod():
     }
     pod = web(1)[2]
     pod["metadata"]["resourceVersion"] = "17"
-    row = keep_pod(pod)
-    assert (row.pod.name, row.version) == ("web-0", "17")
+    kept = keep_pod(pod)
+    assert (kept.name, kept.version) == ("web-0", "17")

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from builders import NOW
 from hypot.run import serve
 from hypot.run.gauges import Telling, exposition
-from hypot.run.serve import Server, stuck
+from hypot.run.serve import Server, stuck, stuck_after
 from unit.run_outcomes import representative
 
 MOVES = representative()["wpa moves"]
@@ -77,12 +77,19 @@ async def test_what_is_wrong_is_said_in_words(path, source):
 )
 def test_a_leader_without_sweeps_is_stuck(leads, since, is_stuck):
     """Who does not lead has nothing to do, and who has just begun has done nothing wrong."""
-    assert bool(stuck(leads=leads, since_attempt=since)) is is_stuck
+    assert bool(stuck(leads=leads, since_attempt=since, limit=stuck_after(15.0))) is is_stuck
 
 
 def test_stuck_is_said_with_its_numbers():
     """A restart by the kubelet shows them in the pod's events."""
-    assert "90 s" in stuck(leads=True, since_attempt=90.0)
+    words = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
+    assert "90 s ago, over 60 s" in words
+
+
+@pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
+def test_who_sweeps_seldom_is_given_time(period, since, is_stuck):
+    """Four periods: else a long one would be a loop of restarts."""
+    assert bool(stuck(leads=True, since_attempt=since, limit=stuck_after(period))) is is_stuck
 
 
 @pytest.mark.asyncio

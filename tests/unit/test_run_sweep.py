@@ -338,7 +338,8 @@ async def test_one_bad_object_does_not_stop_the_others():
         vpa(name="bad-6", spec={"resourcePolicy": [], "updatePolicy": "Auto"}),
     ]
     kinds = {"VerticalPodAutoscaler": "act"}
-    async with World(*web(4), wpa(), *bad, kinds=kinds) as world:
+    oldest = wpa(metadata={"creationTimestamp": "2020-01-01T00:00:00Z"})
+    async with World(*web(4), oldest, *bad, kinds=kinds) as world:
         world.queue("80")
         swept = await world.sweep()
         assert (len(swept.outcomes), world.replicas) == (8, 8)

@@ -1,10 +1,14 @@
 """Statuses that a server does not take."""
 
+from dataclasses import replace
+
 import pytest
 
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import APPLY_PATCH
-from unit.run_world import World, web, wpa
+from hypot.kinds.node import replaced
+from unit.run_world import KINDS, World, body, web, wpa
+from unit.sizes_world import NAMESPACE
 
 pytestmark = pytest.mark.asyncio
 
@@ -52,3 +56,49 @@ async def test_a_status_that_is_refused_twice_is_not_offered_in_every_sweep():
         world.put(wpa(maxReplicas="more"))
         await sweep()
         assert offered[-1] == 2
+
+
+async def test_a_status_is_for_the_version_that_was_decided_on():
+    """Who changed the object meanwhile is heard first, though the watch has told of it by now."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        outcome = await world.outcome()
+        teller = world.sweeper.teller
+        teller.forget([outcome.key])
+        world.put(wpa(maxReplicas=6))
+        await world.settle()
+        done = await teller.status(outcome, world.up)
+        assert (done.ok, done.overtaken) == (False, True)
+
+
+async def test_our_own_write_is_built_on():
+    """The second status on one version of an object is for what the first made of it."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        outcome = await world.outcome()
+        world.cluster.calls.clear()
+        assert (await world.sweeper.teller.status(outcome, world.up)).ok
+        (write,) = world.writes("/status")
+        made = body(write)["metadata"]["resourceVersion"]
+        assert made != outcome.version
+        assert made == world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")["metadata"]["resourceVersion"]
+
+
+async def test_a_status_of_what_has_no_version_is_not_written():
+    """It would be for any version, and overwrite whichever there is."""
+    async with World(*web(4), wpa()) as world:
+        outcome = await world.outcome()
+        bare = replaced(outcome.autoscaler, metadata={"name": "web", "namespace": NAMESPACE})
+        world.cluster.calls.clear()
+        done = await world.sweeper.teller.status(replace(outcome, autoscaler=bare), world.up)
+        assert (done.ok, done.overtaken) == (False, True)
+        assert not world.writes()
+
+
+async def test_a_dry_run_tells_again_what_it_did_not_write():
+    """Nothing was made of the object, so the version that was seen still stands."""
+    async with World(*web(4), wpa(), dry_run=True) as world:
+        world.queue("80")
+        outcome = await world.outcome()
+        assert world.sweeper.teller.version(outcome) == outcome.version != ""
+        assert (await world.sweeper.teller.status(outcome, world.up)).ok

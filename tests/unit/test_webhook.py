@@ -1,6 +1,7 @@
 """The webhook over real TLS: who is believed, what is answered, and certificates that change while it listens."""
 
 import asyncio
+import base64
 import io
 import json
 import os
@@ -16,7 +17,8 @@ from hypot.run import webhook as module
 from hypot.run.admission import LARGEST_BODY
 from hypot.run.certificates import issue
 from hypot.run.webhook import CertificateHolder, Times, Webhook, configuration
-from unit.admission_world import TWO, pod, request
+from unit.admission_world import TWO, pod, request, sizer
+from unit.sizes_world import recommended
 
 NAMES = ["127.0.0.1"]
 
@@ -26,9 +28,9 @@ def now():
 
 
 @asynccontextmanager
-async def listening(issued, autoscaler=TWO, find=None):
+async def listening(issued, autoscaler=TWO, find=None, **more):
     """A webhook for which every pod is this one's, and what it shows."""
-    webhook = Webhook(find or (lambda _pod, _namespace: autoscaler), lambda _namespace: ())
+    webhook = Webhook(find or (lambda _pod, _namespace: autoscaler), lambda _namespace: (), **more)
     holder = CertificateHolder(issued)
     await webhook.start("127.0.0.1", 0, holder)
     try:
@@ -84,6 +86,18 @@ class TestAnswers:
             async with session.post(address(webhook), json=request(pod())) as answer:
                 assert answer.status == 200
             assert (webhook.refused, webhook.answered) == (1, 1)
+
+    async def test_nothing_is_smaller_than_written_where_it_may_not_be(self):
+        """Asked anew for every pod."""
+        issued, answers = issue(NAMES, now()), [True, False]
+        small = sizer(recommended(target=("500m", None)))
+        async with listening(issued, small, may_shrink=lambda: answers.pop(0)) as (webhook, _):
+            async with client(issued) as session:
+                for count in (2, 1):
+                    async with session.post(address(webhook), json=request(pod())) as answer:
+                        patch = json.loads(base64.b64decode((await answer.json())["response"]["patch"]))
+                        assert len(patch) == count
+            assert answers == []
 
     async def test_a_body_without_end_is_refused(self):
         """What is larger than any object is not read to its end."""

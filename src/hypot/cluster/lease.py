@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -97,8 +98,12 @@ class Lease:
         retry: float = 2.0,
         clock: Clock = boot,
         wall: Clock = wall_clock,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """`identity` must be this process's own, see `own_identity`; `port` must not ask us before it writes."""
+        """`identity` must be this process's own, see `own_identity`; `port` must not ask us before it writes.
+
+        `annotations` are written beside it by whoever holds it, and say more of the holder.
+        """
         if not 0 < retry < deadline < duration:
             raise ValueError(f"a lease needs 0 < retry < deadline < duration, not {retry}, {deadline}, {duration}")
         self.identity = identity
@@ -108,7 +113,7 @@ class Lease:
         self.trouble = ""
         self._port, self._namespace, self._name = port, namespace, name
         self._duration, self._deadline, self._retry = duration, deadline, retry
-        self._clock, self._wall = clock, wall
+        self._clock, self._wall, self._annotations = clock, wall, dict(annotations or {})
         # Until when we may write, on our own clock.
         self._until = -float("inf")
         # What was read last, None where that may be outdated; and since when the record is as we saw it.
@@ -223,6 +228,13 @@ class Lease:
         return "done"
 
     async def _write(self, method: Method, body: dict[str, Any]) -> Answer | None:
+        if self._annotations:
+            known = body.get("metadata") or {}
+            said = {**(known.get("annotations") or {}), **self._annotations}
+            body = {
+                **body,
+                "metadata": {"name": self._name, "namespace": self._namespace, **known, "annotations": said},
+            }
         if method == "PUT":
             return await self._ask("PUT", f"{self._collection}/{self._name}", body)
         metadata = {"name": self._name, "namespace": self._namespace}

@@ -21,9 +21,12 @@ class ByLabel(Generic[T]):
 
     def select(self, selector: Selector) -> list[T]:
         """What matches, in the order it came in."""
+        things = self._things
+        if (label := _only(selector)) is not None:
+            return [things[place][1] for place in self._places.get(label, ())]
         found = []
         for place in self._candidates(selector):
-            labels, thing = self._things[place]
+            labels, thing = things[place]
             if selector.matches(labels):
                 found.append(thing)
         return found
@@ -36,6 +39,14 @@ class ByLabel(Generic[T]):
 
     def _having(self, requirement: Requirement) -> list[list[int]]:
         return [self._places.get((requirement.key, value), []) for value in set(requirement.values)]
+
+
+def _only(selector: Selector) -> tuple[str, str] | None:
+    """The one label that a selector asks for, where that is all of it: then nothing is left to compare."""
+    if len(selector.requirements) != 1:
+        return None
+    (wanted,) = selector.requirements
+    return (wanted.key, wanted.values[0]) if wanted.operator == "in" and len(wanted.values) == 1 else None
 
 
 def _size(places: list[list[int]]) -> int:

@@ -2,7 +2,7 @@
 
 In any 5 minutes so many shrinks are admitted, and no more:
 
-- in number: 10 % of all workloads, rounded down, and at least 5;
+- in number: of 10 % of all workloads, rounded down, and at least of 5, each of them as often as it likes;
 - in cores: 10 % of all requested ones, and at least those of 5 average workloads.
 
 Both must leave room. Who has wanted to shrink longest goes first, and nobody overtakes the first in the queue: where
@@ -26,7 +26,7 @@ WINDOW = 300.0
 # Of workloads and of cores: one in ten, and never less than so many workloads.
 ONE_IN = 10
 LEAST = 5
-WAITS = Hold("Governor", "many workloads shrink at once, and this one waits for its turn", "down")
+WAITS = Hold("Governor", "as much shrinks in 5 minutes as may, and this one waits for its turn", "down")
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
@@ -44,6 +44,7 @@ class Admitted(NamedTuple):
 
     at: float
     millicores: int
+    key: Key
 
 
 class Budget(NamedTuple):
@@ -60,23 +61,20 @@ class Governor:
     admitted: tuple[Admitted, ...] = ()
     waiting: tuple[tuple[Key, float], ...] = ()
 
-    def refused(self, at: float, millicores: int) -> Self:
+    def refused(self, at: float, key: Key) -> Self:
         """Without one that was admitted then, and of which nothing was done."""
-        left = list(self.admitted)
-        if Admitted(at, max(millicores, 0)) in left:
-            left.remove(Admitted(at, max(millicores, 0)))
-        return replace(self, admitted=tuple(left))
+        return replace(self, admitted=tuple([one for one in self.admitted if (one.at, one.key) != (at, key)]))
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "admitted": [list(one) for one in self.admitted],
+            "admitted": [[*one.key, one.at, one.millicores] for one in self.admitted],
             "waiting": [[*key, since] for key, since in self.waiting],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            tuple([Admitted(float(at), int(millicores)) for at, millicores in data.get("admitted", ())]),
+            tuple([Admitted(float(at), int(cores), (k, ns, n)) for k, ns, n, at, cores in data.get("admitted", ())]),
             tuple([((kind, namespace, name), float(at)) for kind, namespace, name, at in data.get("waiting", ())]),
         )
 
@@ -95,16 +93,17 @@ def govern(
     After the clock went back, what was admitted counts as admitted now: that never gives more budget, nor takes any
     for longer than a window.
     """
-    log = [Admitted(min(one.at, now), one.millicores) for one in state.admitted if one.at > now - WINDOW]
-    used = sum(one.millicores for one in log)
+    log = [one._replace(at=min(one.at, now)) for one in state.admitted if one.at > now - WINDOW]
+    used, shrank = sum(one.millicores for one in log), {one.key for one in log}
     budget, asked = budget_of(workloads, millicores), {want.key: max(want.millicores, 0) for want in wants}
     queue = _queue(state, asked, now)
     taken = 0
     for key, _ in queue:
         used += asked[key]
-        if log and (len(log) >= budget.number or used > budget.millicores):
+        if log and (used > budget.millicores or len({*shrank, key}) > budget.number):
             break
-        log.append(Admitted(now, asked[key]))
+        log.append(Admitted(now, asked[key], key))
+        shrank.add(key)
         taken += 1
     return frozenset([key for key, _ in queue[:taken]]), Governor(tuple(log), queue[taken:])
 

@@ -48,7 +48,7 @@ _LONGEST_WORD = 40
 
 Blocks = Literal["both", "up", "down"]
 _Edge = Callable[[float, float], float]
-_EDGES: dict[Blocks, _Edge] = {"down": max, "up": min}
+EDGES: dict[Blocks, _Edge] = {"down": max, "up": min}
 # What a successful write is told by: an event, and the reason of AbleToScale where the kind sets it.
 _SUCCESS = {HPA.KIND: "SuccessfulRescale", WPA.KIND: "Scaling", Hvpa.KIND: "Scaled"}
 _WPA_SUCCEEDED = "SuccessfulScale"
@@ -143,7 +143,7 @@ def blocked(decision: Decision, hold: Hold, seen: Seen) -> Decision:
         return decision
     if hold.blocks == "both" or _is_half(decision, hold.blocks):
         return replace(decision, desired=decision.current, desired_sizes=decision.sizes)
-    current, desired, edge = decision.current or 0, decision.desired or 0, _EDGES[hold.blocks]
+    current, desired, edge = decision.current or 0, decision.desired or 0, EDGES[hold.blocks]
     count, sizes = int(edge(current, desired)), _limited(decision, edge)
     if count == desired and sizes == decision.desired_sizes:
         return decision
@@ -159,7 +159,7 @@ def _is_half(decision: Decision, blocks: Blocks) -> bool:
     current, desired = decision.current or 0, decision.desired or 0
     if current == desired:
         return False
-    against = _EDGES["up" if desired < current else "down"]
+    against = EDGES["up" if desired < current else "down"]
     if _limited(decision, against) == decision.desired_sizes:
         return False
     return blocks == "up" or not _needs_more(decision, current, desired)
@@ -177,11 +177,11 @@ def _needs_more(decision: Decision, current: int, desired: int) -> bool:
 def _limited(decision: Decision, edge: _Edge) -> tuple[Size, ...]:
     had = {size.container: size for size in decision.sizes}
     return tuple(
-        [_between(had.get(size.container, Size(size.container)), size, edge) for size in decision.desired_sizes]
+        [between(had.get(size.container, Size(size.container)), size, edge) for size in decision.desired_sizes]
     )
 
 
-def _between(had: Size, gets: Size, edge: _Edge) -> Size:
+def between(had: Size, gets: Size, edge: _Edge) -> Size:
     """The larger or the smaller of both in each amount: no request is none at all, and no limit is no end."""
     requests = _each(had.requests, gets.requests, edge, 0)
     return Size(gets.container, requests, _each(had.limits, gets.limits, edge, inf))
@@ -202,24 +202,25 @@ def _blocked_by_pod(decision: Decision, hold: Hold, seen: Seen) -> Decision:
         return decision
     pods = {pod.name: pod for pod in seen.pods}
     actions = tuple([_blocked_action(action, hold, pods.get(action.pod)) for action in decision.actions])
-    sizes = decision.sizes if hold.blocks == "both" else _limited(decision, _EDGES[hold.blocks])
+    sizes = decision.sizes if hold.blocks == "both" else _limited(decision, EDGES[hold.blocks])
     if actions == decision.actions and sizes == decision.desired_sizes:
         return decision
     return replace(decision, actions=actions, desired_sizes=sizes)
 
 
 def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction:
-    """What is left of it for this pod: all, a part, or nothing. A pod that nobody sees is left alone."""
+    """What is left for this pod: all, a part or nothing. Evicted, it would get all. Unseen ones are left alone."""
     if action.action == "none":
         return action
     left_alone = PodAction(action.pod, "none", kebab(hold.reason), f"{sentence(hold.words)[:-1]}: leave it.")
     if pod is None or hold.blocks == "both":
         return left_alone
     had = {c.name: Size(c.name, amounts(c.current_requests), amounts(c.current_limits)) for c in pod.containers}
-    kept = tuple([_between(had.get(s.container, Size(s.container)), s, _EDGES[hold.blocks]) for s in action.sizes])
+    kept = tuple([between(had.get(s.container, Size(s.container)), s, EDGES[hold.blocks]) for s in action.sizes])
     if kept == action.sizes:
         return action
-    return left_alone if all(had.get(size.container) == size for size in kept) else action._replace(sizes=kept)
+    nothing = action.action == "evict" or all(had.get(size.container) == size for size in kept)
+    return left_alone if nothing else action._replace(sizes=kept)
 
 
 def _under(decision: Decision, hold: Hold, seen: Seen) -> Decision:

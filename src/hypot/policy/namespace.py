@@ -19,8 +19,9 @@ class Namespace:
         self._samples: dict[str, PodSample] = {}
         self._claims: dict[str, list[str]] = {}
         self._pods_by_label: ByLabel[Pod] | None = None
-        self._samples_by_label: ByLabel[str] | None = None
-        self._selected: dict[str, tuple[Pod, ...]] = {}
+        self._odd_samples: ByLabel[str] | None = None
+        self._odd_names: set[str] = set()
+        self._selected: dict[Selector, tuple[Pod, ...]] = {}
         self._claimed: dict[str, list[str]] | None = None
         self._claimants: dict[str, tuple[str, ...]] = {}
 
@@ -36,10 +37,14 @@ class Namespace:
 
     def pods(self, selector: str) -> tuple[Pod, ...]:
         """The pods of a scale's selector; none where it is empty or cannot be read, which the policies tell."""
-        if selector not in self._selected:
-            wanted = selector_of(selector)
-            self._selected[selector] = tuple(self._pod_index().select(wanted)) if wanted else ()
-        return self._selected[selector]
+        wanted = selector_of(selector)
+        return self._chosen(wanted) if wanted else ()
+
+    def _chosen(self, selector: Selector) -> tuple[Pod, ...]:
+        found = self._selected.get(selector)
+        if found is None:
+            found = self._selected[selector] = tuple(self._pod_index().select(selector))
+        return found
 
     def _pod_index(self) -> ByLabel[Pod]:
         if self._pods_by_label is None:
@@ -50,20 +55,31 @@ class Namespace:
         """The metrics of the pods that any of these selectors matches."""
         if not self._samples:
             return Failure(self._absent.samples(self.name))
-        index = self._sample_index()
-        names = [name for selector in selectors if selector for name in index.select(selector)]
-        return {name: self._samples[name] for name in names}
+        odd, samples = self._odd(), self._samples
+        found: dict[str, PodSample] = {}
+        for selector in selectors:
+            if selector is None:
+                continue
+            for pod in self._chosen(selector):
+                if pod.name in samples and pod.name not in self._odd_names:
+                    found[pod.name] = samples[pod.name]
+            for name in odd.select(selector):
+                found[name] = samples[name]
+        return found
 
-    def _sample_index(self) -> ByLabel[str]:
-        if self._samples_by_label is None:
-            self._samples = {name: self._labelled(name, sample) for name, sample in self._samples.items()}
-            self._samples_by_label = ByLabel([(sample.labels, name) for name, sample in self._samples.items()])
-        return self._samples_by_label
-
-    def _labelled(self, name: str, sample: PodSample) -> PodSample:
-        """With the metrics' own labels; where a metrics server gives none, with those of the pod."""
-        pod = self._pods.get(name)
-        return sample if sample.labels or pod is None else replace(sample, labels=pod.labels)
+    def _odd(self) -> ByLabel[str]:
+        """Samples with other labels than their pod, or of no pod that is known. One without any gets its pod's."""
+        if self._odd_samples is None:
+            odd: list[tuple[Mapping[str, str], str]] = []
+            for name, sample in list(self._samples.items()):
+                pod = self._pods.get(name)
+                if pod is None or (sample.labels and sample.labels != pod.labels):
+                    odd.append((sample.labels, name))
+                elif not sample.labels:
+                    self._samples[name] = replace(sample, labels=pod.labels)
+            self._odd_names = {name for _, name in odd}
+            self._odd_samples = ByLabel(odd)
+        return self._odd_samples
 
     def claimants(self, selector: str) -> tuple[str, ...]:
         """The autoscalers that claim any pod of this selector."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import floor
 from typing import Literal, NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
@@ -100,6 +101,11 @@ def has_enough(pod: Pod, sizes: Sizes) -> bool:
 
 def is_ready(pod: Pod) -> bool:
     return pod.ready == "True"
+
+
+def came_after(pod: Pod, since: float) -> bool:
+    """Whether the pod is one of those that came up since then. Starts are told in whole seconds."""
+    return pod.started is not None and pod.started >= floor(since)
 
 
 def serving(pods: Iterable[Pod], sizes: Sizes) -> int:
@@ -247,7 +253,7 @@ def _evicted(pod: Pod, why: str, look: Look, room: Room | None) -> Fate:
         return Fate("infeasible", f"{why}, and it has no controller that would make a new pod")
     if pod.started is None:
         return Fate("wait", f"{why}, and it has not started yet")
-    if pod.started > look.since:
+    if came_after(pod, look.since):
         return Fate("infeasible", f"{why}, and it came up with another size than was recorded")
     if room is not None and not room.spares(pod):
         return Fate("wait", f"{why}, and {room.words}")

@@ -76,6 +76,7 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
         annotations=inner(metadata, "annotations"),
         resize=read_resize(status.get("conditions")),
         qos=_text(status, "qosClass"),
+        version=_text(metadata, "resourceVersion"),
     )
 
 

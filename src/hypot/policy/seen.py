@@ -100,6 +100,8 @@ class Pod:
     annotations: Mapping[str, str] = field(default_factory=dict)
     resize: Resize | None = None
     qos: str = ""
+    # Of the object that this was read from: a write to the pod is for no other.
+    version: str = ""
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
         """The request that utilisation is measured against, or why there is none.
@@ -277,6 +279,9 @@ class Seen:
     count_advice: CountAdvice | Failure | None = None
     # What in the input could not be used, in words.
     notes: tuple[str, ...] = ()
+    # The target that the template was read from: a write to that is for no other object, and no other version of it.
+    target_uid: str = ""
+    target_version: str = ""
 
 
 def metric_key(name: str | None, selector: Mapping[str, Any] | None, of: str = "") -> str:

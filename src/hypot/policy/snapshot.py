@@ -250,6 +250,7 @@ class Snapshot:
         around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
         usage, notes = self._usage(autoscaler, seen, settings)
         workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
+        metadata = inner(workload, "metadata")
         owners = {(o.kind, o.name) for pod in seen.pods for o in pod.owners}
         made = {
             owner: found
@@ -266,6 +267,8 @@ class Snapshot:
             size_advice=around.size_advice(autoscaler),
             count_advice=around.count_advice(autoscaler) if isinstance(autoscaler, Hvpa) else None,
             notes=notes,
+            target_uid=str(metadata.get("uid") or ""),
+            target_version=str(metadata.get("resourceVersion") or ""),
         )
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:

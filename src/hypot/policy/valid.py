@@ -62,12 +62,13 @@ def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Deci
     )
 
 
-def told(refused: Decision, autoscaler: Autoscaler, conditions: Conditions) -> Decision:
+def told(refused: Decision, autoscaler: Autoscaler, conditions: Conditions, why: str = "") -> Decision:
     """The same as a status tells it: what stood there stays, with a condition that says why nothing moves.
 
     An event says it too: a server that has a stricter schema by now may take no status of such an object.
     """
-    kind, word, reason = _UNUSABLE[type(autoscaler)]
+    kind, word, usual = _UNUSABLE[type(autoscaler)]
+    reason = why or usual
     said = with_condition(conditions, kind, word, reason, refused.error, refused.at)
     old = autoscaler.status if isinstance(autoscaler.status, dict) else {}
     reported = {key: value for key, value in old.items() if key != "conditions"}

@@ -37,6 +37,8 @@ class Vertical:
     stuck: Mapping[str, float] = field(default_factory=dict, hash=False)
     # Pod uid -> what no node had room for.
     infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
+    # When a pod was last evicted so that it comes back with another size.
+    evicted: float | None = None
 
     def counted(self, replicas: int, at: float) -> "Vertical":
         """As it is at this look: whoever changed the count, what was recommended before was learnt at another.
@@ -77,6 +79,7 @@ class Vertical:
             "hot": dict(self.hot),
             "stuck": dict(self.stuck),
             "infeasible": {uid: _plain(amounts) for uid, amounts in self.infeasible.items()},
+            **({} if self.evicted is None else {"evicted": self.evicted}),
         }
 
     @classmethod
@@ -90,6 +93,7 @@ class Vertical:
             hot=dict(data.get("hot") or {}),
             stuck=dict(data.get("stuck") or {}),
             infeasible=dict(data.get("infeasible") or {}),
+            evicted=data.get("evicted"),
         )
 
 

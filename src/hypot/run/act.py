@@ -1,7 +1,7 @@
 """Doing what was decided: the only place that moves workloads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
@@ -10,9 +10,18 @@ from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Req
 from hypot.policy.decision import Name
 from hypot.policy.plan import Action, EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
 from hypot.policy.podrow import inner
+from hypot.policy.seen import Seen
+from hypot.policy.size import Size
 from hypot.run.rows import Object
 from hypot.run.stock import PODS, Resource, Stock
-from hypot.run.writes import WRITE_WITHIN, evict_request, resize_request, scale_request, template_request
+from hypot.run.writes import (
+    WRITE_WITHIN,
+    NotSeenError,
+    evict_request,
+    resize_request,
+    scale_request,
+    template_request,
+)
 
 log = structlog.get_logger()
 
@@ -55,23 +64,41 @@ class Actor:
         """`deed` is how a write that went well is logged."""
         self._port, self._stock, self._discovery, self._deed = port, stock, discovery, deed
 
-    async def do(self, target: Name, action: Action) -> Done:
+    async def do(self, target: Name, action: Action, seen: Seen) -> Done:
+        """Act on what was seen, and only while it is as it was then; what was not seen is left to the next sweep."""
+        try:
+            return await self._do(target, action, seen)
+        except NotSeenError as error:
+            return Done(str(error), overtaken=True)
+
+    async def _do(self, target: Name, action: Action, seen: Seen) -> Done:
+        space = target.namespace
         match action:
             case ScaleTo(replicas, expected):
                 return await self.scale(target, expected, replicas)
             case ResizePod(pod, uid, sizes):
-                path, version = self._pod(target.namespace, pod)
-                return await self.write(resize_request(path, uid, version, sizes))
+                version = _version_of_pod(seen, pod, uid)
+                return await self.write(resize_request(_pod_path(space, pod), uid, version, sizes))
             case EvictPod(pod, uid):
-                path, version = self._pod(target.namespace, pod)
-                return await self.write(evict_request(path, target.namespace, pod, uid, version))
+                version = _version_of_pod(seen, pod, uid)
+                return await self.write(evict_request(_pod_path(space, pod), space, pod, uid, version))
             case SetTemplate(sizes):
-                return await self._set_template(target, sizes)
+                return await self._set_template(target, sizes, seen)
             case RecordSize():
                 return FINE
 
     async def scale(self, target: Name, expected: int, replicas: int) -> Done:
-        """Set the count; a conflict is tried once more if the count that was decided on still stands."""
+        """Set the count, over the count that was decided on and no other.
+
+        Nothing else of the target is written, so whatever else changed in it meanwhile is no reason to wait: a conflict
+        is tried once more where that count still stands.
+        """
+        try:
+            return await self._scale(target, expected, replicas)
+        except NotSeenError as error:
+            return Done(str(error), overtaken=True)
+
+    async def _scale(self, target: Name, expected: int, replicas: int) -> Done:
         path = await self._path(target)
         if path is None:
             return Done(f"{target} has no resource in this cluster")
@@ -96,12 +123,11 @@ class Actor:
             return Done(f"{target} has {found} replicas now, not the {expected} that were decided on", overtaken=True)
         return await self.write(scale_request(path, target.namespace, target.name, _version(there), replicas))
 
-    async def _set_template(self, target: Name, sizes: Any) -> Done:
-        path, known = await self._path(target), self._workload(target)
-        if path is None or known is None:
+    async def _set_template(self, target: Name, sizes: Iterable[Size], seen: Seen) -> Done:
+        path = await self._path(target)
+        if path is None or self._workload(target) is None:
             return Done(f"{target} is not watched, so its pod template cannot be changed")
-        uid = str(inner(known, "metadata").get("uid") or "")
-        return await self.write(template_request(path, uid, _version(known), sizes))
+        return await self.write(template_request(path, seen.target_uid, seen.target_version, sizes))
 
     async def write(self, request: Request) -> Done:
         try:
@@ -117,15 +143,13 @@ class Actor:
         log.warning("refused", method=request.method, path=request.path, status=answer.status, message=answer.message)
         return Done(f"{answer.status} {answer.message}", overtaken=overtaken)
 
-    def _pod(self, namespace: str, name: str) -> tuple[str, str]:
-        """The path of a pod, and the version that it was looked at."""
-        row = self._stock.pods.get((namespace, name))
-        return f"{PODS.path(namespace)}/{name}", row.version if row else ""
-
     def _workload(self, target: Name) -> Object | None:
         return self._stock.workload(target.api_version, target.kind, (target.namespace, target.name))
 
     async def _path(self, target: Name) -> str | None:
+        """Where the target is; without a name it is nowhere, rather than everything of its kind."""
+        if not target.namespace or not target.name:
+            return None
         watched: Resource | None = self._stock.watches(target.api_version, target.kind)
         if watched is not None:
             return f"{watched.path(target.namespace)}/{target.name}"
@@ -134,6 +158,15 @@ class Actor:
         except (UnreachableError, RefusedError):
             return None
         return None if resource is None else path_of(resource, target.namespace, target.name)
+
+
+def _pod_path(namespace: str, name: str) -> str:
+    return f"{PODS.path(namespace)}/{name}"
+
+
+def _version_of_pod(seen: Seen, name: str, uid: str) -> str:
+    """The version that was decided on, not the newest one; empty where this very pod was not seen."""
+    return next((pod.version for pod in seen.pods if pod.name == name and pod.uid == uid), "")
 
 
 def _version(data: Object | None) -> str:

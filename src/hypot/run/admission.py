@@ -18,6 +18,7 @@ from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa_knobs import Knobs, knobs_from
 from hypot.kinds.vpa_parts import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.policy.decide import Autoscaler
+from hypot.policy.hold import EDGES, Blocks, between, holds_of
 from hypot.policy.plan_value import resizing_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
 from hypot.policy.seen import Bounds, Container, Failure, LimitRange, Pod
@@ -35,6 +36,7 @@ LARGEST_BODY = 3 * 1024 * 1024
 Find = Callable[[Mapping[str, Any], str], Autoscaler | None]
 Ranges = tuple[LimitRange, ...] | Failure
 LimitRangesOf = Callable[[str], Ranges]
+MayShrink = Callable[[], bool]
 Operation = dict[str, Any]
 
 _CLUSTER = Knobs()
@@ -85,7 +87,18 @@ _READ = msgspec.json.Decoder(_Review)
 _VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 
 
-def review(body: bytes, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs = _CLUSTER) -> Reviewed:
+def always() -> bool:
+    """Nothing is in the way of smaller pods."""
+    return True
+
+
+def review(
+    body: bytes,
+    find: Find,
+    limit_ranges_of: LimitRangesOf,
+    knobs: Knobs = _CLUSTER,
+    may_shrink: MayShrink = always,
+) -> Reviewed:
     """The answer to an AdmissionReview: always allowed, with a patch where an autoscaler has a size for the pod.
 
     Raises BadReviewError for what is no review, and nothing else.
@@ -94,7 +107,7 @@ def review(body: bytes, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs
     operations: list[Operation] = []
     if request.creates_a_pod:
         try:
-            operations = _operations(request, find, limit_ranges_of, knobs)
+            operations = _operations(request, find, limit_ranges_of, knobs, may_shrink)
         except Exception as error:  # noqa: BLE001 - a pod must come up, whatever is wrong here
             log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
@@ -118,20 +131,27 @@ def _read(body: bytes) -> _Request:
     return read.request
 
 
-def _operations(request: _Request, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs) -> list[Operation]:
+def _operations(
+    request: _Request, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs, may_shrink: MayShrink
+) -> list[Operation]:
     pod = msgspec.json.decode(request.object)
     if not isinstance(pod, dict):
         return []
     autoscaler = find(pod, request.namespace)
     if autoscaler is None:
         return []
-    sizes = sizes_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs)
+    sizes = sizes_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs, may_shrink=may_shrink())
     return patch_for(pod, sizes, annotations_of(autoscaler, pod))
+
+
+def sizer_of(autoscaler: Autoscaler) -> str:
+    """As pods name it that it sized."""
+    return f"{autoscaler.KIND}/{autoscaler.name}"
 
 
 def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any]) -> dict[str, str]:
     """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
-    told = {SIZED_BY: f"{autoscaler.KIND}/{autoscaler.name}"}
+    told = {SIZED_BY: sizer_of(autoscaler)}
     if isinstance(autoscaler, VPA):
         names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
         told[OBSERVED_CONTAINERS] = ", ".join(names)
@@ -139,12 +159,18 @@ def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any]) -> dict[str, 
 
 
 def sizes_for(
-    autoscaler: Autoscaler, pod: Mapping[str, Any], limit_ranges: Ranges, knobs: Knobs = _CLUSTER
+    autoscaler: Autoscaler,
+    pod: Mapping[str, Any],
+    limit_ranges: Ranges,
+    knobs: Knobs = _CLUSTER,
+    *,
+    may_shrink: bool = True,
 ) -> tuple[Size, ...]:
     """What the containers of a new pod are to have; only what an autoscaler decides on is in it.
 
     None where the pod template is what is sized, and where the pod has resources as a whole, which its containers
-    have to stay within.
+    have to stay within. Holds are for a VPA, whose advice is news to the pod: what an Hvpa recorded was admitted when
+    it was decided, and is what runs.
     """
     if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
         return ()
@@ -153,7 +179,8 @@ def sizes_for(
     # A status that somebody sends along says nothing of a pod that is not there yet.
     made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
     if isinstance(autoscaler, VPA):
-        return _within(_advised(with_defaults(autoscaler), made, limit_ranges, knobs), made, limit_ranges)
+        fitted = _within(_advised(with_defaults(autoscaler), made, limit_ranges, knobs), made, limit_ranges)
+        return _held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink)
     if isinstance(autoscaler, Hvpa):
         return _within(_recorded(autoscaler, made), made, limit_ranges)
     return ()
@@ -168,6 +195,20 @@ def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knob
     bounds = resolve(vpa, replace(advice, containers=tuple(usable)), knobs_from(vpa.annotations, knobs))
     fitted = fit(bounds, vpa.resource_policy, pod, limit_ranges)
     return tuple([each.patch for each in fitted.containers])
+
+
+def _held(
+    vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
+) -> tuple[Size, ...]:
+    """What holds leave of these sizes, against what the pod was written with; none where its namespace would refuse."""
+    blocks: set[Blocks] = {hold.blocks for hold in holds_of(vpa.annotations)} | (set() if may_shrink else {"down"})
+    if "both" in blocks:
+        return ()
+    written = {c.name: Size(c.name, amounts(c.requests), amounts(c.limits)) for c in pod.containers}
+    kept = sizes
+    for each in blocks:
+        kept = tuple([between(written[size.container], size, EDGES[each]) for size in kept])
+    return kept if kept == sizes or admits(_at(pod, kept), limit_ranges) else ()
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
@@ -236,21 +277,20 @@ def _milli(given: Mapping[str, int]) -> dict[str, int]:
 def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mapping[str, str]) -> list[Operation]:
     """JSON Patch operations that give the containers these sizes and the pod these annotations.
 
-    Nothing is removed, and where no size changes there is none.
+    Nothing is removed. A pod that has its size already is still marked: the mark shows that the webhook was asked.
     """
     metadata, listed = pod.get("metadata"), inner(pod, "spec").get("containers")
     if not isinstance(metadata, dict) or not isinstance(listed, list):
         return []
     wanted = {size.container: size.to_dict() for size in sizes}
     operations: list[Operation] = []
+    named = False
     for place, container in enumerate(listed):
         resources = wanted.get(str(container.get("name"))) if isinstance(container, dict) else None
         if resources:
-            present = container.get("resources")
+            named, present = True, container.get("resources")
             operations += _added(f"/spec/containers/{place}/resources", present, _changes(present, resources))
-    return (
-        [*operations, *_added("/metadata/annotations", metadata.get("annotations"), annotations)] if operations else []
-    )
+    return [*operations, *_added("/metadata/annotations", metadata.get("annotations"), annotations)] if named else []
 
 
 def _changes(present: Any, resources: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:

@@ -27,22 +27,23 @@ from hypot.run.certificates import Issued, names_of
 from hypot.run.config import RunConfig
 from hypot.run.finder import Finder
 from hypot.run.garbage import collect_seldom
-from hypot.run.gauges import Telling
+from hypot.run.gauges import Histogram, Telling
 from hypot.run.history import UsageHistory
-from hypot.run.keep import HistoryKeeper
+from hypot.run.keep import HistoryKeeper, Patience
+from hypot.run.narrate import Narrator
 from hypot.run.observe import Observer, UsageSource
 from hypot.run.outcome import Outcome
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.prometheus import Prometheus
 from hypot.run.replies import Recommenders
 from hypot.run.rights import features_of
-from hypot.run.rivals import Leases
-from hypot.run.serve import Server, stuck
+from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
+from hypot.run.serve import Server, stuck, stuck_after
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
 from hypot.run.sweep import Clocks, Sweeper, Swept
 from hypot.run.tell import Teller
-from hypot.run.webhook import CertificateHolder, Webhook
+from hypot.run.webhook import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
 LEASE = "hypot"
@@ -50,6 +51,8 @@ LEASE = "hypot"
 CERTIFICATE_EVERY = 600.0
 # How often it is looked for whoever is to ask the webhook, while nobody is.
 REGISTERED_EVERY = 15.0
+# How long who could not begin to lead waits before the next try.
+AGAIN_AFTER = 2.0
 # How long a sweep that is under way may take to end when hypot is to stop.
 LAST_WORDS = 8.0
 
@@ -61,7 +64,7 @@ class App:
         self.config = config
         self.identity = own_identity(socket.gethostname())
         self.plain = Api(access)
-        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity)
+        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity, annotations={ACTS_IN: acts_in(config)})
         self.guarded = Api(access, guard=self.lease.left)
         self.stock = Stock(self.plain, config)
         self.stopping = asyncio.Event()
@@ -69,9 +72,15 @@ class App:
         self.broken = ""
         self.swept = Swept()
         self.sweeps = 0
-        # When the last sweep was begun, and the one that is being made.
+        # While this replica leads.
+        self.sweeper: Sweeper | None = None
+        # When the last sweep, or the last try to begin with them, was begun since this replica leads.
         self.attempted: float | None = None
+        self.patience = Patience()
+        self.narrator = Narrator()
         self.certificate: Issued | None = None
+        # How long the webhook takes to answer, where there is one.
+        self.times: Times | None = None
         # Whether the API server asks us, or the other replica, about every pod that comes.
         self.sizes_new_pods = False
         self.server = Server(self._health, self._ready, self._telling)
@@ -117,16 +126,24 @@ class App:
         """Sweep while the Lease is held; each time it is won, begin with what was remembered."""
         while not self.stopping.is_set():
             if not self.lease.leading or self.stock.unready:
+                self.attempted = None
                 await self._pause(0.5)
                 continue
+            self.attempted = boot()
             try:
                 sweeper = await self._sweeper(session)
                 await sweeper.resume()
             except (UnreachableError, RefusedError) as error:
                 log.warning("cannot begin to lead", error=str(error))
-                await self._pause(2.0)
+                await self._pause(AGAIN_AFTER)
                 continue
+            self.sweeper = sweeper
             await self._sweep_while_leading(sweeper)
+            self.sweeper = None
+
+    def _may_shrink(self) -> bool:
+        """Whether new pods may be smaller than they are written; who does not lead knows of no cold start."""
+        return not self.stock.blind and (self.sweeper is None or self.sweeper.may_shrink())
 
     async def _sweep_while_leading(self, sweeper: Sweeper) -> None:
         period = self.config.settings.sync_period
@@ -135,7 +152,7 @@ class App:
             try:
                 self.swept = await sweeper.sweep()
                 self.sweeps += 1
-                _tell(self.swept)
+                await self.narrator.tell(self.swept)
             except Exception:
                 # One bad sweep is told, and must not be the last one.
                 log.exception("sweep failed")
@@ -166,11 +183,11 @@ class App:
             Observer(self.guarded, self.stock, source, history, discovery, Recommenders(session), config.settings),
             history,
             actor,
-            HistoryKeeper(acting, history, config.watch_namespaces),
+            HistoryKeeper(acting, history, config.watch_namespaces, self.patience),
             Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run),
             teller,
             Shards(self.guarded, config.namespace, clock=wall),
-            Leases(self.guarded, [kind for kind, mode in config.kinds.items() if mode == "act"]),
+            Leases(self.guarded, *lookout(config)),
             Clocks(wall, boot),
         )
 
@@ -180,7 +197,12 @@ class App:
             self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
         )
         finder = Finder(self.stock, boot)
-        webhook = Webhook(finder.find, finder.limit_ranges_of, knobs=self.config.settings.vpa)
+        webhook = Webhook(
+            finder.find,
+            finder.limit_ranges_of,
+            knobs=self.config.settings.vpa,
+            may_shrink=self._may_shrink,
+        )
         holder: CertificateHolder | None = None
         try:
             while True:
@@ -197,6 +219,7 @@ class App:
                 if holder is None:
                     holder = CertificateHolder(issued)
                     await webhook.start(self.config.listen, self.config.webhook_port, holder)
+                    self.times = webhook.times
                     log.info("webhook listening", port=webhook.port)
                 else:
                     holder.take(issued)
@@ -206,7 +229,8 @@ class App:
 
     def _health(self) -> str:
         since = None if self.attempted is None else boot() - self.attempted
-        return stuck(leads=self.lease.leading, since_attempt=since)
+        limit = stuck_after(self.config.settings.sync_period)
+        return stuck(leads=self.lease.leading, since_attempt=since, limit=limit)
 
     def _ready(self) -> str:
         return f"waiting for {self.stock.unready}" if self.stock.unready else ""
@@ -228,6 +252,7 @@ class App:
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
             certificate_seconds=None if self.certificate is None else self.certificate.not_after - wall(),
             plans=_plans(outcomes),
+            webhook_seconds=None if self.times is None else _histogram(self.times),
         )
 
 
@@ -237,25 +262,8 @@ def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:
     return Counter(kebab(condition.reason) for condition in found if condition is not None)
 
 
-def _tell(swept: Swept) -> None:
-    moved = [one for one in swept.outcomes if one.acting == "act" and one.decision.rescales]
-    log.info(
-        "swept",
-        objects=len(swept.outcomes),
-        moved=len(moved),
-        undecided=sum(not one.decision.decided for one in swept.outcomes),
-        seconds=round(swept.seconds, 3),
-        trouble=swept.trouble,
-    )
-    for one in moved:
-        log.info(
-            "decided",
-            object=str(one.decision.autoscaler),
-            before=one.decision.current,
-            after=one.decision.desired,
-            why=one.decision.reason,
-            refusal=one.refusal,
-        )
+def _histogram(times: Times) -> Histogram:
+    return Histogram(times.cumulative(), times.count, times.total)
 
 
 async def _end(tasks: list[asyncio.Future[Any]]) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 # The longest that nobody else gets a turn.
-SLICE = 0.010
+SLICE = 0.004
 
 
 class Breath:

@@ -7,7 +7,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.version import Version
 from hypot.policy.decide import write_failed
-from hypot.policy.decision import Decision, PodAction, with_condition
+from hypot.policy.decision import Decision, PodAction, condition_of, with_condition
 from hypot.policy.hold import Hold
 from hypot.policy.plan import (
     Action,
@@ -27,12 +27,18 @@ from hypot.policy.seen import Seen
 from hypot.policy.size import resources_of
 from hypot.policy.telling import sentence
 from hypot.run.act import FINE, Actor, Done
+from hypot.run.admission import sizer_of
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
 from hypot.run.outcome import PLAN_UNDER_WAY, Outcome
+from hypot.run.proof import Proof, proof
 
 # The condition that says how the last decision on both axes fares, and its reason while it does.
 CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
 NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
+NOT_SIZED = (
+    "no pod is evicted: those that came up after the last eviction were not sized. Can the API server reach the webhook"
+    " and does a LimitRange allow the size? Once that is so, restart a pod: one that comes up sized ends this"
+)
 # Writes a status before what depends on it: new pods come up at the size that it records.
 Record = Callable[[Outcome], Awaitable[Done]]
 
@@ -89,22 +95,37 @@ class Carrier:
         told: list[Told] = []
         undone: list[str] = []
         changed = unsure = False
+        known = _proof(outcome)
         for action in _pod_actions(outcome.decision.actions, outcome.seen):
-            if isinstance(action, EvictPod) and not self._sizes_new_pods():
+            if isinstance(action, EvictPod) and not self._may_evict(known):
                 undone.append(action.pod)
-                told.append(Told(subject_of(outcome), webhook_unavailable(f"{action.pod} {NOT_EVICTED}")))
+                told += self._not_evicted(outcome, action.pod, known)
                 continue
-            done = await self._actor.do(outcome.decision.target, action)
+            done = await self._actor.do(outcome.decision.target, action, outcome.seen)
             changed = changed or done.ok
             unsure = unsure or done.unsure
+            if isinstance(action, EvictPod) and (done.ok or done.unsure):
+                outcome = _evicted(outcome)
+                # The first one shows whether the others would come back with their size.
+                known = "awaited" if known == "none" else known
             undone += [] if done.ok else [action.pod]
             if not done.ok and not done.overtaken:
                 told.append(Told(subject_of(outcome), resize_failed(action.pod, done.refusal)))
         outcome = _without_events_of(outcome, undone)
         if not changed:
             refusal = f"{len(undone)} pods keep their size" if undone else ""
-            return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(told))
-        return Carried(_acted(outcome), tuple(told))
+            return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(dict.fromkeys(told)))
+        return Carried(_acted(outcome), tuple(dict.fromkeys(told)))
+
+    def _may_evict(self, known: Proof) -> bool:
+        return self._sizes_new_pods() and known in {"none", "sized"}
+
+    def _not_evicted(self, outcome: Outcome, pod: str, known: Proof) -> Iterator[Told]:
+        """Why a pod is left; nothing is wrong while the one that was evicted before it has not come back yet."""
+        if not self._sizes_new_pods():
+            yield Told(subject_of(outcome), webhook_unavailable(f"{pod} {NOT_EVICTED}"))
+        elif known == "unsized":
+            yield Told(subject_of(outcome), webhook_unavailable(NOT_SIZED))
 
     async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
         resizing, seen = self._possible(resizing_of(hvpa.annotations)), outcome.seen
@@ -125,7 +146,7 @@ class Carrier:
             return Carried(outcome)
         plan = replace(plan, resizing=self._possible(plan.resizing))
         progress = _stopped(outcome.holds) or pursue(plan, outcome.seen, self._kubernetes, outcome.seen.now)
-        if not _blocked_ways(outcome.holds).isdisjoint(_ways(plan, progress.actions)):
+        if not _blocked_ways(outcome).isdisjoint(_ways(plan, progress.actions)):
             return Carried(outcome)
         done = await self._do(outcome, progress)
         # What was refused is asked for again by the same plan, in the next sweep.
@@ -153,7 +174,7 @@ class Carrier:
     async def _one(self, outcome: Outcome, action: Action) -> Done:
         if isinstance(action, RecordSize):
             return FINE if _is_recorded(outcome, action) else await self._record(outcome)
-        return await self._actor.do(outcome.decision.target, action)
+        return await self._actor.do(outcome.decision.target, action, outcome.seen)
 
     def _after(self, outcome: Outcome, progress: Progress) -> Carried:
         told = _told(outcome, progress)
@@ -171,6 +192,16 @@ def _pod_actions(actions: tuple[PodAction, ...], seen: Seen) -> Iterator[ResizeP
             yield EvictPod(action.pod, uids.get(action.pod, ""), action.sentence)
 
 
+def _proof(outcome: Outcome) -> Proof:
+    evicted, seen = outcome.memory.vertical.evicted, outcome.seen
+    return proof(seen.pods, sizer_of(outcome.autoscaler), evicted, seen.now)
+
+
+def _evicted(outcome: Outcome) -> Outcome:
+    vertical = replace(outcome.memory.vertical, evicted=outcome.seen.now)
+    return replace(outcome, memory=replace(outcome.memory, vertical=vertical))
+
+
 def _stopped(holds: Iterable[Hold]) -> Progress | None:
     """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
     for hold in holds:
@@ -179,8 +210,11 @@ def _stopped(holds: Iterable[Hold]) -> Progress | None:
     return None
 
 
-def _blocked_ways(holds: Iterable[Hold]) -> set[str]:
-    return {str(hold.blocks) for hold in holds} - {"both"}
+def _blocked_ways(outcome: Outcome) -> set[str]:
+    """Nothing shrinks on missing data, also where that was decided on while there was some."""
+    provided = condition_of(outcome.decision.conditions, "RecommendationProvided")
+    is_blind = not outcome.decision.decided or (provided is not None and provided.status == "False")
+    return {str(hold.blocks) for hold in outcome.holds} - {"both"} | ({"down"} if is_blind else set())
 
 
 def _ways(plan: Plan, actions: Iterable[Action]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The HPA and VPA objects that an Hvpa keeps where their statuses are to be its recommendations."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
@@ -69,7 +69,9 @@ def _child(hvpa: Hvpa, uid: str, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def requests_for(hvpa: Hvpa, row: AutoscalerRow, stock: Stock) -> list[Request]:
-    """What has to be written so that the children are as they should be."""
+    """What has to be written so that the children are as they should be; nothing for one that cannot be told apart."""
+    if not (hvpa.name and hvpa.namespace and row.uid):
+        return []
     asked = {child["kind"]: child for child in wanted(hvpa, row.uid)}
     found: list[Request] = []
     for kind in _KINDS:
@@ -80,15 +82,17 @@ def requests_for(hvpa: Hvpa, row: AutoscalerRow, stock: Stock) -> list[Request]:
             continue
         found += [_delete(each) for each in owned if name_of(each.data) != hvpa.name]
         there = stock.row((kind, hvpa.namespace, hvpa.name))
-        if there is None or (_is_ours(there.data, hvpa, row.uid) and not covers(there.data, child)):
-            found.append(_apply(child, there))
+        if there is None:
+            found.append(_create(child))
+        elif there.version and _is_ours(there.data, hvpa, row.uid) and not covers(there.data, child):
+            found.append(_repair(child, there.version))
     return found
 
 
 def _owned(stock: Stock, kind: str, hvpa: Hvpa, uid: str) -> Iterator[AutoscalerRow]:
     watched = stock.autoscalers.get(kind)
-    for (namespace, _), row in watched.items() if watched else ():
-        if namespace == hvpa.namespace and uid in _owners(row.data):
+    for (namespace, name), row in watched.items() if watched else ():
+        if namespace == hvpa.namespace and name and row.uid and row.version and uid in _owners(row.data):
             yield row
 
 
@@ -112,34 +116,47 @@ def covers(there: Any, asked: Any) -> bool:
     return bool(there == asked)
 
 
-def _apply(child: dict[str, Any], there: AutoscalerRow | None) -> Request:
+def _create(child: dict[str, Any]) -> Request:
+    """Where nothing has this name; what came to have it meanwhile is somebody else's, and the server refuses ours."""
+    path = AUTOSCALERS[child["kind"]].path(child["metadata"]["namespace"])
+    return Request("POST", path, {"fieldManager": MANAGER}, encoded(child), timeout=WRITE_WITHIN)
+
+
+def _repair(child: dict[str, Any], version: str) -> Request:
+    """What somebody changed in ours, if nobody changes it again before."""
     metadata = child["metadata"]
-    if there is not None:
-        child = {**child, "metadata": {**metadata, "resourceVersion": there.version}}
+    child = {**child, "metadata": {**metadata, "resourceVersion": version}}
     path = f"{AUTOSCALERS[child['kind']].path(metadata['namespace'])}/{metadata['name']}"
     query = {"fieldManager": MANAGER, "force": "true"}
     return Request("PATCH", path, query, encoded(child), APPLY_PATCH, timeout=WRITE_WITHIN)
 
 
 def _delete(row: AutoscalerRow) -> Request:
-    metadata, kind = inner(row.data, "metadata"), str(row.data["kind"])
-    path = f"{AUTOSCALERS[kind].path(str(metadata.get('namespace')))}/{metadata.get('name')}"
+    child = row.autoscaler
+    path = f"{AUTOSCALERS[child.KIND].path(child.namespace)}/{child.name}"
     body = {"preconditions": {"uid": row.uid, "resourceVersion": row.version}}
     return Request("DELETE", path, {}, encoded(body), timeout=WRITE_WITHIN)
 
 
-def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale) -> Request | None:
-    """Keep the Hvpa's own count in step with its target, for an HPA counts from there; None where it is."""
+def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) -> Request | None:
+    """Keep the Hvpa's own count in step with its target, for an HPA counts from there; None where it is.
+
+    `version`: the one that was decided on, or what our own write made of it; whoever was quicker wins.
+    """
+    if not (hvpa.name and hvpa.namespace and version):
+        return None
     if hvpa.recommendations != "objects" or inner(row.data, "spec").get("replicas") == scale.replicas:
         return None
-    body = {"metadata": {"resourceVersion": row.version}, "spec": {"replicas": scale.replicas}}
+    body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": scale.replicas}}
     path = f"{AUTOSCALERS[Hvpa.KIND].path(hvpa.namespace)}/{hvpa.name}"
     return Request("PATCH", path, {"fieldManager": MANAGER}, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
 
 
-def housekeeping(outcomes: Iterable[Outcome], stock: Stock) -> list[Request]:
-    """Everything that the children of all Hvpas need now."""
+def housekeeping(outcomes: Iterable[Outcome], stock: Stock, version: Callable[[Outcome], str]) -> list[Request]:
+    """Everything that the children of all Hvpas need now; nothing while what is watched may be outdated."""
     found: list[Request] = []
+    if stock.blind:
+        return found
     for outcome in outcomes:
         hvpa, row = outcome.autoscaler, stock.row(outcome.key)
         if outcome.acting != "act" or row is None or not isinstance(hvpa, Hvpa):
@@ -148,6 +165,6 @@ def housekeeping(outcomes: Iterable[Outcome], stock: Stock) -> list[Request]:
             continue
         found += requests_for(hvpa, row, stock)
         scale = outcome.seen.scale
-        request = count_request(hvpa, row, scale) if isinstance(scale, Scale) else None
+        request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
         found += [request] if request else []
     return found

@@ -13,6 +13,9 @@ KINDS = ("WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler", "HorizontalP
 OptIn = Literal["label", "all"]
 OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
+# How often it may be swept, in seconds: oftener nobody can follow, and more seldom nobody would call it scaling.
+SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
+ADDRESSES = ("http://", "https://")
 
 
 class ConfigError(ValueError):
@@ -91,6 +94,17 @@ class RunConfig:
         metadata={"why": "How decisions are made; the same file as `hypot decide --settings`.", "schema": {}},
     )
 
+    def __post_init__(self) -> None:
+        period = self.settings.sync_period
+        if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+            most = f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+            raise ConfigError(f"settings.syncPeriod: {period:g} is not within {most}")
+        if self.http_port and self.http_port == self.webhook_port:
+            words = "two servers cannot listen on one port, write another one"
+            raise ConfigError(f"webhookPort: {self.webhook_port} is the httpPort too; {words}")
+        if self.prometheus and not self.prometheus.startswith(ADDRESSES):
+            raise ConfigError(f"prometheus: {self.prometheus!r} is no address; write one that begins with http://")
+
     def mode(self, kind: str) -> Mode:
         return self.kinds.get(kind, "off")
 
@@ -168,7 +182,11 @@ def config_schema() -> dict[str, Any]:
         wire_name(f.name): {"description": f.metadata["why"], **f.metadata["schema"]} for f in fields(RunConfig)
     }
     settings = {key: value for key, value in settings_schema().items() if key != "$schema"}
+    period = {**settings["properties"]["syncPeriod"], "minimum": SHORTEST_PERIOD, "maximum": LONGEST_PERIOD}
+    period.pop("exclusiveMinimum", None)
+    settings["properties"] = {**settings["properties"], "syncPeriod": period}
     properties["settings"] = {**settings, "description": properties["settings"]["description"]}
+    properties["prometheus"]["pattern"] = f"^$|^({'|'.join(ADDRESSES)})"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hypot run",

@@ -43,17 +43,15 @@ REASONS: dict[str, str] = {
     # An object that is not right.
     "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has faults; nothing is done until they are mended.",
     "InvalidSpec": "The spec of an HPA, VPA or Hvpa has faults; nothing is done until they are mended.",
+    "DecisionFailed": "Deciding for the object went wrong, so it is left alone; the log has the details.",
     "InvalidMetricSourceType": "A metric is of a type that is not known.",
     "InvalidSelector": "The selector of the target cannot be read.",
     "SelectorRequired": "The target has no selector, so nobody knows its pods.",
     "AmbiguousSelector": "Another autoscaler is for the same pods.",
     # The controller.
-    "ScalingHeld": "The object is held, wholly or in one direction: paused, pinned, or for want of fresh metrics.",
+    "ScalingHeld": "The object is held, wholly or in one direction: paused, by the governor, without fresh metrics.",
     "Rival": "Another controller moves the same target, so hypot keeps out.",
-    "GovernorHolding": "A shrink waits because many others shrank shortly before.",
-    "ResizeInfeasible": "The node can never give a pod the size that was asked for.",
-    "ResizeDeferred": "The node has had no room for a pod's new size for too long.",
-    "PlanEnded": "A move on both axes was given up before it was done.",
+    "PlanEnded": "A move on both axes was given up before it was done: no node has room, or it is held as a whole.",
     "WebhookUnavailable": "New pods come up with the size of their template, for the webhook does not work.",
 }
 # Said with every sweep that changes nothing; nobody reads two thousand of these.
@@ -128,20 +126,8 @@ def rival(words: str) -> Event:
     return Event("Warning", "Rival", sentence(words))
 
 
-def governor_holding(words: str) -> Event:
-    return Event("Normal", "GovernorHolding", words)
-
-
 def resize_failed(pod: str, words: str) -> Event:
     return Event("Warning", "FailedResize", f"{pod}: {words}")
-
-
-def resize_infeasible(pod: str, words: str) -> Event:
-    return Event("Warning", "ResizeInfeasible", f"{pod}: {words}")
-
-
-def resize_deferred(pod: str, words: str) -> Event:
-    return Event("Warning", "ResizeDeferred", f"{pod}: {words}")
 
 
 def plan_ended(words: str) -> Event:

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Type = Literal["gauge", "counter"]
+Type = Literal["gauge", "counter", "histogram"]
 
 
 class Family(NamedTuple):
@@ -29,6 +29,7 @@ STALE_SHARE = "hypot_stale_share"
 GOVERNOR_HOLDING = "hypot_governor_holding"
 CERTIFICATE = "hypot_certificate_expiry_seconds"
 PLANS = "hypot_plans"
+WEBHOOK_SECONDS = "hypot_webhook_duration_seconds"
 
 CURRENT_REPLICAS = "hypot_current_replicas"
 DESIRED_REPLICAS = "hypot_desired_replicas"
@@ -54,10 +55,15 @@ CONTROLLER_FAMILIES = (
     Family(SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."),
     Family(API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")),
     Family(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
-    Family(STALE_SHARE, "gauge", "Share of pods whose samples of usage are too old, 0 to 1; 1 if there are none."),
+    Family(
+        STALE_SHARE,
+        "gauge",
+        "Of the running pods of targets whose usage is asked for, the share without a fresh sample of it, 0 to 1.",
+    ),
     Family(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
     Family(CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends; absent without a webhook."),
     Family(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
+    Family(WEBHOOK_SECONDS, "histogram", "How long this replica's webhook took to answer; absent without a webhook."),
 )
 OBJECT_FAMILIES = (
     Family(CURRENT_REPLICAS, "gauge", "Replicas that the target has.", OBJECT),

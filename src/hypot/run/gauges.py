@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isinf, isnan
+from math import inf, isinf, isnan
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, to_unit
@@ -62,6 +62,14 @@ CUTTING = {"allowed": "CutAtAllowed", "fitted": "CutForPod"}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
+class Histogram(NamedTuple):
+    """For each bound how many values were at most that, then how many there are, and their sum."""
+
+    buckets: Sequence[tuple[float, int]]
+    number: int
+    total: float
+
+
 @dataclass(frozen=True, slots=True)
 class Telling:
     """Everything that `/metrics` tells of this moment; `now` is the wall clock, ages and durations are seconds."""
@@ -82,6 +90,7 @@ class Telling:
     certificate_seconds: float | None = None
     # State -> how many.
     plans: Mapping[str, int] = field(default_factory=dict)
+    webhook_seconds: Histogram | None = None
 
 
 class Sample(NamedTuple):
@@ -90,6 +99,8 @@ class Sample(NamedTuple):
     name: str
     labels: str
     value: float
+    # What a histogram puts behind the name of its family.
+    suffix: str = ""
 
 
 def exposition(telling: Telling) -> Iterator[bytes]:
@@ -111,9 +122,9 @@ def exposition(telling: Telling) -> Iterator[bytes]:
 
 
 def _sort_in(samples: Iterable[Sample], lines: dict[str, list[str]]) -> None:
-    for name, labels, value in samples:
+    for name, labels, value, suffix in samples:
         braced = f"{{{labels}}}" if labels else ""
-        lines.setdefault(name, []).append(f"{name}{braced} {shown(value)}\n")
+        lines.setdefault(name, []).append(f"{name}{suffix}{braced} {shown(value)}\n")
 
 
 def shown(value: float) -> str:
@@ -150,6 +161,15 @@ def controller_samples(telling: Telling) -> Iterator[Sample]:
         yield Sample(names.OBJECTS, labelled(kind=kind), count)
     for state, count in sorted(telling.plans.items()):
         yield Sample(names.PLANS, labelled(state=state), count)
+    if telling.webhook_seconds is not None:
+        yield from _histogram(names.WEBHOOK_SECONDS, telling.webhook_seconds)
+
+
+def _histogram(name: str, told: Histogram) -> Iterator[Sample]:
+    for bound, count in (*told.buckets, (inf, told.number)):
+        yield Sample(name, labelled(le=shown(bound)), count, "_bucket")
+    yield Sample(name, "", told.total, "_sum")
+    yield Sample(name, "", told.number, "_count")
 
 
 def object_samples(outcome: Outcome, now: float) -> list[Sample]:

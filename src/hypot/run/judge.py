@@ -10,13 +10,13 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, longest_window, resumed
 from hypot.policy.decide import Autoscaler, decide
-from hypot.policy.decision import Decision
+from hypot.policy.decision import Decision, Name
 from hypot.policy.freshness import unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import Hold, hold_back, holds_of
 from hypot.policy.memory import Memory
 from hypot.policy.plan import outgrows
-from hypot.policy.seen import Scale, Seen
+from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
@@ -26,6 +26,8 @@ from hypot.run.rivals import Target, Writers, counters, rival_hold, sizer
 from hypot.run.rows import AutoscalerRow
 
 log = structlog.get_logger()
+# The hold of a plan whose object is not valid any more.
+INVALID = "InvalidSpec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,11 @@ class Circumstances:
     jumped_at: float | None
     # Fresh Leases of rivals, by the kind that they move.
     leases: Mapping[str, str]
+    # The Lease of another hypot that acts.
+    twin: str
     hpas: Mapping[tuple[str, str], AutoscalerRow]
+    # Those whose target another one scales, and which, in words.
+    overruled: Mapping[Key, str]
     # The VerticalPodAutoscalers that change pods, by what they size.
     sizers: Mapping[Target, str]
     # What is not followed at the moment, and may be another by now.
@@ -55,8 +61,8 @@ class Judge:
         self.asleep: set[Key] = set()
         self.governor = Governor()
         self._writers = Writers()
-        # Who may shrink in this sweep, and by how many millicores.
-        self._admitted: dict[Key, int] = {}
+        # Who may shrink in this sweep.
+        self._admitted: frozenset[Key] = frozenset()
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
 
@@ -71,7 +77,7 @@ class Judge:
             self.asleep.add(outcome.key)
         if outcome.refusal and not outcome.unsure and outcome.key in self._admitted:
             # Else one budget that spares no pod would use up everybody's turns.
-            self.governor = self.governor.refused(outcome.seen.now, self._admitted[outcome.key])
+            self.governor = self.governor.refused(outcome.seen.now, outcome.key)
         if known is not None and known.memory is not outcome.memory:
             self.memories[outcome.key] = replace(known, memory=outcome.memory)
 
@@ -97,9 +103,10 @@ class Judge:
         for key, row in view.rows.items():
             try:
                 outcomes.append(self._decide(key, row, view, acting[key], around))
-            except Exception:
-                # An object that nobody thought of must not stand still all the others.
+            except Exception as error:
+                # An object that nobody thought of must not stand still all the others, nor vanish.
                 log.exception("cannot decide", object="/".join(key))
+                outcomes.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
             if breath.is_due():
                 await breath.take()
         return self._governed(outcomes, view)
@@ -129,15 +136,35 @@ class Judge:
     def _refused(
         self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: View, acting: Acting
     ) -> Outcome:
-        """What cannot be read is never acted on; what is remembered of it stays."""
+        """What cannot be read is never acted on."""
+        seen = Seen(view.now, view.snapshot.scale(autoscaler))
+        return self._undecided(key, autoscaler, seen, refusal(autoscaler, problems, view.now), acting)
+
+    def _undecided(
+        self, key: Key, autoscaler: Autoscaler, seen: Seen, refused: Decision, acting: Acting, reason: str = ""
+    ) -> Outcome:
+        """What is remembered of it stays, but for a plan: that is given up, for nobody knows what it is to be now."""
         known = self.memories.get(key)
         memory = known.memory if known else Memory.from_status(autoscaler.status)
-        seen = Seen(view.now, view.snapshot.scale(autoscaler))
-        decision = told(refusal(autoscaler, problems, view.now), autoscaler, memory.conditions)
+        decision = told(refused, autoscaler, memory.conditions, reason)
         after = replace(memory, conditions=decision.conditions)
         if known:
             self.memories[key] = replace(known, memory=after)
-        return Outcome(key, autoscaler, seen, decision, after, acting, memory)
+        holds = () if memory.plan is None else (Hold(reason or INVALID, refused.error),)
+        return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
+
+    def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Outcome:
+        """For one that hypot itself stumbled over: told like one that cannot be read, or at least counted."""
+        words = f"hypot could not decide: {type(error).__name__}"
+        seen = Seen(now, Failure(words))
+        try:
+            refused = replace(refusal(autoscaler, [Problem("undecided", "Internal", (), words)], now), error=words)
+            return self._undecided(key, autoscaler, seen, refused, acting, "DecisionFailed")
+        except Exception:
+            log.exception("cannot tell", object="/".join(key))
+            itself, nothing = Name("", *key), Name("", "", key[1], "")
+            bare = Decision(itself, nothing, now, None, None, "", (), (), (), error=words, decided=False)
+            return Outcome(key, autoscaler, seen, bare, Memory(), "observe")
 
     def _memory(self, key: Key, autoscaler: Autoscaler, seen: Seen, now: float, settings: Settings) -> Memory:
         known = self.memories.get(key)
@@ -161,9 +188,13 @@ class Judge:
             around.leases.get(key[0], ""),
             counters(row.autoscaler, seen, around.hpas),
             sizer(row.autoscaler, around.sizers),
+            around.overruled.get(key, ""),
+            around.twin,
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
-        if memory.plan is not None and not outgrows(memory.plan, decision):
+        if memory.plan is not None and decision.error_kind == "spec":
+            found.append(Hold(INVALID, decision.error))
+        elif memory.plan is not None and not outgrows(memory.plan, decision):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         window = longest_window(row.autoscaler, around.settings)
         if around.cold_since is not None and around.boot - around.cold_since < window:
@@ -180,12 +211,11 @@ class Judge:
 
     def _governed(self, outcomes: list[Outcome], view: View) -> list[Outcome]:
         """Shrinks that are written wait for their turn; growth and what is only told never do."""
-        shrinking = [one for one in outcomes if one.acting == "act" and shrinks(one.decision, one.seen)]
-        wants = [Want(one.key, freed(one.decision, one.seen)) for one in shrinking]
-        cores = sum(_millicores(one.seen) for one in outcomes)
-        admitted, self.governor = govern(self.governor, wants, len(outcomes), cores, view.now)
-        self._admitted = {want.key: want.millicores for want in wants if want.key in admitted}
-        waiting = {want.key for want in wants if want.key not in admitted}
+        acted = [one for one in outcomes if one.acting == "act"]
+        wants = [Want(one.key, freed(one.decision, one.seen)) for one in acted if shrinks(one.decision, one.seen)]
+        cores = sum(_millicores(one.seen) for one in acted)
+        self._admitted, self.governor = govern(self.governor, wants, len(acted), cores, view.now)
+        waiting = {want.key for want in wants} - self._admitted
         return [self._waits(one) if one.key in waiting else one for one in outcomes]
 
     def _waits(self, outcome: Outcome) -> Outcome:

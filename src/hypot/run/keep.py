@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
-from hypot.cluster.port import MayNotWriteError, Port, Request, UnreachableError
+from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.podrow import inner, mappings
@@ -19,20 +20,40 @@ from hypot.run.stock import CHECKPOINTS
 
 log = structlog.get_logger()
 PAGE = "500"
+# How often in a row their list may be refused before hypot goes on without checkpoints.
+TRIES = 3
+
+
+@dataclass(slots=True)
+class Patience:
+    """How many refusals are left; it outlives a keeper, for whoever begins to lead again makes another one."""
+
+    left: int = TRIES
+
+    def ends(self) -> bool:
+        """One more refusal: whether it was the last that is waited for. Then it begins anew."""
+        self.left = self.left - 1 if self.left > 1 else TRIES
+        return self.left == TRIES
+
+    def renew(self) -> None:
+        self.left = TRIES
 
 
 class HistoryKeeper:
     """Reads checkpoints once, when it begins to lead; `port` is the one that acts, so a dry run writes none."""
 
-    def __init__(self, port: Port, history: UsageHistory, namespaces: tuple[str, ...]) -> None:
+    def __init__(
+        self, port: Port, history: UsageHistory, namespaces: tuple[str, ...], patience: Patience | None = None
+    ) -> None:
         self._port, self._history, self._namespaces = port, history, namespaces
+        self._patience = patience or Patience()
         self._there: dict[Subject, Known] = {}
         self._written: dict[Subject, float] = {}
         # Whether the cluster has this kind at all; None until somebody needs to know.
         self._is_served: bool | None = None
 
     async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
-        """Go on where the one before us was."""
+        """Go on where the one before us was; RefusedError where checkpoints may be read in a while."""
         sizers = {key: row.autoscaler for key, row in rows.items() if isinstance(row.autoscaler, VPA | Hvpa)}
         if not sizers:
             return
@@ -42,6 +63,11 @@ class HistoryKeeper:
         checkpoints = await self._found(sizers)
         for note in await restore(self._history, entries, checkpoints, now):
             log.warning("memory", note=note)
+
+    def forget(self, keys: set[Key]) -> None:
+        for subject in [each for each in {**self._there, **self._written} if each[0] in keys]:
+            self._there.pop(subject, None)
+            self._written.pop(subject, None)
 
     async def _found(self, owners: Iterable[Key]) -> list[dict[str, Any]]:
         """What is there, and which of it will be written over."""
@@ -58,11 +84,10 @@ class HistoryKeeper:
         for namespace in self._namespaces or ("",):
             query = {"limit": PAGE}
             while True:
-                answer = await self._port.call(Request("GET", CHECKPOINTS.path(namespace), query))
+                request = Request("GET", CHECKPOINTS.path(namespace), query)
+                answer = await self._port.call(request)
                 if not answer.ok:
-                    self._is_served = False
-                    if not answer.gone:
-                        log.warning("checkpoints cannot be read", message=answer.message)
+                    self._go_without(request, answer)
                     return []
                 body = answer.json()
                 found += mappings(inner(body).get("items"))
@@ -71,7 +96,16 @@ class HistoryKeeper:
                     break
                 query = {"limit": PAGE, "continue": str(following)}
         self._is_served = True
+        self._patience.renew()
         return found
+
+    def _go_without(self, request: Request, answer: Answer) -> None:
+        """A kind that is not served has no checkpoints; any other refusal may pass, but is not waited for for ever."""
+        if not answer.gone:
+            if not self._patience.ends():
+                raise RefusedError(request, answer)
+            log.warning("going on without checkpoints", path=request.path, message=answer.message)
+        self._is_served = False
 
     async def write(self, rows: Mapping[Key, AutoscalerRow], now: float) -> None:
         """A few of those that have news; one that cannot be written is tried again later.
@@ -91,7 +125,8 @@ class HistoryKeeper:
             # There was nobody to size when we began to lead.
             try:
                 await self._found(ours)
-            except UnreachableError:
+            except (UnreachableError, RefusedError) as error:
+                log.warning("checkpoints cannot be read", error=str(error))
                 return
         if not self._is_served:
             return

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from hypot.cluster.discovery import Discovery, path_of
@@ -20,14 +21,17 @@ from hypot.policy.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import Snapshot, target_of
 from hypot.run.breath import Breath
+from hypot.run.crowd import Crowd, Limits, Question
 from hypot.run.outcome import Key
 from hypot.run.pod_metrics import Named, Usage
-from hypot.run.queries import Answered, ask_all, queries_of
+from hypot.run.queries import Answered, MetricApis, queries_of
 from hypot.run.replies import Asking, Recommenders
 from hypot.run.rows import AutoscalerRow, Object
 from hypot.run.stock import Stock
 
 NOTHING = Answered({}, 0.0)
+# The API server answers these itself, so more may be under way.
+OF_SCALES = Limits(at_once=64)
 
 
 class UsageSource(Protocol):
@@ -55,14 +59,8 @@ class View:
     replies: Mapping[Key, Reply | Failure]
     questions: Mapping[Key, Questions]
     trouble: str = ""
-
-    @property
-    def stale_share(self) -> float:
-        """Of all pods that were measured; all of them where nothing was to be had."""
-        known = len(self.samples) + len(self.stale)
-        if not known:
-            return 1.0 if self.trouble else 0.0
-        return len(self.stale) / known
+    # Of the running pods whose usage is asked for, the share without a fresh sample; 0 where there is no such pod.
+    stale_share: float = 0.0
 
 
 class _Words(InCluster):
@@ -91,6 +89,7 @@ class Observer:
         self._port, self._stock, self._source, self._history = port, stock, source, history
         self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
         self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
+        self._metrics, self._scale_reads = MetricApis(port), Crowd(OF_SCALES)
         self._freshness = Freshness()
 
     async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> View:
@@ -110,24 +109,35 @@ class Observer:
             snapshot.take_scale(scale)
         snapshot.settle()
         asked = {key: self._asks(key, row.autoscaler) for key, row in rows.items()}
-        snapshot.values = await ask_all(self._port, self._queries(snapshot, rows, asked), now)
+        snapshot.values, replies = await asyncio.gather(
+            self._metrics.ask(self._queries(snapshot, rows, asked), now), self._replies(snapshot, rows, now)
+        )
         usage = await reading
         samples: Mapping[Named, PodSample] = usage.samples
         stale = frozenset[Named]()
         if samples:
             samples, stale, freshness = fresh(usage.samples, self._freshness, now, boot)
-            # Where one list could not be had, its pods are not gone.
-            known = {**self._freshness.first, **freshness.first} if usage.trouble else freshness.first
-            self._freshness = Freshness(known)
+            self._freshness = await self._with_earlier(freshness) if usage.trouble else freshness
         words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
-        replies = await self._replies(snapshot, rows, now)
-        return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble)
+        share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)
+        return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
+
+    async def _with_earlier(self, freshness: Freshness) -> Freshness:
+        """Where one list could not be had, its pods are not gone; those that are not watched any more are."""
+        known = dict(freshness.first)
+        breath = Breath()
+        for named, first in self._freshness.first.items():
+            if named not in known and self._stock.pods.get(named) is not None:
+                known[named] = first
+            if breath.is_due():
+                await breath.take()
+        return Freshness(known)
 
     async def _take_pods(self, snapshot: Snapshot) -> None:
         breath = Breath()
-        for (namespace, _), row in list(self._stock.pods.items()):
-            snapshot.take_pod(namespace, row.pod)
+        for (namespace, _), pod in list(self._stock.pods.items()):
+            snapshot.take_pod(namespace, pod)
             if breath.is_due():
                 await breath.take()
 
@@ -163,8 +173,12 @@ class Observer:
     async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[Object]:
         """The scales of targets whose kind is not watched; each is read once."""
         wanted = {(one.namespace, ref): None for one in autoscalers if self._is_foreign(ref := target_of(one))}
-        found = await asyncio.gather(*[self._scale(namespace, ref) for namespace, ref in wanted])
-        return [scale for scale in found if scale is not None]
+        questions = [
+            Question(namespace, f"{namespace}/{ref}", f"the scale of {ref}", partial(self._scale, namespace, ref))
+            for namespace, ref in wanted
+        ]
+        found = await self._scale_reads.ask(questions)
+        return [scale for scale in found if scale is not None and not isinstance(scale, Failure)]
 
     def _is_foreign(self, ref: Ref) -> bool:
         if not ref.kind or not ref.name or not has_scale(ref) or ref.kind == Hvpa.KIND:
@@ -204,3 +218,17 @@ async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) 
         snapshot.take_sample(namespace, pod, sample)
         if breath.is_due():
             await breath.take()
+
+
+async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
+    """By what should have been measured, so that an empty answer is not taken for a healthy one."""
+    measured: dict[Named, bool] = {}
+    breath = Breath()
+    for row in rows:
+        namespace = row.autoscaler.namespace
+        for pod in snapshot.target_pods(row.autoscaler):
+            if pod.phase == "Running" and not pod.deleted:
+                measured[namespace, pod.name] = (namespace, pod.name) in samples
+        if breath.is_due():
+            await breath.take()
+    return 1.0 - sum(measured.values()) / len(measured) if measured else 0.0

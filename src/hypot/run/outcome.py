@@ -33,3 +33,8 @@ class Outcome:
     refusal: str = field(default="")
     # Whether a write may have been done, though nobody said so.
     unsure: bool = False
+
+    @property
+    def version(self) -> str:
+        """Of the object that was decided on: a write to it is for no other."""
+        return str(self.autoscaler.metadata.get("resourceVersion") or "")

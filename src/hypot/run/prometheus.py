@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 
 from hypot.policy.seen import PodSample
+from hypot.run.bodies import whole
 from hypot.run.breath import Breath
 from hypot.run.pod_metrics import Named, Usage
 
@@ -67,7 +68,7 @@ class Prometheus:
     async def _ask(self, query: str) -> dict[Place, float]:
         headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
         async with self._session.post(self._url, data={"query": query}, headers=headers) as answer:
-            body = await answer.content.read(LARGEST_ANSWER + 1)
+            body = await whole(answer.content, LARGEST_ANSWER)
             if len(body) > LARGEST_ANSWER:
                 raise PrometheusError("its answer is too large")
             try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -9,20 +10,20 @@ from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.kinds.selector import SelectorError, show_selector
 from hypot.policy.answers import Chosen
-from hypot.policy.freshness import is_old
+from hypot.policy.freshness import MOST_AHEAD, is_old
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings, read_amount
 from hypot.policy.questions import Questions
 from hypot.policy.scalerow import plural
 from hypot.policy.seen import Failure, Value
+from hypot.run.crowd import LIMITS, Crowd, Limits, Question
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 _DEFAULT_WINDOW = 60.0
-# Questions that are under way at the same time.
-AT_ONCE = 16
 
 Items = tuple[Mapping[str, Any], ...]
+_Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def pods_query(metric: str, selector: Chosen, namespace: str, pod_selector: str) -> Request:
@@ -65,7 +66,7 @@ def queries_of(questions: Questions, namespace: str, pod_selector: str) -> list[
     return found + [external_query(asked.name, asked.selector, namespace) for asked in questions.external]
 
 
-def _key(request: Request) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _key(request: Request) -> _Key:
     return request.path, tuple(sorted(request.query.items()))
 
 
@@ -108,11 +109,17 @@ class Answered:
         return tuple([value.milli for value in values])
 
     def _is_stale(self, value: Value) -> bool:
-        """A value that does not tell its time is taken as it is."""
-        return bool(value.at) and is_old(value.at, value.window, self._now)
+        """Too old, or from the future. One that stands still is too old soon after, since it cannot lie far ahead.
+
+        A value without a time is taken as it is: some adapters tell none, and what they say was computed for this
+        question. To refuse it would leave its autoscalers without any metric for ever.
+        """
+        if not value.at:
+            return False
+        return value.at > self._now + MOST_AHEAD or is_old(value.at, value.window, self._now)
 
     def _stale(self, metric: str) -> Failure:
-        return Failure(f"the metric {metric} is too old to be believed")
+        return Failure(f"the metric {metric} is too old to be believed, or from the future")
 
     def _of(self, request: Request) -> Items | Failure:
         return self._found.get(_key(request), Failure(f"{request.path} was not asked in this sweep"))
@@ -124,17 +131,28 @@ def _value(item: Mapping[str, Any]) -> Value | None:
     return None if amount is None else Value(amount, read_time(item.get("timestamp")) or 0.0, seconds)
 
 
-async def ask_all(port: Port, requests: Iterable[Request], now: float) -> Answered:
-    """Each distinct question once, some at the same time."""
-    distinct = {_key(request): request for request in requests}
-    limit = asyncio.Semaphore(AT_ONCE)
+class MetricApis:
+    """Both APIs, under one deadline each: an adapter that hangs does not take the time of the other."""
 
-    async def ask(request: Request) -> Items | Failure:
-        async with limit:
-            return await _ask(port, request)
+    def __init__(self, port: Port, limits: Limits = LIMITS) -> None:
+        self._port = port
+        self._crowds = {api: Crowd(limits) for api in (_CUSTOM, _EXTERNAL)}
 
-    answers = await asyncio.gather(*[ask(request) for request in distinct.values()])
-    return Answered(dict(zip(distinct, answers, strict=True)), now)
+    async def ask(self, requests: Iterable[Request], now: float) -> Answered:
+        """Each distinct question once, some at the same time."""
+        distinct = {_key(request): request for request in requests}
+        found = await asyncio.gather(*[self._ask(api, distinct) for api in self._crowds])
+        return Answered({key: answer for answers in found for key, answer in answers.items()}, now)
+
+    async def _ask(self, api: str, distinct: Mapping[_Key, Request]) -> dict[_Key, Items | Failure]:
+        asked = {key: request for key, request in distinct.items() if request.path.startswith(api)}
+        questions = [self._question(api, request) for request in asked.values()]
+        return dict(zip(asked, await self._crowds[api].ask(questions), strict=True))
+
+    def _question(self, api: str, request: Request) -> Question[Items | Failure]:
+        """A path begins with its namespace, and whose namespace it is has the question."""
+        tenant = request.path.removeprefix(f"{api}/namespaces/").split("/", 1)[0]
+        return Question(tenant, request.path, request.path, partial(_ask, self._port, request))
 
 
 async def _ask(port: Port, request: Request) -> Items | Failure:

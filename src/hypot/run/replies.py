@@ -1,9 +1,9 @@
 """What the HTTP recommenders of WatermarkPodAutoscalers answer."""
 
-import asyncio
 import ssl
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -16,10 +16,10 @@ from hypot.kinds.wpa_parts import TRUE_WORDS, Recommender, TLSConfig
 from hypot.policy.recommender import build_request, read_reply
 from hypot.policy.seen import Failure, Pod, Reply, Scale
 from hypot.policy.wpa_pods import ready_pods
+from hypot.run.bodies import whole
+from hypot.run.crowd import LIMITS, Crowd, Limits, Question
 
-ANSWER_WITHIN = 10.0
 LARGEST_ANSWER = 1 << 20
-AT_ONCE = 16
 AGENT = "wpa-controller"
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
@@ -33,24 +33,24 @@ class Asking(NamedTuple):
 
 
 class Recommenders:
-    """Asks all of them in a sweep, some at the same time."""
+    """Asks all of them in a sweep, some at the same time, and all under one deadline."""
 
-    def __init__(self, session: aiohttp.ClientSession, cluster: str = "") -> None:
+    def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: Limits = LIMITS) -> None:
         self._session, self._cluster = session, cluster
-        self._limit = asyncio.Semaphore(AT_ONCE)
+        self._crowd = Crowd(limits)
 
     async def ask(self, asking: Iterable[Asking], now: float) -> list[Reply | Failure]:
-        return await asyncio.gather(*[self._one(each, now) for each in asking])
+        return await self._crowd.ask([self._question(each, now) for each in asking])
+
+    def _question(self, asking: Asking, now: float) -> Question[Reply | Failure]:
+        url = (asking.wpa.recommender or Recommender()).url or ""
+        return Question(asking.wpa.namespace, url, "the recommender", partial(self._one, asking, now))
 
     async def _one(self, asking: Asking, now: float) -> Reply | Failure:
-        async with self._limit:
-            try:
-                async with asyncio.timeout(ANSWER_WITHIN):
-                    return await self._post(asking, now)
-            except TimeoutError:
-                return Failure(f"the recommender did not answer within {ANSWER_WITHIN:.0f} s")
-            except (aiohttp.ClientError, OSError, ValueError) as error:
-                return Failure(f"the recommender cannot be asked: {str(error) or type(error).__name__}")
+        try:
+            return await self._post(asking, now)
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            return Failure(f"the recommender cannot be asked: {str(error) or type(error).__name__}")
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
@@ -61,22 +61,18 @@ class Recommenders:
         headers = {"Content-Type": "application/json", "User-Agent": AGENT}
         tls = _context(recommender.tls) if url.startswith("https:") else True
         name = recommender.tls.server_name if recommender.tls else None
-        async with self._session.post(url, data=body, headers=headers, ssl=tls, server_hostname=name) as answer:
-            read = await _whole(answer.content)
+        async with self._session.post(
+            url, data=body, headers=headers, ssl=tls, server_hostname=name, allow_redirects=False
+        ) as answer:
+            if 300 <= answer.status < 400:
+                return Failure(f"the recommender answers {answer.status}: it points elsewhere, which is not followed")
+            read = await whole(answer.content, LARGEST_ANSWER)
             if answer.status != 200:
                 told = read[:100].decode(errors="replace")
                 return Failure(f"the recommender answers {answer.status}: {told}")
             if len(read) > LARGEST_ANSWER:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)
-
-
-async def _whole(content: aiohttp.StreamReader) -> bytes:
-    """All of it, in however many parts it comes, but not much more than may be."""
-    parts: list[bytes] = []
-    while sum(map(len, parts)) <= LARGEST_ANSWER and (part := await content.readany()):
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _read(body: bytes) -> Reply | Failure:
@@ -94,9 +90,16 @@ def _ready(asking: Asking, now: float) -> int:
     return ready_pods(asking.pods, target, now, float(wpa.readiness_delay or 0), skip_owner_check=skip).ready
 
 
-@lru_cache(64)
 def _context(tls: TLSConfig | None) -> ssl.SSLContext:
-    """As the object says; a certificate that cannot be read is an error, and never a reason to trust anybody."""
+    """As the object says; files that were written anew are read anew."""
+    files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else ()
+    return _read_context(tls, tuple([Path(file).stat().st_mtime_ns for file in files if file]))
+
+
+@lru_cache(64)
+def _read_context(tls: TLSConfig | None, written: tuple[int, ...]) -> ssl.SSLContext:
+    """A certificate that cannot be read is an error, and never a reason to trust anybody."""
+    del written
     context = ssl.create_default_context(cafile=tls.ca_file if tls else None)
     if tls is None:
         return context

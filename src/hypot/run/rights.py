@@ -29,6 +29,8 @@ RIVALS: dict[str, tuple[str, ...]] = {
     WPA: ("watermarkpodautoscaler-lock",),
     VPA: ("vpa-updater",),
 }
+# The feature of whoever moves anything at all.
+ACTS = "act"
 _COUNTING = (WPA, HVPA, HPA)
 _SIZING = (HVPA, VPA)
 
@@ -79,6 +81,7 @@ FEATURES = (
     *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in RIVALS),
     *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in RESOURCES),
     Feature("tell", tuple(RESOURCES), _TOLD, without=_WRITES),
+    Feature(ACTS, tuple(RESOURCES), _ACT, without=_WRITES),
     Feature("usage", without=("prometheus",)),
     Feature("count", _COUNTING),
     Feature("scale", _COUNTING, _ACT, without=_WRITES),
@@ -162,6 +165,8 @@ def _neighbour_rights() -> Iterable[Right]:
     for kind, names in RIVALS.items():
         why = f"find another controller of every {kind} by its lease, which may be anywhere"
         yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"act for {kind}",), names)
+    twin = "find another hypot by its lease, which is in another namespace"
+    yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
     yield Right(*RESOURCES[HPA], _CACHE, other, "watched", ("always",))
     yield Right(*RESOURCES[VPA], _CACHE, other, "watched", (f"look at {HVPA}",))

@@ -8,21 +8,28 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import OFF
+from hypot.kinds.wpa import WPA
 from hypot.policy.decide import Autoscaler
 from hypot.policy.hold import Hold
+from hypot.policy.hvpa_gates import Direction, scale_type
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
 from hypot.policy.snapshot import target_of
-from hypot.run.outcome import Key
-from hypot.run.rights import RIVALS
+from hypot.policy.surroundings import age_of
+from hypot.run.config import RunConfig
+from hypot.run.outcome import Acting, Key
+from hypot.run.rights import ACTS, LEASE, RIVALS, features_of
 from hypot.run.rows import AutoscalerRow, Manager
 from hypot.run.writes import MANAGER
 
 # A Lease or a status that was written within this time has somebody behind it.
 FRESH = 120.0
+# The annotation of hypot's Lease that says in which namespaces its holder acts: all, some, or none.
+ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
 # How often Leases are looked for.
 LOOK_EVERY = 60.0
+WAYS: tuple[Direction, ...] = ("up", "down")
 # Namespace, kind and name of a workload.
 Target = tuple[str, str, str]
 
@@ -67,6 +74,45 @@ def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
     return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
 
 
+def overruled(
+    rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting], hpas: Iterable[AutoscalerRow]
+) -> dict[Key, str]:
+    """Whom each of ours leaves its target to, in words: an HPA of the same target, else the oldest of those that write.
+
+    Of two that hypot itself acts for each would undo what the other did, for ever. One that writes nothing, as a dry
+    run, stands in nobody's way.
+    """
+    claims: dict[Target, list[Key]] = {}
+    for key, row in rows.items():
+        if isinstance(row.autoscaler, WPA | Hvpa) and acting[key] == "act" and (target := _target(row.autoscaler))[2]:
+            claims.setdefault(target, []).append(key)
+    found: dict[Key, str] = {}
+    for target, keys in claims.items():
+        writing = [key for key in keys if _writes(rows[key].autoscaler)] if len(keys) > 1 else keys
+        first, *others = sorted(writing, key=lambda key: _age(key, rows[key])) or keys
+        words = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
+        found.update((key, words) for key in others if key in writing)
+    for row in hpas:
+        hpa = row.autoscaler
+        words = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
+        found.update((key, words) for key in claims.get(_target(hpa), ()))
+    return found
+
+
+def _writes(autoscaler: Autoscaler) -> bool:
+    """Whether it may ever move anything: what is not valid never does."""
+    if any(each.severity == "error" and each.rule != "unknown-field" for each in autoscaler.problems()):
+        return False
+    if isinstance(autoscaler, WPA):
+        return autoscaler.dry_run is not True
+    readable = autoscaler.readable()
+    return not isinstance(readable, Hvpa) or any(scale_type(readable, way).mode != OFF for way in WAYS)
+
+
+def _age(key: Key, row: AutoscalerRow) -> tuple[str, str, str]:
+    return age_of(row.autoscaler)[0], key[0], key[2]
+
+
 def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
     """The VerticalPodAutoscalers that change pods, by what they size."""
     found: dict[Target, str] = {}
@@ -87,10 +133,16 @@ def _target(autoscaler: Autoscaler) -> Target:
     return autoscaler.namespace, ref.kind or "", ref.name or ""
 
 
-def rival_hold(writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "") -> Hold | None:
+def rival_hold(
+    writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
+) -> Hold | None:
     """Hold everything, and name the first rival that was met."""
+    if twin:
+        return Hold("Rival", f"another hypot leads by the Lease {twin}: stop one of the two")
     if hpas:
         return Hold("Rival", f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+    if older:
+        return Hold("Rival", older)
     if vpa:
         return Hold("Rival", f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
     if writer:
@@ -104,21 +156,45 @@ def rival_hold(writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "") ->
     return None
 
 
+def acts_in(config: RunConfig) -> str:
+    """The namespaces that a hypot may move anything in, as its Lease says it to others."""
+    if ACTS not in features_of(config):
+        return ""
+    return ",".join(sorted(config.watch_namespaces)) or EVERYWHERE
+
+
+def lookout(config: RunConfig) -> tuple[list[str], str, str]:
+    """For which kinds rivals are looked for, where our own Lease is, and where another hypot would be one."""
+    return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
+
+
+def _meet(ours: str, theirs: str) -> bool:
+    """Whether there is a namespace that both act in."""
+    if EVERYWHERE in (ours, theirs):
+        return bool(ours and theirs)
+    return not {*ours.split(",")}.isdisjoint(theirs.split(",")) if ours and theirs else False
+
+
 class Leases:
     """The Leases of rivals, looked for once a minute."""
 
-    def __init__(self, port: Port, kinds: Iterable[str]) -> None:
-        """`kinds` are those that are acted on."""
-        self._port = port
+    def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
+        """`kinds` are those that are acted on, in `space`, without which no other hypot is looked for."""
+        self._port, self._own, self._space = port, own, space
         self._names = {kind: RIVALS.get(kind, ()) for kind in kinds}
         self._looked = -LOOK_EVERY
         self.fresh: dict[str, str] = {}
+        # Another hypot that acts, by its Lease: two would lead at once, each by its own.
+        self.twin = ""
 
     async def look(self, now: float, boot: float) -> None:
         """What cannot be read is taken as it was found last."""
         if boot - self._looked < LOOK_EVERY:
             return
         self._looked = boot
+        if self._space:
+            twin = await self._holder(LEASE, now)
+            self.twin = self.twin if twin is None else twin
         for kind, names in self._names.items():
             for name in names:
                 found = await self._holder(name, now)
@@ -139,7 +215,13 @@ class Leases:
         if not answer.ok:
             return None
         leases = mappings(inner(answer.json()).get("items"))
-        return next((_named(lease) for lease in leases if _is_fresh(lease, now)), "")
+        return next((_named(lease) for lease in leases if _is_fresh(lease, now) and not self._is_harmless(lease)), "")
+
+    def _is_harmless(self, lease: Mapping[str, Any]) -> bool:
+        """Whether it is our own, or that of a hypot that acts nowhere where we do."""
+        named = inner(lease, "metadata")
+        theirs = inner(named, "annotations").get(ACTS_IN, EVERYWHERE)
+        return named.get("name") == LEASE and (named.get("namespace") == self._own or not _meet(self._space, theirs))
 
 
 def _is_fresh(lease: Mapping[str, Any], now: float) -> bool:

@@ -48,13 +48,6 @@ class AutoscalerRow(NamedTuple):
         return str(inner(self.data, "metadata").get("resourceVersion") or "")
 
 
-class PodRow(NamedTuple):
-    """A pod, and the version that a write to it is for."""
-
-    pod: Pod
-    version: str
-
-
 def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> AutoscalerRow:
     metadata = dict(inner(data, "metadata"))
     managers = tuple([_manager(entry) for entry in mappings(metadata.pop("managedFields", None))])
@@ -67,8 +60,8 @@ def _manager(entry: Object) -> Manager:
     return Manager(str(entry.get("manager") or ""), str(entry.get("subresource") or ""), at)
 
 
-def keep_pod(data: dict[str, Any]) -> PodRow:
-    return PodRow(read_pod(data), str(inner(data, "metadata").get("resourceVersion") or ""))
+def keep_pod(data: dict[str, Any]) -> Pod:
+    return read_pod(data)
 
 
 def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:

@@ -19,7 +19,6 @@ from hypot.run.outcome import Key
 from hypot.run.rows import (
     AutoscalerRow,
     Object,
-    PodRow,
     keep_autoscaler,
     keep_limit_range,
     keep_monitor,
@@ -31,7 +30,7 @@ from hypot.run.rows import (
 )
 
 if TYPE_CHECKING:
-    from hypot.policy.seen import LimitRange, Node
+    from hypot.policy.seen import LimitRange, Node, Pod
 
 Row = TypeVar("Row")
 Named = tuple[str, str]
@@ -121,7 +120,7 @@ class Stock:
         watch = partial(self._watched, port, spaces)
         self.config = config
         self.all: list[Watched[Any]] = []
-        self.pods: Watched[PodRow] = watch(PODS, keep_pod)
+        self.pods: Watched[Pod] = watch(PODS, keep_pod)
         self.autoscalers: dict[str, Watched[AutoscalerRow]] = {
             kind: watch(resource, partial(keep_autoscaler, resource.api_version, kind))
             for kind, resource in AUTOSCALERS.items()
@@ -175,6 +174,7 @@ class Stock:
     def blind(self) -> str:
         """What decisions hang on and is not followed at the moment, in words; empty where all of it is."""
         needed: list[Watched[Any]] = [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
+        needed += [self.namespaces] if self.namespaces else []
         return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
 
     def age(self) -> float:

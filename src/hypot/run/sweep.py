@@ -24,7 +24,7 @@ from hypot.run.judge import Circumstances, Judge
 from hypot.run.keep import HistoryKeeper
 from hypot.run.observe import Observer, View
 from hypot.run.outcome import Acting, Key, Outcome
-from hypot.run.rivals import Leases, sizers
+from hypot.run.rivals import Leases, overruled, sizers
 from hypot.run.rows import AutoscalerRow
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
@@ -33,8 +33,8 @@ from hypot.run.tell import Teller
 log = structlog.get_logger()
 # Autoscalers whose writes are under way at the same time.
 AT_ONCE = 32
-GOVERNOR, COLD = "governor", "cold"
-# No window of an autoscaler is longer, so a cold start is forgotten then.
+GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
+# No window of an autoscaler is longer, so a cold start and a jump of the clock are forgotten then.
 LONGEST_COLD = 86_400.0
 
 
@@ -58,6 +58,8 @@ class Clocks:
     boot: Clock
     then: tuple[float, float] | None = None
     jumped_at: float | None = None
+    # The same on the wall clock after it, as it is remembered.
+    jumped: dict[str, float] = field(default_factory=dict)
 
     def look(self) -> tuple[float, float]:
         """Both, now; a jump of the one against the other is remembered."""
@@ -66,9 +68,18 @@ class Clocks:
             jump = frozen_clock_jump(*self.then, now, boot)
             if is_clock_jump(jump):
                 log.warning("the clock jumped", seconds=round(jump, 1))
-                self.jumped_at = boot
+                self._jumped(now, now, boot)
         self.then = (now, boot)
         return now, boot
+
+    def resume(self, entry: Mapping[str, object] | None, now: float, boot: float) -> None:
+        """Go on with a jump that the one before us saw."""
+        since = _since(entry, now)
+        if since is not None:
+            self._jumped(since, now, boot)
+
+    def _jumped(self, since: float, now: float, boot: float) -> None:
+        self.jumped, self.jumped_at = {"since": since}, boot - (now - since)
 
 
 @dataclass(slots=True)
@@ -99,9 +110,10 @@ class Sweeper:
         loaded = await self.shards.load()
         for note in loaded.notes:
             log.warning("memory", note=note)
-        began = _began_cold(loaded.entries.get(COLD), now) if loaded.complete else now
+        began = _since(loaded.entries.get(COLD), now) if loaded.complete else now
         self.cold = {} if began is None else {"since": began}
         self.cold_since = None if began is None else boot - (now - began)
+        self.clocks.resume(loaded.entries.get(JUMP), now, boot)
         memories = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
@@ -117,11 +129,12 @@ class Sweeper:
         await self._learn(view)
         observed = self.clocks.boot()
         acting = {key: self._acting(key, row) for key, row in rows.items()}
-        outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot))
+        outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
         outcomes, told = await self._carry(outcomes, rows)
-        await asyncio.gather(*[self.actor.write(request) for request in housekeeping(outcomes, self.stock)])
         await self.teller.statuses(outcomes, boot)
+        kept = housekeeping(outcomes, self.stock, self.teller.version)
+        await asyncio.gather(*[self.actor.write(request) for request in kept])
         await self.teller.events(outcomes, told, now, boot)
         await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         await self._save(now)
@@ -146,6 +159,7 @@ class Sweeper:
         self.judge.forget(gone)
         self.observer.forget(gone)
         self.teller.forget(gone)
+        self.keeper.forget(gone)
         for key in gone:
             self.history.forget(key)
 
@@ -168,8 +182,11 @@ class Sweeper:
             return "recommend" if names == {"hypot"} else "observe"
         return "act"
 
-    def _circumstances(self, boot: float) -> Circumstances:
-        hpas = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+    def _circumstances(
+        self, boot: float, rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting]
+    ) -> Circumstances:
+        found = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+        hpas = dict(found.items()) if found else {}
         vpas = self.stock.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
         return Circumstances(
             self.config.settings,
@@ -177,7 +194,9 @@ class Sweeper:
             self.cold_since,
             self.clocks.jumped_at,
             self.leases.fresh,
-            dict(hpas.items()) if hpas else {},
+            self.leases.twin,
+            hpas,
+            overruled(rows, acting, hpas.values()),
             sizers(vpas.values()) if vpas else {},
             self.stock.blind,
         )
@@ -226,15 +245,28 @@ class Sweeper:
         return [each.outcome for each in carried], [told for each in carried for told in each.told]
 
     def _stands(self, key: Key, row: AutoscalerRow) -> bool:
-        """Whether an object is still there and still asks for what was decided on: looking takes its time."""
+        """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
         now = self.stock.row(key)
-        return now is not None and (now is row or _asks(now) == _asks(row))
+        if now is None or not self.stock.is_opted_in(key[1]):
+            return False
+        return now is row or _asks(now) == _asks(row)
+
+    def may_shrink(self) -> bool:
+        """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""
+        window, now = self.config.settings.downscale_window, self.clocks.boot()
+        return all(at is None or now - at >= window for at in (self.cold_since, self.clocks.jumped_at))
 
     async def _save(self, now: float) -> None:
-        entries = {"/".join(key): self.judge.entry(key) for key in self.judge.memories}
+        entries, breath = {}, Breath()
+        for key in self.judge.memories:
+            entries["/".join(key)] = self.judge.entry(key)
+            if breath.is_due():
+                await breath.take()
         entries[GOVERNOR] = self.judge.governor.to_dict()
         if self.cold:
             entries[COLD] = self.cold
+        if self.clocks.jumped:
+            entries[JUMP] = self.clocks.jumped
         entries.update(await self.history.entries(now))
         for trouble in await self.shards.save(entries):
             log.warning("memory not written", trouble=trouble)
@@ -258,8 +290,11 @@ def _remembered(entry: Mapping[str, object]) -> Remembered | None:
         return None
 
 
-def _began_cold(entry: Mapping[str, object] | None, now: float) -> float | None:
-    """When hypot last started without a memory; None where that is long over. A time to come counts as now."""
+def _since(entry: Mapping[str, object] | None, now: float) -> float | None:
+    """When hypot started without a memory, or the clock jumped; None where that is long over.
+
+    A time to come counts as now.
+    """
     since = (entry or {}).get("since")
     if not isinstance(since, float | int) or not now - since < LONGEST_COLD:
         return None

@@ -51,15 +51,20 @@ class Teller:
             self._versions.pop(key, None)
             self._refused.pop(key, None)
 
+    def version(self, outcome: Outcome) -> str:
+        """What a write to the object is for: the version that was decided on, or the one that our write made of it."""
+        seen, made = self._versions.get(outcome.key, ("", ""))
+        return made if made and seen == outcome.version else outcome.version
+
     async def status(self, outcome: Outcome, boot: float) -> Done:
-        """Write one status now."""
-        row = self._stock.row(outcome.key)
-        if row is None:
+        """Write one status now, if nobody else has changed the object since it was decided on."""
+        version = self.version(outcome)
+        if self._stock.row(outcome.key) is None:
             return Done(f"{outcome.decision.autoscaler} is gone", overtaken=True)
+        if not version:
+            return Done(f"{outcome.decision.autoscaler} was seen without a version", overtaken=True)
         kind, namespace, name = outcome.key
         path = f"{AUTOSCALERS[kind].path(namespace)}/{name}"
-        seen, made = self._versions.get(outcome.key, ("", ""))
-        version = made if seen == row.version else row.version
         try:
             async with self._limit:
                 answer = await self._port.call(status_request(outcome, path, version))
@@ -70,14 +75,15 @@ class Teller:
         if not answer.ok:
             if not answer.conflict and not answer.gone:
                 known = self._refused.get(outcome.key)
-                times = known.times + 1 if known and known.version == row.version else 1
-                self._refused[outcome.key] = Refused(row.version, times, boot)
+                times = known.times + 1 if known and known.version == outcome.version else 1
+                self._refused[outcome.key] = Refused(outcome.version, times, boot)
                 words = answer.message[:LONGEST_LOGGED]
                 log.warning("status refused", object=str(outcome.decision.autoscaler), message=words)
             return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
         self._refused.pop(outcome.key, None)
         self._written[outcome.key] = wrote(outcome, boot)
-        self._versions[outcome.key] = (row.version, str(inner(answer.json(), "metadata").get("resourceVersion") or ""))
+        made = str(inner(answer.json(), "metadata").get("resourceVersion") or "")
+        self._versions[outcome.key] = (outcome.version, made)
         return FINE
 
     async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
@@ -87,14 +93,14 @@ class Teller:
             choice.look(outcome)
             if breath.is_due():
                 await breath.take()
-        chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome.key, boot)]
+        chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
         done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
 
-    def _is_in_vain(self, key: Key, boot: float) -> bool:
+    def _is_in_vain(self, outcome: Outcome, boot: float) -> bool:
         """Whether the server does not take a status of the object as it is."""
-        known, row = self._refused.get(key), self._stock.row(key)
-        if known is None or row is None or row.version != known.version:
+        known = self._refused.get(outcome.key)
+        if known is None or outcome.version != known.version:
             return False
         return known.times > 1 and boot - known.at < AGAIN_AFTER
 

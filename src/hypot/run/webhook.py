@@ -13,7 +13,7 @@ from pathlib import Path
 from aiohttp import web
 
 from hypot.kinds.vpa_knobs import Knobs
-from hypot.run.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, review
+from hypot.run.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, MayShrink, always, review
 from hypot.run.certificates import Issued
 from hypot.run.registration import PATH, configuration
 
@@ -79,7 +79,10 @@ def _readable(secret: bytes) -> Iterator[str]:
 
 
 class Webhook:
-    """Answers AdmissionReviews at /mutate. `find` and `limit_ranges_of` only look at what is kept; they never wait."""
+    """Answers AdmissionReviews at /mutate. `find` and `limit_ranges_of` only look at what is kept; they never wait.
+
+    `may_shrink`: whether a new pod may be smaller than it was written; asked for every pod.
+    """
 
     def __init__(
         self,
@@ -87,9 +90,11 @@ class Webhook:
         limit_ranges_of: LimitRangesOf,
         *,
         knobs: Knobs | None = None,
+        may_shrink: MayShrink = always,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._find, self._limit_ranges_of, self._knobs, self._clock = find, limit_ranges_of, knobs or Knobs(), clock
+        self._may_shrink = may_shrink
         self._runner: web.AppRunner | None = None
         self.times = Times()
         self.answered = self.patched = self.refused = 0
@@ -121,7 +126,8 @@ class Webhook:
     async def _mutate(self, request: web.Request) -> web.Response:
         began = self._clock()
         try:
-            done = review(await request.read(), self._find, self._limit_ranges_of, self._knobs)
+            body = await request.read()
+            done = review(body, self._find, self._limit_ranges_of, self._knobs, self._may_shrink)
         except BadReviewError as error:
             self.refused += 1
             return web.Response(status=400, text=str(error))

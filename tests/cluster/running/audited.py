@@ -34,6 +34,7 @@ class Asked(NamedTuple):
     name: str
     status: int
     address: str
+    namespace: str = ""
     # By the roles; a namespace that is on its way out refuses by itself.
     forbidden: bool = False
 
@@ -72,7 +73,8 @@ def _asked(line: Object) -> Asked:
     status = (line.get("responseStatus") or {}).get("code", 0)
     forbidden = (line.get("annotations") or {}).get("authorization.k8s.io/decision") == "forbid"
     name, group = about.get("name", ""), about.get("apiGroup", "")
-    return Asked(group, resource, line["verb"], name, status, line["requestURI"], forbidden)
+    space = about.get("namespace", "")
+    return Asked(group, resource, line["verb"], name, status, line["requestURI"], space, forbidden)
 
 
 def refused(asked: Iterable[Asked]) -> list[Asked]:

@@ -38,6 +38,9 @@ true
 {{- define "hypot.may.tell" -}}
 {{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
+{{- define "hypot.may.act" -}}
+{{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "act")) (has (index .Values.config.kinds "Hvpa") (list "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "act"))) (not .Values.config.dryRun)) }}true{{ end }}
+{{- end -}}
 {{- define "hypot.may.usage" -}}
 {{- if (not .Values.config.prometheus) }}true{{ end }}
 {{- end -}}

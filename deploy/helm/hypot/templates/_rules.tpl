@@ -38,6 +38,16 @@
   verbs:
   - list
 {{- end }}
+{{- if (include "hypot.may.act" $) }}
+- apiGroups:
+  - coordination.k8s.io
+  resources:
+  - leases
+  resourceNames:
+  - hypot
+  verbs:
+  - list
+{{- end }}
 {{- if (include "hypot.may.webhook" $) }}
 - apiGroups:
   - admissionregistration.k8s.io

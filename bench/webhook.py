@@ -1,0 +1,220 @@
+"""How long new pods wait for their size while the controller sweeps: 2,000 autoscalers, 10,000 pods, sweeps end to end.
+
+One process sweeps and answers, as `hypot run` does; another asks over TLS, 40 times a second. The API server is not
+there: what it would answer is given from memory, so a sweep is all computing, which is the worst case for the webhook.
+"""
+
+import asyncio
+import http.client
+import json
+import multiprocessing
+import ssl
+import statistics
+import time
+
+import msgspec
+
+from hypot.cluster.clock import boot
+from hypot.cluster.discovery import Discovery
+from hypot.cluster.port import Answer
+from hypot.policy.decision import show_time
+from hypot.policy.settings import Settings
+from hypot.run.act import FINE, Actor
+from hypot.run.carry import Carrier
+from hypot.run.certificates import issue
+from hypot.run.config import RunConfig
+from hypot.run.finder import Finder
+from hypot.run.garbage import collect_seldom
+from hypot.run.history import UsageHistory
+from hypot.run.keep import HistoryKeeper
+from hypot.run.observe import Observer
+from hypot.run.pod_metrics import MetricsApi
+from hypot.run.rivals import Leases
+from hypot.run.shards import Shards
+from hypot.run.stock import Stock
+from hypot.run.sweep import Clocks, Sweeper
+from hypot.run.tell import Teller
+from hypot.run.webhook import CertificateHolder, Webhook
+
+WORKLOADS, PODS, SPACES = 2000, 5, 20
+SECONDS, PER_SECOND = 20, 40
+KIND = "Hvpa"
+SIZE = {"cpu": "200m", "memory": "128Mi"}
+
+
+def metadata(name, number, **more):
+    return {"name": name, "namespace": f"n{number % SPACES}", "uid": f"{name}-uid", "resourceVersion": "1", **more}
+
+
+def deployment(number):
+    labels = {"app": f"w{number}"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "app", "resources": {"requests": SIZE}}]},
+    }
+    spec = {"replicas": PODS, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": metadata(f"w{number}", number), "spec": spec, "status": {"replicas": PODS}}
+
+
+def pod(number, which):
+    owner = {"kind": "ReplicaSet", "name": f"w{number}-abc", "controller": True}
+    labels = {"app": f"w{number}", "pod-template-hash": "abc"}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-15T10:01:00Z"}
+    return {
+        "metadata": metadata(f"w{number}-abc-{which}", number, labels=labels, ownerReferences=[owner]),
+        "spec": {"nodeName": "node-1", "containers": [{"name": "app", "resources": {"requests": SIZE}}]},
+        "status": {"phase": "Running", "startTime": "2026-11-15T10:00:00Z", "conditions": [ready]},
+    }
+
+
+def hvpa(number):
+    """With a size that was decided before, which new pods get; it moves no further."""
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    hpa = {"minReplicas": 1, "maxReplicas": 10, "metrics": [{"type": "Resource", "resource": cpu}]}
+    recorded = {"containerName": "app", "resources": {"requests": {"cpu": "250m", "memory": "160Mi"}}}
+    return {
+        "metadata": metadata(f"w{number}", number),
+        "spec": {
+            "targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"w{number}"},
+            "hpa": {"deploy": True, "template": {"spec": hpa}},
+            "vpa": {"deploy": True},
+            "scaleUp": {"updatePolicy": {"updateMode": "Off"}},
+            "scaleDown": {"updatePolicy": {"updateMode": "Off"}},
+            "scalingIntervals": [{"maxReplicas": 10, "maxResources": {"cpu": "1", "memory": "1Gi"}}],
+        },
+        "status": {"lastScaling": {"vpaStatus": {"containerResources": [recorded]}}},
+    }
+
+
+def samples():
+    now = show_time(time.time() - 5)
+    usage = {"cpu": "140000000n", "memory": "100000Ki"}
+    return msgspec.json.encode(
+        {
+            "items": [
+                {
+                    "metadata": {**pod(i, j)["metadata"]},
+                    "timestamp": now,
+                    "window": "15s",
+                    "containers": [{"name": "app", "usage": usage}],
+                }
+                for i in range(WORKLOADS)
+                for j in range(PODS)
+            ]
+        }
+    )
+
+
+class Server:
+    """Answers at once."""
+
+    def __init__(self):
+        self.usage = samples()
+
+    async def call(self, request):
+        if "metrics.k8s.io" in request.path:
+            return Answer(200, self.usage)
+        return Answer(200, b'{"items":[],"metadata":{"resourceVersion":"2"}}')
+
+    def watch(self, request):
+        raise NotImplementedError(request.path)
+
+
+class Nobody:
+    async def ask(self, asking, now):
+        del now
+        return [None for _ in asking]
+
+
+def filled(port, config):
+    stock = Stock(port, config)
+    for watched, things in (
+        (stock.workloads[0], (deployment(i) for i in range(WORKLOADS))),
+        (stock.pods, (pod(i, j) for i in range(WORKLOADS) for j in range(PODS))),
+        (stock.autoscalers[KIND], (hvpa(i) for i in range(WORKLOADS))),
+    ):
+        reflector = watched.reflectors[0]
+        for thing in things:
+            place = thing["metadata"]["namespace"], thing["metadata"]["name"]
+            reflector.rows[place] = reflector._keep(thing)
+    for watched in stock.all:
+        watched.reflectors[0].lists = 1
+    return stock
+
+
+def sweeper_of(port, stock, config):
+    settings, history, discovery = Settings(), UsageHistory(Settings()), Discovery(port)
+    actor = Actor(port, stock, discovery)
+
+    async def record(_):
+        return FINE
+
+    return Sweeper(
+        config,
+        stock,
+        Observer(port, stock, MetricsApi(port, ()), history, discovery, Nobody(), settings),
+        history,
+        actor,
+        HistoryKeeper(port, history, ()),
+        Carrier(actor, record, (1, 36), lambda: True, dry_run=True),
+        Teller(port, stock, "bench"),
+        Shards(port, "hypot-system"),
+        Leases(port, [KIND]),
+        Clocks(time.time, boot),
+    )
+
+
+def ask(port, ca, answers):
+    """In a process of its own, so that only the server's waiting is measured."""
+    tls = ssl.create_default_context(cadata=ca)
+    tls.check_hostname = False
+    connection = http.client.HTTPSConnection("127.0.0.1", port, context=tls, timeout=10)
+    taken, patched = [], 0
+    for number in range(SECONDS * PER_SECOND):
+        thing = pod(number % WORKLOADS, 9)
+        request = {"uid": "u", "operation": "CREATE", "namespace": thing["metadata"]["namespace"], "object": thing}
+        request["resource"] = {"group": "", "version": "v1", "resource": "pods"}
+        review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        body = json.dumps(review)
+        began = time.perf_counter()
+        connection.request("POST", "/mutate", body, {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        taken.append(time.perf_counter() - began)
+        patched += "patch" in answer["response"]
+        time.sleep(max(0.0, 1 / PER_SECOND - taken[-1]))
+    answers.put((taken, patched))
+
+
+async def main():
+    port = Server()
+    config = RunConfig.from_dict({"optIn": "all", "kinds": {KIND: "act"}})
+    stock = filled(port, config)
+    sweeper = sweeper_of(port, stock, config)
+    await sweeper.resume()
+    issued = issue(["127.0.0.1"], time.time())
+    finder = Finder(stock, boot)
+    webhook = Webhook(finder.find, finder.limit_ranges_of)
+    await webhook.start("127.0.0.1", 0, CertificateHolder(issued))
+    tidy = asyncio.ensure_future(collect_seldom())
+    await sweeper.sweep()
+    answers = multiprocessing.get_context("spawn").Queue()
+    client = multiprocessing.get_context("spawn").Process(target=ask, args=(webhook.port, issued.ca_pem, answers))
+    client.start()
+    sweeps = []
+    while answers.empty() and client.is_alive():
+        port.usage = samples()
+        sweeps.append((await sweeper.sweep()).seconds)
+    taken, patched = answers.get(timeout=30)
+    client.join()
+    tidy.cancel()
+    await webhook.stop()
+    p99 = sorted(taken)[int(len(taken) * 0.99)]
+    print(f"sweeps end to end: {len(sweeps)}, median {statistics.median(sweeps):.2f} s")
+    print(f"pods sized: {patched} of {len(taken)}")
+    print(
+        f"median {statistics.median(taken) * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, slowest {max(taken) * 1000:.1f} ms"
+    )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
