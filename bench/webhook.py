@@ -136,7 +136,7 @@ def filled(port, config):
         reflector = watched.reflectors[0]
         for thing in things:
             place = thing["metadata"]["namespace"], thing["metadata"]["name"]
-            reflector.rows[place] = reflector._keep(thing)
+            reflector.rows[place] = reflector._keep(thing)  # noqa: SLF001  as a watch would
     for watched in stock.all:
         watched.reflectors[0].lists = 1
     return stock
