@@ -289,7 +289,7 @@ def _keep_children(world: World, installed: Installed) -> None:
     world.target("Deployment", "parent")
     parent = world.autoscaler("Hvpa", "Deployment", "parent", SIZED, **{"hypot.dev/recommendations": "objects"})
     children = ("horizontalpodautoscalers", "verticalpodautoscalers")
-    eventually(lambda: {one.resource for one in installed.asked() if one.made}.issuperset(children), PATIENT)
+    eventually(lambda: installed.has("create", *children), PATIENT)
     change = {"hpa": {"template": {"spec": {"maxReplicas": 5}}}}
     world.api.patch(parent.path, {"spec": change})
     eventually(lambda: installed.has("patch", "hvpas"), PATIENT)
