@@ -290,9 +290,11 @@ def _keep_children(world: World, installed: Installed) -> None:
     parent = world.autoscaler("Hvpa", "Deployment", "parent", SIZED, **{"hypot.dev/recommendations": "objects"})
     children = ("horizontalpodautoscalers", "verticalpodautoscalers")
     eventually(lambda: installed.has("create", *children), PATIENT)
-    change = {"hpa": {"template": {"spec": {"maxReplicas": 5}}}}
+    least = {"containerName": "*", "minAllowed": {"cpu": "15m", "memory": "20Mi"}}
+    sizes = {"template": {"spec": {"resourcePolicy": {"containerPolicies": [least]}}}}
+    change = {"hpa": {"template": {"spec": {"maxReplicas": 5}}}, "vpa": sizes}
     world.api.patch(parent.path, {"spec": change})
-    eventually(lambda: installed.has("patch", "hvpas"), PATIENT)
+    eventually(lambda: installed.has("patch", "hvpas", *children), PATIENT)
     child = f"{PATHS['HorizontalPodAutoscaler'].format(SPACE)}/parent"
     eventually(lambda: world.api.get(child)["spec"]["maxReplicas"] == 5, PATIENT)
     parent.annotate(**{"hypot.dev/recommendations": None})
