@@ -226,6 +226,7 @@ def test_columns_show_what_the_status_says(served: Api, definitions: tuple[Objec
         "min replicas": 2,
         "max replicas": 9,
         "dry-run": "False",
+        "blocked": None,
         "scale count": 7,
     }
 

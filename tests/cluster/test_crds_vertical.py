@@ -278,7 +278,7 @@ def test_what_was_stored_before_can_be_told_and_let_go(served: Api, kind: type[K
 # What `kubectl` shows and offers.
 
 SHOWN: dict[type[Kind], dict[str, Any]] = {
-    VPA: {"Mode": "Off", "CPU": "25m", "Mem": "262144k", "Provided": "True", "MinReplicas": 2},
+    VPA: {"Mode": "Off", "CPU": "25m", "Mem": "262144k", "Provided": "True", "Blocked": None, "MinReplicas": 2},
     Checkpoint: {"VPA": "web", "Container": "app", "Samples": 100},
     Hvpa: {"Target": "kube-apiserver", "Replicas": 3, "Desired": 4, "Blocked": "MinChange", "Limited": None},
 }
