@@ -39,11 +39,6 @@ class Asked(NamedTuple):
     forbidden: bool = False
 
     @property
-    def tried(self) -> bool:
-        """Only to see what the server says of it."""
-        return "dryRun=All" in self.address
-
-    @property
     def made(self) -> bool:
         """Applying what is not there yet takes the right to create it."""
         return self.verb == "patch" and self.status == 201
