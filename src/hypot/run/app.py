@@ -36,7 +36,7 @@ from hypot.run.outcome import Outcome
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.prometheus import Prometheus
 from hypot.run.replies import Recommenders
-from hypot.run.rights import features_of
+from hypot.run.rights import LEASE, features_of
 from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
 from hypot.run.serve import Server, stuck, stuck_after
 from hypot.run.shards import Shards
@@ -46,7 +46,6 @@ from hypot.run.tell import Teller
 from hypot.run.webhook import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
-LEASE = "hypot"
 # How often the certificate is looked at.
 CERTIFICATE_EVERY = 600.0
 # How often it is looked for whoever is to ask the webhook, while nobody is.
