@@ -17,7 +17,7 @@ from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
 from hypot.policy.decision import Decision, show_time
-from hypot.policy.memory import Memory, read_time
+from hypot.policy.memory import History, Memory, read_time
 from hypot.policy.seen import Seen, metric_key
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import Snapshot
@@ -136,6 +136,22 @@ def _neighbours(by_target: dict[Key, list[Reconcile]], key: Key) -> list[Reconci
     return [one for other, mine in by_target.items() if other != key and other[0] == key[0] for one in mine]
 
 
+class Look(NamedTuple):
+    """One reconcile, and all that it may have seen."""
+
+    number: int
+    reconcile: Reconcile
+    views: list[View]
+
+
+class Alike(NamedTuple):
+    """A case in which both said the same, and what is remembered after it."""
+
+    case: Case
+    after: Memory
+    likeliest: bool
+
+
 class _Replay:
     """One HPA's reconciles, each decided with the memory that the one before it left."""
 
@@ -143,13 +159,15 @@ class _Replay:
         self.key, self.timeline, self.neighbours, self.settings = key, timeline, neighbours, settings
         self.memory, self.uid = Memory(), ""
         self.doubts: deque[float] = deque(maxlen=REMEMBERED)
+        self.past: deque[tuple[Look, Memory]] = deque(maxlen=REMEMBERED)
         self.outcome = Outcome()
 
     def run(self, mine: list[Reconcile]) -> Outcome:
         for number, reconcile in enumerate(mine[:-1]):  # The last one may have been cut short.
             views = list(self._views(reconcile))
             if views and not self._lost_its_hpa(reconcile):
-                self._compare(number, reconcile, views)
+                self._forget_a_former_one(views[0].hpa)
+                self._compare(Look(number, reconcile, views))
         return self.outcome
 
     def _lost_its_hpa(self, reconcile: Reconcile) -> bool:
@@ -157,34 +175,50 @@ class _Replay:
         live = {obj["metadata"]["uid"] for obj in self.timeline.at(reconcile.over).values()}
         return reconcile.seen_as is not None and reconcile.seen_as[0] not in live
 
-    def _compare(self, number: int, reconcile: Reconcile, views: list[View]) -> None:
-        self._forget_a_former_one(views[0].hpa)
-        for tried, view in enumerate(views):
-            case, after = self._case(number, view, reconcile)
-            if not case.differences:
-                self.outcome.other_views += tried > 0
-                self.outcome.latest = case
-                break
+    def _compare(self, look: Look) -> None:
+        found = next(self._alike(look, self.memory), None) or self._on_second_thoughts(look)
+        self.past.append((look, self.memory))
+        if found:
+            case, self.memory, likeliest = found
+            self.outcome.other_views += not likeliest
+            self.outcome.latest = case
         else:
-            case, after = self._case(number, views[0], reconcile)
+            case, self.memory = self._case(look, look.views[0], self.memory)
             self.outcome.disagreements.append(case)
-        self.outcome.count(reconcile, case)
-        self.memory = after
+            self.past.clear()
+        self.outcome.count(look.reconcile, case)
 
-    def _case(self, number: int, view: View, reconcile: Reconcile) -> tuple[Case, Memory]:
+    def _alike(self, look: Look, memory: Memory) -> Iterator[Alike]:
+        """Every view in which hypot says what was told, the likeliest first."""
+        for tried, view in enumerate(look.views):
+            case, after = self._case(look, view, memory)
+            if not case.differences:
+                yield Alike(case, after, likeliest=tried == 0)
+
+    def _on_second_thoughts(self, look: Look) -> Alike | None:
+        """With whatever else may have been remembered: a window hides a recommendation until later."""
+        memories = {_gist(memory): memory for _, memory in list(self.past)[:1]}
+        for before, _ in self.past:
+            after = [found.after for memory in memories.values() for found in self._alike(before, memory)]
+            memories = {_gist(memory): memory for memory in reversed(after)}
+        found = (found for memory in memories.values() for found in self._alike(look, memory))
+        return next((each._replace(likeliest=False) for each in found), None)
+
+    def _case(self, look: Look, view: View, known: Memory) -> tuple[Case, Memory]:
         """What was written, or what had been before where nothing was, beside what hypot would write."""
-        memory = _as_stored(self.memory, view.hpa)
+        memory, reconcile = _as_stored(known, view.hpa), look.reconcile
         decision, after = self._decide(view, memory, reconcile)
         written = reconcile.status_written
         told = plain(view.hpa.get("status") or {} if written is None else written)
         told = {**told, ASKED: reconcile.replicas_written}
         took = reconcile.over - reconcile.knew
-        return Case(self.key, number, view, _told(decision), told, memory, self.settings, took), after
+        return Case(self.key, look.number, view, _told(decision), told, memory, self.settings, took), after
 
     def _forget_a_former_one(self, hpa: Object) -> None:
         """An HPA that was deleted and made anew begins anew."""
         if hpa["metadata"]["uid"] != self.uid:
             self.memory, self.uid = Memory(), hpa["metadata"]["uid"]
+            self.past.clear()
 
     def _views(self, reconcile: Reconcile) -> Iterator[View]:
         """What the controller may have seen, and when: the likeliest first."""
@@ -243,6 +277,11 @@ def _as_stored(memory: Memory, hpa: Object) -> Memory:
     """What a controller remembers of a status is what it reads of it."""
     stored = Memory.from_status(hpa.get("status"))
     return replace(memory, conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
+
+
+def _gist(memory: Memory) -> tuple[tuple[int, ...], ...]:
+    """What was recommended and done, whatever the second."""
+    return (memory.recommendations or History()).values, memory.ups.values, memory.downs.values
 
 
 def _target(hpa: Object) -> str:
