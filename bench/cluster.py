@@ -1,8 +1,8 @@
 """hypot and the HPA controller on the same objects of a real API server: requests, processor time, memory.
 
 Both run alone, one after the other, with a period of 15 s: first while nothing changes, then while some workloads need
-more in each sweep. Binaries of the control plane come from `tests/cluster/plane/binaries.py`. With `--write` the table
-goes into docs/results.md.
+more in each sweep; then how long new pods wait for their size (webhook.py). Binaries of the control plane come from
+`tests/cluster/plane/binaries.py`. With `--write` the table goes into docs/results.md.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from cluster.running.controller import Controller  # noqa: E402
 from cluster.running.many import remembering  # noqa: E402
 
 sys.path.append(str(ROOT / "bench"))
+import webhook  # noqa: E402
 from cluster_measure import Cost, Meter, allow, bursts, count_flow, memory_mb  # noqa: E402
 from cluster_world import GROUP, GROWN, PODS_EACH, Fleet, Metrics, QuietPlane, Workload  # noqa: E402
 
@@ -221,7 +222,7 @@ def main() -> None:
     finally:
         plane.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    text = page(arguments, table(ours, theirs))
+    text = f"{page(arguments, table(ours, theirs))}\n{webhook.measured()}"
     print(text)
     if arguments.write:
         write(text)

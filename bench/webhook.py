@@ -39,6 +39,11 @@ from hypot.run.webhook import CertificateHolder, Webhook
 WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40
 KIND = "Hvpa"
+TOLD = """\
+New pods ask for their size while the controller sweeps without a pause, {} times over TLS ({} were given one; {} sweeps
+over 2,000 Hvpas and 10,000 pods, median {:.2f} s): median {}, p99 {} (bar 100 ms), slowest {}.
+"""
+NOW = "2000-01-01T00:00:00Z"
 SIZE = {"cpu": "200m", "memory": "128Mi"}
 
 
@@ -87,14 +92,14 @@ def hvpa(number):
 
 
 def samples():
-    now = show_time(time.time() - 5)
+    """As the metrics server gives them, with a mark where the time stands."""
     usage = {"cpu": "140000000n", "memory": "100000Ki"}
     return msgspec.json.encode(
         {
             "items": [
                 {
                     "metadata": {**pod(i, j)["metadata"]},
-                    "timestamp": now,
+                    "timestamp": NOW,
                     "window": "15s",
                     "containers": [{"name": "app", "usage": usage}],
                 }
@@ -113,7 +118,7 @@ class Server:
 
     async def call(self, request):
         if "metrics.k8s.io" in request.path:
-            return Answer(200, self.usage)
+            return Answer(200, self.usage.replace(NOW.encode(), show_time(time.time() - 5).encode()))
         return Answer(200, b'{"items":[],"metadata":{"resourceVersion":"2"}}')
 
     def watch(self, request):
@@ -185,7 +190,7 @@ def ask(port, ca, answers):
     answers.put((taken, patched))
 
 
-async def main():
+async def play():
     port = Server()
     config = RunConfig.from_dict({"optIn": "all", "kinds": {KIND: "act"}})
     stock = filled(port, config)
@@ -202,19 +207,20 @@ async def main():
     client.start()
     sweeps = []
     while answers.empty() and client.is_alive():
-        port.usage = samples()
         sweeps.append((await sweeper.sweep()).seconds)
     taken, patched = answers.get(timeout=30)
     client.join()
     tidy.cancel()
     await webhook.stop()
     p99 = sorted(taken)[int(len(taken) * 0.99)]
-    print(f"sweeps end to end: {len(sweeps)}, median {statistics.median(sweeps):.2f} s")
-    print(f"pods sized: {patched} of {len(taken)}")
-    print(
-        f"median {statistics.median(taken) * 1000:.1f} ms, p99 {p99 * 1000:.1f} ms, slowest {max(taken) * 1000:.1f} ms"
-    )
+    times = [f"{1000 * each:.0f} ms" for each in (statistics.median(taken), p99, max(taken))]
+    return TOLD.format(len(taken), patched, len(sweeps), statistics.median(sweeps), *times)
+
+
+def measured():
+    """One paragraph."""
+    return asyncio.run(play())
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    print(measured())

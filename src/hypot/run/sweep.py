@@ -14,7 +14,7 @@ from hypot.policy.freshness import frozen_clock_jump, is_clock_jump
 from hypot.policy.governor import Governor
 from hypot.policy.podrow import inner
 from hypot.run.act import Actor
-from hypot.run.breath import Breath
+from hypot.run.breath import Breath, rest
 from hypot.run.carry import Carried, Carrier
 from hypot.run.children import housekeeping
 from hypot.run.config import RunConfig
@@ -123,18 +123,23 @@ class Sweeper:
     async def sweep(self) -> Swept:
         now, boot = self.clocks.look()
         await self.leases.look(now, boot)
+        await rest()
         rows = self._rows()
         self._forget(rows)
+        await rest()
         view = await self.observer.look(rows, now, boot)
         await self._learn(view)
+        await rest()
         observed = self.clocks.boot()
         acting = {key: self._acting(key, row) for key, row in rows.items()}
         outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
         outcomes, told = await self._carry(outcomes, rows)
         await self.teller.statuses(outcomes, boot)
+        await rest()
         kept = housekeeping(outcomes, self.stock, self.teller.version)
         await asyncio.gather(*[self.actor.write(request) for request in kept])
+        await rest()
         await self.teller.events(outcomes, told, now, boot)
         await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         await self._save(now)
