@@ -38,9 +38,9 @@ def first(*containers, mode="Recreate", count=2, **more):
     return acts(decided(sizer(mode), *fleet(count, *containers, **more)))[0][1:]
 
 
-def killed(ran, cpu="200m", memory="900Mi", reason="OOMKilled", **state):
+def killed(ran, cpu="200m", memory="900Mi", reason="OOMKilled", since=HOUR, **state):
     """Pods whose container ended an hour ago after so many seconds; 900Mi is 14 % away from the target."""
-    ended = {"reason": reason, "startedAt": ago(HOUR + ran), "finishedAt": ago(HOUR)}
+    ended = {"reason": reason, "startedAt": ago(since + ran), "finishedAt": ago(since)}
     status = {"name": "app", "restartCount": 1, "lastState": {"terminated": ended}, **state}
     return {
         "containers": (box(cpu=cpu, memory=memory),),
@@ -48,12 +48,12 @@ def killed(ran, cpu="200m", memory="900Mi", reason="OOMKilled", **state):
     }
 
 
-def restless(count=2, *, updates=None, policies=(), knobs=None, **more):
+def restless(count=2, *, mode="Recreate", updates=None, policies=(), knobs=None, **more):
     """What is done about pods that were killed."""
     given = killed(**more)
     fleeting = fleet(count, *given["containers"], status=given["status"])
     setup = {"vpa": knobs} if knobs else {}
-    return acts(decided(sizer("Recreate", *policies, updates=updates), *fleeting, **setup))[0][1:]
+    return acts(decided(sizer(mode, *policies, updates=updates), *fleeting, **setup))[0][1:]
 
 
 # Whether a pod needs another size.
@@ -110,6 +110,24 @@ def test_thresholds_are_knobs():
 def test_a_quick_oom(given, expected):
     """Killed for memory soon after its start: waiting would not help it."""
     assert restless(**given) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "expected"),
+    [
+        ("InPlaceOrRecreate", {"since": 599}, "evict"),
+        # It has lived since: it can take up a resize.
+        ("InPlaceOrRecreate", {"since": 600}, "resize"),
+        ("InPlaceOrRecreate", {"since": 60, "updates": {"evictAfterOOMSeconds": 60}}, "resize"),
+        # Nobody may evict it, and a resize may still come in time.
+        ("InPlace", {"since": 5}, "resize"),
+        ("InPlaceOrRecreate", {"since": 5, "count": 1, "knobs": Knobs(in_place_skips_budget=True)}, "resize"),
+        ("InPlaceOrRecreate", {"since": 5, "count": 1}, "none"),
+    ],
+)
+def test_a_loop_of_kills(mode, given, expected):
+    """Whoever is killed for memory soon after each start takes up no resize before it dies again."""
+    assert restless(mode=mode, **{"ran": 30, **given})[0] == expected
 
 
 def test_an_oom_of_a_container_that_nobody_sizes():

@@ -13,7 +13,7 @@ from hypot.policy.seen import Container, Node, Pod
 from hypot.policy.size import Size
 from hypot.policy.vpa_budget import Controllers, controller_of
 from hypot.policy.vpa_fit import amounts
-from hypot.policy.vpa_need import observed_containers, quick_oom
+from hypot.policy.vpa_need import dies_again, observed_containers, quick_oom
 from hypot.policy.vpa_resize import gives_up, resize_obstacle, told_resize
 
 Sizes = Mapping[str, Size]
@@ -203,14 +203,11 @@ def disrupts(pod: Pod, fate: Fate, sizes: Sizes) -> bool:
 
 
 def _killed_lately(pod: Pod, look: Look) -> str:
-    """A container in a loop of kills for memory, in words: it takes up no resize before it dies again."""
     killed = quick_oom(pod, observed_containers(pod), None, OOM_WINDOW)
     if killed is None or killed.name not in look.sizes or killed.sidecar:
         return ""
-    finished = None if killed.ended is None else killed.ended.finished
-    if finished is None or look.now - finished >= OOM_WINDOW:
-        return ""
-    return f"container {killed.name} is killed for memory soon after each start"
+    dying = dies_again(killed, OOM_WINDOW, look.now)
+    return f"container {killed.name} is killed for memory soon after each start" if dying else ""
 
 
 def _asked(pod: Pod, look: Look, room: Room) -> Fate:

@@ -19,12 +19,13 @@ from hypot.kinds.vpa_parts import (
 )
 from hypot.policy.decision import PodAction
 from hypot.policy.seen import Pod
-from hypot.policy.vpa_budget import Budget, Controllers
+from hypot.policy.vpa_budget import EXHAUSTED, Budget, Controllers
 from hypot.policy.vpa_fit import Fitted, amounts
 from hypot.policy.vpa_need import (
     Need,
     Priority,
     admits,
+    dies_again,
     in_order,
     needs_update,
     observed_containers,
@@ -71,6 +72,8 @@ class _Candidate(NamedTuple):
     fitted: Fitted
     rank: Priority
     need: Need
+    # It takes up no resize.
+    dying: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,8 @@ def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAct
     if rules.requirements and not admits(pod, bounds, rules.requirements):
         words = f"{need.words}, but no container changes as the eviction requirements want it"
         return _left(pod, "eviction-requirements", words)
-    return _Candidate(pod, fitted, rank, need)
+    dying = killed is not None and dies_again(killed, rules.oom_threshold, rules.now)
+    return _Candidate(pod, fitted, rank, need, dying)
 
 
 def _take(wanting: Iterable[_Candidate], budget: Budget, rules: _Rules) -> list[PodAction]:
@@ -228,6 +232,10 @@ def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", becau
 def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
     """Resize the pod in place; where that cannot be, evict it if the mode lets us."""
     pod, sizes = one.pod, one.fitted.sizes
+    if one.dying and rules.mode != IN_PLACE:
+        evicted = _evict(one, budget, rules, "", "it would be killed again before it takes up a resize")
+        if evicted.action == "evict" or evicted.rule == EXHAUSTED:
+            return evicted
     verdict = in_place(
         pod,
         one.fitted.bounds,

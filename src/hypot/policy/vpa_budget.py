@@ -12,6 +12,8 @@ BOOST_ANNOTATION = "vpaCpuStartupBoost/"
 _COUNTED_KINDS = frozenset({"ReplicationController", "ReplicaSet", "StatefulSet", "DaemonSet"})
 
 Controllers = Mapping[tuple[str, str], Controller]
+# The rule by which a group can spare no more pods in this pass; in the next it may.
+EXHAUSTED = "disruption-budget"
 
 
 class Refusal(NamedTuple):
@@ -112,7 +114,7 @@ class Budget(NamedTuple):
             f"{group.owner.kind} {group.owner.name} keeps {group.configured} pods, {group.running} run, {taken} are "
             f"taken in this pass, and {group.tolerance} may be missing"
         )
-        return Refusal("disruption-budget", words)
+        return Refusal(EXHAUSTED, words)
 
     def after_evicting(self, pod: Pod) -> "Budget":
         group = self.group_of(pod)

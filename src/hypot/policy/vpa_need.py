@@ -104,6 +104,11 @@ def quick_oom(pod: Pod, observed: Iterable[str], policy: ResourcePolicy | None, 
     return None
 
 
+def dies_again(killed: Container, window: float, now: float) -> bool:
+    """Whether the container is in a loop of kills for memory: it takes up no resize before it dies again."""
+    return killed.ended is not None and killed.ended.finished is not None and now - killed.ended.finished < window
+
+
 def _died_young(container: Container, threshold: float) -> bool:
     ended = container.ended
     if ended is None or ended.reason != OOM_KILLED or ended.started is None or ended.finished is None:

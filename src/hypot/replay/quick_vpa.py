@@ -166,10 +166,13 @@ def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int, now: float) -> Rank:
     cpu_outside, cpu_up, cpu_far = distance(rule, a, CPU, c.cpu[k], c.cpu_limit[k])
     memory_outside, memory_up, memory_far = distance(rule, a, MEMORY, c.memory[k], c.memory_limit[k])
     far = cpu_far + memory_far
-    killed_young = c.killed_at[k] > -inf and c.killed_after[k] < rule.oom_threshold
     outside = cpu_outside or memory_outside
-    why = why_change(killed_young, outside, far, now - c.born[k], rule.lifetime, rule.threshold)
+    why = why_change(killed_young(rule, c, k), outside, far, now - c.born[k], rule.lifetime, rule.threshold)
     return Rank(why in WANTED and admits(rule, a, c, k), cpu_up or memory_up, far)
+
+
+def killed_young(rule: VpaRule, c: Cohorts, k: int) -> bool:
+    return bool(c.killed_at[k] > -inf and c.killed_after[k] < rule.oom_threshold)
 
 
 def distance(rule: VpaRule, a: Advice, resource: int, request: int, limit: int) -> tuple[bool, bool, float]:
@@ -267,6 +270,9 @@ def deed_for(rule: VpaRule, a: Advice, c: Cohorts, room: Room, k: int, now: floa
     may_evict = not few and not (waits and patient and c.life[k] != CREATING)
     if rule.mode == EVICTS:
         return EVICTED if may_evict else NOTHING
+    dying = killed_young(rule, c, k) and now - c.killed_at[k] < rule.oom_threshold
+    if rule.mode == RESIZES and dying and may_evict:
+        return EVICTED
     if (few and not rule.spares_budget) or c.life[k] == CREATING:
         return NOTHING
     if waits:
