@@ -89,7 +89,7 @@ class TestAlone:
         for before, found in ((None, {"said": "by me"}), (there, {"said": "by me", "kept": "yes"})):
             if before is not None:
                 cluster.put(before)
-            async with running(lease(cluster, annotations={"said": "by me"})):
+            async with running(lease(cluster, annotations=lambda: {"said": "by me"})):
                 await asyncio.sleep(5)
             assert (held_by(cluster), cluster.get(PATH)["metadata"]["annotations"]) == ("a", found)
 

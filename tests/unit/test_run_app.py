@@ -18,7 +18,7 @@ from hypot.cluster.fake import FakeCluster
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import Answer, RefusedError, Request, encoded
 from hypot.policy.settings import Settings
-from hypot.run.app import App
+from hypot.run.app import SHRINKS, App
 from hypot.run.config import RunConfig
 from hypot.run.gauges import exposition
 from hypot.run.narrate import Narrator
@@ -155,8 +155,7 @@ async def test_who_cannot_begin_tries_again():
     assert refused
 
 
-async def test_nobody_leads_beside_somebody_else():
-    """The other replica watches, answers, and writes nothing."""
+def lease_of_another(**annotations):
     spec = {
         "holderIdentity": "the other",
         "leaseDurationSeconds": 15,
@@ -164,9 +163,13 @@ async def test_nobody_leads_beside_somebody_else():
         "acquireTime": "2099-01-01T00:00:00.000000Z",
         "leaseTransitions": 1,
     }
-    metadata = {"name": "hypot", "namespace": OWN}
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-    cluster = small_cluster(*web(4), wpa(), lease)
+    metadata = {"name": "hypot", "namespace": OWN, "annotations": annotations}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+async def test_nobody_leads_beside_somebody_else():
+    """The other replica watches, answers, and writes nothing."""
+    cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster) as app:
         await eventually(lambda: not app.stock.unready)
         for _ in range(20):
@@ -174,6 +177,26 @@ async def test_nobody_leads_beside_somebody_else():
             await asyncio.sleep(0.02)
         assert not [call for call in cluster.calls if call.writes]
     assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
+
+
+@pytest.mark.parametrize(("said", "expected"), [({SHRINKS: "true"}, True), ({SHRINKS: "false"}, False), ({}, False)])
+async def test_who_follows_shrinks_new_pods_only_where_the_leader_would(said, expected):
+    """A cold start is known to the leader alone, and it says so on its Lease."""
+    async with running(small_cluster(*web(4), wpa(), lease_of_another(**said))) as app:
+        await eventually(lambda: app.lease.holder and not app.stock.unready)
+        assert app.may_shrink() == expected
+
+
+async def test_who_leads_says_whether_new_pods_may_shrink():
+    """Not before anything is remembered, nor after a start without memory; else it may."""
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: app.sweeps)
+        assert app.sweeper.cold_since is not None
+        assert not app.may_shrink()
+        app.sweeper.cold_since = None
+        await eventually(lambda: cluster.get(LEASE)["metadata"]["annotations"][SHRINKS] == "true")
+        assert app.may_shrink()
 
 
 async def test_a_dry_run_writes_only_its_lease_and_its_memory():

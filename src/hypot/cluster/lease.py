@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -42,6 +42,13 @@ class Record:
     @property
     def holder(self) -> str:
         return str(self.spec.get("holderIdentity") or "")
+
+    @property
+    def said(self) -> dict[str, str]:
+        """What its holder says of itself."""
+        metadata = self.body.get("metadata")
+        found = metadata.get("annotations") if isinstance(metadata, dict) else None
+        return {str(name): str(word) for name, word in found.items()} if isinstance(found, dict) else {}
 
     @property
     def seconds(self) -> float:
@@ -98,7 +105,7 @@ class Lease:
         retry: float = 2.0,
         clock: Clock = boot,
         wall: Clock = wall_clock,
-        annotations: Mapping[str, str] | None = None,
+        annotations: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """`identity` must be this process's own, see `own_identity`; `port` must not ask us before it writes.
 
@@ -107,13 +114,14 @@ class Lease:
         if not 0 < retry < deadline < duration:
             raise ValueError(f"a lease needs 0 < retry < deadline < duration, not {retry}, {deadline}, {duration}")
         self.identity = identity
-        # Who held it when it was read last.
+        # Who held it when it was read last, and what that one said of itself.
         self.holder = ""
+        self.said: Mapping[str, str] = {}
         # Why the last attempt came to nothing, in words.
         self.trouble = ""
         self._port, self._namespace, self._name = port, namespace, name
         self._duration, self._deadline, self._retry = duration, deadline, retry
-        self._clock, self._wall, self._annotations = clock, wall, dict(annotations or {})
+        self._clock, self._wall, self._annotations = clock, wall, annotations
         # Until when we may write, on our own clock.
         self._until = -float("inf")
         # What was read last, None where that may be outdated; and since when the record is as we saw it.
@@ -199,7 +207,7 @@ class Lease:
         if record.version:
             foreign = record.holder not in {"", self.identity}
             self._wait = max(self._duration, record.seconds) if foreign else 0.0
-        self._record, self.holder = record, record.holder
+        self._record, self.holder, self.said = record, record.holder, record.said
 
     def _may_take(self, record: Record) -> bool:
         if record.version and record.holder in {"", self.identity}:
@@ -228,9 +236,10 @@ class Lease:
         return "done"
 
     async def _write(self, method: Method, body: dict[str, Any]) -> Answer | None:
-        if self._annotations:
+        saying = self._annotations()
+        if saying:
             known = body.get("metadata") or {}
-            said = {**(known.get("annotations") or {}), **self._annotations}
+            said = {**(known.get("annotations") or {}), **saying}
             body = {
                 **body,
                 "metadata": {"name": self._name, "namespace": self._namespace, **known, "annotations": said},

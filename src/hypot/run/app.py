@@ -46,6 +46,8 @@ from hypot.run.tell import Teller
 from hypot.run.webhook import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
+# Says on the Lease whether its holder lets new pods come up smaller than they are written.
+SHRINKS = "hypot.dev/shrinks"
 # How often the certificate is looked at.
 CERTIFICATE_EVERY = 600.0
 # How often it is looked for whoever is to ask the webhook, while nobody is.
@@ -63,7 +65,7 @@ class App:
         self.config = config
         self.identity = own_identity(socket.gethostname())
         self.plain = Api(access)
-        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity, annotations={ACTS_IN: acts_in(config)})
+        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity, annotations=self._words)
         self.guarded = Api(access, guard=self.lease.left)
         self.stock = Stock(self.plain, config)
         self.stopping = asyncio.Event()
@@ -140,9 +142,18 @@ class App:
             await self._sweep_while_leading(sweeper)
             self.sweeper = None
 
-    def _may_shrink(self) -> bool:
-        """Whether new pods may be smaller than they are written; who does not lead knows of no cold start."""
-        return not self.stock.blind and (self.sweeper is None or self.sweeper.may_shrink())
+    def _words(self) -> dict[str, str]:
+        """What the other replica and other installations are told while this one leads."""
+        return {ACTS_IN: acts_in(self.config), SHRINKS: str(self._remembers()).lower()}
+
+    def _remembers(self) -> bool:
+        """Whether enough is known to make anything smaller: no cold start, no jump of the clock lately."""
+        return self.sweeper is not None and self.sweeper.may_shrink()
+
+    def may_shrink(self) -> bool:
+        """Whether new pods may be smaller than they are written; who does not lead is told by who does."""
+        known = self._remembers() if self.lease.leading else self.lease.said.get(SHRINKS) == "true"
+        return known and not self.stock.blind
 
     async def _sweep_while_leading(self, sweeper: Sweeper) -> None:
         period = self.config.settings.sync_period
@@ -200,7 +211,7 @@ class App:
             finder.find,
             finder.limit_ranges_of,
             knobs=self.config.settings.vpa,
-            may_shrink=self._may_shrink,
+            may_shrink=self.may_shrink,
         )
         holder: CertificateHolder | None = None
         try:
