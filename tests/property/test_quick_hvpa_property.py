@@ -13,7 +13,7 @@ from hypot.replay import engine
 from hypot.replay.acting import plain
 from hypot.replay.lifecycle import scale_to
 from hypot.replay.plan import begin_plan, no_plan, pursue_plan
-from hypot.replay.quick_hvpa import hvpa_moved, hvpa_step, no_hvpa_past
+from hypot.replay.quick_hvpa import hvpa_moved, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.rules_hvpa import memory_of, rule_of
 from hypot.replay.usage_feed import UsageFeed
 from property.replay_worlds import GAPS, cases
@@ -36,21 +36,20 @@ class Both:
 
     def step(self, scene, i, now):
         c, s, p = scene.c, scene.s, scene.p
-        if self.plan.active[0]:
-            pursue_plan(self.plan, c, s, p, scene.in_place, now)
-            if self.plan.active[0]:
-                return
         seen = scene.eyes.seen(i, now, self.feed.view())
         decision, self.memory = decide(self.hvpa, seen, self.memory, scene.settings)
         past = self.past
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
         self.compare(decision, moves)
-        if moves:
+        if is_held(past, self.plan, moves):
+            pursue_plan(self.plan, c, s, p, scene.in_place, now)
+        elif moves:
             self.memory = self.memory.acted(decision, now)
             hvpa_moved(past, now)
             if past.resizes[0]:
                 begin_plan(self.plan, c, s, p, scene.in_place, past.desired[0], *past.size, now)
             else:
+                self.plan.active[0] = 0
                 scale_to(c, s, p, past.desired[0], now)
         known = memory_of(past, scene.container)
         assert (known.last_scale, known.vertical) == (self.memory.last_scale, self.memory.vertical)

@@ -16,8 +16,8 @@ from hypot.policy.settings import Settings
 from hypot.policy.vertical import Recount, Vertical
 from hypot.replay import plan as planning
 from hypot.replay.cohorts import SERVING, STOPPING
-from hypot.replay.plan import begin_plan, no_plan, pursue_plan
-from hypot.replay.quick_hvpa import ask_metrics, hvpa_moved, hvpa_step, no_hvpa_past, stand
+from hypot.replay.plan import begin_plan, is_bound, no_plan, pursue_plan
+from hypot.replay.quick_hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, no_hvpa_past, stand
 from hypot.replay.quick_hvpa_resolve import has_one_size
 from hypot.replay.rules_hvpa import memory_of, rule_of
 from property.replay_worlds import GIB, NAMES, Place
@@ -182,6 +182,32 @@ class TestPlan:
         place, plan = settled(replicas=8), no_plan()
         begin_plan(plan, place.c, place.s, place.p, False, 8, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
         assert (place.count(STOPPING), place.count(SERVING)) == (2, 6)
+
+    @pytest.mark.parametrize(
+        ("wish", "bound"),
+        [
+            ((4, 500, GIB), True),
+            ((8, 250, GIB // 2), True),
+            ((0, 0, 0), True),
+            ((5, 500, GIB), False),
+            ((4, 501, GIB), False),
+            ((4, 500, GIB + 1), False),
+        ],
+    )
+    def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, wish, bound):
+        """Nobody waits for too little."""
+        place, plan = settled(), no_plan()
+        assert not is_bound(plan, *wish)
+        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        assert is_bound(plan, *wish) == bound
+
+    def test_more_than_the_plan_gives_ends_it(self):
+        """Also where only the count is another: nothing is left to go on with."""
+        place, plan, past = settled(), no_plan(), no_hvpa_past()
+        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        past.desired[0], past.resizes[0] = 9, 0
+        hvpa_act(past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0]) == (0, 9)
 
     def test_patience_ends(self):
         """What takes too long is given up, and the count is gone to."""

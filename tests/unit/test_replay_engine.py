@@ -18,7 +18,7 @@ from hypot.replay.cohorts import SERVING, STOPPING, split
 from hypot.replay.engine import replay
 from hypot.replay.lifecycle import are_next
 from hypot.replay.params import SMALL
-from hypot.replay.plan import begin_plan, no_plan, pursues
+from hypot.replay.plan import begin_plan, no_plan, pursue_plan
 from hypot.replay.scores import score
 from hypot.replay.world import Heap, Metrics, Pods, Resize, Service, Span, World
 from property.replay_worlds import (
@@ -412,7 +412,7 @@ class TestSizes:
         for _ in range(6):
             place.tick()
             ready.append(sum(place.c.count[k] * place.c.cpu[k] for k in place.groups(SERVING)))
-            pursues(plan, *here, place.now)
+            pursue_plan(plan, *here, place.now)
         assert min(ready) >= 4000
         assert ready[-1] == 4000
         assert not plan.active[0]

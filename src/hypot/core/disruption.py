@@ -10,6 +10,11 @@ PATIENCE = 300.0
 AT_ONCE = 0.25
 
 
+def is_more(amount: int, replicas: int, planned: int, of_planned: int) -> bool:
+    """Whether so many pods of that size need more in total than is planned: then nobody waits for the plan."""
+    return amount * replicas > planned * of_planned
+
+
 def may_disrupt(running: int, configured: int, tolerance: int, taken: int) -> bool:
     """Whether one more pod may go; where the tolerance rounds to nothing, one at a time may."""
     if running - taken > configured - tolerance:

@@ -7,7 +7,7 @@ their order and stops at the first that fails; the next look goes on from there.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hypot.core.disruption import PATIENCE
+from hypot.core.disruption import PATIENCE, is_more
 from hypot.kinds.version import Version
 from hypot.policy.decision import Decision, show_seconds
 from hypot.policy.plan_pods import (
@@ -110,7 +110,7 @@ def outgrows(plan: Plan, decision: Decision) -> bool:
     given = {size.container: size.requests for size in plan.sizes}
     replicas = decision.desired or 0
     return any(
-        amount * replicas > given.get(size.container, {}).get(resource, 0) * plan.replicas
+        is_more(amount, replicas, given.get(size.container, {}).get(resource, 0), plan.replicas)
         for size in decision.desired_sizes
         for resource, amount in size.requests.items()
     )

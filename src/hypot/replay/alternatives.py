@@ -22,8 +22,8 @@ from hypot.policy.vpa_fit import capped
 from hypot.policy.vpa_step import Range, stepped
 from hypot.policy.weights import Blend, Direction, Situation, Weight, released
 from hypot.replay.lifecycle import scale_to
-from hypot.replay.parts import Feed, Part, Scene, act
-from hypot.replay.plan import Plan, no_plan, pursues
+from hypot.replay.parts import Feed, Part, Scene, act, is_held_back
+from hypot.replay.plan import Plan, no_plan, pursue_plan
 from hypot.replay.record import Moment
 
 
@@ -62,8 +62,6 @@ class Weighted:
     plan: Plan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        if pursues(self.plan, scene.c, scene.s, scene.p, scene.in_place, now):
-            return
         seen = scene.eyes.seen(i, now, self.feed.view())
         child = hpa_of(self.hvpa)
         asked, self.memory = hpa.decide(child, seen, self.memory, scene.settings)
@@ -71,9 +69,12 @@ class Weighted:
         blended = released(self.blend, self._situation(seen, has, asked, scene))
         sizes = tuple([one.size for one in has])
         decision = self._decision(asked, blended.replicas, sizes, blended.sizes, sorted(blended.blocked))
-        if decision.moves or scene.is_told(now):
+        held = is_held_back(scene, self.plan, decision)
+        if (decision.moves and not held) or scene.is_told(now):
             scene.moments.append(Moment(now, decision))
-        if decision.moves:
+        if held:
+            pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
+        elif decision.moves:
             self.last = now
             self.last_up = now if decision.grows else self.last_up
             act(scene, self.plan, decision, now)

@@ -6,9 +6,9 @@ from hypot.replay.cohorts import Cohorts
 from hypot.replay.fleet_loop import SPARE, is_blind, look_at_count, one_tick
 from hypot.replay.params import Params
 from hypot.replay.past import Past
-from hypot.replay.plan import Plan, pursues
+from hypot.replay.plan import Plan, pursue_plan
 from hypot.replay.quick_hpa import HpaRule
-from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step
+from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
 from hypot.replay.quick_vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
 from hypot.replay.site import Site
 from hypot.replay.tick import next_time
@@ -87,8 +87,10 @@ def hvpa_loop(
         if now < due:
             continue
         due = next_time(now, due, every)
-        waits = pursues(plan, c, s, p, in_place, now)
-        if not waits and hvpa_step(rule, past, u, c, s, p, i, now, blind):
+        moves = hvpa_step(rule, past, u, c, s, p, i, now, blind)
+        if is_held(past, plan, moves):
+            pursue_plan(plan, c, s, p, in_place, now)
+        elif moves:
             hvpa_act(past, plan, c, s, p, in_place, now)
         if not fits(c, s):
             return False

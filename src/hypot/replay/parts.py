@@ -20,8 +20,8 @@ from hypot.replay.acting import act_on_pods, current_size, set_template, size_of
 from hypot.replay.cohorts import Cohorts
 from hypot.replay.lifecycle import scale_to
 from hypot.replay.params import Params
-from hypot.replay.plan import Plan, begin_plan, no_plan, pursues
-from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, no_hvpa_past
+from hypot.replay.plan import Plan, begin_plan, is_bound, no_plan, pursue_plan
+from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.quick_vpa import (
     EVICTED,
     RESIZED,
@@ -143,13 +143,14 @@ class Whole:
     plan: Plan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        if pursues(self.plan, scene.c, scene.s, scene.p, scene.in_place, now):
-            return
         usage = None if self.feed is None else self.feed.view()
         decision, memory = decide(self.autoscaler, scene.eyes.seen(i, now, usage), self.memory, scene.settings)
-        if decision.rescales or scene.is_told(now):
+        held = is_held_back(scene, self.plan, decision)
+        if (decision.rescales and not held) or scene.is_told(now):
             scene.moments.append(Moment(now, decision))
-        if decision.rescales:
+        if held:
+            pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
+        elif decision.rescales:
             memory = memory.acted(decision, now)
             act(scene, self.plan, decision, now)
         elif decision.by_pod and self._sizes_new_pods():
@@ -212,12 +213,13 @@ class Both:
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, p, past = scene.c, scene.s, scene.p, self.past
-        if pursues(self.plan, c, s, p, scene.in_place, now):
-            return
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
-        if moves or scene.is_told(now):
+        held = is_held(past, self.plan, moves)
+        if (moves and not held) or scene.is_told(now):
             self._tell(scene, i, now, moves=moves)
-        if moves:
+        if held:
+            pursue_plan(self.plan, c, s, p, scene.in_place, now)
+        elif moves:
             hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
 
     def _tell(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
@@ -241,6 +243,12 @@ def prepare(scene: Scene, decision: Decision) -> None:
         set_template(scene.s, size)
 
 
+def is_held_back(scene: Scene, plan: Plan, decision: Decision) -> bool:
+    """Whether the decision waits for a plan that is under way."""
+    cpu, memory, *_ = size_of(decision.desired_sizes, scene.container) or (0, 0)
+    return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
+
+
 def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
     """Write a decision; what cannot be done at once is left as the plan."""
     c, s, p = scene.c, scene.s, scene.p
@@ -251,6 +259,7 @@ def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
     replicas = s.asked[0] if decision.desired is None else decision.desired
     size = size_of(decision.desired_sizes, scene.container) if decision.resizes else None
     if size is None:
+        plan.active[0] = 0
         scale_to(c, s, p, replicas, now)
     else:
         begin_plan(plan, c, s, p, scene.in_place, replicas, *size, now)

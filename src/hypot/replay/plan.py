@@ -6,7 +6,7 @@ Columns of plain numbers, as everything that is compiled.
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.disruption import AT_ONCE, PATIENCE
+from hypot.core.disruption import AT_ONCE, PATIENCE, is_more
 from hypot.replay.cohorts import SERVING, STOPPING, Cohorts, has_place
 from hypot.replay.lifecycle import evict, resize, scale_to
 from hypot.replay.params import Params
@@ -57,12 +57,12 @@ def begin_plan(
     pursue_plan(plan, c, s, p, in_place, now)
 
 
-def pursues(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
-    """Go on with a plan that is under way; whether more is to follow, so that nothing new is decided."""
+def is_bound(plan: Plan, replicas: int, cpu: int, memory: int) -> bool:
+    """Whether a plan is under way and gives as much as is wanted now: then it goes on, and the wish waits."""
     if plan.active[0] == 0:
         return False
-    pursue_plan(plan, c, s, p, in_place, now)
-    return bool(plan.active[0] != 0)
+    planned = plan.replicas[0]
+    return not is_more(cpu, replicas, plan.size[0], planned) and not is_more(memory, replicas, plan.size[1], planned)
 
 
 def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:

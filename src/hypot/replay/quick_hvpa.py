@@ -12,7 +12,7 @@ from hypot.core.window import forced_into
 from hypot.replay.cohorts import STOPPING, Cohorts
 from hypot.replay.lifecycle import scale_to
 from hypot.replay.params import Params
-from hypot.replay.plan import Plan, begin_plan
+from hypot.replay.plan import Plan, begin_plan, is_bound
 from hypot.replay.quick_hpa import FAILED, propose
 from hypot.replay.quick_hvpa_parts import COUNTS, CPU, MEMORY, HvpaPast, HvpaRule, ResourceRule, no_hvpa_past
 from hypot.replay.quick_hvpa_resolve import keep_size, resolve
@@ -64,10 +64,16 @@ def conclude(past: HvpaPast, current: int) -> bool:
     return bool(past.desired[0] != current or past.resizes[0])
 
 
+def is_held(past: HvpaPast, plan: Plan, moves: bool) -> bool:
+    """Whether what was decided waits for a plan that is under way."""
+    return is_bound(plan, past.desired[0] if moves else 0, past.size[0], past.size[1])
+
+
 def hvpa_act(past: HvpaPast, plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
     """Do what was decided, as far as it can be done at once."""
     hvpa_moved(past, now)
     if past.resizes[0] == 0:
+        plan.active[0] = 0
         scale_to(c, s, p, past.desired[0], now)
         return
     cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
