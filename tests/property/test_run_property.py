@@ -5,7 +5,7 @@ import json
 import os
 from itertools import pairwise
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from hypot.cli.decide import _Run
@@ -14,7 +14,7 @@ from hypot.policy.absent import IN_CLUSTER, IN_DUMP
 from hypot.policy.decision import show_time
 from hypot.policy.snapshot import Snapshot
 from unit.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
-from unit.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, vpa
+from unit.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, pod, vpa
 
 some = settings(
     max_examples=int(os.environ.get("HYPOT_EXAMPLES", "20")),
@@ -51,12 +51,13 @@ def hpas(draw):
     return hpa(utilization=draw(st.sampled_from([30, 50, 80])), **({"behavior": behavior} if behavior else {}))
 
 
-@st.composite
-def hvpas(draw):
-    """Sized by usage, with windows of all lengths."""
-    times = draw(st.sampled_from(["0s", "20s", "1m"]))
-    change = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}, "stabilizationDuration": times}
+def resting(time):
+    """Sized by usage, with this window."""
+    change = {"minChange": {"cpu": {"value": "0"}, "memory": {"value": "0"}}, "stabilizationDuration": time}
     return hvpa(scaleUp=change, scaleDown=change)
+
+
+hvpas = st.sampled_from(["0s", "20s", "1m"]).map(resting)
 
 
 usages = st.tuples(
@@ -115,7 +116,7 @@ steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
     st.one_of(
         wpas().map(lambda thing: ("WatermarkPodAutoscaler", thing)),
         hpas().map(lambda thing: ("HorizontalPodAutoscaler", thing)),
-        hvpas().map(lambda thing: ("Hvpa", thing)),
+        hvpas.map(lambda thing: ("Hvpa", thing)),
         st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off"]).map(
             lambda mode: ("VerticalPodAutoscaler", vpa(mode))
         ),
@@ -123,6 +124,13 @@ steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
     counts,
     steps_taken,
     st.sets(st.integers(0, 11), min_size=1),
+)
+@example(
+    # The plan sets the count in a later sweep than the one that decided it: that is its own deed too.
+    ("Hvpa", resting("1m")),
+    5,
+    [(19.6, "25", ("200m", "9Gi")), (17.6, "15", ("1500m", "9Gi")), *[(13.4, "15", ("1500m", "3Gi"))] * 6],
+    {1},
 )
 def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, count, steps, restarts):
     """Killed after any sweeps, and begun again from what is in the cluster: the same counts and sizes every time."""
@@ -199,7 +207,20 @@ def autoscalers(draw):
         return kind, [draw(hpas())]
     learnt = checkpoint(cpu=draw(weights), memory=draw(weights))
     mode = draw(st.sampled_from(["Recreate", "InPlaceOrRecreate", "Off", "Initial"]))
-    return kind, [draw(hvpas()) if kind == "Hvpa" else vpa(mode), learnt]
+    return kind, [draw(hvpas) if kind == "Hvpa" else vpa(mode), learnt]
+
+
+@st.composite
+def put_out(draw):
+    """A pod that the kubelet evicted for want of memory, or none."""
+    used = draw(st.sampled_from([None, "700Mi", "9Gi", "much"]))
+    if used is None:
+        return []
+    at = show_time(NOW - draw(st.sampled_from([5, 3600, 90_000])))
+    words = "The node was low on resource: memory. Container app was using {}, request is 1Gi, "
+    ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "lastTransitionTime": at}
+    told = {"phase": "Failed", "reason": "Evicted", "message": words.format(used), "conditions": [ended]}
+    return [pod(9, status=told)]
 
 
 rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"cpu": "1"})]])
@@ -207,15 +228,20 @@ rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"c
 
 @some
 @given(
-    st.data(), autoscalers(), rooms, counts, st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2)
+    st.data(),
+    autoscalers(),
+    rooms,
+    counts,
+    put_out(),
+    st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2),
 )
-def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, values):
+def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, gone, values):
     """The same objects, the same decision, to the last word."""
     kind, things = made
     used = usage(data.draw, count)
 
     async def swept():
-        async with World(*web(count), *things, *room, kinds=all_kinds(**{kind: "observe"})) as world:
+        async with World(*web(count), *gone, *things, *room, kinds=all_kinds(**{kind: "observe"})) as world:
             for index, each in enumerate(used):
                 if each is not None:
                     world.uses_of(index, *each)

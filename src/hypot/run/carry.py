@@ -88,7 +88,7 @@ class Carrier:
     async def _scale(self, outcome: Outcome) -> Outcome:
         decision = outcome.decision
         done = await self._actor.scale(decision.target, decision.current or 0, decision.desired or 0)
-        return _acted(outcome) if done.ok else _failed(outcome, done)
+        return replace(_acted(outcome), counted=decision.desired) if done.ok else _failed(outcome, done)
 
     async def _size_pods(self, outcome: Outcome) -> Carried:
         """Pods are changed one by one; one that refuses does not stop the others."""
@@ -133,7 +133,7 @@ class Carrier:
         done = await self._do(outcome, progress)
         if not done.ok:
             return Carried(_failed(outcome, done))
-        acted = _acted(outcome)
+        acted = _counted(_acted(outcome), progress)
         return self._after(replace(acted, memory=replace(acted.memory, plan=progress.plan)), progress)
 
     def _possible(self, resizing: Resizing) -> Resizing:
@@ -152,7 +152,7 @@ class Carrier:
         # What was refused is asked for again by the same plan, in the next sweep.
         left = progress.plan if done.ok else plan
         after = replace(outcome, memory=replace(outcome.memory, plan=left), refusal=done.refusal)
-        return self._after(after, progress) if done.ok else Carried(after)
+        return self._after(_counted(after, progress), progress) if done.ok else Carried(after)
 
     async def _do(self, outcome: Outcome, progress: Progress) -> Done:
         """In order; a count waits for what comes before it, pods do not wait for each other.
@@ -202,6 +202,11 @@ def _evicted(outcome: Outcome) -> Outcome:
     return replace(outcome, memory=replace(outcome.memory, vertical=vertical))
 
 
+def _counted(outcome: Outcome, progress: Progress) -> Outcome:
+    counts = [action.replicas for action in progress.actions if isinstance(action, ScaleTo)]
+    return replace(outcome, counted=counts[-1]) if counts else outcome
+
+
 def _stopped(holds: Iterable[Hold]) -> Progress | None:
     """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
     for hold in holds:
@@ -237,7 +242,7 @@ def _tried(before: Outcome, carried: Carried) -> Carried:
     if after.refusal:
         return carried
     plan = None if after.memory.plan is None else before.before.plan
-    return replace(carried, outcome=replace(after, memory=replace(before.memory, plan=plan)))
+    return replace(carried, outcome=replace(after, memory=replace(before.memory, plan=plan), counted=None))
 
 
 def _without_events_of(outcome: Outcome, pods: list[str]) -> Outcome:

@@ -78,8 +78,9 @@ class Judge:
         if outcome.refusal and not outcome.unsure and outcome.key in self._admitted:
             # Else one budget that spares no pod would use up everybody's turns.
             self.governor = self.governor.refused(outcome.seen.now, outcome.key)
-        if known is not None and known.memory is not outcome.memory:
-            self.memories[outcome.key] = replace(known, memory=outcome.memory)
+        if known is not None and (known.memory is not outcome.memory or outcome.counted is not None):
+            replicas = known.replicas if outcome.counted is None else outcome.counted
+            self.memories[outcome.key] = replace(known, memory=outcome.memory, replicas=replicas)
 
     def entry(self, key: Key) -> dict[str, Any]:
         """What is written down of one autoscaler; the same object where nothing changed."""

@@ -33,6 +33,8 @@ class Outcome:
     refusal: str = field(default="")
     # Whether a write may have been done, though nobody said so.
     unsure: bool = False
+    # The count that was set; None where none was.
+    counted: int | None = None
 
     @property
     def version(self) -> str:
