@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from unit.sizes_world import NOW, ago, box, checkpoint, decided, fleet, hvpa, made, recommended, sample, vpa, wanted
+from unit.sizes_world import (
+    NOW,
+    ago,
+    box,
+    checkpoint,
+    decided,
+    fleet,
+    hvpa,
+    made,
+    pod,
+    recommended,
+    sample,
+    vpa,
+    wanted,
+)
 from unit.sizes_world import advised as advice
 
 GI = 1024**3
@@ -39,6 +53,17 @@ def test_a_kill_for_want_of_memory_counts():
     status = {"containerStatuses": [{"name": "app", "restartCount": 1, **KILLED}]}
     pods = fleet(2, box(memory="4Gi"), status=status)
     assert wanted(decided(vpa("Recreate"), LEARNT, *pods, sample(0), sample(1)))["memory"] > 4.8 * GI
+
+
+def test_an_eviction_for_want_of_memory_counts():
+    """The pod is gone, and what it used was too little."""
+    words = "The node was low on resource: memory. Container app was using 4Gi, request is 1Gi, "
+    ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    told = {"phase": "Failed", "reason": "Evicted", "message": words}
+    gone = pod(9, status={**told, "conditions": [{**ended, "lastTransitionTime": ago(300)}]})
+    assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), gone, sample(0), sample(1)))["memory"] > 4.8 * GI
+    silent = pod(9, status=told)
+    assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), silent, sample(0), sample(1)))["memory"] < 4 * GI
 
 
 def test_the_status_remembers_at_which_count_a_size_was_learnt():

@@ -6,6 +6,7 @@ from hypot.policy.memory import read_time
 from hypot.policy.podrow import read_pod, read_resize
 from hypot.policy.seen import (
     Ended,
+    Eviction,
     Resize,
 )
 from hypot.policy.settings import Settings
@@ -13,6 +14,7 @@ from hypot.policy.snapshot import Snapshot
 from unit.sizes_world import (
     DAY,
     GI,
+    MI,
     NOW,
     ago,
     box,
@@ -91,6 +93,91 @@ def test_what_conditions_tell_of_a_resize(conditions, resize):
     assert read_resize(told) == resize
 
 
+LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 92140Ki. "
+APP = "Container app was using 123Mi, request is 64Mi, has larger consumption of memory. "
+PROXY = "Container proxy was using 1234567, which exceeds its request of 0. "
+BY_KUBELET = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+ENDED = {**BY_KUBELET, "lastTransitionTime": ago(9)}
+NOT_READY = {"type": "Ready", "status": "False", "lastTransitionTime": ago(7)}
+
+
+def evicted(message, *conditions, **changes):
+    status = {"phase": "Failed", "reason": "Evicted", "message": message, "conditions": list(conditions), **changes}
+    return read_pod(pod(0, box(), box("proxy"), status=status)).eviction
+
+
+@pytest.mark.parametrize(
+    ("message", "used"),
+    [
+        (LOW + APP, {"app": 123_000 * MI}),
+        (LOW + PROXY, {"proxy": 1_234_567_000}),
+        (LOW + PROXY + APP, {"app": 123_000 * MI, "proxy": 1_234_567_000}),
+        ("The node was low on resource: memory. " + APP, {"app": 123_000 * MI}),
+        (LOW + APP.replace("123Mi", "much"), {"app": None}),
+        (LOW + APP.replace("123Mi", "-1Mi"), {"app": None}),
+        (LOW + APP.replace("123Mi", ""), {"app": None}),
+        (LOW + "Container app was using 12", {"app": None}),
+        (LOW + APP + "Container stranger was using 1Gi, request is 0, ", {"app": 123_000 * MI}),
+        (LOW + APP + "x" * 10**6 + PROXY, {"app": 123_000 * MI}),
+        (LOW + APP + "Container proxy was using " * 10**5, {"app": 123_000 * MI, "proxy": None}),
+    ],
+)
+def test_what_a_pod_used_that_was_evicted_for_want_of_memory(message, used):
+    """Of each container that the kubelet names, in its words of today and of older releases."""
+    assert evicted(message, ENDED) == Eviction(NOW - 9, used)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        7,
+        ["memory"],
+        "",
+        LOW,
+        LOW + "Container stranger was using 1Gi, request is 0, has larger consumption of memory. ",
+        LOW + "Container app",
+        LOW + "Pod web-0 was using 1Gi, request is 64Mi, has larger consumption of memory. ",
+        APP,
+        "x" * 10**6 + LOW + APP,
+        "The node was low on resource: ephemeral-storage. " + APP.replace("consumption of memory", "ephemeral-storage"),
+        "The node was low on resource: memory-of-old. " + APP,
+        "The node had condition: [MemoryPressure]. ",
+        "Container app exceeded its local ephemeral storage limit 1Gi. ",
+    ],
+)
+def test_messages_that_blame_no_container(message):
+    """Another resource, nobody by name, or no words of the kubelet."""
+    assert evicted(message, ENDED) is None
+
+
+@pytest.mark.parametrize("changes", [{"phase": "Running"}, {"reason": "NodeLost"}, {"reason": ["Evicted"]}])
+def test_a_pod_that_was_not_evicted_or_not_yet(changes):
+    """Whatever its message says."""
+    assert evicted(LOW + APP, ENDED, **changes) is None
+
+
+@pytest.mark.parametrize(
+    ("conditions", "at"),
+    [
+        ([ENDED, NOT_READY], NOW - 9),
+        ([NOT_READY], NOW - 7),
+        ([BY_KUBELET, NOT_READY], NOW - 7),
+        ([{**ENDED, "status": "False"}, NOT_READY], NOW - 7),
+        ([{**ENDED, "reason": "PreemptionByScheduler"}, NOT_READY], NOW - 7),
+        ([{**ENDED, "reason": "PreemptionByScheduler"}], None),
+        ([{**NOT_READY, "status": "True"}], None),
+        ([{**NOT_READY, "lastTransitionTime": "soon"}], None),
+        ([7, {}], None),
+        ([], None),
+    ],
+)
+def test_when_a_pod_was_evicted(conditions, at):
+    """By the kubelet's word, else since when it is not ready; without a time it tells nothing."""
+    found = evicted(LOW + APP, *conditions)
+    assert (found and found.at) == at
+
+
 @pytest.mark.parametrize("junk", [None, 7, "x", [], {}, [1], [{}], {"a": 1}])
 def test_what_cannot_be_read_counts_as_absent(junk):
     """Whatever stands where a pod tells of itself, there is a pod."""
@@ -99,6 +186,7 @@ def test_what_cannot_be_read_counts_as_absent(junk):
     assert found.name == "web-0"
     assert found.containers[0].ended is None
     assert found.started is None
+    assert found.eviction is None
     assert read_time(junk) is None
 
 

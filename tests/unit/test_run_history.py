@@ -9,8 +9,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import MIB, Knobs
 from hypot.kinds.vpa_parts import ContainerPolicy
-from hypot.policy.oom import OutOfMemory
-from hypot.policy.seen import Container, Ended, Pod, PodSample, Scale, Seen
+from hypot.policy.seen import Container, Ended, Eviction, Pod, PodSample, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.run.history import Observed, UsageHistory, entry_key, key_of
 from hypot.run.shard_text import pack, unpack
@@ -154,17 +153,54 @@ async def test_other_ends(ended):
     assert target(history) == before
 
 
+def put_out(at=START + 60, used=900 * MIB, container="app", **how):
+    told = {container: None if used is None else used * 1000}
+    return pod(phase="Failed", reason="Evicted", eviction=Eviction(at, told), **how)
+
+
 async def test_a_pod_that_was_put_out():
-    """The kubelet's event names what it used; it counts for the autoscaler of that pod, and once."""
+    """What the kubelet says that it used was too little; it counts in the first sweep that shows it."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
-    oom = OutOfMemory("shop", "web-1", "app", 900 * MIB, START + 60)
-    assert history.evicted(oom)
-    assert target(history)["memory"] >= 1.2 * 900 * MIB
-    assert not history.evicted(oom)
-    assert not history.evicted(oom._replace(namespace="other", at=START + 61))
-    assert not history.evicted(oom._replace(pod="web-2", at=START + 61))
-    assert not history.evicted(oom._replace(container="proxy", at=START + 61))
+    assert await history.observe({}, {KEY: [pod("web-2"), put_out()]}, START + 61) == Observed(ooms=1)
+    after = target(history)["memory"]
+    assert after >= 1.2 * 900 * MIB
+    assert await history.observe({}, {KEY: [pod("web-2"), put_out()]}, START + 75) == Observed()
+    assert target(history)["memory"] == after
+
+
+async def test_a_pod_that_was_put_out_before_anybody_looked():
+    """Counts all the same; where nobody says what it used, with what it asked for, and each pod for itself."""
+    history = followed()
+    pods = [put_out(used=None, memory=800 * MIB, name=name) for name in ("web-1", "web-2")]
+    assert await history.observe({}, {KEY: pods}, START + 61) == Observed(ooms=2)
+    assert 1.5 * 1200 * MIB > target(history)["memory"] >= 1.2 * 800 * MIB
+    await history.retain({one.uid for one in pods})
+    assert await history.observe({}, {KEY: pods}, START + 75) == Observed()
+
+
+async def test_who_was_put_out_without_being_to_blame():
+    """Another container used too much; that this one was killed earlier, nobody saw."""
+    history = followed(containers=("app", "proxy"))
+    killed = Ended("OOMKilled", START, START + 30)
+    assert await history.observe({}, {KEY: [put_out(container="proxy", ended=killed)]}, START + 61) == Observed()
+    assert history.view(KEY) is None
+
+
+async def test_a_kill_and_then_the_eviction():
+    """Are two, the later one after a restart too; neither counts again."""
+    history = followed()
+    killed = Ended("OOMKilled", START, START + 30)
+    assert await history.observe({}, {KEY: [pod(ended=killed)]}, START + 31) == Observed(ooms=1)
+    kept = unpack(pack(await history.entries(START + 31)))
+    later = followed(containers=())
+    assert await later.resume(KEY, kept[entry_key(KEY)], START + 31) == []
+    assert await later.observe({}, {KEY: [put_out(ended=killed)]}, START + 61) == Observed(ooms=1)
+    kept = unpack(pack(await later.entries(START + 61)))
+    last = followed(containers=())
+    assert await last.resume(KEY, kept[entry_key(KEY)], START + 61) == []
+    assert await last.observe({}, {KEY: [put_out(ended=killed)]}, START + 75) == Observed()
+    assert target(last) == target(later)
 
 
 # Knobs.

@@ -86,3 +86,14 @@ def test_a_monitor_and_a_pod():
     pod["metadata"]["resourceVersion"] = "17"
     kept = keep_pod(pod)
     assert (kept.name, kept.version) == ("web-0", "17")
+
+
+def test_of_an_eviction_its_words_are_not_kept():
+    """Only when it was, and what each container used."""
+    pod = web(1)[2]
+    words = "The node was low on resource: memory. Container app was using 2Ki, request is 0, "
+    ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T08:00:00Z"}
+    pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": words + "x" * 1000, "conditions": [ready]}
+    kept = keep_pod(pod)
+    assert kept.eviction == (1_800_000_000.0, {"app": 2_048_000})
+    assert "x" * 1000 not in str(kept)

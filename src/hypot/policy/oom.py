@@ -1,11 +1,12 @@
 """Containers that ran out of memory, as pods and events tell it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hypot.core.amount import MEMORY, of_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.memory import read_time
+from hypot.policy.seen import Container, Pod
 
 OOM_KILLED = "OOMKilled"
 OFFENDERS, OFFENDERS_USAGE, STARVED = "offending_containers", "offending_containers_usage", "starved_resource"
@@ -19,6 +20,26 @@ class OutOfMemory(NamedTuple):
     container: str
     memory: int
     at: float
+
+
+def put_out(pods: Iterable[Pod]) -> list[Pod]:
+    """Those that the kubelet evicted for want of memory: they are done, and still tell what they used."""
+    return [pod for pod in pods if pod.eviction is not None]
+
+
+def last_oom(pod: Pod, container: Container) -> tuple[float, int] | None:
+    """When a container last ran out of memory, and how much it used or had then, in bytes.
+
+    The eviction of its pod comes after every kill; who is not to blame for it did not run out.
+    """
+    asked = container.current_requests.get(MEMORY, 0)
+    if pod.eviction is not None:
+        at, used = pod.eviction.at, pod.eviction.used.get(container.name)
+        return (at, of_milli(MEMORY, asked if used is None else used)) if container.name in pod.eviction.used else None
+    ended = container.ended
+    if ended is None or ended.reason != OOM_KILLED or ended.finished is None:
+        return None
+    return ended.finished, of_milli(MEMORY, asked)
 
 
 def ooms_between(old: Any, new: Any) -> tuple[OutOfMemory, ...]:

@@ -1,16 +1,20 @@
 """Pods and their metrics, from objects as kubectl prints them. What cannot be read counts as absent."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.memory import read_time
-from hypot.policy.seen import Container, Ended, Owner, Pod, PodSample, Resize, ResizeState
+from hypot.policy.seen import Container, Ended, Eviction, Owner, Pod, PodSample, Resize, ResizeState
 
 _GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
 _GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)")
+# How the kubelet tells of an eviction for want of memory, and of each container that used more than it asked for.
+_OUT_OF_MEMORY = "The node was low on resource: memory."
+_OFFENDER = re.compile(r"Container (\S+) was using (?:([^\s,]+), )?")
+_LONGEST_MESSAGE = 16_384
 
 
 def inner(data: Any, *keys: str) -> dict[str, Any]:
@@ -57,6 +61,7 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
     ready = next((c for c in mappings(status.get("conditions")) if c.get("type") == "Ready"), None)
     told = _by_name(status.get("containerStatuses"))
     sidecars, others = _init_containers(spec, status)
+    containers = (*(read_container(c, told) for c in mappings(spec.get("containers"))), *sidecars)
     return Pod(
         name=name_of(data),
         phase=str(status.get("phase") or ""),
@@ -64,7 +69,7 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
         ready=None if ready is None else str(ready.get("status")),
         ready_since=None if ready is None else read_time(ready.get("lastTransitionTime")),
         started=read_time(status.get("startTime")),
-        containers=(*(read_container(c, told) for c in mappings(spec.get("containers"))), *sidecars),
+        containers=containers,
         init_containers=others,
         labels=labels_of(data),
         owners=_owners(metadata.get("ownerReferences")),
@@ -77,6 +82,7 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
         resize=read_resize(status.get("conditions")),
         qos=_text(status, "qosClass"),
         version=_text(metadata, "resourceVersion"),
+        eviction=read_eviction(status, containers),
     )
 
 
@@ -150,6 +156,31 @@ def read_resize(conditions: Any) -> Resize | None:
     if _text(running, "reason") == "Error":
         return Resize("error", since, message)
     return Resize("unknown" if _text(running, "reason") or message else "in-progress", since, message)
+
+
+def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) -> Eviction | None:
+    """That the kubelet put a pod out for want of memory; None where its words name none of these containers."""
+    if status.get("reason") != "Evicted" or status.get("phase") != "Failed":
+        return None
+    message = _text(status, "message")[:_LONGEST_MESSAGE]
+    at = _evicted_at(status.get("conditions"))
+    if at is None or not message.startswith(_OUT_OF_MEMORY):
+        return None
+    told = dict(_OFFENDER.findall(message))
+    amounts = read_amounts(told)
+    used = {c.name: amounts.get(c.name) for c in containers if c.name in told}
+    return Eviction(at, used) if used else None
+
+
+def _evicted_at(conditions: Any) -> float | None:
+    """When the kubelet says that it ended the pod; older ones only say since when it is not ready."""
+    told = {_text(c, "type"): c for c in mappings(conditions)}
+    target, ready = told.get("DisruptionTarget", {}), told.get("Ready", {})
+    by_kubelet = target.get("status") == "True" and target.get("reason") == "TerminationByKubelet"
+    at = read_time(target.get("lastTransitionTime")) if by_kubelet else None
+    if at is None and ready.get("status") != "True":
+        at = read_time(ready.get("lastTransitionTime"))
+    return at
 
 
 def _owners(references: Any) -> tuple[Owner, ...]:

@@ -77,6 +77,14 @@ class Resize(NamedTuple):
     message: str = ""
 
 
+class Eviction(NamedTuple):
+    """That the kubelet put a pod out for want of memory."""
+
+    at: float
+    # What each container that the kubelet names used; None where that cannot be read.
+    used: Mapping[str, int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
     """A pod as autoscalers look at it."""
@@ -102,6 +110,7 @@ class Pod:
     qos: str = ""
     # Of the object that this was read from: a write to the pod is for no other.
     version: str = ""
+    eviction: Eviction | None = None
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
         """The request that utilisation is measured against, or why there is none.

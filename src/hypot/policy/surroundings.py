@@ -11,6 +11,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import OFF, policy_of
+from hypot.policy.oom import last_oom, put_out
 from hypot.policy.podrow import inner, mappings, name_of
 from hypot.policy.seen import (
     Controller,
@@ -180,9 +181,9 @@ def _loaded(
 
 
 def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen) -> None:
-    """Fold in what the input shows of the pods that live: their usage, and kills for want of memory."""
+    """Fold in what the input shows: the usage of pods that live, kills for want of memory, and evictions for it."""
     samples = {} if isinstance(seen.pod_metrics, Failure) else seen.pod_metrics
-    for pod in sorted(live(seen.pods), key=lambda pod: pod.name):
+    for pod in sorted([*live(seen.pods), *put_out(seen.pods)], key=lambda pod: pod.name):
         sample = samples.get(pod.name)
         used = dict(sample.containers) if sample is not None else {}
         for container in pod.containers:
@@ -193,10 +194,9 @@ def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen)
             cpu, memory = amounts.get("cpu"), amounts.get("memory")
             if sample is not None:
                 usage.observe([(instance, cpu, None if memory is None else of_milli("memory", memory), sample.at)])
-            ended = container.ended
-            if ended is not None and ended.reason == "OOMKilled" and ended.finished is not None:
-                asked = container.current_requests.get("memory", 0)
-                usage.oom(instance, ended.finished, of_milli("memory", asked))
+            oom = last_oom(pod, container)
+            if oom is not None:
+                usage.oom(instance, *oom)
 
 
 def controllers_of(

@@ -1,4 +1,4 @@
-"""What all containers used, as it goes: samples and kills are folded in each sweep, and decisions only read it."""
+"""What all containers used, as it goes: samples, kills and evictions are folded in; decisions only read it."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -13,8 +13,8 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import policy_of
-from hypot.policy.oom import OOM_KILLED, OutOfMemory
-from hypot.policy.seen import Container, Pod, PodSample, Seen, UsageView
+from hypot.policy.oom import last_oom, put_out
+from hypot.policy.seen import Pod, PodSample, Seen, UsageView
 from hypot.policy.settings import Settings
 from hypot.policy.size_source import knobs_of
 from hypot.policy.standing import live
@@ -40,7 +40,7 @@ WRITTEN_PER_SWEEP = 500
 
 
 class Observed(NamedTuple):
-    """How many samples were folded, how many kills were news, and how many samples had a time that cannot be right."""
+    """How many samples were folded, how many kills and evictions were news, and how many samples had a wrong time."""
 
     samples: int = 0
     ooms: int = 0
@@ -51,10 +51,9 @@ class Observed(NamedTuple):
 class _Pod:
     """A pod under one autoscaler. `numbers` are its containers' instances, None until they are looked up."""
 
-    name: str
     at: float = -inf
     numbers: dict[str, int] | None = None
-    # When each container was last killed for want of memory.
+    # When each container was last killed or put out for want of memory.
     ooms: dict[str, float] = field(default_factory=dict)
 
 
@@ -131,7 +130,7 @@ class UsageHistory:
         return for_container(knobs_from(autoscaler.annotations, base), policy_of(autoscaler.resource_policy, container))
 
     async def observe(
-        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Iterable[Pod]], now: float
+        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Observed:
         """Fold in what the pods of each autoscaler use and suffered; what was folded before changes nothing."""
         seen = Observed()
@@ -141,7 +140,7 @@ class UsageHistory:
         return seen
 
     def _folding(
-        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Iterable[Pod]], now: float
+        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Iterator[Observed]:
         """In slices that hold nobody up."""
         batch, untimely = _Batch(), 0
@@ -149,7 +148,7 @@ class UsageHistory:
             owner = self._owners.get(key)
             if owner is None:
                 continue
-            for pod in live(its):
+            for pod in (*live(its), *put_out(its)):
                 sample = samples.get((key[1], pod.name))
                 if sample is not None and not now - OLDEST < sample.at < now + AHEAD:
                     sample, untimely = None, untimely + 1
@@ -163,13 +162,12 @@ class UsageHistory:
         uid = pod.uid or pod.name
         tracked = owner.pods.get(uid)
         if tracked is None:
-            tracked = owner.pods[uid] = _Pod(pod.name)
+            tracked = owner.pods[uid] = _Pod()
         numbers = tracked.numbers
         if numbers is None:
             numbers = tracked.numbers = {
                 c.name: self._usage.instance(owner.rows[c.name], uid) for c in pod.containers if c.name in owner.rows
             }
-            tracked.name = pod.name
             batch.pods += POD_SLICE // NEW_POD_SLICE
         batch.pods += 1
         if sample is not None and sample.at > tracked.at:
@@ -178,8 +176,12 @@ class UsageHistory:
                 if name in numbers:
                     _add(batch, numbers[name], amounts, sample.at)
         for container in pod.containers:
-            if container.ended is not None and container.name in numbers:
-                _add_oom(batch, numbers[container.name], container, tracked, owner)
+            if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
+                oom = last_oom(pod, container)
+                # Each one is shown in every sweep, and counts once.
+                if oom is not None and oom[0] > tracked.ooms.get(container.name, -inf):
+                    tracked.ooms[container.name], owner.touched = oom[0], True
+                    batch.ooms.append((numbers[container.name], *oom))
 
     def _fold(self, batch: _Batch) -> Observed:
         """Samples first: they tell which kills are old news."""
@@ -188,19 +190,6 @@ class UsageHistory:
             self._usage.fold(instances, np.array(batch.times), np.array(batch.cpu), np.array(batch.memory))
         ooms = [self._usage.oom(*oom) for oom in batch.ooms]
         return Observed(len(batch.instances), sum(ooms))
-
-    def evicted(self, oom: OutOfMemory) -> bool:
-        """A pod was put out for want of memory, as `policy.oom.ooms_of_event` tells it; False if that is no news."""
-        taken = False
-        for key, owner in self._owners.items():
-            if key[1] != oom.namespace:
-                continue
-            for pod in owner.pods.values():
-                number = (pod.numbers or {}).get(oom.container) if pod.name == oom.pod else None
-                if number is not None and oom.at > pod.ooms.get(oom.container, -inf):
-                    pod.ooms[oom.container], owner.touched = oom.at, True
-                    taken |= self._usage.oom(number, oom.at, oom.memory)
-        return taken
 
     def view(self, key: Key) -> UsageView | None:
         """The histograms of one autoscaler; None where nothing was ever measured."""
@@ -310,7 +299,7 @@ class UsageHistory:
 
     def _resume_pod(self, key: Key, uid: str, windows: Mapping[str, Any]) -> list[str]:
         owner, notes = self._owners[key], []
-        pod = owner.pods.setdefault(uid, _Pod(uid))
+        pod = owner.pods.setdefault(uid, _Pod())
         for container, values in windows.items():
             if container not in owner.rows:
                 continue
@@ -360,18 +349,6 @@ def _add(batch: _Batch, number: int, amounts: Mapping[str, int], at: float) -> N
     batch.times.append(at)
     batch.cpu.append(amounts.get("cpu", -1))
     batch.memory.append(-1 if memory is None else of_milli(MEMORY, memory))
-
-
-def _add_oom(batch: _Batch, number: int, container: Container, pod: _Pod, owner: _Owner) -> None:
-    """Each kill counts once; what the container has now is what it had not enough of."""
-    ended = container.ended
-    if ended is None or ended.reason != OOM_KILLED or ended.finished is None:
-        return
-    if ended.finished <= pod.ooms.get(container.name, -inf):
-        return
-    pod.ooms[container.name], owner.touched = ended.finished, True
-    asked = of_milli(MEMORY, container.current_requests.get(MEMORY, 0))
-    batch.ooms.append((number, ended.finished, asked))
 
 
 def _seen_at(entry: Mapping[str, Any], now: float) -> float:
