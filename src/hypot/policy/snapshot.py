@@ -123,6 +123,8 @@ class Snapshot:
         self._absent = absent
         self._times: set[str] = set()
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
+        # By identity, with the autoscaler itself so that no other one gets it.
+        self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
         takers = self._takers()
         for data in objects:
             takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
@@ -273,6 +275,12 @@ class Snapshot:
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         """The scale of the autoscaler's target, looked for once; who only sizes pods needs none."""
+        known = self._scale_of.get(id(autoscaler))
+        if known is None or known[0] is not autoscaler:
+            known = self._scale_of[id(autoscaler)] = (autoscaler, self._scale(autoscaler))
+        return known[1]
+
+    def _scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         ref = target_of(autoscaler)
         written = "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef"
         key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""), written)

@@ -1,7 +1,7 @@
 """One sweep: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -226,13 +226,11 @@ class Sweeper:
         self.history.expire(view.now)
 
     async def _carry(
-        self, outcomes: Iterable[Outcome], rows: Mapping[Key, AutoscalerRow]
+        self, outcomes: list[Outcome], rows: Mapping[Key, AutoscalerRow]
     ) -> tuple[list[Outcome], list[Told]]:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def carry(outcome: Outcome) -> Carried:
-            if not self.carrier.has_work(outcome):
-                return Carried(outcome)
             async with limit:
                 if not self._stands(outcome.key, rows[outcome.key]):
                     # Nothing is done nor told in its name; where it is still there, the next sweep decides.
@@ -244,10 +242,13 @@ class Sweeper:
                     log.exception("cannot carry out", object=str(outcome.decision.autoscaler))
                     return Carried(replace(outcome, acting="observe", unsure=True))
 
-        carried = await asyncio.gather(*[carry(outcome) for outcome in outcomes])
-        for each in carried:
-            self.judge.remember(each.outcome)
-        return [each.outcome for each in carried], [told for each in carried for told in each.told]
+        working = [outcome for outcome in outcomes if self.carrier.has_work(outcome)]
+        carried = await asyncio.gather(*[carry(outcome) for outcome in working])
+        after = {each.outcome.key: each.outcome for each in carried}
+        outcomes = [after.get(outcome.key, outcome) for outcome in outcomes]
+        for outcome in outcomes:
+            self.judge.remember(outcome)
+        return outcomes, [told for each in carried for told in each.told]
 
     def _stands(self, key: Key, row: AutoscalerRow) -> bool:
         """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
