@@ -59,6 +59,8 @@ class FakeCluster:
         self._changes: deque[Change] = deque()
         self._watchers: set[Watcher] = set()
         self._pages: dict[str, tuple[int, list[Object]]] = {}
+        # The fields of a status that were applied last.
+        self._applied: dict[tuple[str, ...], frozenset[str]] = {}
 
     # What a test does without asking a server.
 
@@ -294,6 +296,8 @@ class FakeCluster:
             raise NoError(405, f"the server does not allow {request.method} on {place.words}/{place.sub}")
         check(old, body.get("metadata") or {}, place)
         wanted = body if request.method == "PUT" else patched(shown, body, request.content)
+        if request.content == APPLY_PATCH and place.sub == "status" and not _dry(request):
+            wanted = self._without_dropped(place, wanted, body.get("status") or {})
         if place.sub == "scale":
             new = {**old, "spec": {**(old.get("spec") or {}), "replicas": wanted["spec"].get("replicas", 0)}}
         elif place.sub == "resize":
@@ -302,6 +306,12 @@ class FakeCluster:
             new = {**old, "status": wanted.get("status", {})}
         new = new if _dry(request) else self._store(place, old, new)
         return _ok(scale_of(new) if place.sub == "scale" else new)
+
+    def _without_dropped(self, place: Place, wanted: Object, applied: Object) -> Object:
+        """What was applied before and is not any more goes, as far as the top of a status."""
+        path = (place.collection, place.namespace, place.name)
+        dropped, self._applied[path] = self._applied.get(path, frozenset()) - applied.keys(), frozenset(applied)
+        return {**wanted, "status": without(wanted.get("status") or {}, *dropped)}
 
     def _evict(self, place: Place, request: Request, pod: Object, body: Object) -> Answer:
         check(pod, (body.get("deleteOptions") or {}).get("preconditions") or {}, place)

@@ -30,14 +30,17 @@ class Remembered:
     memory: Memory
     replicas: int | None = None
     at: float | None = None
+    # Which object, and which target of it; what is remembered says nothing of another. Empty where nobody says.
+    of: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.memory.to_dict(), "seen": {"replicas": self.replicas, "at": self.at}}
+        of = {"of": self.of} if self.of else {}
+        return {**self.memory.to_dict(), "seen": {"replicas": self.replicas, "at": self.at, **of}}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Remembered":
         seen = data.get("seen") or {}
-        return cls(Memory.from_dict(data), seen.get("replicas"), seen.get("at"))
+        return cls(Memory.from_dict(data), seen.get("replicas"), seen.get("at"), str(seen.get("of") or ""))
 
 
 def resumed(

@@ -6,6 +6,7 @@ from typing import Any
 
 import structlog
 
+from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, longest_window, resumed
@@ -65,6 +66,8 @@ class Judge:
         self._admitted: frozenset[Key] = frozenset()
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
+        # What the status of an object says of the target that it had before.
+        self._outdated: dict[Key, Any] = {}
 
     def restore(self, memories: Mapping[Key, Remembered], governor: Governor) -> None:
         self.memories, self.asleep, self.governor = dict(memories), set(memories), governor
@@ -90,9 +93,13 @@ class Judge:
             written = self._entries[key] = (known, known.to_dict())
         return written[1]
 
-    def forget(self, keys: set[Key]) -> None:
+    def forget(self, keys: set[Key], rows: Mapping[Key, AutoscalerRow]) -> None:
+        """Of those that still have a row the status is forgotten too: it tells of another target."""
         self._writers.forget(keys)
         for key in keys:
+            self._outdated.pop(key, None)
+            if key in rows:
+                self._outdated[key] = rows[key].autoscaler.status
             self.memories.pop(key, None)
             self._entries.pop(key, None)
             self._known.pop(key, None)
@@ -113,7 +120,7 @@ class Judge:
         return self._governed(outcomes, view)
 
     def _decide(self, key: Key, row: AutoscalerRow, view: View, acting: Acting, around: Circumstances) -> Outcome:
-        autoscaler, settings = row.autoscaler, around.settings
+        autoscaler, settings = self._of_its_target(key, row.autoscaler), around.settings
         readable, problems = self._examined(key, autoscaler, settings)
         if problems:
             return self._refused(key, autoscaler, problems, view, acting)
@@ -124,7 +131,7 @@ class Judge:
         decided = decide(autoscaler, seen, memory, settings)
         holds = self._holds(key, row, seen, memory, decided[0], around)
         decision, after = hold_back(autoscaler, decided, holds, seen, memory) if holds else decided
-        self._remember(key, after, seen, view.now)
+        self._remember(key, after, seen, view.now, row)
         return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
 
     def _examined(self, key: Key, autoscaler: Autoscaler, settings: Settings) -> tuple[Autoscaler, list[Problem]]:
@@ -177,9 +184,19 @@ class Judge:
         memory = resumed(autoscaler, known, _count(seen), now, settings)
         return _moved_unseen(memory, known, _count(seen), now)
 
-    def _remember(self, key: Key, memory: Memory, seen: Seen, now: float) -> None:
+    def _remember(self, key: Key, memory: Memory, seen: Seen, now: float, row: AutoscalerRow) -> None:
         known, count = self.memories.get(key), _count(seen)
-        self.memories[key] = Remembered(memory, count if count is not None or known is None else known.replicas, now)
+        count = count if count is not None or known is None else known.replicas
+        self.memories[key] = Remembered(memory, count, now, row.identity)
+
+    def _of_its_target(self, key: Key, autoscaler: Autoscaler) -> Autoscaler:
+        """Without a status that tells of another target, until it is written anew."""
+        if key not in self._outdated:
+            return autoscaler
+        if autoscaler.status == self._outdated[key]:
+            return replaced(autoscaler, status=None)
+        del self._outdated[key]
+        return autoscaler
 
     def _holds(
         self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, decision: Decision, around: Circumstances

@@ -14,7 +14,7 @@ from hypot.policy.podrow import inner, mappings, read_pod
 from hypot.policy.scalerow import selector_text
 from hypot.policy.seen import LimitRange, Node, Pod
 from hypot.policy.sizerow import read_limit_range, read_node
-from hypot.policy.snapshot import read_autoscaler
+from hypot.policy.snapshot import read_autoscaler, target_of
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 
 Object = Mapping[str, Any]
@@ -38,6 +38,8 @@ class AutoscalerRow(NamedTuple):
     autoscaler: Autoscaler
     data: Object
     managers: tuple[Manager, ...]
+    # Itself and what it is for: the same object with another target begins anew.
+    identity: str = ""
 
     @property
     def uid(self) -> str:
@@ -52,7 +54,10 @@ def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> Autosc
     metadata = dict(inner(data, "metadata"))
     managers = tuple([_manager(entry) for entry in mappings(metadata.pop("managedFields", None))])
     whole = {**data, "apiVersion": api_version, "kind": kind, "metadata": metadata}
-    return AutoscalerRow(read_autoscaler(whole), whole, managers)
+    autoscaler = read_autoscaler(whole)
+    target = target_of(autoscaler)
+    identity = f"{metadata.get('uid') or ''} {target.kind or ''}/{target.name or ''}"
+    return AutoscalerRow(autoscaler, whole, managers, identity)
 
 
 def _manager(entry: Object) -> Manager:

@@ -101,8 +101,8 @@ class Sweeper:
     cold_since: float | None = None
     # The same on the wall clock, as it is remembered: who starts again in a cold start goes on with it.
     cold: dict[str, float] = field(default_factory=dict)
-    # The objects of the last sweep, also those of which nothing is remembered.
-    uids: dict[Key, str] = field(default_factory=dict)
+    # The objects of the last sweep and their targets, also those of which nothing is remembered.
+    identities: dict[Key, str] = field(default_factory=dict)
 
     async def resume(self) -> None:
         """Take up what the one before us remembered; without any of it nothing shrinks for a while."""
@@ -118,7 +118,7 @@ class Sweeper:
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
         await self.keeper.restore(self._rows(), loaded.entries, now)
-        log.info("resumed", remembered=len(memories), cold=self.cold_since is not None)
+        log.info("resumed", remembered=len(memories), cold=not self.may_shrink())
 
     async def sweep(self) -> Swept:
         now, boot = self.clocks.look()
@@ -156,21 +156,21 @@ class Sweeper:
         }
 
     def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
-        """Objects that are gone; deleting one restores nothing."""
-        known = {**dict.fromkeys(self.judge.memories, ""), **self.uids}
-        gone = {key for key, uid in known.items() if self._is_gone(key, uid, rows.get(key))}
-        self.uids = {key: uid for key, uid in known.items() if key not in gone}
-        self.uids.update((key, row.uid) for key, row in rows.items())
-        self.judge.forget(gone)
+        """What is gone, or is for another target now; deleting an object restores nothing."""
+        known = {**{key: one.of for key, one in self.judge.memories.items()}, **self.identities}
+        gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
+        self.identities = {key: identity for key, identity in known.items() if key not in gone}
+        self.identities.update((key, row.identity) for key, row in rows.items())
+        self.judge.forget(gone, rows)
         self.observer.forget(gone)
         self.teller.forget(gone)
         self.keeper.forget(gone)
         for key in gone:
             self.history.forget(key)
 
-    def _is_gone(self, key: Key, uid: str, row: AutoscalerRow | None) -> bool:
-        """Deleted, or deleted and made again under the same name."""
-        return self._is_listed(key[0]) if row is None else bool(uid) and row.uid != uid
+    def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
+        """Deleted, deleted and made again under the same name, or turned to another target."""
+        return self._is_listed(key[0]) if row is None else bool(identity) and row.identity != identity
 
     def _is_listed(self, kind: str) -> bool:
         """A kind whose definition is missing for a moment has not lost its objects."""
