@@ -199,6 +199,18 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
         assert app.may_shrink()
 
 
+async def test_who_led_before_tells_nothing_of_sweeps():
+    """Its last words would be told for ever, beside those of the one who leads now."""
+    leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ")
+    async with running(small_cluster(*web(4), wpa())) as app:
+        await eventually(lambda: app.sweeps)
+        told = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in told] == list(leaders_own)
+        await app.lease.release()
+        told = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in told] == []
+
+
 async def test_a_dry_run_writes_only_its_lease_and_its_memory():
     """All else is told, and goes no further."""
     cluster = small_cluster(*web(4), wpa())

@@ -114,8 +114,9 @@ class App:
             done, _ = await asyncio.wait([*watching, leading, stopping], return_when=asyncio.FIRST_COMPLETED)
             self.stopping.set()
             if stopping not in done:
-                self.broken = repr([task.exception() for task in done if not task.cancelled()])
-                log.error("a part of hypot ended", error=self.broken)
+                errors = [error for task in done if not task.cancelled() and (error := task.exception())]
+                self.broken = repr(errors)
+                log.error("a part of hypot ended", error=self.broken, exc_info=errors[0] if errors else None)
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(leading), LAST_WORDS)
         finally:
@@ -256,9 +257,9 @@ class App:
             sweeps=self.sweeps,
             sweep_seconds=swept.seconds if self.sweeps else None,
             decision_seconds=swept.deciding if self.sweeps else None,
-            sweep_age=boot() - swept.began if self.sweeps else None,
+            sweep_age=boot() - swept.began if self.sweeps and self.lease.leading else None,
             calls=self.plain.calls + self.guarded.calls,
-            stale_share=swept.stale_share,
+            stale_share=swept.stale_share if self.lease.leading else None,
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
             certificate_seconds=None if self.certificate is None else self.certificate.not_after - wall(),
             plans=_plans(outcomes),

@@ -85,7 +85,7 @@ class Telling:
     sweep_age: float | None = None
     # Verb, kind and class of the code (2xx, 4xx, none) -> how many.
     calls: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    stale_share: float = 0.0
+    stale_share: float | None = None
     governor_holding: int = 0
     certificate_seconds: float | None = None
     # State -> how many.
