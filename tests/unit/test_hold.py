@@ -195,6 +195,13 @@ class TestWatermark:
         assert decision.steps == first[0].steps
         assert decision.events == first[0].events
 
+    def test_what_stops_everything_is_the_reason(self):
+        """Whoever reads only the reason must not take it for a hold of one way."""
+        spec, observed = marked(paused="up"), long_queue()
+        held = (*holds_of(spec.annotations), Hold("Rival", "another controller writes to it"))
+        decision, _ = hold_back(spec, decide(spec, observed, KNOWN, SETUP), held, observed, KNOWN)
+        assert condition_of(decision.conditions, "ScalingBlocked").reason == "Rival"
+
     def test_without_a_hold_nothing_changes(self):
         """The very same values come back."""
         decided = decide(marked(), long_queue(), KNOWN, SETUP)

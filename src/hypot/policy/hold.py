@@ -256,7 +256,12 @@ def _condition(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Con
     """Compared with what was told before this decision, for the kind knows of no hold and says otherwise."""
     kind, status = (ABLE, "False") if decision.autoscaler.kind == HPA.KIND else (BLOCKED, "True")
     words = "; ".join(dict.fromkeys(hold.words for hold in holds))
-    return renewed(condition_of(memory.conditions, kind), kind, status, holds[0].reason, words, decision.at)
+    return renewed(condition_of(memory.conditions, kind), kind, status, _main_reason(holds), words, decision.at)
+
+
+def _main_reason(holds: Sequence[Hold]) -> str:
+    """Of what stops everything rather than of what stops one way."""
+    return next((hold.reason for hold in holds if hold.blocks == "both"), holds[0].reason)
 
 
 def _with_condition(decision: Decision, told: Condition) -> Decision:
@@ -343,7 +348,7 @@ def _reported(
         status = _hvpa(spec, kept, seen, memory).status(scale, kept.desired, moves=kept.moves)
         made = {key: status.get(key) for key in ("desiredReplicas", "lastScaling")}
         if wanted.moves:
-            made["lastBlockedScaling"] = _blockings(told.get("lastBlockedScaling"), holds[0].reason)
+            made["lastBlockedScaling"] = _blockings(told.get("lastBlockedScaling"), _main_reason(holds))
     else:
         last = kept.at if kept.moves else memory.last_scale
         made = {"desiredReplicas": kept.desired, "lastScaleTime": None if last is None else show_time(last)}
