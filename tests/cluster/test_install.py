@@ -248,13 +248,51 @@ def test_the_chart_has_the_alerts(tmp_path: Path) -> None:
     assert found["PrometheusRule"]["spec"] == written["spec"]
 
 
-def test_helm_refuses_what_no_configuration_may_say(tmp_path: Path) -> None:
+REFUSED: dict[str, tuple[Object, list[str]]] = {
+    "a mode that is none": ({"config": {"kinds": {"Hvpa": "perhaps"}}}, ["Hvpa"]),
+    "names": (
+        {"config": {"watchNamespaces": ["BAD"], "webhookService": "127.0.0.1"}, "image": {"repository": ""}},
+        ["watchNamespaces/0", "webhookService", "image/repository"],
+    ),
+    "what does not fit together": (
+        {
+            "config": {"listen": "127.0.0.1", "webhookService": "hypot", "httpPort": 8443},
+            "pod": {"containers": [], "nodeSelector": {"pool": "ops"}},
+        },
+        ["config.listen", "config.webhookService", "config.webhookPort", "pod: the chart itself writes"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -> None:
+    """As `hypot manifests` does, and all of it at once."""
+    values, said = REFUSED[case]
     file = tmp_path / "values.yaml"
-    file.write_text(to_yaml({"config": {"kinds": {"Hvpa": "perhaps"}}}), encoding="utf-8")
+    file.write_text(to_yaml(values), encoding="utf-8")
     asked = [helm(), "template", str(DEPLOY / "helm" / "hypot"), "--kube-version", "1.34", "-f", str(file)]
     made = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert made.returncode != 0
-    assert "Hvpa" in made.stderr
+    assert [words for words in said if words not in made.stderr] == []
+
+
+def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:
+    """YAML takes it for false; nobody means that, and the file says what was meant."""
+    manifests = rendered({"config": {"kinds": {"Hvpa": False}}}, tmp_path)
+    (found,) = (yaml.safe_load(each["data"][CONFIG_KEY]) for each in manifests if each["kind"] == "ConfigMap")
+    assert (found["kinds"]["Hvpa"], found["webhookPort"]) == ("off", 0)
+
+
+def test_a_part_of_the_security_context_leaves_the_rest(tmp_path: Path) -> None:
+    """Who asks for a group for files must not become root by it; null takes one away."""
+    manifests = rendered({"pod": {"securityContext": {"fsGroup": 7, "runAsUser": None}}}, tmp_path)
+    (deployment,) = (each for each in manifests if each["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["securityContext"] == {
+        "fsGroup": 7,
+        "runAsGroup": 65532,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
 
 
 def test_the_notes_say_how_it_begins_to_act(tmp_path: Path) -> None:
@@ -264,7 +302,13 @@ def test_the_notes_say_how_it_begins_to_act(tmp_path: Path) -> None:
     notes = (chart / "templates" / "NOTES.txt").read_text(encoding="utf-8")
     (chart / "templates" / "notes.yaml").write_text(notes, encoding="utf-8")
     asked = [helm(), "template", "hypot", str(chart), "--kube-version", "1.34", "-n", "ops", "--debug"]
-    for flags, said in ((), "hypot.dev/scaling=enabled"), (("--set", "config.dryRun=true"), "dryRun is on"):
+    for flags, said in (
+        ((), "acts only in namespaces with the label hypot.dev/scaling=enabled"),
+        ((), "kubectl get ns -l hypot.dev/scaling=enabled"),
+        (("--set", "config.optIn=all"), "acts in every namespace."),
+        (("--set", "config.optIn=all,config.watchNamespaces={shop,pay}"), "acts in shop, pay."),
+        (("--set", "config.dryRun=true"), "dryRun is on"),
+    ):
         made = subprocess.run(
             [*asked, "-s", "templates/notes.yaml", *flags], capture_output=True, text=True, check=False
         )

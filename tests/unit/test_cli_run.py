@@ -72,6 +72,11 @@ def free_port():
         ("settings: {syncPeriod: 7200}", "settings.syncPeriod: 7200 is not within 0.1 to 3600 seconds"),
         ("{httpPort: 9000, webhookPort: 9000}", "webhookPort: 9000 is the httpPort too"),
         ("prometheus: 'prometheus:9090'", "prometheus: 'prometheus:9090' is no address"),
+        ("watchNamespaces: ['a/b?x=1']", "watchNamespaces: 'a/b?x=1' cannot be the name of a namespace"),
+        (
+            "dryRun: true\ndryRun: false",
+            "config.yaml:2: not valid YAML: the key 'dryRun' is given twice, first on line 1",
+        ),
         ("settings: none", "settings: 'none' is no mapping"),
         ("- a\n- b", "config.yaml"),
         ("{", "config.yaml"),
@@ -84,6 +89,14 @@ def test_a_configuration_that_cannot_be_used(tmp_path, text, words):
     assert words in said
     assert "config.yaml" in said
     assert "Traceback" not in said
+
+
+def test_a_flag_that_cannot_be_used(tmp_path):
+    """It would become a part of a path; what is wrong with the file is told as well."""
+    status, said = hypot("-n", "A/../b", "--config", written(tmp_path, "{namespace: fine, optIn: some}"))
+    assert status == 2
+    assert "config.yaml: optIn: 'some' is none of" in said
+    assert "\nnamespace: 'A/../b' cannot be the name of a namespace" in said
 
 
 def test_a_configuration_that_is_not_there(tmp_path):

@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.cluster.clock import boot, wall
 from hypot.cluster.fake import FakeCluster
+from hypot.cluster.fake_objects import refusal
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Answer, MayNotWriteError, Request, UnreachableError, encoded
 
@@ -149,6 +151,46 @@ class TestAlone:
             await asyncio.sleep(2)
             assert mine.leading
 
+    async def test_a_missing_namespace_is_told_once(self):
+        """Nothing else would say why nobody leads; the same words every two seconds would say no more."""
+        cluster = FakeCluster()
+        gone = refusal(404, 'namespaces "hypot-system" not found')
+        cluster.faults = lambda request: gone if request.method == "POST" else None
+        mine = lease(cluster)
+        with capture_logs() as logged:
+            async with running(mine):
+                await asyncio.sleep(10.5)
+                assert mine.trouble == mine.refused
+                assert mine.refused.startswith(
+                    "namespace hypot-system does not exist: create it, or apply what `hypot manifests` prints"
+                )
+                cluster.faults = None
+                await asyncio.sleep(2)
+                assert (mine.leading, mine.trouble, mine.refused) == (True, "", "")
+        assert [each["event"] for each in logged] == ["lease request failed", "lease acquired"]
+
+    @pytest.mark.parametrize(
+        ("fault", "refused"),
+        [
+            (refusal(403, "no"), True),
+            (refusal(503, "later"), False),
+            (refusal(429, "later"), False),
+            (UnreachableError("cut"), False),
+        ],
+    )
+    async def test_who_is_refused_knows_it_from_who_is_not_heard(self, fault, refused):
+        """What ends by itself must not take a replica out of its service; what somebody has to mend may."""
+        cluster = FakeCluster()
+        cluster.put(standing(""))
+        cluster.faults = lambda request: fault if request.writes else None
+        mine = lease(cluster)
+        with capture_logs() as logged:
+            async with running(mine):
+                await asyncio.sleep(9)
+        assert mine.trouble
+        assert bool(mine.refused) == refused
+        assert [each["event"] for each in logged] == ["lease request failed"]
+
     @pytest.mark.parametrize("fault", [MayNotWriteError("no"), RuntimeError("what"), TimeoutError(), Answer(200, b"{")])
     async def test_nothing_ends_the_election(self, fault):
         """Whatever a port raises or answers, the next attempt comes."""
@@ -232,6 +274,19 @@ class TestOthers:
             before = len(cluster.calls)
             await asyncio.sleep(100)
             assert len(cluster.calls) - before == pytest.approx(50, abs=2)
+
+    async def test_whom_it_follows_is_told_once(self):
+        """A replica that does nothing says for whom it waits, and again when that is another."""
+        cluster = FakeCluster()
+        cluster.put(standing("b"))
+        mine = lease(cluster)
+        with capture_logs() as logged:
+            async with running(mine):
+                for holder in ("b", "b", "", "b", "c", "c"):
+                    cluster.put(standing(holder, leaseTransitions=int(now())))
+                    await asyncio.sleep(4 if holder else 0)
+        told = [(each["event"], each["holder"]) for each in logged]
+        assert told == [("following", "b"), ("following", "c")]
 
     async def test_a_longer_duration_is_waited_for(self):
         """The holder says how long others wait."""
@@ -385,6 +440,32 @@ class TestHandover:
         await mine.release()
         assert now() - before <= 4
         assert not mine.leading
+
+    @pytest.mark.parametrize("fault", [UnreachableError("no route"), refusal(403, "no"), TimeoutError()])
+    async def test_a_lease_that_could_not_be_released_is_not_called_released(self, fault):
+        """Whoever reads the log of a slow handover finds why the others waited."""
+        cluster = FakeCluster()
+        mine = lease(cluster)
+        with capture_logs() as logged:
+            async with running(mine):
+                await asyncio.sleep(1)
+            cluster.faults = lambda _: fault
+            await mine.release()
+        assert [each["event"] for each in logged] == ["lease acquired", "lease not released"]
+        assert logged[-1]["trouble"]
+        assert logged[-1]["outcome"] == "others wait until it runs out, up to 15 s"
+
+    async def test_a_release_is_told_when_it_is_done(self):
+        """Not before the server has taken it; a lease that somebody else has by now was lost."""
+        for holder, said in (("a", "lease released"), ("b", "lease lost")):
+            cluster = FakeCluster()
+            mine = lease(cluster)
+            with capture_logs() as logged:
+                async with running(mine):
+                    await asyncio.sleep(1)
+                cluster.put(standing(holder))
+                await mine.release()
+            assert [each["event"] for each in logged] == ["lease acquired", said]
 
     @pytest.mark.parametrize("offset", [0.1, 0.7, 1.3, 1.9])
     async def test_death(self, offset):

@@ -180,6 +180,7 @@ def test_more_is_allowed_where_it_is_asked_for():
         (["--target", "rollouts"], "write the plural and the group"),
         (["--target", "*.argoproj.io"], "write the plural and the group"),
         (["--config", "nowhere.yaml"], "nowhere.yaml: cannot read the configuration"),
+        (["--image", ""], "image: write what the nodes are to run"),
         (["--image", " "], "image: write what the nodes are to run"),
         (["--with", "everything"], "'everything' is not one of"),
     ],
@@ -198,6 +199,15 @@ def test_bad_usage_is_told(arguments, said):
         ("namespaces: x\n", "namespaces: no such setting"),
         ("kinds: {Hvpa: perhaps}\n", "kinds.Hvpa: 'perhaps' is none of"),
         ("httpPort: 0\n", "httpPort: 0 is any port"),
+        ("listen: 127.0.0.1\n", "listen: '127.0.0.1' is reached by nobody outside of the pod"),
+        ("listen: localhost\n", "listen: 'localhost' is reached by nobody outside of the pod"),
+        ("webhookService: 127.0.0.1\n", "webhookService: '127.0.0.1' is no name of a Service"),
+        ("webhookService: 9-lives\n", "webhookService: '9-lives' is no name of a Service"),
+        ("webhookService: hypot\n", "webhookService: 'hypot' is the Service of /metrics already"),
+        ("dryRun: true\noptIn: all\ndryRun: false\n", "config.yaml:3: not valid YAML: the key 'dryRun' is given twice"),
+        ("settings: " + "{a: " * 30 + "}" * 30, "nested deeper than 20 levels"),
+        ("# " + "x" * 2**20, "larger than 1,048,576 bytes, so this is no configuration"),
+        ("dryRun: true\n---\ndryRun: false\n", "config.yaml:3: a second document"),
     ],
 )
 def test_a_bad_configuration_is_told_with_its_file(tmp_path, text, said):
@@ -206,6 +216,22 @@ def test_a_bad_configuration_is_told_with_its_file(tmp_path, text, said):
     result = run("--config", str(file))
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    """Of the file, of the flags, and of what cannot be installed; the file is named where it is to blame."""
+    file = tmp_path / "config.yaml"
+    file.write_text("{listen: 127.0.0.1, webhookService: hypot, httpPort: 9, webhookPort: 9}", encoding="utf-8")
+    result = run("--config", str(file), "--watch-namespace", "BAD", "--image", "")
+    assert result.exit_code == 2
+    lines = result.stderr.removeprefix("Error: ").splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        [str(file), "webhookPort"],
+        ["watchNamespaces", "'BAD' cannot be the name of a namespace; write lower-case letters, digits and dashes"],
+        ["listen", "'127.0.0.1' is reached by nobody outside of the pod, probes neither; write 0.0.0.0"],
+        ["webhookService", "'hypot' is the Service of /metrics already; write another name"],
+        ["image", "write what the nodes are to run, such as registry.example/hypot:0.1.0"],
+    ]
 
 
 def test_no_replicas_are_no_installation():

@@ -12,7 +12,6 @@ from hypot.run.rights import (
     CERTIFICATE,
     FEATURES,
     LEASE,
-    MEMORY,
     MEMORY_SHARDS,
     RESOURCES,
     RIGHTS,
@@ -21,6 +20,7 @@ from hypot.run.rights import (
     Right,
     cluster_rules,
     features_of,
+    memory_of,
     merged,
     namespace_rules,
     rights_for,
@@ -131,7 +131,7 @@ def test_own_things_are_in_a_role_of_their_own():
     assert {name for _, _, verb, name in own if verb in {"get", "update"}} == {
         LEASE,
         CERTIFICATE,
-        *(f"{MEMORY}{number}" for number in range(MEMORY_SHARDS)),
+        *(f"{memory_of(LEASE)}-{number}" for number in range(MEMORY_SHARDS)),
     }
 
 
@@ -196,7 +196,17 @@ def test_names_are_those_that_the_controller_uses():
     """The table stands apart from what needs aiohttp, so that printing roles stays light; the names are one."""
     assert certificate_store.SECRET == CERTIFICATE
     assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
-    assert f"{shards.PREFIX}-" == MEMORY
+    assert memory_of(LEASE) == shards.PREFIX
+
+
+def test_a_dry_run_touches_nothing_of_one_that_acts():
+    """Neither its Lease nor its memory."""
+    real, trial = (
+        {name for _, resource, _, name in said_by(namespace_rules(rights_for(config))) if name}
+        for config in (RunConfig(), RunConfig(dry_run=True))
+    )
+    assert trial
+    assert real & trial == set()
 
 
 def test_only_those_rivals_are_looked_for_that_do_the_same():

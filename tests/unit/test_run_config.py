@@ -61,6 +61,10 @@ def test_who_sizes_pods(kind):
         ({"optIn": "some"}, "optIn: 'some' is none of label, all"),
         ({"watchNamespaces": "shop"}, "watchNamespaces: write a list of names"),
         ({"watchNamespaces": ["shop", ""]}, "watchNamespaces: write a list of names"),
+        ({"namespace": "A/../b"}, "namespace: 'A/../b' cannot be the name of a namespace; write lower-case letters"),
+        ({"watchNamespaces": ["a/b?x=1"]}, "watchNamespaces: 'a/b?x=1' cannot be the name of a namespace"),
+        ({"webhookService": "127.0.0.1:8443"}, "webhookService: '127.0.0.1:8443' is neither the name of a Service"),
+        ({"webhookService": "Sizes"}, "webhookService: 'Sizes' is neither the name of a Service nor an address"),
         ({"kinds": ["Hvpa"]}, "kinds: write a mapping"),
         ({"kinds": {"Deployment": "act"}}, "kinds: Deployment is none of"),
         ({"kinds": {"Hvpa": "on"}}, "kinds.Hvpa: 'on' is none of off, recommend"),
@@ -93,6 +97,10 @@ def test_what_is_wrong_is_said(data, words):
         {"prometheus": "https://prometheus.example:9090/path"},
         {"prometheus": "http://prometheus:9090"},
         {"prometheus": ""},
+        {"webhookService": "127.0.0.1"},
+        {"webhookService": "::1"},
+        {"webhookService": "sizes.example"},
+        {"kinds": {"Hvpa": False}},
     ],
 )
 def test_the_edges_are_taken(data):
@@ -101,11 +109,25 @@ def test_the_edges_are_taken(data):
     assert jsonschema.Draft202012Validator(config_schema()).is_valid(data)
 
 
+def test_all_that_is_wrong_is_said_at_once():
+    """Nobody mends a file line by line; a port that is wrong is not compared with the other one."""
+    given = {"nope": 1, "kinds": {"Hvpa": "on", "Pod": "act"}, "namespace": "A", "httpPort": 70000, "webhookPort": 8080}
+    with pytest.raises(ConfigError) as error:
+        RunConfig.from_dict({**given, "optIn": "all", "watchNamespaces": ["b", "C", "D"]})
+    assert [words.partition(":")[0] for words in error.value.problems] == [
+        *("nope", "kinds.Hvpa", "kinds", "httpPort", "namespace", "watchNamespaces", "watchNamespaces")
+    ]
+    assert str(error.value).count("\n") == 6
+    assert error.value.names == {"nope", "kinds", "httpPort", "webhookPort", "namespace", "watchNamespaces"}
+
+
 def test_the_schema_says_the_same():
     """It takes what is taken, and refuses a name that is none."""
     validator = jsonschema.Draft202012Validator(config_schema())
     assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
     for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):
+        assert not validator.is_valid(bad)
+    for bad in ({"namespace": "A/b"}, {"watchNamespaces": ["C"]}, {"kinds": {"Hvpa": "recommend"}}):
         assert not validator.is_valid(bad)
     for bad in ({"settings": {"syncPeriod": 0.05}}, {"settings": {"syncPeriod": 3601}}, {"prometheus": "ftp://x"}):
         assert not validator.is_valid(bad)

@@ -1,6 +1,5 @@
 """hypot manifests: the objects that make a cluster run hypot."""
 
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -8,10 +7,8 @@ import click
 
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json, to_yaml
-from hypot.cli.runconfig import read_config
-from hypot.kinds.names import dns_label
-from hypot.run.config import ConfigError, RunConfig
-from hypot.run.manifests import manifests
+from hypot.cli.runconfig import what_is_usable
+from hypot.run.manifests import cannot_be_installed, manifests
 from hypot.run.rights import Grants
 
 GRANTS = ("template", "children")
@@ -58,29 +55,23 @@ def command(
 
     The CustomResourceDefinitions are apart, see `hypot crds`: an uninstall leaves them and every autoscaler alone.
     """
-    config = _placed(read_config(config_file), namespace, watched)
+    image = f"hypot:{version('hypot')}" if image is None else image
+    config, wrong = what_is_usable(config_file, _flags(namespace, watched))
+    wrong += cannot_be_installed(config, image, replicas)
+    if wrong:
+        raise BadInput("\n".join(wrong))
     grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
-    try:
-        made = manifests(config, image or f"hypot:{version('hypot')}", replicas, grants=grants)
-    except ConfigError as error:
-        raise BadInput(str(error)) from error
+    made = manifests(config, image, replicas, grants=grants)
     if output == "json":
         click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
         return
     click.echo("---\n".join(to_yaml(each) for each in made), nl=False)
 
 
-def _placed(config: RunConfig, namespace: str | None, watched: tuple[str, ...]) -> RunConfig:
-    changes: dict[str, Any] = {}
-    if namespace is not None:
-        changes["namespace"] = namespace
-    if watched:
-        changes["watch_namespaces"] = tuple(dict.fromkeys(watched))
-    placed = replace(config, **changes)
-    for name in (placed.namespace, *placed.watch_namespaces):
-        if any(dns_label(name)):
-            raise BadInput(f"{name!r} cannot be the name of a namespace; write lower-case letters, digits and dashes")
-    return placed
+def _flags(namespace: str | None, watched: tuple[str, ...]) -> dict[str, Any]:
+    """What flags say of the configuration, by the names of its file."""
+    given: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+    return {**given, "watchNamespaces": list(dict.fromkeys(watched))} if watched else given
 
 
 def _target(written: str) -> tuple[str, str]:

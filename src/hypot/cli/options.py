@@ -1,13 +1,11 @@
 """Options that several commands share."""
 
 from math import isfinite
-from pathlib import Path
-from typing import Any
 
 import click
-import yaml
 
 from hypot.cli.files import BadInput
+from hypot.cli.mapping import read_mapping
 from hypot.policy.decision import LATEST
 from hypot.policy.memory import read_time
 from hypot.policy.settings import Settings, SettingsError
@@ -28,20 +26,6 @@ def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float
     if at is None or not isfinite(at) or not 0 <= at <= LATEST:
         raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
     return at
-
-
-def read_mapping(file: str, what: str, example: str) -> dict[str, Any]:
-    """What a small YAML or JSON file says, by name."""
-    try:
-        data = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise BadInput(f"{file}: cannot read the {what}: {why}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"{file}: not valid YAML: {' '.join(str(error).split())}") from error
-    if data is not None and not isinstance(data, dict):
-        raise BadInput(f"{file}: {what} must be a mapping, such as {example!r}")
-    return data or {}
 
 
 def read_settings(file: str | None) -> Settings:

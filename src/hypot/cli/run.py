@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -41,12 +40,12 @@ def command(
         from hypot.run.logs import configure  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise BadInput(f"the controller needs {error.name}: pip install 'hypot[run]'") from error
-    config = read_config(config_file)
+    flags = {"namespace": namespace, "dryRun": dry_run or None}
+    config = read_config(config_file, {name: value for name, value in flags.items() if value is not None})
     try:
         access = read_access(kubeconfig, context)
     except AccessError as error:
         raise BadInput(str(error)) from error
-    config = replace(config, namespace=namespace or config.namespace, dry_run=dry_run or config.dry_run)
     configure(log_format or ("text" if sys.stderr.isatty() else "json"))
     try:
         return asyncio.run(_run(App, config, access))

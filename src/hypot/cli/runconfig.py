@@ -1,15 +1,33 @@
 """The file that says how a controller is set up."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from hypot.cli.files import BadInput
-from hypot.cli.options import read_mapping
+from hypot.cli.mapping import read_mapping
 from hypot.run.config import ConfigError, RunConfig
 
 
-def read_config(file: str | None) -> RunConfig:
-    """The configuration of a file, or the default one."""
-    if file is None:
-        return RunConfig()
+def read_config(file: str | None, flags: Mapping[str, Any] | None = None) -> RunConfig:
+    """The configuration of a file, or the default one, with what flags say in its place."""
+    config, wrong = what_is_usable(file, flags or {})
+    if wrong:
+        raise BadInput("\n".join(wrong))
+    return config
+
+
+def what_is_usable(file: str | None, flags: Mapping[str, Any]) -> tuple[RunConfig, list[str]]:
+    """The same without the settings that cannot be used, and what is wrong with those."""
+    written = {} if file is None else read_mapping(file, "configuration", "optIn: all")
+    by_flag, wrong = _usable(flags, "")
+    by_file, more = _usable({name: value for name, value in written.items() if name not in flags}, f"{file}: ")
+    return RunConfig.from_dict({**by_file, **by_flag}), [*more, *wrong]
+
+
+def _usable(given: Mapping[str, Any], place: str) -> tuple[dict[str, Any], list[str]]:
     try:
-        return RunConfig.from_dict(read_mapping(file, "configuration", "optIn: all"))
+        RunConfig.from_dict(given)
     except ConfigError as error:
-        raise BadInput(f"{file}: {error}") from error
+        rest = {name: value for name, value in given.items() if name not in error.names}
+        return rest, [f"{place}{words}" for words in error.problems]
+    return dict(given), []

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final, Literal
 
 import structlog
@@ -18,6 +19,8 @@ SHORTEST_TIMEOUT: Final = 0.1
 SHORTEST_SLEEP: Final = 0.05
 # A conflict is answered by reading again; more than this in a row is left to the next time.
 TRIES: Final = 3
+
+_End = Literal["released", "lost", "failed", "again"]
 
 _log = structlog.get_logger()
 
@@ -117,8 +120,8 @@ class Lease:
         # Who held it when it was read last, and what that one said of itself.
         self.holder = ""
         self.said: Mapping[str, str] = {}
-        # Why the last attempt came to nothing, in words.
-        self.trouble = ""
+        # Why the last attempt came to nothing, in words; and only where the server said no, and not nothing.
+        self.trouble = self.refused = ""
         self._port, self._namespace, self._name = port, namespace, name
         self._duration, self._deadline, self._retry = duration, deadline, retry
         self._clock, self._wall, self._annotations = clock, wall, annotations
@@ -131,6 +134,9 @@ class Lease:
         self._wait, self._pause = 0.0, retry
         self._busy = asyncio.Lock()
         self._ending = self._told = False
+        self._followed = ""
+        # What went wrong in the attempt under way, and whether that was the server's word.
+        self._failed = ("", False)
 
     def left(self) -> float:
         """Seconds for which we may still write; none or less means that we may not."""
@@ -148,6 +154,7 @@ class Lease:
             self._announce()
             async with self._busy:
                 await self._attempt()
+            self._note()
             self._announce()
             await asyncio.sleep(min(max(due - now(), 0.0), self._pause))
 
@@ -156,22 +163,28 @@ class Lease:
         self._ending = True
         self._until = -float("inf")
         async with self._busy:
+            self._failed = ("", False)
             for _ in range(TRIES):
-                if not await self._give_back():
+                end = await self._give_back()
+                if end != "again":
                     break
-        self._announce()
+        self._tell_end(end)
 
-    async def _give_back(self) -> bool:
-        """Whether to try once more."""
+    async def _give_back(self) -> _End:
         record = self._record or await self._read()
-        if record is None or record.holder != self.identity:
-            return False
+        if record is None:
+            return "failed"
+        if record.holder != self.identity:
+            return "lost"
         answer = await self._write("PUT", released(record, self._wall()))
         self._record = None
-        return answer is not None and answer.conflict
+        if answer is not None and answer.conflict:
+            return "again"
+        return "released" if answer is not None and answer.ok else "failed"
 
     async def _attempt(self) -> None:
         self._pause = self._retry
+        self._failed = ("", False)
         for _ in range(TRIES):
             if self._ending or await self._step() != "again":
                 return
@@ -261,33 +274,63 @@ class Lease:
             async with asyncio.timeout(within):
                 answer = await self._port.call(request)
         except (UnreachableError, MayNotWriteError) as error:
-            self._note(str(error))
+            self._fail(str(error))
             return None
         except TimeoutError:
-            self._note(f"{method} {path}: no answer within {within:.3g} s")
+            self._fail(f"{method} {path}: no answer within {within:.3g} s")
             return None
         except Exception as error:  # noqa: BLE001  an election that ends for good would leave nobody to lead
-            self._note(f"{method} {path}: {type(error).__name__}: {error}")
+            self._fail(f"{method} {path}: {type(error).__name__}: {error}")
             return None
-        refused = not answer.ok and not answer.gone and not answer.conflict
-        self._note(f"{method} {path}: {answer.status} {answer.message}" if refused else "")
+        if not (answer.ok or answer.conflict or (answer.gone and method != "POST")):
+            self._refuse(f"{method} {path}: {answer.status} {answer.message}", answer)
         return answer
 
     @property
     def _collection(self) -> str:
         return f"/apis/{API_VERSION}/namespaces/{self._namespace}/leases"
 
-    def _note(self, trouble: str) -> None:
+    def _fail(self, words: str, *, refused: bool = False) -> None:
+        self._failed = (words[:300], refused)
+
+    def _refuse(self, words: str, answer: Answer) -> None:
+        """A server that has too much to do, or is broken, has not said no."""
+        if answer.gone:
+            todo = "create it, or apply what `hypot manifests` prints"
+            words = f"namespace {self._namespace} does not exist: {todo} ({words})"
+        self._fail(words, refused=400 <= answer.status < 500 and answer.status != HTTPStatus.TOO_MANY_REQUESTS)
+
+    def _note(self) -> None:
+        """Say what is wrong once, for as long as it stays the same from attempt to attempt."""
+        trouble, refused = self._failed
         if trouble and trouble != self.trouble:
-            _log.warning("lease request failed", name=self._name, trouble=trouble[:300])
-        self.trouble = trouble[:300]
+            _log.warning("lease request failed", name=self._name, trouble=trouble)
+        self.trouble, self.refused = trouble, trouble if refused else ""
 
     def _announce(self) -> None:
-        if self.leading == self._told:
+        if self._ending:
             return
-        self._told = self.leading
-        said = "lease acquired" if self._told else "lease released" if self._ending else "lease lost"
-        _log.info(said, name=self._name, namespace=self._namespace, identity=self.identity, holder=self.holder)
+        if self.leading != self._told:
+            self._told = self.leading
+            self._say("lease acquired" if self._told else "lease lost")
+        followed = "" if self._told or self.holder == self.identity else self.holder
+        if followed and followed != self._followed:
+            self._say("following")
+        if followed or self._told:
+            self._followed = followed
+
+    def _tell_end(self, end: _End) -> None:
+        if end == "released":
+            self._say("lease released")
+        elif self._told and end == "lost":
+            self._say("lease lost")
+        elif self._told:
+            wait = f"others wait until it runs out, up to {self._duration:g} s"
+            _log.warning("lease not released", name=self._name, trouble=self._failed[0], outcome=wait)
+        self._told = False
+
+    def _say(self, what: str) -> None:
+        _log.info(what, name=self._name, namespace=self._namespace, identity=self.identity, holder=self.holder)
 
 
 def _record(answer: Answer) -> Record:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import structlog
 
 from hypot.cluster.port import MERGE_PATCH, Answer, Port, RefusedError, Request, encoded
+from hypot.policy.decision import show_time
 from hypot.run.certificates import LIFETIME_DAYS, Authority, Issued, due, issue, read, read_authority
 from hypot.run.registration import CONFIGURATION
 
@@ -64,7 +65,7 @@ class CertificateKeeper:
             made = issue(self._names, now, lifetime_days=self._lifetime, authority=authority)
             request, answer = await self._write(secret, made)
             if answer.ok:
-                log.info("webhook certificate written", secret=self._secret_name, until=made.not_after)
+                log.info("webhook certificate written", secret=self._secret_name, until=show_time(made.not_after))
                 return self._known(made)
             if not (answer.conflict or answer.gone):
                 return self._kept(found, request, answer)
@@ -113,7 +114,7 @@ class CertificateKeeper:
             "webhook certificate not renewed",
             secret=self._secret_name,
             status=answer.status,
-            until=found.not_after,
+            until=show_time(found.not_after),
             todo="allow hypot to update this Secret",
         )
         return self._known(found)

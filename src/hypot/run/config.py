@@ -1,9 +1,11 @@
 """How a controller is set up: what it looks at, what it may do, and where it listens. Read once, frozen."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
 from typing import Any, Literal, Self, get_args
 
+from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.policy.settings import Settings, SettingsError, settings_schema, wire_name
 
 # What is done for a kind: nothing, only its recommendation, decisions that are told and not written, or everything.
@@ -16,10 +18,27 @@ OPT_IN_VALUE = "enabled"
 # How often it may be swept, in seconds: oftener nobody can follow, and more seldom nobody would call it scaling.
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
 ADDRESSES = ("http://", "https://")
+PORTS = frozenset({"httpPort", "webhookPort"})
+# The same rule as `dns_label`, for who checks before hypot does.
+LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used; the message says what is wrong and what may be written."""
+    """A configuration that cannot be used, with all that is wrong with it and what may be written instead."""
+
+    def __init__(self, *problems: str, names: Iterable[str] = ()) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+        # The settings that cannot stay as they are; the others can.
+        self.names = frozenset(names)
+
+    @classmethod
+    def of(cls, several: Sequence[Self]) -> Self:
+        """All of them at once, so that a file is mended in one go."""
+        return cls(
+            *(words for each in several for words in each.problems),
+            names=(name for each in several for name in each.names),
+        )
 
 
 def _text(default: str, why: str) -> str:
@@ -38,6 +57,11 @@ def _port(default: int, why: str) -> int:
     return described
 
 
+def _modes(kind: str) -> list[str]:
+    """Only a VerticalPodAutoscaler can be recommended for without acting."""
+    return [mode for mode in get_args(Mode) if mode != "recommend" or kind == "VerticalPodAutoscaler"]
+
+
 def default_kinds() -> dict[str, Mode]:
     """HPAs are the cluster's own business, and VPAs are taken over on request."""
     return {
@@ -52,12 +76,15 @@ def default_kinds() -> dict[str, Mode]:
 class RunConfig:
     """Frozen; the file of `hypot run --config` has the same names."""
 
-    namespace: str = _text("hypot-system", "Where hypot lives: its Lease and its memory are there.")
+    namespace: str = field(
+        default="hypot-system",
+        metadata={"why": "Where hypot lives: its Lease and its memory are there.", "schema": LABEL_SCHEMA},
+    )
     watch_namespaces: tuple[str, ...] = field(
         default=(),
         metadata={
             "why": "The namespaces to look at; none means all of them.",
-            "schema": {"type": "array", "items": {"type": "string"}},
+            "schema": {"type": "array", "items": LABEL_SCHEMA},
         },
     )
     opt_in: OptIn = field(
@@ -74,7 +101,7 @@ class RunConfig:
             "why": "What to do for each kind.",
             "schema": {
                 "type": "object",
-                "properties": {kind: {"enum": list(get_args(Mode))} for kind in KINDS},
+                "properties": {kind: {"enum": [*_modes(kind), False]} for kind in KINDS},
                 "additionalProperties": False,
             },
         },
@@ -84,7 +111,8 @@ class RunConfig:
     http_port: int = _port(8080, "The port of /healthz, /readyz and /metrics.")
     webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
     webhook_service: str = _text(
-        "hypot-webhook", "The Service that the API server finds the webhook by, or its address where it is outside."
+        "hypot-webhook",
+        "The Service that the API server finds the webhook by, or its address without a port where it is outside.",
     )
     object_metrics: bool = _switch(default=True, why="Tell gauges for each object, at most 25 series each.")
     prometheus: str = _text("", "Read usage from this Prometheus, by its address, instead of metrics.k8s.io.")
@@ -95,15 +123,8 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
-        period = self.settings.sync_period
-        if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
-            most = f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
-            raise ConfigError(f"settings.syncPeriod: {period:g} is not within {most}")
-        if self.http_port and self.http_port == self.webhook_port:
-            words = "two servers cannot listen on one port, write another one"
-            raise ConfigError(f"webhookPort: {self.webhook_port} is the httpPort too; {words}")
-        if self.prometheus and not self.prometheus.startswith(ADDRESSES):
-            raise ConfigError(f"prometheus: {self.prometheus!r} is no address; write one that begins with http://")
+        if found := [*_wrong_names(self), *_wrong_values(self)]:
+            raise ConfigError.of(found)
 
     def mode(self, kind: str) -> Mode:
         return self.kinds.get(kind, "off")
@@ -120,10 +141,61 @@ class RunConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """A configuration by name, checked; a name that is none of ours is refused."""
         names = {wire_name(f.name): f.name for f in fields(cls)}
-        for name in data:
-            if name not in names:
-                raise ConfigError(f"{name}: no such setting; known are {', '.join(names)}")
-        return cls(**{names[name]: _checked(name, value) for name, value in data.items()})
+        values: dict[str, Any] = {}
+        found: list[ConfigError] = []
+        for name, value in data.items():
+            try:
+                values[names[name]] = _checked(name, value)
+            except KeyError:
+                found.append(ConfigError(f"{name}: no such setting; known are {', '.join(names)}", names=(name,)))
+            except ConfigError as error:
+                # The default of one port must not be held against what is written for the other.
+                found.append(ConfigError(*error.problems, names=PORTS if name in PORTS else (name,)))
+        if any(PORTS & error.names for error in found):
+            values = {name: value for name, value in values.items() if wire_name(name) not in PORTS}
+        try:
+            made = cls(**values)
+        except ConfigError as error:
+            found.append(error)
+        if found:
+            raise ConfigError.of(found)
+        return made
+
+
+def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
+    """They become parts of paths and of objects, so they are checked like the API server does."""
+    namespaces = [("namespace", config.namespace), *(("watchNamespaces", name) for name in config.watch_namespaces)]
+    todo = "write lower-case letters, digits and dashes"
+    for setting, name in namespaces:
+        if any(dns_label(name)):
+            words = f"{setting}: {name!r} cannot be the name of a namespace; {todo}"
+            yield ConfigError(words, names=(setting,))
+    name = config.webhook_service
+    if any(dns_label(name)) and not _is_host(name):
+        words = f"{name!r} is neither the name of a Service nor an address without a port"
+        yield ConfigError(f"webhookService: {words}; {todo}", names=("webhookService",))
+
+
+def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
+    period = config.settings.sync_period
+    if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+        most = f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+        yield ConfigError(f"settings.syncPeriod: {period:g} is not within {most}", names=("settings",))
+    if config.http_port and config.http_port == config.webhook_port:
+        words = "two servers cannot listen on one port, write another one"
+        yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {words}", names=PORTS)
+    if config.prometheus and not config.prometheus.startswith(ADDRESSES):
+        words = f"{config.prometheus!r} is no address; write one that begins with http://"
+        yield ConfigError(f"prometheus: {words}", names=("prometheus",))
+
+
+def _is_host(name: str) -> bool:
+    """An address, or a name with dots: that is none of a Service."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return "." in name and not any(dns_subdomain(name))
+    return True
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -151,14 +223,19 @@ def _checked_kinds(value: Any) -> dict[str, Mode]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"kinds: write a mapping of kind to {', '.join(get_args(Mode))}")
     value = _with_off(value)
-    for kind, mode in value.items():
-        if kind not in KINDS:
-            raise ConfigError(f"kinds: {kind} is none of {', '.join(KINDS)}")
-        if mode not in get_args(Mode):
-            raise ConfigError(f"kinds.{kind}: {mode!r} is none of {', '.join(get_args(Mode))}")
-        if mode == "recommend" and kind != "VerticalPodAutoscaler":
-            raise ConfigError(f"kinds.{kind}: only a VerticalPodAutoscaler can be recommended for without acting")
+    found = [words for kind, mode in value.items() for words in _wrong_mode(kind, mode)]
+    if found:
+        raise ConfigError(*found)
     return {**default_kinds(), **value}
+
+
+def _wrong_mode(kind: str, mode: Any) -> Iterator[str]:
+    if kind not in KINDS:
+        yield f"kinds: {kind} is none of {', '.join(KINDS)}"
+    elif mode not in get_args(Mode):
+        yield f"kinds.{kind}: {mode!r} is none of {', '.join(get_args(Mode))}"
+    elif mode not in _modes(kind):
+        yield f"kinds.{kind}: only a VerticalPodAutoscaler can be recommended for without acting"
 
 
 def _with_off(kinds: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """Everything an installation is made of, but for the CustomResourceDefinitions: an uninstall must not take those."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
+from hypot.kinds.names import dns_label
 from hypot.run.config import ConfigError, RunConfig
 from hypot.run.manifest_parts import (
     NAME,
@@ -29,6 +32,9 @@ from hypot.run.rights import (
 
 DEFAULT_NAMESPACE = RunConfig().namespace
 REPLICAS = 2
+# For the chart, which checks the same: addresses that only the pod itself reaches, and names that a Service may have.
+OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
+SERVICE_NAME = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 
 
 def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants: Grants = NO_GRANTS) -> list[Manifest]:
@@ -36,7 +42,8 @@ def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants
 
     A namespace with another name than the usual one is somebody's own: it is not made here, and so never deleted.
     """
-    _check(config, image, replicas)
+    if found := cannot_be_installed(config, image, replicas):
+        raise ConfigError(*found)
     where, webhook = config.namespace, "webhook" in features_of(config, grants)
     installed = config if webhook else replace(config, webhook_port=0)
     made = [own_namespace(where)] if where == DEFAULT_NAMESPACE else []
@@ -72,10 +79,24 @@ def webhook_configuration(config: RunConfig) -> Manifest:
     return {**made, "metadata": {**made["metadata"], "labels": labels()}}
 
 
-def _check(config: RunConfig, image: str, replicas: int) -> None:
-    if not config.http_port:
-        raise ConfigError("httpPort: 0 is any port, and probes need a known one; write 8080")
+def cannot_be_installed(config: RunConfig, image: str, replicas: int) -> list[str]:
+    """What may be run somewhere, and would not work as pods behind Services."""
+    found = [*_unreachable(config)]
     if not image.strip():
-        raise ConfigError("image: write what the nodes are to run, such as registry.example/hypot:0.1.0")
+        found.append("image: write what the nodes are to run, such as registry.example/hypot:0.1.0")
     if replicas < 1:
-        raise ConfigError(f"replicas: {replicas} is none; write 1 or more")
+        found.append(f"replicas: {replicas} is none; write 1 or more")
+    return found
+
+
+def _unreachable(config: RunConfig) -> Iterator[str]:
+    if not config.http_port:
+        yield "httpPort: 0 is any port, and probes need a known one; write 8080"
+    if re.search(OWN_ADDRESS, config.listen):
+        yield f"listen: {config.listen!r} is reached by nobody outside of the pod, probes neither; write 0.0.0.0"
+    service = config.webhook_service
+    if service == NAME:
+        yield f"webhookService: {service!r} is the Service of /metrics already; write another name"
+    elif any(dns_label(service)) or not re.search(SERVICE_NAME, service):
+        words = "a letter, then lower-case letters, digits and dashes; an address is only for running hypot outside"
+        yield f"webhookService: {service!r} is no name of a Service; write {words}"

@@ -10,8 +10,8 @@ from hypot.run.config import RunConfig
 Scope = Literal["cluster", "own-namespace", "watched"]
 Rule = dict[str, Any]
 
-LEASE = "hypot"
-MEMORY = "hypot-memory-"
+# A dry run has a Lease and a memory of its own: it must never lead in the place of one that acts.
+LEASE, DRY_RUN = "hypot", "hypot-dry-run"
 MEMORY_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
@@ -31,8 +31,19 @@ RIVALS: dict[str, tuple[str, ...]] = {
 }
 # The feature of whoever moves anything at all.
 ACTS = "act"
+FOR_REAL, ON_TRIAL = "for real", "dry run"
 _COUNTING = (WPA, HVPA, HPA)
 _SIZING = (HVPA, VPA)
+
+
+def own_name(config: RunConfig) -> str:
+    """What its Lease is called, and its memory begins with."""
+    return DRY_RUN if config.dry_run else LEASE
+
+
+def memory_of(name: str) -> str:
+    """What the ConfigMaps begin with in which this one remembers."""
+    return f"{name}-memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,8 @@ def _setting(name: str, config: RunConfig, grants: Grants) -> Any:
 _ACT, _TOLD, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
 FEATURES = (
     Feature("always"),
+    Feature(FOR_REAL, without=_WRITES),
+    Feature(ON_TRIAL, given=_WRITES),
     Feature("ask by label", equal=(("opt_in", "label"),)),
     *(Feature(f"look at {kind}", (kind,)) for kind in RESOURCES),
     *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in RIVALS),
@@ -187,10 +200,11 @@ def _own_rights() -> Iterable[Right]:
     own: Scope = "own-namespace"
     leases, always, webhook = "coordination.k8s.io", ("always",), ("webhook",)
     yield Right(leases, "leases", ("create",), "make the lease that says who leads", own, always)
-    yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, always, (LEASE,))
-    shards = tuple(f"{MEMORY}{number}" for number in range(MEMORY_SHARDS))
     yield Right("", "configmaps", ("list", "create"), "find and make the memory", own, always)
-    yield Right("", "configmaps", ("update",), "remember from sweep to sweep", own, always, shards)
+    for name, which in ((LEASE, FOR_REAL), (DRY_RUN, ON_TRIAL)):
+        shards = tuple(f"{memory_of(name)}-{number}" for number in range(MEMORY_SHARDS))
+        yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, (which,), (name,))
+        yield Right("", "configmaps", ("update",), "remember from sweep to sweep", own, (which,), shards)
     yield Right("", "secrets", ("create",), "make the webhook's certificate", own, webhook)
     yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, webhook, (CERTIFICATE,))
     registered = "put the certificate's authority where the API server looks for it"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cluster.plane.api import APPLY, Api
 from cluster.plane.controlplane import ACCOUNT, ControlPlane
 from cluster.running.proxy import Proxy
-from hypot.run.rights import MEMORY, said_by
+from hypot.run.rights import LEASE, memory_of, said_by
 
 Object = dict[str, Any]
 METRICS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
@@ -85,7 +85,8 @@ def unused(manifests: Iterable[Object], asked: Iterable[Asked]) -> set[Single]:
 
 def _any(single: Single) -> Single:
     group, resource, verb, name = single
-    return group, resource, verb, f"{MEMORY}*" if name.startswith(MEMORY) else name
+    memory = f"{memory_of(LEASE)}-"
+    return group, resource, verb, f"{memory}*" if name.startswith(memory) else name
 
 
 def _uses(asked: Asked) -> Iterable[Single]:

@@ -2,6 +2,12 @@
 {{- define "hypot.may.always" -}}
 true
 {{- end -}}
+{{- define "hypot.may.for-real" -}}
+{{- if (not .Values.config.dryRun) }}true{{ end }}
+{{- end -}}
+{{- define "hypot.may.dry-run" -}}
+{{- if .Values.config.dryRun }}true{{ end }}
+{{- end -}}
 {{- define "hypot.may.ask-by-label" -}}
 {{- if (eq .Values.config.optIn "label") }}true{{ end }}
 {{- end -}}

@@ -321,6 +321,14 @@
   - create
   - list
 - apiGroups:
+  - coordination.k8s.io
+  resources:
+  - leases
+  verbs:
+  - create
+{{- end }}
+{{- if (include "hypot.may.for-real" $) }}
+- apiGroups:
   - ''
   resources:
   - configmaps
@@ -347,14 +355,42 @@
   - coordination.k8s.io
   resources:
   - leases
+  resourceNames:
+  - hypot
   verbs:
-  - create
+  - get
+  - update
+{{- end }}
+{{- if (include "hypot.may.dry-run" $) }}
+- apiGroups:
+  - ''
+  resources:
+  - configmaps
+  resourceNames:
+  - hypot-dry-run-memory-0
+  - hypot-dry-run-memory-1
+  - hypot-dry-run-memory-2
+  - hypot-dry-run-memory-3
+  - hypot-dry-run-memory-4
+  - hypot-dry-run-memory-5
+  - hypot-dry-run-memory-6
+  - hypot-dry-run-memory-7
+  - hypot-dry-run-memory-8
+  - hypot-dry-run-memory-9
+  - hypot-dry-run-memory-10
+  - hypot-dry-run-memory-11
+  - hypot-dry-run-memory-12
+  - hypot-dry-run-memory-13
+  - hypot-dry-run-memory-14
+  - hypot-dry-run-memory-15
+  verbs:
+  - update
 - apiGroups:
   - coordination.k8s.io
   resources:
   - leases
   resourceNames:
-  - hypot
+  - hypot-dry-run
   verbs:
   - get
   - update

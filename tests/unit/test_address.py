@@ -1,0 +1,24 @@
+"""Addresses without what is secret in them."""
+
+import pytest
+
+from hypot.kinds.address import UNREADABLE, told_address
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://u:passw0rd@host/r?key=k3y", "http://host/r"),
+        ("https://host:8443/a/b#token", "https://host:8443/a/b"),
+        ("https://u:a@b@host/@scope/r", "https://host/@scope/r"),
+        ("http://[::1]:80/", "http://[::1]:80/"),
+        ("host/r?key=k3y", "host/r"),
+        ("u:passw0rd@host/r", "host/r"),
+        ("", ""),
+        ("http://u:pass/w0rd@host/", UNREADABLE),
+        ("http://[::1/r?key=k3y", UNREADABLE),
+    ],
+)
+def test_only_where_it_is_is_told(url, told):
+    """Scheme, host and path; where nobody can say which part is which, nothing."""
+    assert told_address(url) == told
