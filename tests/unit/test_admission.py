@@ -189,6 +189,31 @@ class TestHolds:
         assert self.held(may_shrink=False, paused="up")[1] == self.WRITTEN
         assert self.held(paused="false")[1] == {"requests": both("2", "512Mi"), "limits": both("4", "1Gi")}
 
+    @pytest.mark.parametrize(
+        ("told", "reason", "cpu", "memory"),
+        [
+            ("True", "Rival", "1", "1Gi"),
+            ("True", "ColdStart", "2", "1Gi"),
+            ("True", "StaleWatch", "2", "1Gi"),
+            ("True", "Governor", "2", "512Mi"),
+            ("True", "", "2", "1Gi"),
+            ("False", "Rival", "2", "512Mi"),
+            ("Unknown", "Rival", "2", "512Mi"),
+        ],
+    )
+    def test_what_the_status_says_holds_for_new_pods_too(self, told, reason, cpu, memory):
+        """Whichever replica is asked: a rival's pods come as they are written, and nobody else's come smaller."""
+        vpa = sizer(self.ADVICE, ScalingBlocked=told)
+        vpa.status["conditions"][0]["reason"] = reason
+        assert after(vpa, pod())["app"]["requests"] == both(cpu, memory)
+
+    @pytest.mark.parametrize("word", ["up", "false"])
+    def test_an_annotation_says_itself_which_way(self, word):
+        """The condition that tells of it does not, and may be of an earlier one."""
+        vpa = sizer(self.ADVICE, annotations={"hypot.dev/paused": word}, ScalingBlocked="True")
+        vpa.status["conditions"][0]["reason"] = "Paused"
+        assert after(vpa, pod())["app"]["requests"]["memory"] == "512Mi"
+
     def test_a_namespace_that_would_refuse_what_is_left(self):
         """Containers that share a maximum: one may not grow where the other does not shrink."""
         figures = [recommended("a", ("3", None)), recommended("b", ("1", None))]

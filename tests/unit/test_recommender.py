@@ -75,7 +75,8 @@ class TestAnswer:
     @pytest.mark.parametrize(
         ("answer", "reply"),
         [
-            ({}, Reply(0)),
+            ({"timestamp": "2027-01-15T08:00:00Z"}, Reply(0)),
+            ({"upperBoundReplicas": 4}, Reply(0, 0, 4)),
             ({"targetReplicas": 3, "error": {}}, Reply(3)),
             ({"targetReplicas": 3, "error": None, "observedTargets": None, "reason": None}, Reply(3)),
             ({"targetReplicas": 3, "error": {"code": 0, "message": ""}, "observedTargets": [3]}, Reply(3)),
@@ -93,6 +94,9 @@ class TestAnswer:
             ("12", "not a JSON object"),
             ({"error": {"code": 7, "message": "no data"}, "targetReplicas": 5}, "error 7: no data"),
             ({"error": {"message": "no data"}}, "error 0: no data"),
+            ({}, "neither a count of replicas nor a timestamp"),
+            ({"status": "ok"}, "neither a count of replicas nor a timestamp"),
+            ({"timestamp": None, "reason": "maintenance"}, "neither a count of replicas nor a timestamp"),
             ({"targetReplicas": "12"}, "no whole numbers"),
             ({"targetReplicas": 1.5}, "no whole numbers"),
             ({"targetReplicas": True}, "no whole numbers"),

@@ -12,7 +12,7 @@ from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.size import Size
 from hypot.run.act import Done, DryRunPort
 from hypot.run.writes import NotSeenError, evict_request, resize_request, scale_request, template_request
-from unit.run_world import WEB, World, all_kinds, body, web
+from unit.run_world import WEB, World, all_kinds, body, web, wpa
 from unit.sizes_world import NAMESPACE, hvpa, made, node, vpa
 
 pytestmark = pytest.mark.asyncio
@@ -26,7 +26,7 @@ def looked(world):
     pods = tuple([read_pod(each) for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")])
     metadata = world.at(WEB)["metadata"]
     versions = {"target_uid": metadata["uid"], "target_version": metadata["resourceVersion"]}
-    return Seen(world.now, Scale(world.replicas, world.replicas, "app=web"), pods, **versions)
+    return Seen(world.now, Scale(world.replicas, world.replicas, "app=web", metadata["uid"]), pods, **versions)
 
 
 async def done(world, action, target=TARGET, seen=None):
@@ -48,6 +48,45 @@ async def test_a_count_that_is_another_is_left_alone():
         result = await done(world, ScaleTo(5, 3))
         assert (result.ok, result.overtaken) == (False, True)
         assert not world.writes("/scale")
+
+
+def made_anew(world, uid="another"):
+    """Deleted, and made again under the same name and with the same count."""
+    there = world.at(WEB)
+    world.cluster.remove(WEB)
+    world.put({**there, "metadata": {**there["metadata"], "uid": uid}})
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["the watch has told", "the watch has not told"])
+async def test_a_target_that_was_made_anew_is_left_alone(is_told):
+    """Its count is the one that was decided on, but it was decided on for a dead one."""
+    async with World(*web(2)) as world:
+        seen = looked(world)
+        if not is_told:
+            await world.stop()
+        made_anew(world)
+        result = await done(world, ScaleTo(5, 2), seen=seen)
+        assert (result.ok, result.overtaken, world.replicas) == (False, True, 2)
+        assert "made anew" in result.refusal
+
+
+async def test_a_custom_target_that_was_made_anew_is_left_alone():
+    """What is not watched is looked at before anything is written to it."""
+    cell = Name("db.example/v1", "Cell", NAMESPACE, "web")
+    listed = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
+    async with World(*web(2), made("db.example/v1", "Cell", "web", {"replicas": 2}, uid="new")) as world:
+        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+        assert (await done(world, ScaleTo(5, 2), cell, Seen(world.now, Scale(2, 2, "", "old")))).overtaken
+        assert not world.writes("/scale")
+        assert (await done(world, ScaleTo(5, 2), cell, Seen(world.now, Scale(2, 2, "", "new")))).ok
+
+
+async def test_where_nobody_knows_which_object_it_was_the_count_decides():
+    """As in a dump that leaves uids out."""
+    async with World(*web(2)) as world:
+        made_anew(world)
+        assert (await done(world, ScaleTo(5, 2), seen=Seen(world.now, Scale(2, 2, "app=web")))).ok
+        assert "uid" not in body(world.writes("/scale")[0])["metadata"]
 
 
 async def test_a_target_without_a_resource_is_told():
@@ -312,3 +351,12 @@ async def test_an_edit_of_a_template_during_a_sweep_stands():
         assert [call for call in world.writes(WEB) if call.path == WEB]
         (container,) = world.at(WEB)["spec"]["template"]["spec"]["containers"]
         assert container["resources"] == {"requests": {"cpu": "7"}}
+
+
+async def test_a_target_that_is_made_anew_during_a_sweep_keeps_its_count():
+    """It was decided for the one before it; the next sweep decides for this one."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.sweeper.judge = Hasty(world, made_anew)
+        outcome = await world.outcome()
+        assert (outcome.decision.desired, world.replicas, outcome.memory.last_scale) == (8, 4, None)

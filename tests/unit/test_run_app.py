@@ -212,14 +212,15 @@ async def test_who_led_before_tells_nothing_of_sweeps():
 
 
 async def test_a_dry_run_writes_only_its_lease_and_its_memory():
-    """All else is told, and goes no further."""
-    cluster = small_cluster(*web(4), wpa())
+    """All else is told, and goes no further; beside one that acts it leads nobody but itself."""
+    cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster, dry_run=True) as app:
         await eventually(lambda: app.sweeps > 2)
-        written = {call.path.split("/")[-2] for call in cluster.calls if call.writes}
-        assert written <= {"leases", "configmaps", OWN}
+        written = {call.path.rpartition("/")[2] for call in cluster.calls if call.writes}
+        assert written <= {"leases", "configmaps", "hypot-dry-run", "hypot-dry-run-memory-0"}
         assert app.swept.outcomes[0].decision.rescales
     assert replicas(cluster) == 4
+    assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
 
 
 async def test_an_api_server_that_is_away_for_a_while():
@@ -338,7 +339,7 @@ async def test_what_would_be_done_is_logged_once_for_each_change():
         assert await said(world, narrator) == [("would decide", 4, 16)]
         world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
         assert await said(world, narrator) == []
-        assert narrator._would == {}
+        assert narrator._said == {}
 
 
 async def test_what_is_done_is_logged_as_that():

@@ -126,17 +126,6 @@ async def test_a_step_that_is_refused_is_tried_again():
         assert world.writes("/resize")
 
 
-async def test_a_plan_whose_first_write_is_refused_has_not_begun():
-    """Then nothing is remembered as done, and the next sweep decides again."""
-    async with World(*web(1), hvpa(), node()) as world:
-        world.uses("1", "3Gi")
-        world.cluster.faults = lambda call: refusal(403, "never") if call.path.endswith("/scale") else None
-        outcome = await world.outcome("Hvpa")
-        assert (outcome.memory.plan, outcome.memory.last_scale, world.replicas) == (None, None, 1)
-        assert "never" in outcome.refusal
-        assert world.events("FailedScaling")
-
-
 async def test_somebody_else_ends_a_plan():
     """Who scales by hand meanwhile has the last word."""
     async with World(*web(1), hvpa(), node()) as world:
@@ -261,12 +250,15 @@ async def test_pods_that_come_back_as_they_were_end_it():
         comes_back(world)
         assert await evicts(world) == 0
         assert "reach the webhook" in world.events("WebhookUnavailable")[0]["message"]
+        told = world.condition("ScalingBlocked", "VerticalPodAutoscaler")
+        assert (told["status"], told["reason"]) == ("True", "WebhookUnavailable")
         await world.restart()
         for after in (15.0, 3600.0, 86_400.0):
             assert await evicts(world, after) == 0
         world.cluster.remove(f"/api/v1/namespaces/{NAMESPACE}/pods/web-0")
         comes_back(world, SIZED)
         assert await evicts(world) > 0
+        assert world.condition("ScalingBlocked", "VerticalPodAutoscaler")["status"] == "False"
 
 
 async def test_another_one_is_tried_where_none_came_back():

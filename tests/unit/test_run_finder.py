@@ -80,6 +80,49 @@ async def test_the_oldest_vpa_that_acts():
         assert found(world, pod()) == ("VerticalPodAutoscaler", "old")
 
 
+def updates(up, down):
+    """The part of an Hvpa that says when it acts."""
+    return {"scaleUp": {"updatePolicy": {"updateMode": up}}, "scaleDown": {"updatePolicy": {"updateMode": down}}}
+
+
+OFF = updates("Off", "Off")
+NIGHT = {"begin": "220000+0000", "end": "230000+0000"}
+
+
+def aged(thing, year):
+    thing["metadata"]["creationTimestamp"] = f"{year}-01-01T00:00:00Z"
+    return thing
+
+
+@pytest.mark.parametrize(
+    ("spec", "sizer"),
+    [
+        (OFF, ("VerticalPodAutoscaler", "web")),
+        (updates("Auto", "Off"), ("Hvpa", "both")),
+        (updates("Off", "Auto"), ("Hvpa", "both")),
+        ({**updates("Off", "MaintenanceWindow"), "maintenanceTimeWindow": NIGHT}, ("Hvpa", "both")),
+        ({"scaleUp": "never", "scaleDown": OFF["scaleDown"]}, ("Hvpa", "both")),
+    ],
+    ids=["off", "up", "down", "at night", "unreadable"],
+)
+async def test_an_hvpa_that_is_off_sizes_nobody(spec, sizer):
+    """In both directions, that is; then it leaves new pods to the VPA, which really sizes the others."""
+    async with World(replica_set(), vpa("Recreate"), hvpa(name="both", **spec), kinds=BOTH) as world:
+        assert found(world, pod()) == sizer
+
+
+async def test_of_several_hvpas_the_one_that_acts():
+    """The oldest, and none that is off or not valid: nobody else is let act by the rule for rivals either."""
+    off, bad = aged(hvpa(name="off", **OFF), 2018), aged(hvpa(name="bad", scalingIntervals="many"), 2019)
+    old, young = aged(hvpa(name="old"), 2020), aged(hvpa(name="young"), 2021)
+    async with World(replica_set(), young, old, bad, off) as world:
+        assert found(world, pod()) == ("Hvpa", "old")
+    async with World(replica_set(), off) as world:
+        assert found(world, pod()) is None
+    async with World(replica_set(), bad, off) as world:
+        assert found(world, pod()) == ("Hvpa", "bad")
+
+
 @pytest.mark.parametrize("mode", ["observe", "recommend"])
 async def test_who_only_tells_sizes_nobody(mode):
     """New pods come up as they are written."""
@@ -110,14 +153,20 @@ async def test_what_cannot_be_read_stops_nobody():
 
 
 async def test_an_index_is_good_for_a_second():
-    """Pods come in bursts, objects change seldom."""
-    async with World(replica_set(), hvpa()) as world:
+    """Pods come in bursts, and targets change seldom; what an object says is what it says now."""
+    async with World(replica_set()) as world:
         one = finder(world)
-        assert one.find(pod(), NAMESPACE) is not None
+        assert one.find(pod(), NAMESPACE) is None
+        world.put(hvpa())
+        await world.settle()
+        assert one.find(pod(), NAMESPACE) is None
+        world.passes(1)
+        assert one.find(pod(), NAMESPACE).status is None
+        world.put(hvpa(status={"replicas": 3}))
+        await world.settle()
+        assert one.find(pod(), NAMESPACE).status == {"replicas": 3}
         world.cluster.remove(f"/apis/autoscaling.k8s.io/v1alpha1/namespaces/{NAMESPACE}/hvpas/web")
         await world.settle()
-        assert one.find(pod(), NAMESPACE) is not None
-        world.passes(1)
         assert one.find(pod(), NAMESPACE) is None
 
 

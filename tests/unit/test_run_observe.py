@@ -152,7 +152,7 @@ async def test_the_scale_of_a_custom_target_is_read_once():
     async with World(thing, *things) as world:
         world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": LISTED}))
         found = await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))
-        assert found.scale == Scale(4, 3, "app=web")
+        assert found.scale == Scale(4, 3, "app=web", world.at(f"{CELLS}/web")["metadata"]["uid"])
         assert [call.path for call in world.asked(CELLS)] == [f"{CELLS}/web/scale"]
 
 

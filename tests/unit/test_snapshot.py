@@ -137,7 +137,7 @@ def test_a_scale_object_of_another_workload_of_that_name():
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata("web", uid="b"), "spec": {}}
     mine = deployment()
     mine["metadata"]["uid"] = "a"
-    assert seen_by_first(hpa(), mine, scale).scale == Scale(3, 3, "app=web")
+    assert seen_by_first(hpa(), mine, scale).scale == Scale(3, 3, "app=web", "a")
 
 
 def test_a_replication_controller_has_plain_labels():

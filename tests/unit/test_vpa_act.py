@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from builders import NOW
 from hypot.kinds.vpa_knobs import Knobs
 from hypot.kinds.vpa_parts import ResourcePolicy, UpdatePolicy
-from hypot.policy.seen import Controller, Failure, Owner
+from hypot.policy.seen import Controller, Ended, Failure, Owner
 from hypot.policy.size import Size
 from hypot.policy.vpa_budget import Budget
 from unit.vpa_world import MIB, WEB, app, done, first, fleet, planned, pod, resizing, updates
@@ -34,6 +35,21 @@ class TestModes:
         action = first(fleet(3), mode)
         assert (action.action, action.rule) == expected
         assert action.sentence.endswith(".")
+
+    @pytest.mark.parametrize(
+        ("more", "mode", "expected"),
+        [
+            ({}, "InPlaceOrRecreate", True),
+            ({"qos": "BestEffort"}, "InPlaceOrRecreate", False),
+            ({}, "Recreate", False),
+        ],
+    )
+    def test_the_second_best_for_a_loop_of_kills(self, more, mode, expected):
+        """Whoever cannot evict it may resize it, where that can be done at all and the mode has it."""
+        ended = Ended("OOMKilled", NOW - 60, NOW - 30)
+        action = first(fleet(3, container=app(ended=ended, restarts=9), **more), mode)
+        assert (action.action, action.or_resize) == ("evict", expected)
+        assert "or_resize" not in action.to_dict()
 
     def test_without_a_policy_pods_are_evicted(self):
         """As the API server completes it."""

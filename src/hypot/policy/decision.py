@@ -196,6 +196,8 @@ class PodAction(NamedTuple):
     rule: str
     sentence: str
     sizes: tuple[Size, ...] = ()
+    # Of an eviction: where nothing may be evicted, the pod is resized instead, which is better than nothing.
+    or_resize: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         told = {"pod": self.pod, "action": self.action, "rule": self.rule, "sentence": self.sentence}

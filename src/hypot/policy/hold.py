@@ -131,6 +131,11 @@ def held(spec: Kind, decision: Decision, holds: Sequence[Hold], seen: Seen, memo
     return _retold(spec, decision, kept, steps, holds, told, seen, memory)
 
 
+def noted(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Decision:
+    """The decision under holds that came to light while it was carried out: only told, for nothing is left to stop."""
+    return _with_condition(decision, _condition(decision, holds, memory))
+
+
 def _comes_to(decision: Decision) -> tuple[Any, ...]:
     return decision.desired, decision.desired_sizes, decision.actions
 

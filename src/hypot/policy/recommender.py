@@ -9,6 +9,8 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import Recommender
 from hypot.policy.seen import Failure, Reply, Scale
 
+_COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
+
 
 def build_request(wpa: WPA, scale: Scale, ready: int, cluster: str = "") -> dict[str, Any]:
     """The JSON body of a question; "current" is what the scale asks for, not the pods there are."""
@@ -39,13 +41,18 @@ def _plain(mark: Any) -> float:
 
 
 def read_reply(data: Any) -> Reply | Failure:
-    """An answer, or why it is none; only the first observed target is used."""
+    """An answer, or why it is none; only the first observed target is used.
+
+    Protobuf's JSON leaves out what is zero, so a count may be missing, but not all that makes a reply.
+    """
     if not isinstance(data, Mapping):
         return Failure("the recommender's answer is not a JSON object")
     error = data.get("error")
     if isinstance(error, Mapping) and (error.get("code") or error.get("message")):
         return Failure(f"the recommender answered with error {error.get('code', 0)}: {error.get('message', '')}")
-    counts = [data.get(key, 0) for key in ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")]
+    if not data.get("timestamp") and not any(key in data for key in _COUNTS):
+        return Failure("the recommender's answer has neither a count of replicas nor a timestamp")
+    counts = [data.get(key, 0) for key in _COUNTS]
     if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
         return Failure("the recommender's answer has replica counts that are no whole numbers")
     return Reply(counts[0], counts[1], counts[2], str(data.get("reason") or ""), _observed(data.get("observedTargets")))

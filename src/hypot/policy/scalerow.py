@@ -1,6 +1,7 @@
 """The scale of a target: its scale subresource where the input has it, else what the workload itself says."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypot.kinds.base import Ref
@@ -39,8 +40,10 @@ def plural(kind: str) -> str:
 def read_scale(data: Mapping[str, Any]) -> Scale | Failure:
     """A Scale object; the API leaves out a zero."""
     spec, status = inner(data, "spec"), inner(data, "status")
-    selector = status.get("selector")
-    return _scale(f'Scale "{name_of(data)}"', spec.get("replicas"), 0, status.get("replicas"), 0, selector or "")
+    found = _scale(
+        f'Scale "{name_of(data)}"', spec.get("replicas"), 0, status.get("replicas"), 0, status.get("selector") or ""
+    )
+    return _named(found, data)
 
 
 def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
@@ -52,11 +55,11 @@ def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
     except SelectorError as error:
         return Failure(f"the selector of {what} cannot be read: {error}")
     if not has_scale(ref):
-        return Scale(_pods_of(data), _pods_of(data), selector)
+        return _named(Scale(_pods_of(data), _pods_of(data), selector), data)
     asked = spec.get("replicas")
     # A manifest without status was never on a cluster: it is taken to be at rest.
     at_rest = 0 if isinstance(data.get("status"), dict) else 1 if asked is None else asked
-    return _scale(what, asked, 1, status.get("replicas"), at_rest, selector)
+    return _named(_scale(what, asked, 1, status.get("replicas"), at_rest, selector), data)
 
 
 def _scale(
@@ -68,6 +71,11 @@ def _scale(
         if type(value) is not int or value < 0:
             return Failure(f"{what} has {path} {value!r}, which is no number of replicas")
     return Scale(asked, there, selector if isinstance(selector, str) else "")
+
+
+def _named(found: Scale | Failure, data: Mapping[str, Any]) -> Scale | Failure:
+    """With the uid of the workload, which its Scale has too."""
+    return replace(found, uid=str(inner(data, "metadata").get("uid") or "")) if isinstance(found, Scale) else found
 
 
 def selector_text(data: Mapping[str, Any], ref: Ref) -> str:

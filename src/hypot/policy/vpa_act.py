@@ -230,12 +230,19 @@ def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", becau
 
 
 def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
-    """Resize the pod in place; where that cannot be, evict it if the mode lets us."""
+    """Resize the pod in place; where that cannot be or would not help, evict it if the mode lets us."""
+    if not one.dying or rules.mode == IN_PLACE:
+        return _resize_in_place(one, budget, rules)
+    evicted = _evict(one, budget, rules, "", "it would be killed again before it takes up a resize")
+    if evicted.rule == EXHAUSTED:
+        return evicted
+    resized = _resize_in_place(one, budget, rules)
+    return evicted._replace(or_resize=resized.action == "resize") if evicted.action == "evict" else resized
+
+
+def _resize_in_place(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
+    """In place; where that cannot be, by eviction if the mode lets us."""
     pod, sizes = one.pod, one.fitted.sizes
-    if one.dying and rules.mode != IN_PLACE:
-        evicted = _evict(one, budget, rules, "", "it would be killed again before it takes up a resize")
-        if evicted.action == "evict" or evicted.rule == EXHAUSTED:
-            return evicted
     verdict = in_place(
         pod,
         one.fitted.bounds,

@@ -10,7 +10,7 @@ from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Req
 from hypot.policy.decision import Name
 from hypot.policy.plan import Action, EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
 from hypot.policy.podrow import inner
-from hypot.policy.seen import Seen
+from hypot.policy.seen import Scale, Seen
 from hypot.policy.size import Size
 from hypot.run.rows import Object
 from hypot.run.stock import PODS, Resource, Stock
@@ -60,9 +60,9 @@ class DryRunPort:
 class Actor:
     """Carries out actions on one target; each says for itself how it went."""
 
-    def __init__(self, port: Port, stock: Stock, discovery: Discovery, deed: str = "wrote") -> None:
-        """`deed` is how a write that went well is logged."""
-        self._port, self._stock, self._discovery, self._deed = port, stock, discovery, deed
+    def __init__(self, port: Port, stock: Stock, discovery: Discovery, *, dry_run: bool = False) -> None:
+        """In a dry run nothing that is sent is done, so the same is sent each time, and hardly worth a line."""
+        self._port, self._stock, self._discovery, self._dry_run = port, stock, discovery, dry_run
 
     async def do(self, target: Name, action: Action, seen: Seen) -> Done:
         """Act on what was seen, and only while it is as it was then; what was not seen is left to the next sweep."""
@@ -75,7 +75,7 @@ class Actor:
         space = target.namespace
         match action:
             case ScaleTo(replicas, expected):
-                return await self.scale(target, expected, replicas)
+                return await self.scale(target, expected, replicas, _uid(seen))
             case ResizePod(pod, uid, sizes):
                 version = _version_of_pod(seen, pod, uid)
                 return await self.write(resize_request(_pod_path(space, pod), uid, version, sizes))
@@ -87,30 +87,31 @@ class Actor:
             case RecordSize():
                 return FINE
 
-    async def scale(self, target: Name, expected: int, replicas: int) -> Done:
-        """Set the count, over the count that was decided on and no other.
+    async def scale(self, target: Name, expected: int, replicas: int, uid: str = "") -> Done:
+        """Set the count, over the count that was decided on and no other, of the very object that was seen.
 
         Nothing else of the target is written, so whatever else changed in it meanwhile is no reason to wait: a conflict
-        is tried once more where that count still stands.
+        is tried once more where that count still stands. One that was made anew under its name is another target.
         """
         try:
-            return await self._scale(target, expected, replicas)
+            return await self._scale(target, expected, replicas, uid)
         except NotSeenError as error:
             return Done(str(error), overtaken=True)
 
-    async def _scale(self, target: Name, expected: int, replicas: int) -> Done:
+    async def _scale(self, target: Name, expected: int, replicas: int, uid: str) -> Done:
         path = await self._path(target)
         if path is None:
             return Done(f"{target} has no resource in this cluster")
         known = self._workload(target)
         version = _version(known)
+        _must_be(target, known, uid)
         if known is not None and version and inner(known, "spec").get("replicas", 1) == expected:
-            done = await self.write(scale_request(path, target.namespace, target.name, version, replicas))
+            done = await self.write(scale_request(path, target.namespace, target.name, version, replicas, uid))
             if not done.overtaken:
                 return done
-        return await self._scale_again(path, target, expected, replicas)
+        return await self._scale_again(path, target, expected, replicas, uid)
 
-    async def _scale_again(self, path: str, target: Name, expected: int, replicas: int) -> Done:
+    async def _scale_again(self, path: str, target: Name, expected: int, replicas: int, uid: str) -> Done:
         try:
             answer = await self._port.call(Request("GET", f"{path}/scale", timeout=WRITE_WITHIN))
         except UnreachableError as error:
@@ -118,10 +119,11 @@ class Actor:
         if not answer.ok:
             return Done(f"the scale of {target} cannot be read: {answer.message}")
         there = answer.json()
+        _must_be(target, there, uid)
         found = inner(there, "spec").get("replicas", 0)
         if found != expected:
             return Done(f"{target} has {found} replicas now, not the {expected} that were decided on", overtaken=True)
-        return await self.write(scale_request(path, target.namespace, target.name, _version(there), replicas))
+        return await self.write(scale_request(path, target.namespace, target.name, _version(there), replicas, uid))
 
     async def _set_template(self, target: Name, sizes: Iterable[Size], seen: Seen) -> Done:
         path = await self._path(target)
@@ -137,7 +139,10 @@ class Actor:
         except MayNotWriteError as error:
             return Done(str(error))
         if answer.ok:
-            log.info(self._deed, method=request.method, path=request.path)
+            if self._dry_run:
+                log.debug("would write", method=request.method, path=request.path)
+            else:
+                log.info("wrote", method=request.method, path=request.path)
             return FINE
         overtaken = answer.conflict or answer.gone
         log.warning("refused", method=request.method, path=request.path, status=answer.status, message=answer.message)
@@ -167,6 +172,17 @@ def _pod_path(namespace: str, name: str) -> str:
 def _version_of_pod(seen: Seen, name: str, uid: str) -> str:
     """The version that was decided on, not the newest one; empty where this very pod was not seen."""
     return next((pod.version for pod in seen.pods if pod.name == name and pod.uid == uid), "")
+
+
+def _uid(seen: Seen) -> str:
+    return seen.scale.uid if isinstance(seen.scale, Scale) else ""
+
+
+def _must_be(target: Name, there: Object | None, uid: str) -> None:
+    """A count is for the object that it was decided for, and for none that has its name by now."""
+    found = str(inner(there, "metadata").get("uid") or "")
+    if uid and found and found != uid:
+        raise NotSeenError(f"{target} was deleted and made anew since it was decided on")
 
 
 def _version(data: Object | None) -> str:

@@ -14,11 +14,15 @@ import structlog
 
 from hypot.core.amount import MOST, RESOURCES, to_milli
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_status import BLOCKED
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa_knobs import Knobs, knobs_from
 from hypot.kinds.vpa_parts import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.policy.decide import Autoscaler
+from hypot.policy.decision import condition_of
+from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, Blocks, between, holds_of
+from hypot.policy.memory import read_conditions
 from hypot.policy.plan_value import resizing_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
 from hypot.policy.seen import Bounds, Container, Failure, LimitRange, Pod
@@ -28,6 +32,8 @@ from hypot.policy.vpa import controlled, forbids, resolve
 from hypot.policy.vpa_fit import amounts, fit, is_off
 from hypot.policy.vpa_need import OBSERVED_CONTAINERS
 from hypot.run.limits import admits
+from hypot.run.outcome import WEBHOOK_UNAVAILABLE
+from hypot.run.rivals import RIVAL
 
 SIZED_BY = "hypot.dev/sized-by"
 # What an API server takes for one object; a review holds little beside it.
@@ -40,6 +46,10 @@ MayShrink = Callable[[], bool]
 Operation = dict[str, Any]
 
 _CLUSTER = Knobs()
+# Holds in a status that say nothing of new pods. Annotations are read themselves, and say which way. Whoever waits for
+# the governor is let go on in the middle of a sweep: what is evicted then would come back as large as before.
+# That new pods come unsized must not keep them so.
+_NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE})
 
 log = structlog.get_logger()
 
@@ -201,7 +211,8 @@ def _held(
     vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
 ) -> tuple[Size, ...]:
     """What holds leave of these sizes, against what the pod was written with; none where its namespace would refuse."""
-    blocks: set[Blocks] = {hold.blocks for hold in holds_of(vpa.annotations)} | (set() if may_shrink else {"down"})
+    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | told_blocks(vpa)
+    blocks |= set() if may_shrink else {"down"}
     if "both" in blocks:
         return ()
     written = {c.name: Size(c.name, amounts(c.requests), amounts(c.limits)) for c in pod.containers}
@@ -209,6 +220,16 @@ def _held(
     for each in blocks:
         kept = tuple([between(written[size.container], size, EDGES[each]) for size in kept])
     return kept if kept == sizes or admits(_at(pod, kept), limit_ranges) else ()
+
+
+def told_blocks(autoscaler: Autoscaler) -> set[Blocks]:
+    """What a VPA's status says that the leader holds back of new pods: the replica that is asked may be another one."""
+    if not isinstance(autoscaler, VPA) or not isinstance(autoscaler.status, dict):
+        return set()
+    told = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
+    if told is None or told.status != "True" or told.reason in _NOT_FOR_NEW_PODS:
+        return set()
+    return {"both"} if told.reason == RIVAL else {"down"}
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:

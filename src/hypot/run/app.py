@@ -36,7 +36,7 @@ from hypot.run.outcome import Outcome
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.prometheus import Prometheus
 from hypot.run.replies import Recommenders
-from hypot.run.rights import LEASE, features_of
+from hypot.run.rights import features_of, memory_of, own_name
 from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
 from hypot.run.serve import Server, stuck, stuck_after
 from hypot.run.shards import Shards
@@ -65,7 +65,7 @@ class App:
         self.config = config
         self.identity = own_identity(socket.gethostname())
         self.plain = Api(access)
-        self.lease = Lease(self.plain, config.namespace, LEASE, self.identity, annotations=self._words)
+        self.lease = Lease(self.plain, config.namespace, own_name(config), self.identity, annotations=self._words)
         self.guarded = Api(access, guard=self.lease.left)
         self.stock = Stock(self.plain, config)
         self.stopping = asyncio.Event()
@@ -78,7 +78,7 @@ class App:
         # When the last sweep, or the last try to begin with them, was begun since this replica leads.
         self.attempted: float | None = None
         self.patience = Patience()
-        self.narrator = Narrator()
+        self.narrator = Narrator(dry_run=config.dry_run)
         self.certificate: Issued | None = None
         # How long the webhook takes to answer, where there is one.
         self.times: Times | None = None
@@ -180,7 +180,7 @@ class App:
         acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
         teller = Teller(acting, self.stock, self.identity)
         history = UsageHistory(config.settings)
-        actor = Actor(acting, self.stock, discovery, "would write" if config.dry_run else "wrote")
+        actor = Actor(acting, self.stock, discovery, dry_run=config.dry_run)
 
         async def record(outcome: Outcome) -> Done:
             return await teller.status(outcome, boot())
@@ -195,12 +195,15 @@ class App:
             history,
             actor,
             HistoryKeeper(acting, history, config.watch_namespaces, self.patience),
-            Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run),
+            Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run, stands=self._stands),
             teller,
-            Shards(self.guarded, config.namespace, clock=wall),
+            Shards(self.guarded, config.namespace, memory_of(own_name(config)), clock=wall),
             Leases(self.guarded, *lookout(config)),
             Clocks(wall, boot),
         )
+
+    def _stands(self, outcome: Outcome) -> bool:
+        return self.stock.stands(outcome.key, outcome.autoscaler)
 
     async def _webhook(self) -> None:
         """Serve as soon as there is a certificate, and renew it in time."""
@@ -244,7 +247,9 @@ class App:
         return stuck(leads=self.lease.leading, since_attempt=since, limit=limit)
 
     def _ready(self) -> str:
-        return f"waiting for {self.stock.unready}" if self.stock.unready else ""
+        if self.stock.unready:
+            return f"waiting for {self.stock.unready}"
+        return f"waiting for the Lease: {self.lease.refused}" if self.lease.refused else ""
 
     def _telling(self) -> Telling:
         swept = self.swept

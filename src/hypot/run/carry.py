@@ -1,14 +1,16 @@
 """Carrying out what was decided for one autoscaler, and remembering what came of it."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.version import Version
 from hypot.policy.decide import write_failed
-from hypot.policy.decision import Decision, PodAction, condition_of, with_condition
-from hypot.policy.hold import Hold
+from hypot.policy.decision import Decision, Event, condition_of, with_condition
+from hypot.policy.hold import Hold, noted
 from hypot.policy.plan import (
     Action,
     EvictPod,
@@ -22,23 +24,23 @@ from hypot.policy.plan import (
     pursue,
     resizing_of,
 )
+from hypot.policy.plan_value import told as in_words
 from hypot.policy.podrow import inner, mappings
-from hypot.policy.seen import Seen
 from hypot.policy.size import resources_of
 from hypot.policy.telling import sentence
-from hypot.run.act import FINE, Actor, Done
-from hypot.run.admission import sizer_of
+from hypot.run.act import Actor, Done
+from hypot.run.admission import sizer_of, told_blocks
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
-from hypot.run.outcome import PLAN_UNDER_WAY, Outcome
-from hypot.run.proof import Proof, proof
+from hypot.run.outcome import PLAN_UNDER_WAY, WEBHOOK_UNAVAILABLE, Outcome
+from hypot.run.proof import Proof, objection, proof
+from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps
 
 # The condition that says how the last decision on both axes fares, and its reason while it does.
 CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
 NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
-NOT_SIZED = (
-    "no pod is evicted: those that came up after the last eviction were not sized. Can the API server reach the webhook"
-    " and does a LimitRange allow the size? Once that is so, restart a pod: one that comes up sized ends this"
-)
+RESIZED_INSTEAD = "resized in place, for nothing is evicted at the moment"
+LATER = "The rest follows in the next sweep."
+EVICTED_LATER = "Pods are evicted once the size is recorded and the last one that went is back."
 # Writes a status before what depends on it: new pods come up at the size that it records.
 Record = Callable[[Outcome], Awaitable[Done]]
 
@@ -62,10 +64,17 @@ class Carrier:
         sizes_new_pods: Callable[[], bool],
         *,
         dry_run: bool = False,
+        stands: Callable[[Outcome], bool] = lambda _: True,
+        clock: Clock = boot,
     ) -> None:
-        """`sizes_new_pods`: whether pods that come up get the size that is recorded for them."""
+        """`sizes_new_pods`: whether pods that come up get the size that is recorded for them.
+
+        `stands`: whether the object is still there and asks for what was decided on; asked before each write.
+        """
         self._actor, self._record, self._kubernetes = actor, record, kubernetes
         self._sizes_new_pods, self._dry_run = sizes_new_pods, dry_run
+        self._stands, self._clock = stands, clock
+        self._resizing = asyncio.Semaphore(ALL_AT_ONCE)
 
     def has_work(self, outcome: Outcome) -> bool:
         if outcome.acting != "act":
@@ -73,7 +82,7 @@ class Carrier:
         return outcome.decision.rescales or outcome.before.plan is not None
 
     async def carry(self, outcome: Outcome) -> Carried:
-        carried = await self._carry(outcome)
+        carried = _noted(await self._carry(outcome))
         return _tried(outcome, carried) if self._dry_run else carried
 
     async def _carry(self, outcome: Outcome) -> Carried:
@@ -87,129 +96,187 @@ class Carrier:
 
     async def _scale(self, outcome: Outcome) -> Outcome:
         decision = outcome.decision
-        done = await self._actor.scale(decision.target, decision.current or 0, decision.desired or 0)
+        action = ScaleTo(decision.desired or 0, decision.current or 0)
+        done = await self._actor.do(decision.target, action, outcome.seen)
         return replace(_acted(outcome), counted=decision.desired) if done.ok else _failed(outcome, done)
 
     async def _size_pods(self, outcome: Outcome) -> Carried:
         """Pods are changed one by one; one that refuses does not stop the others."""
-        told: list[Told] = []
-        undone: list[str] = []
-        changed = unsure = False
-        known = _proof(outcome)
-        for action in _pod_actions(outcome.decision.actions, outcome.seen):
-            if isinstance(action, EvictPod) and not self._may_evict(known):
-                undone.append(action.pod)
-                told += self._not_evicted(outcome, action.pod, known)
-                continue
-            done = await self._actor.do(outcome.decision.target, action, outcome.seen)
-            changed = changed or done.ok
-            unsure = unsure or done.unsure
-            if isinstance(action, EvictPod) and (done.ok or done.unsure):
-                outcome = _evicted(outcome)
-                # The first one shows whether the others would come back with their size.
-                known = "awaited" if known == "none" else known
-            undone += [] if done.ok else [action.pod]
-            if not done.ok and not done.overtaken:
-                told.append(Told(subject_of(outcome), resize_failed(action.pod, done.refusal)))
-        outcome = _without_events_of(outcome, undone)
-        if not changed:
-            refusal = f"{len(undone)} pods keep their size" if undone else ""
-            return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(dict.fromkeys(told)))
-        return Carried(_acted(outcome), tuple(dict.fromkeys(told)))
+        wanted = [each for each in outcome.decision.actions if each.action != "none"]
+        told = self._objections(outcome, [each.pod for each in wanted if each.action == "evict"])
+        actions = list(_pod_steps(outcome, evicts=not told))
+        deeds = await self._take(outcome, actions)
+        if self._is_over(outcome, deeds):
+            return Carried(replace(outcome, acting="observe"))
+        resized = {each.pod for each in deeds.done if isinstance(each, ResizePod)}
+        done = resized | {each.pod for each in deeds.done if isinstance(each, EvictPod)}
+        instead = [each.pod for each in wanted if each.action == "evict" and each.pod in resized]
+        undone = [each.pod for each in wanted if each.pod not in done]
+        told += [Told(subject_of(outcome), _resized_instead(pod)) for pod in instead]
+        told += _refusals(outcome, deeds)
+        outcome = _without_events_of(_remembered(outcome, deeds), [*undone, *instead])
+        if done:
+            return Carried(_acted(outcome), tuple(told))
+        unsure = any(how.unsure for _, how in deeds.refused)
+        refusal = f"{len(undone)} pods keep their size" if undone else ""
+        return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(told))
 
-    def _may_evict(self, known: Proof) -> bool:
-        return self._sizes_new_pods() and known in {"none", "sized"}
-
-    def _not_evicted(self, outcome: Outcome, pod: str, known: Proof) -> Iterator[Told]:
-        """Why a pod is left; nothing is wrong while the one that was evicted before it has not come back yet."""
+    def _objections(self, outcome: Outcome, pods: Iterable[str]) -> list[Told]:
+        """Why these pods are not evicted, where none may be; empty where one may, now or once the last one is back."""
+        names = list(pods)
+        if not names:
+            return []
         if not self._sizes_new_pods():
-            yield Told(subject_of(outcome), webhook_unavailable(f"{pod} {NOT_EVICTED}"))
-        elif known == "unsized":
-            yield Told(subject_of(outcome), webhook_unavailable(NOT_SIZED))
+            return [Told(subject_of(outcome), webhook_unavailable(f"{name} {NOT_EVICTED}")) for name in names]
+        why = objection(_proof(outcome), outcome.seen, outcome.memory.vertical.evicted)
+        return [] if why is None else [Told(subject_of(outcome), why)]
+
+    async def _take(self, outcome: Outcome, actions: Iterable[Action]) -> Deeds:
+        async def write(action: Action) -> Done:
+            if isinstance(action, RecordSize):
+                return await self._record(outcome)
+            return await self._actor.do(outcome.decision.target, action, outcome.seen)
+
+        news = [each for each in actions if not isinstance(each, RecordSize) or not _is_recorded(outcome, each)]
+        # What was recorded this very moment is perhaps not known yet to whoever sizes the pod that comes next.
+        is_known = not any(isinstance(each, RecordSize) for each in news) and not _was_held(outcome)
+        steps = Steps(write, lambda: self._stands(outcome), self._clock, self._resizing)
+        return await steps.take(news, _proof(outcome) if is_known else "awaited")
+
+    def _is_over(self, outcome: Outcome, deeds: Deeds) -> bool:
+        """Whether the object has changed before the first write: then nothing is done nor told in its name."""
+        return bool(deeds.left) and not deeds.done and not deeds.refused and not self._stands(outcome)
 
     async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
-        resizing, seen = self._possible(resizing_of(hvpa.annotations)), outcome.seen
-        progress = begin(_of_sized(outcome.decision, hvpa), seen, resizing, self._kubernetes, seen.now)
-        done = await self._do(outcome, progress)
-        if not done.ok:
-            return Carried(_failed(outcome, done))
-        acted = _counted(_acted(outcome), progress)
-        return self._after(replace(acted, memory=replace(acted.memory, plan=progress.plan)), progress)
+        """Once anything was done the plan stands, and asks in the next sweep for what was refused."""
+        decision, seen = _of_sized(outcome.decision, hvpa), outcome.seen
 
-    def _possible(self, resizing: Resizing) -> Resizing:
-        """Without the webhook a pod that is evicted would come back as it was."""
-        return "InPlace" if resizing == "InPlaceOrRecreate" and not self._sizes_new_pods() else resizing
+        def made(resizing: Resizing) -> Progress:
+            return begin(decision, seen, resizing, self._kubernetes, seen.now)
+
+        progress, told = self._possible(outcome, made, resizing_of(hvpa.annotations))
+        deeds = await self._take(outcome, progress.actions)
+        if deeds.refused and (progress.plan is None or not deeds.done):
+            return Carried(_failed(_remembered(outcome, deeds), deeds.refused[0][1]), tuple(told))
+        if self._is_over(outcome, deeds) or (deeds.left and progress.plan is None):
+            return Carried(replace(outcome, acting="observe"))
+        acted = _acted(_remembered(outcome, deeds))
+        acted = replace(acted, memory=replace(acted.memory, plan=progress.plan))
+        return _after(_without_move(acted, deeds), progress, deeds, told)
+
+    def _possible(
+        self, outcome: Outcome, made: Callable[[Resizing], Progress], resizing: Resizing
+    ) -> tuple[Progress, list[Told]]:
+        """The next step; without evictions where pods would come back as they were, or not at all."""
+        progress = made(resizing)
+        told = self._objections(outcome, [each.pod for each in progress.actions if isinstance(each, EvictPod)])
+        if not told:
+            return progress, told
+        progress = made("InPlace")
+        # Once pods come up sized, the same plan may evict again.
+        plan = None if progress.plan is None else replace(progress.plan, resizing=resizing)
+        return progress._replace(plan=plan), told
 
     async def _pursue(self, outcome: Outcome) -> Carried:
         plan = outcome.before.plan
         if plan is None:
             return Carried(outcome)
-        plan = replace(plan, resizing=self._possible(plan.resizing))
-        progress = _stopped(outcome.holds) or pursue(plan, outcome.seen, self._kubernetes, outcome.seen.now)
+
+        def made(resizing: Resizing) -> Progress:
+            now = outcome.seen.now
+            return _stopped(plan, outcome.holds) or pursue(
+                replace(plan, resizing=resizing), outcome.seen, self._kubernetes, now
+            )
+
+        progress, told = self._possible(outcome, made, plan.resizing)
         if not _blocked_ways(outcome).isdisjoint(_ways(plan, progress.actions)):
             return Carried(outcome)
-        done = await self._do(outcome, progress)
-        # What was refused is asked for again by the same plan, in the next sweep.
-        left = progress.plan if done.ok else plan
-        after = replace(outcome, memory=replace(outcome.memory, plan=left), refusal=done.refusal)
-        return self._after(_counted(after, progress), progress) if done.ok else Carried(after)
-
-    async def _do(self, outcome: Outcome, progress: Progress) -> Done:
-        """In order; a count waits for what comes before it, pods do not wait for each other.
-
-        Once the count is set the plan is under way, and asks for what was refused after it in the next sweep: a
-        template, say, whose version is another one since then.
-        """
-        result, is_counted = FINE, False
-        for action in progress.actions:
-            done = await self._one(outcome, action)
-            if done.ok:
-                is_counted = is_counted or isinstance(action, ScaleTo)
-                continue
-            result = done
-            if not isinstance(action, ResizePod | EvictPod):
-                break
-        return FINE if is_counted else result
-
-    async def _one(self, outcome: Outcome, action: Action) -> Done:
-        if isinstance(action, RecordSize):
-            return FINE if _is_recorded(outcome, action) else await self._record(outcome)
-        return await self._actor.do(outcome.decision.target, action, outcome.seen)
-
-    def _after(self, outcome: Outcome, progress: Progress) -> Carried:
-        told = _told(outcome, progress)
-        if progress.ended in {"", "Done"}:
-            return Carried(told)
-        return Carried(told, (Told(subject_of(outcome), plan_ended(progress.words)),))
+        deeds = await self._take(outcome, progress.actions)
+        if self._is_over(outcome, deeds):
+            return Carried(replace(outcome, acting="observe"))
+        after = _remembered(outcome, deeds)
+        refusal = deeds.refused[0][1].refusal if deeds.refused else ""
+        after = replace(after, memory=replace(after.memory, plan=progress.plan), refusal=refusal)
+        return _after(after, progress, deeds, told)
 
 
-def _pod_actions(actions: tuple[PodAction, ...], seen: Seen) -> Iterator[ResizePod | EvictPod]:
-    uids = {pod.name: pod.uid for pod in seen.pods}
-    for action in actions:
-        if action.action == "resize":
-            yield ResizePod(action.pod, uids.get(action.pod, ""), action.sizes)
-        elif action.action == "evict":
-            yield EvictPod(action.pod, uids.get(action.pod, ""), action.sentence)
+def _noted(carried: Carried) -> Carried:
+    """With what stands in the way of evictions as a hold, so that it shows where all others do."""
+    words = [told.event.message for told in carried.told if told.event.reason == WEBHOOK_UNAVAILABLE]
+    outcome = carried.outcome
+    if not words or outcome.acting != "act":
+        return carried
+    holds = (*outcome.holds, Hold(WEBHOOK_UNAVAILABLE, words[0]))
+    decision = noted(outcome.decision, holds, outcome.before)
+    memory = replace(outcome.memory, conditions=decision.conditions)
+    return replace(carried, outcome=replace(outcome, decision=decision, memory=memory, holds=holds))
+
+
+def _was_held(outcome: Outcome) -> bool:
+    """Whether new pods are still held by what the status says, though nothing holds any more."""
+    return bool(told_blocks(outcome.autoscaler) - {hold.blocks for hold in outcome.holds})
+
+
+def _after(outcome: Outcome, progress: Progress, deeds: Deeds, told: list[Told]) -> Carried:
+    """How the plan stands, and what went wrong on the way."""
+    ended = [] if progress.ended in {"", "Done"} else [Told(subject_of(outcome), plan_ended(progress.words))]
+    shown = _told(outcome, progress._replace(words=_words(progress, deeds)))
+    return Carried(shown, (*told, *_refusals(outcome, deeds), *ended))
+
+
+def _words(progress: Progress, deeds: Deeds) -> str:
+    """Nothing is told as done that was not."""
+    if len(deeds.done) == len(deeds.steps):
+        return progress.words
+    rest = EVICTED_LATER if any(isinstance(each, EvictPod) for each in deeds.left) else LATER
+    rest = sentence(f"to be asked for again: {deeds.refused[0][1].refusal}") if deeds.refused else rest
+    return f"{in_words(deeds.done)} {rest}".strip()
+
+
+def _refusals(outcome: Outcome, deeds: Deeds) -> Iterator[Told]:
+    """Nothing is wrong where somebody else was quicker."""
+    for action, how in deeds.refused:
+        if how.overtaken:
+            continue
+        event = Event("Warning", "FailedScaling", how.refusal)
+        if isinstance(action, ResizePod | EvictPod):
+            event = resize_failed(action.pod, how.refusal)
+        yield Told(subject_of(outcome), event)
+
+
+def _pod_steps(outcome: Outcome, *, evicts: bool) -> Iterator[ResizePod | EvictPod]:
+    """What happens to each pod; where nothing is evicted, a resize is better than nothing to some."""
+    uids = {pod.name: pod.uid for pod in outcome.seen.pods}
+    for each in outcome.decision.actions:
+        if each.action == "resize" or (each.or_resize and not evicts):
+            yield ResizePod(each.pod, uids.get(each.pod, ""), each.sizes)
+        elif each.action == "evict" and evicts:
+            yield EvictPod(each.pod, uids.get(each.pod, ""), each.sentence)
+
+
+def _resized_instead(pod: str) -> Event:
+    return Event("Normal", "InPlaceResizedByVPA", f"{pod}: {RESIZED_INSTEAD}.")
 
 
 def _proof(outcome: Outcome) -> Proof:
-    evicted, seen = outcome.memory.vertical.evicted, outcome.seen
-    return proof(seen.pods, sizer_of(outcome.autoscaler), evicted, seen.now)
+    return proof(outcome.seen, sizer_of(outcome.autoscaler), outcome.memory.vertical.evicted)
 
 
-def _evicted(outcome: Outcome) -> Outcome:
-    vertical = replace(outcome.memory.vertical, evicted=outcome.seen.now)
-    return replace(outcome, memory=replace(outcome.memory, vertical=vertical))
-
-
-def _counted(outcome: Outcome, progress: Progress) -> Outcome:
-    counts = [action.replicas for action in progress.actions if isinstance(action, ScaleTo)]
+def _remembered(outcome: Outcome, deeds: Deeds) -> Outcome:
+    """With the count that was set, and when the last pod was evicted."""
+    if deeds.evicted:
+        vertical = replace(outcome.memory.vertical, evicted=outcome.seen.now)
+        outcome = replace(outcome, memory=replace(outcome.memory, vertical=vertical))
+    counts = [action.replicas for action in deeds.done if isinstance(action, ScaleTo)]
     return replace(outcome, counted=counts[-1]) if counts else outcome
 
 
-def _stopped(holds: Iterable[Hold]) -> Progress | None:
+def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
     """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
     for hold in holds:
+        if hold.pinned == plan.replicas and plan.sizes == plan.before_sizes:
+            # It is the hold's own count that is gone to.
+            continue
         if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY:
             return Progress((), None, "Superseded", sentence(f"The plan is given up: {hold.words}"))
     return None
@@ -252,6 +319,14 @@ def _without_events_of(outcome: Outcome, pods: list[str]) -> Outcome:
     return replace(outcome, decision=replace(outcome.decision, events=events)) if pods else outcome
 
 
+def _without_move(outcome: Outcome, deeds: Deeds) -> Outcome:
+    """Where a size was recorded and all else was refused, nothing has moved that could be told of."""
+    if not deeds.refused or any(not isinstance(each, RecordSize) for each in deeds.done):
+        return outcome
+    events = tuple([one for one in outcome.decision.events if one.type == "Warning"])
+    return replace(outcome, decision=replace(outcome.decision, events=events))
+
+
 def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
     """Without the containers whose size is not this autoscaler's to change."""
     off = {size.container for size in decision.sizes if allowed(hvpa, size.container).switched_off}
@@ -268,7 +343,8 @@ def _is_recorded(outcome: Outcome, action: RecordSize) -> bool:
     """Whether the object's status, as it is watched, says already how pods come up."""
     status = outcome.autoscaler.status
     listed = mappings(inner(status, "lastScaling", "vpaStatus").get("containerResources"))
-    return {each.get("containerName"): each.get("resources") for each in listed} == resources_of(action.sizes)
+    recorded = {each.get("containerName"): each.get("resources") for each in listed}
+    return all(recorded.get(name) == resources for name, resources in resources_of(action.sizes).items())
 
 
 def _told(outcome: Outcome, progress: Progress) -> Outcome:

@@ -6,12 +6,13 @@ from typing import Any
 from hypot.cluster.clock import Clock
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_parts import OFF
 from hypot.policy.decide import Autoscaler
 from hypot.policy.podrow import inner, labels_of, mappings
 from hypot.policy.seen import Failure, LimitRange
 from hypot.policy.snapshot import target_of
 from hypot.policy.surroundings import age_of
+from hypot.run.outcome import Key
+from hypot.run.rivals import is_off, precedence
 from hypot.run.stock import Stock
 
 # For how long an index is good: objects change seldom, and pods come in bursts.
@@ -26,7 +27,7 @@ class Finder:
 
     def __init__(self, stock: Stock, clock: Clock) -> None:
         self._stock, self._clock = stock, clock
-        self._index: dict[Target, Autoscaler] = {}
+        self._index: dict[Target, Key] = {}
         self._until = float("-inf")
 
     def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
@@ -36,8 +37,10 @@ class Finder:
         index = self._fresh()
         owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
         kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
-        found = index.get((namespace, kind, name))
-        return found or index.get(self._above(pod, namespace, owner))
+        key = index.get((namespace, kind, name)) or index.get(self._above(pod, namespace, owner))
+        # As it is now: what its status says may be newer than the index.
+        row = None if key is None else self._stock.row(key)
+        return None if row is None else row.autoscaler
 
     def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
         """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
@@ -57,23 +60,32 @@ class Finder:
             return Failure("LimitRanges are not listed yet")
         return tuple([item for (space, _), items in ranges.items() if space == namespace for item in items])
 
-    def _fresh(self) -> Mapping[Target, Autoscaler]:
+    def _fresh(self) -> Mapping[Target, Key]:
         now = self._clock()
         if now >= self._until:
             self._index, self._until = self._made(), now + FRESH
         return self._index
 
-    def _made(self) -> dict[Target, Autoscaler]:
-        """An Hvpa before a VPA of the same target, which only advises it; of several VPAs the oldest that acts."""
-        found: dict[Target, Autoscaler] = {}
+    def _made(self) -> dict[Target, Key]:
+        """An Hvpa before a VPA of the same target, which only advises it; of several of a kind the one that acts."""
+        found: dict[Target, Key] = {}
         for kind in (VPA.KIND, Hvpa.KIND):
             watched = self._stock.autoscalers.get(kind)
             if watched is None or self._stock.config.mode(kind) != "act":
                 continue
-            youngest_first = sorted((row.autoscaler for row in watched.values()), key=age_of, reverse=True)
-            for autoscaler in youngest_first:
-                if isinstance(autoscaler, VPA) and autoscaler.mode == OFF:
-                    continue
-                ref = target_of(autoscaler)
-                found[autoscaler.namespace, ref.kind or "", ref.name or ""] = autoscaler
+            claims: dict[Target, list[Autoscaler]] = {}
+            for row in watched.values():
+                autoscaler = row.autoscaler
+                if not is_off(autoscaler):
+                    ref = target_of(autoscaler)
+                    claims.setdefault((autoscaler.namespace, ref.kind or "", ref.name or ""), []).append(autoscaler)
+            found.update((target, _first(several)) for target, several in claims.items())
         return found
+
+
+def _first(several: list[Autoscaler]) -> Key:
+    """By the rule of its kind, which takes long to ask and is seldom needed."""
+    first = several[0]
+    if len(several) > 1:
+        first = min(several, key=age_of if isinstance(first, VPA) else precedence)
+    return first.KIND, first.namespace, first.name

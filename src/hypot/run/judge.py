@@ -187,7 +187,7 @@ class Judge:
     def _remember(self, key: Key, memory: Memory, seen: Seen, now: float, row: AutoscalerRow) -> None:
         known, count = self.memories.get(key), _count(seen)
         count = count if count is not None or known is None else known.replicas
-        self.memories[key] = Remembered(memory, count, now, row.identity)
+        self.memories[key] = Remembered(memory, count, now, row.identity or (known.of if known else ""))
 
     def _of_its_target(self, key: Key, autoscaler: Autoscaler) -> Autoscaler:
         """Without a status that tells of another target, until it is written anew."""

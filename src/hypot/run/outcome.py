@@ -13,6 +13,8 @@ from hypot.policy.seen import Seen
 Key = tuple[str, str, str]
 # The hold of an autoscaler whose last decision is not all done yet.
 PLAN_UNDER_WAY = "PlanUnderWay"
+# The hold of one whose pods would come back from an eviction as they were.
+WEBHOOK_UNAVAILABLE = "WebhookUnavailable"
 # Whether decisions are written, or only told in logs and gauges.
 Acting = Literal["act", "recommend", "observe"]
 

@@ -6,12 +6,12 @@ from typing import Any
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_scale import ScaleType
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import OFF
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import Autoscaler
 from hypot.policy.hold import Hold
-from hypot.policy.hvpa_gates import Direction, scale_type
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.seen import Seen
@@ -29,7 +29,8 @@ FRESH = 120.0
 ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
 # How often Leases are looked for.
 LOOK_EVERY = 60.0
-WAYS: tuple[Direction, ...] = ("up", "down")
+# The reason of the hold, in a condition too.
+RIVAL = "Rival"
 # Namespace, kind and name of a workload.
 Target = tuple[str, str, str]
 
@@ -88,15 +89,21 @@ def overruled(
             claims.setdefault(target, []).append(key)
     found: dict[Key, str] = {}
     for target, keys in claims.items():
-        writing = [key for key in keys if _writes(rows[key].autoscaler)] if len(keys) > 1 else keys
-        first, *others = sorted(writing, key=lambda key: _age(key, rows[key])) or keys
+        if len(keys) == 1:
+            continue
+        first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
         words = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
-        found.update((key, words) for key in others if key in writing)
+        found.update((key, words) for key in others if _writes(rows[key].autoscaler))
     for row in hpas:
         hpa = row.autoscaler
         words = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
         found.update((key, words) for key in claims.get(_target(hpa), ()))
     return found
+
+
+def precedence(autoscaler: Autoscaler) -> tuple[bool, str, str, str]:
+    """Of several of one target the least goes on: what writes before what does not, then the oldest."""
+    return not _writes(autoscaler), age_of(autoscaler)[0], autoscaler.KIND, autoscaler.name
 
 
 def _writes(autoscaler: Autoscaler) -> bool:
@@ -105,12 +112,15 @@ def _writes(autoscaler: Autoscaler) -> bool:
         return False
     if isinstance(autoscaler, WPA):
         return autoscaler.dry_run is not True
-    readable = autoscaler.readable()
-    return not isinstance(readable, Hvpa) or any(scale_type(readable, way).mode != OFF for way in WAYS)
+    return not is_off(autoscaler)
 
 
-def _age(key: Key, row: AutoscalerRow) -> tuple[str, str, str]:
-    return age_of(row.autoscaler)[0], key[0], key[2]
+def is_off(autoscaler: Autoscaler) -> bool:
+    """Whether it only advises. An Hvpa may act at times or in one direction only, and then it does not."""
+    if isinstance(autoscaler, Hvpa):
+        ways = (autoscaler.scale_up, autoscaler.scale_down)
+        return all(isinstance(way, ScaleType) and way.mode == OFF for way in ways)
+    return isinstance(autoscaler, VPA) and autoscaler.mode == OFF
 
 
 def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
@@ -118,7 +128,7 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
     found: dict[Target, str] = {}
     for row in vpas:
         vpa = row.autoscaler
-        if isinstance(vpa, VPA) and vpa.mode != OFF:
+        if isinstance(vpa, VPA) and not is_off(vpa):
             found[_target(vpa)] = vpa.name
     return found
 
@@ -138,21 +148,17 @@ def rival_hold(
 ) -> Hold | None:
     """Hold everything, and name the first rival that was met."""
     if twin:
-        return Hold("Rival", f"another hypot leads by the Lease {twin}: stop one of the two")
+        return Hold(RIVAL, f"another hypot leads by the Lease {twin}: stop one of the two")
     if hpas:
-        return Hold("Rival", f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+        return Hold(RIVAL, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
     if older:
-        return Hold("Rival", older)
+        return Hold(RIVAL, older)
     if vpa:
-        return Hold("Rival", f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
+        return Hold(RIVAL, f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
     if writer:
-        return Hold(
-            "Rival", f"{writer} writes this object's status: stop that controller, or switch this kind off here"
-        )
+        return Hold(RIVAL, f"{writer} writes this object's status: stop that controller, or switch this kind off here")
     if lease:
-        return Hold(
-            "Rival", f"the controller behind the Lease {lease} is running: stop it, or switch this kind off here"
-        )
+        return Hold(RIVAL, f"the controller behind the Lease {lease} is running: stop it, or switch this kind off here")
     return None
 
 

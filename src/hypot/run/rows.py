@@ -38,7 +38,7 @@ class AutoscalerRow(NamedTuple):
     autoscaler: Autoscaler
     data: Object
     managers: tuple[Manager, ...]
-    # Itself and what it is for: the same object with another target begins anew.
+    # Itself and what it is for: the same object with another target begins anew. Empty where that cannot be read.
     identity: str = ""
 
     @property
@@ -56,7 +56,7 @@ def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> Autosc
     whole = {**data, "apiVersion": api_version, "kind": kind, "metadata": metadata}
     autoscaler = read_autoscaler(whole)
     target = target_of(autoscaler)
-    identity = f"{metadata.get('uid') or ''} {target.kind or ''}/{target.name or ''}"
+    identity = f"{metadata.get('uid') or ''} {target.kind}/{target.name}" if target.kind and target.name else ""
     return AutoscalerRow(autoscaler, whole, managers, identity)
 
 

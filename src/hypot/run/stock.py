@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import structlog
+
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
 from hypot.kinds.hpa import HPA
@@ -13,6 +15,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.absent import Absent
 from hypot.policy.answers import Values
+from hypot.policy.decide import Autoscaler
 from hypot.policy.snapshot import Snapshot, UsageOf
 from hypot.run.config import RunConfig
 from hypot.run.outcome import Key
@@ -31,6 +34,10 @@ from hypot.run.rows import (
 
 if TYPE_CHECKING:
     from hypot.policy.seen import LimitRange, Node, Pod
+
+log = structlog.get_logger()
+# How often it is looked whether a definition came or went, in seconds.
+LOOK_EVERY = 1.0
 
 Row = TypeVar("Row")
 Named = tuple[str, str]
@@ -101,6 +108,11 @@ class Watched(Generic[Row]):
         return all(reflector.synced or reflector.missing for reflector in self.reflectors)
 
     @property
+    def missing(self) -> bool:
+        """Whether the API server says that there is no such resource."""
+        return any(reflector.missing for reflector in self.reflectors)
+
+    @property
     def trouble(self) -> str:
         return next((each.trouble for each in self.reflectors if each.trouble), "")
 
@@ -160,9 +172,22 @@ class Stock:
     async def run(self) -> None:
         """All watches, for ever."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_definitions())
             for watched in self.all:
                 for reflector in watched.reflectors:
                     group.create_task(reflector.run())
+
+    async def _tell_definitions(self) -> None:
+        """A kind that is switched on and not defined is no reason to wait, and looks like one without objects."""
+        known: set[str] = set()
+        while True:
+            missing = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
+            for kind in sorted(missing - known):
+                log.warning("definition missing", kind=kind, todo="hypot crds | kubectl apply --server-side -f -")
+            for kind in sorted(known - missing):
+                log.info("definition arrived", kind=kind)
+            known = missing
+            await asyncio.sleep(LOOK_EVERY)
 
     @property
     def unready(self) -> str:
@@ -183,6 +208,13 @@ class Stock:
     def row(self, key: Key) -> AutoscalerRow | None:
         kind, namespace, name = key
         return self.autoscalers[kind].get((namespace, name)) if kind in self.autoscalers else None
+
+    def stands(self, key: Key, autoscaler: Autoscaler) -> bool:
+        """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
+        row = self.row(key)
+        if row is None or not self.is_opted_in(key[1]):
+            return False
+        return row.autoscaler is autoscaler or _asks(row.autoscaler) == _asks(autoscaler)
 
     def workload(self, api_version: str, kind: str, named: Named) -> Object | None:
         """A watched workload; None where there is none, or where its kind is not watched."""
@@ -217,3 +249,9 @@ class Stock:
         for monitor in self.monitors.values() if self.monitors else ():
             made.take_monitor(monitor)
         return made
+
+
+def _asks(autoscaler: Autoscaler) -> tuple[object, ...]:
+    """What people decide about an object; its status changes all the time."""
+    metadata = autoscaler.metadata
+    return metadata.get("uid"), metadata.get("generation"), autoscaler.annotations

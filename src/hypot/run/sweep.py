@@ -12,7 +12,6 @@ from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.freshness import frozen_clock_jump, is_clock_jump
 from hypot.policy.governor import Governor
-from hypot.policy.podrow import inner
 from hypot.run.act import Actor
 from hypot.run.breath import Breath, rest
 from hypot.run.carry import Carried, Carrier
@@ -134,7 +133,7 @@ class Sweeper:
         acting = {key: self._acting(key, row) for key, row in rows.items()}
         outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
-        outcomes, told = await self._carry(outcomes, rows)
+        outcomes, told = await self._carry(outcomes)
         await self.teller.statuses(outcomes, boot)
         await rest()
         kept = housekeeping(outcomes, self.stock, self.teller.version)
@@ -160,7 +159,7 @@ class Sweeper:
         known = {**{key: one.of for key, one in self.judge.memories.items()}, **self.identities}
         gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
         self.identities = {key: identity for key, identity in known.items() if key not in gone}
-        self.identities.update((key, row.identity) for key, row in rows.items())
+        self.identities.update((key, row.identity) for key, row in rows.items() if row.identity)
         self.judge.forget(gone, rows)
         self.observer.forget(gone)
         self.teller.forget(gone)
@@ -170,7 +169,9 @@ class Sweeper:
 
     def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
         """Deleted, deleted and made again under the same name, or turned to another target."""
-        return self._is_listed(key[0]) if row is None else bool(identity) and row.identity != identity
+        if row is None:
+            return self._is_listed(key[0])
+        return bool(identity and row.identity) and row.identity != identity
 
     def _is_listed(self, kind: str) -> bool:
         """A kind whose definition is missing for a moment has not lost its objects."""
@@ -225,14 +226,12 @@ class Sweeper:
         await self.history.retain({pod.uid for its in pods.values() for pod in its})
         self.history.expire(view.now)
 
-    async def _carry(
-        self, outcomes: list[Outcome], rows: Mapping[Key, AutoscalerRow]
-    ) -> tuple[list[Outcome], list[Told]]:
+    async def _carry(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Told]]:
         limit = asyncio.Semaphore(AT_ONCE)
 
         async def carry(outcome: Outcome) -> Carried:
             async with limit:
-                if not self._stands(outcome.key, rows[outcome.key]):
+                if not self.stock.stands(outcome.key, outcome.autoscaler):
                     # Nothing is done nor told in its name; where it is still there, the next sweep decides.
                     return Carried(replace(outcome, acting="observe"))
                 try:
@@ -249,13 +248,6 @@ class Sweeper:
         for outcome in outcomes:
             self.judge.remember(outcome)
         return outcomes, [told for each in carried for told in each.told]
-
-    def _stands(self, key: Key, row: AutoscalerRow) -> bool:
-        """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
-        now = self.stock.row(key)
-        if now is None or not self.stock.is_opted_in(key[1]):
-            return False
-        return now is row or _asks(now) == _asks(row)
 
     def may_shrink(self) -> bool:
         """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""
@@ -276,11 +268,6 @@ class Sweeper:
         entries.update(await self.history.entries(now))
         for trouble in await self.shards.save(entries):
             log.warning("memory not written", trouble=trouble)
-
-
-def _asks(row: AutoscalerRow) -> tuple[str, object, Mapping[str, object]]:
-    """What people decide about an object; its status changes all the time."""
-    return row.uid, inner(row.data, "metadata").get("generation"), row.autoscaler.annotations
 
 
 def _key(text: str) -> Key:

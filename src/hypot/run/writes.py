@@ -18,13 +18,14 @@ class NotSeenError(ValueError):
     """What is to be written was not seen, or not as an object that can be told from any other: nothing is sent."""
 
 
-def scale_request(path: str, namespace: str, name: str, version: str, replicas: int) -> Request:
-    """Set the count, if the target is still at this version."""
+def scale_request(path: str, namespace: str, name: str, version: str, replicas: int, uid: str = "") -> Request:
+    """Set the count, if the target is still at this version, and the very object where its uid is known."""
     _must_be_seen(path, name, version)
+    same = _same(uid, version) if uid else {"resourceVersion": version}
     body = {
         "apiVersion": "autoscaling/v1",
         "kind": "Scale",
-        "metadata": {"name": name, "namespace": namespace, "resourceVersion": version},
+        "metadata": {"name": name, "namespace": namespace, **same},
         "spec": {"replicas": replicas},
     }
     return Request("PUT", f"{path}/scale", {"fieldManager": MANAGER}, encoded(body), timeout=WRITE_WITHIN)
