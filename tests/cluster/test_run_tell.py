@@ -11,7 +11,8 @@ from hypot.kinds.hpa import HPA
 from hypot.policy.decision import Event, Name
 from hypot.policy.memory import Memory
 from hypot.run.events import Recorder, Told, subject_of
-from hypot.run.status import choose, found, status_request, wrote
+from hypot.run.rows import keep_autoscaler
+from hypot.run.status import choose, found, is_ours, last_words, status_request, wrote
 from unit.run_outcomes import representative
 
 NOW = 1_800_000_000.0
@@ -64,6 +65,24 @@ def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
     changed = replace(one, decision=replace(one.decision, reported={**one.decision.reported, "observedGeneration": 7}))
     assert wrote(changed, NOW) != wrote(one, NOW)
     assert send(api, status_request(changed, path, version)).status == 409
+
+
+@pytest.mark.parametrize("name", ["hpa moves", "wpa moves", "vpa evicts", "hvpa moves"])
+def test_the_last_words_are_taken(api: Api, namespace: str, name: str):
+    """A status is known as hypot's own by its managed fields, and stays as it is beside what is said of it."""
+    path, version, one = stored(api, name, namespace)
+    held = send(api, status_request(one, path, version)).body
+    row = keep_autoscaler(one.autoscaler.API_VERSION, one.key[0], held)
+    assert is_ours(row.managers)
+    last = last_words(replace(one, autoscaler=row.autoscaler), found(held["status"]))
+    assert last is not None
+    answer = send(api, status_request(last, path, row.version))
+    assert answer.ok, answer.body
+    kept = answer.body["status"]
+    assert "NotOptedIn" in {condition["reason"] for condition in kept["conditions"]}
+    assert last_words(last, found(kept)) is None
+    rest = [key for key in held["status"] if key != "conditions" and not key.startswith("lastCondition")]
+    assert [kept[key] for key in rest] == [held["status"][key] for key in rest]
 
 
 def test_an_event_is_posted_counted_and_posted_anew(api: Api, namespace: str):

@@ -288,11 +288,11 @@ def test_a_dry_run_writes_its_lease_and_its_memory_only(stage: Stage, namespace:
         hypot.until_swept(4)
         assert gauge(hypot, wpa, "wpa_controller_replicas_scaling_effective") == [3]
         assert stays(versions, 2) == before
-        assert {line["path"] for line in hypot.lines("would write")} == {f"{paths[1]}/scale"}
+        assert [line["after"] for line in hypot.lines("would decide")] == [3]
         assert hypot.lines("wrote") == []
     assert wpa.events() == []
     own = f"{namespace}-own"
     kept = stage.api.get(f"/api/v1/namespaces/{own}/configmaps")["items"]
-    assert any(one["metadata"]["name"].startswith("hypot-memory-") for one in kept)
-    assert stage.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{own}/leases/hypot")["spec"]["leaseTransitions"] >= 0
+    assert any(one["metadata"]["name"].startswith("hypot-dry-run-memory-") for one in kept)
+    assert stage.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{own}/leases/hypot-dry-run")["spec"]["holderIdentity"] == ""
     assert stage.api.get(f"/api/v1/namespaces/{own}/secrets")["items"] == []

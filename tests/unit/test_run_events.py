@@ -191,6 +191,15 @@ def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
     assert moving == resting == {events.scaling_held([PAUSED])}
 
 
+def test_all_holds_of_a_sweep_are_one_event():
+    """The annotation is known before the others are, and the decision's own event names it alone."""
+    cold = Hold("ColdStart", "hypot started without a memory: nothing shrinks for 300 s", "down")
+    pinned = between(annotations={"hypot.dev/paused": "true"})
+    held = outcome(pinned, items(80_000), holds=(PAUSED, cold))
+    assert [event.message for event in held.decision.events if event.reason == "ScalingHeld"] != []
+    assert [told.event for told in told_by(held)] == [events.scaling_held([PAUSED, cold])]
+
+
 def test_a_rival_is_told_as_one():
     """A warning, beside what it holds back."""
     reasons = {told.event.reason: told.event.type for told in told_by(OUTCOMES["wpa rivalled"])}

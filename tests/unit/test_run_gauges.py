@@ -353,6 +353,7 @@ def test_every_series_is_as_the_table_says():
         decision_seconds=1.0,
         sweep_age=1.0,
         calls={("GET", "Pod", "2xx"): 1},
+        stale_share=0.1,
         certificate_seconds=1.0,
         plans={"growing": 1},
         webhook_seconds=Histogram([(0.5, 3)], 4, 2.5),

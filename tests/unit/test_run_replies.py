@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import socket
 import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -51,7 +54,7 @@ def asking(url, **more):
 
 
 async def ask(*questions):
-    async with aiohttp.ClientSession() as session:
+    async with replies.new_session() as session:
         return await Recommenders(session, "east").ask(questions, NOW)
 
 
@@ -149,6 +152,29 @@ async def test_those_that_never_answer_do_not_stop_the_others():
     assert "the recommender did not answer within" in after[0].message
 
 
+async def test_names_that_nobody_looks_up_leave_everybody_elses_threads_free(monkeypatch):
+    """The memory, Prometheus and the API server need theirs meanwhile, and other recommenders are asked."""
+    loop, over, real = asyncio.get_running_loop(), threading.Event(), socket.getaddrinfo
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    def slowly(host, *rest, **more):
+        if str(host).endswith(".example"):
+            over.wait(30)
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slowly)
+    try:
+        async with asyncio.timeout(20), serving(ANSWER) as (url, _), replies.new_session() as session:
+            questions = [asking(f"http://r{number}.example/") for number in range(15)]
+            *hung, answered = await Recommenders(session, limits=BRIEF).ask([*questions, asking(url)], NOW)
+            assert await loop.run_in_executor(None, str, "free") == "free"
+    finally:
+        over.set()
+    assert isinstance(answered, Reply)
+    assert {type(each) for each in hung} == {Failure}
+
+
 async def test_a_sweep_ends_though_a_recommender_hangs():
     """And another autoscaler is moved in it."""
     async with asyncio.timeout(30), serving(never) as (hung, _):
@@ -179,6 +205,38 @@ async def test_other_addresses_are_refused(url):
     """It is the author's fault, and is told so."""
     (reply,) = await ask(asking(url))
     assert reply.kind == "spec"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://u:passw0rd@127.0.0.1/r?key=k3y",
+        "http://u:passw0rd@127.0.0.1:1/r?key=k3y",
+        "http://u:pass/w0rd@127.0.0.1/r?key=k3y",
+        "http://u:passw0rd@/r?key=k3y",
+        "http://u:passw0rd@h\uff0fost/r?key=k3y",
+    ],
+)
+async def test_what_is_secret_in_an_address_is_not_told(url):
+    """Conditions and events are read by many more people than may know it."""
+    (reply,) = await ask(asking(url))
+    assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
+
+
+async def test_an_answer_that_is_no_http_does_not_tell_the_address():
+    """The client would repeat the whole of it."""
+
+    async def gibberish(reader, writer):
+        await reader.readline()
+        writer.write(b"HTTP/1.1 what\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(gibberish, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        (reply,) = await ask(asking(f"http://u:passw0rd@127.0.0.1:{port}/r?key=k3y"))
+    assert reply.message.startswith("the recommender cannot be asked: 400 ")
+    assert "k3y" not in reply.message
 
 
 async def test_one_that_fails_does_not_stop_the_others():

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
 from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import UnreachableError
@@ -69,6 +70,36 @@ async def test_a_kind_that_is_not_served_is_no_reason_to_wait():
     async with absent as world:
         assert world.app.stock.unready == ""
         assert len(world.app.stock.autoscalers["Hvpa"]) == 0
+
+
+@pytest.mark.looptime
+async def test_a_definition_that_is_missing_is_told_once_and_so_is_its_coming():
+    """Other kinds work, so it is no reason to wait; without a word nobody would know why this one does not."""
+    absent = World(*web(1))
+    absent.cluster.absent |= {"/apis/autoscaling.k8s.io/v1alpha1/hvpas", "/apis/datadoghq.com/v1alpha1/datadogmonitors"}
+    with capture_logs() as logs:
+        async with absent as world:
+            await asyncio.sleep(100)
+            assert world.app.stock.unready == ""
+            world.cluster.absent.clear()
+            await asyncio.sleep(100)
+    told = [each for each in logs if each["event"].startswith("definition")]
+    todo = "hypot crds | kubectl apply --server-side -f -"
+    assert told == [
+        {"event": "definition missing", "log_level": "warning", "kind": "Hvpa", "todo": todo},
+        {"event": "definition arrived", "log_level": "info", "kind": "Hvpa"},
+    ]
+
+
+@pytest.mark.looptime
+async def test_a_kind_that_is_switched_off_needs_no_definition():
+    """An Hvpa looks for VerticalPodAutoscalers as rivals, and there may be none."""
+    absent = World(*web(1))
+    absent.cluster.absent |= {"/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"}
+    with capture_logs() as logs:
+        async with absent:
+            await asyncio.sleep(100)
+    assert not [each for each in logs if each["event"].startswith("definition")]
 
 
 async def test_rows_are_found():

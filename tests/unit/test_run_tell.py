@@ -1,4 +1,4 @@
-"""Statuses that a server does not take."""
+"""Statuses that a server does not take, and the last one that is written."""
 
 from dataclasses import replace
 
@@ -7,10 +7,24 @@ import pytest
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import APPLY_PATCH
 from hypot.kinds.node import replaced
-from unit.run_world import KINDS, World, body, web, wpa
+from hypot.policy.decision import show_time
+from unit.run_world import KINDS, NOW, OWN, World, all_kinds, body, hpa, web, wpa
 from unit.sizes_world import NAMESPACE
 
 pytestmark = pytest.mark.asyncio
+SPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+OPTED_IN = {**SPACE, "metadata": {"name": NAMESPACE, "labels": {"hypot.dev/scaling": "enabled"}}}
+
+
+def writers(*names, at=NOW):
+    """Who wrote the status, one second after the other."""
+    told = [{"manager": name, "subresource": "status", "time": show_time(at + i)} for i, name in enumerate(names)]
+    return {"managedFields": told}
+
+
+def told(world):
+    """What was written last, but for hypot's own memory."""
+    return [call.path for call in world.writes() if OWN not in call.path]
 
 
 async def test_an_object_that_cannot_be_applied_to_gets_its_conditions_by_a_patch():
@@ -102,3 +116,62 @@ async def test_a_dry_run_tells_again_what_it_did_not_write():
         outcome = await world.outcome()
         assert world.sweeper.teller.version(outcome) == outcome.version != ""
         assert (await world.sweeper.teller.status(outcome, world.up)).ok
+
+
+async def test_a_namespace_that_opts_out_leaves_no_status_that_looks_kept():
+    """One last write that says how to go on; then nothing, also after a restart, until it opts in again."""
+    async with World(*web(4), wpa(metadata=writers("hypot")), OPTED_IN, opt_in="label") as world:
+        world.queue("80")
+        await world.sweep()
+        before = world.status()
+        world.put(SPACE)
+        world.queue("160")
+        await world.sweep()
+        blocked = world.condition("ScalingBlocked")
+        assert (blocked["status"], blocked["reason"]) == ("True", "NotOptedIn")
+        assert "hypot.dev/scaling=enabled" in blocked["message"]
+        assert world.status()["desiredReplicas"] == before["desiredReplicas"] == 8
+        assert told(world) == [f"{KINDS['WatermarkPodAutoscaler']}/web/status"]
+        for _ in range(6):
+            world.queue("160")
+            await world.sweep()
+            assert told(world) == []
+        await world.restart()
+        await world.sweep()
+        assert told(world) == []
+        world.put(OPTED_IN)
+        world.queue("30")
+        await world.sweep()
+        assert world.condition("ScalingBlocked").get("status") != "True"
+        assert world.condition("ScalingActive")["status"] == "True"
+
+
+@pytest.mark.parametrize("names", [(), ("other",), ("hypot", "other")])
+async def test_a_status_that_is_not_ours_is_left_alone(names):
+    """Nobody's, somebody else's, or whose he is who took over."""
+    status = {"currentReplicas": 4, "conditions": []}
+    async with World(*web(4), wpa(metadata=writers(*names), status=status), SPACE, opt_in="label") as world:
+        world.queue("80")
+        await world.sweep()
+        assert told(world) == []
+
+
+async def test_a_kind_that_is_only_observed_is_never_written_to():
+    """Not even where hypot wrote its status when it acted for it: it may have no right to."""
+    kinds = all_kinds(WatermarkPodAutoscaler="observe")
+    async with World(*web(4), wpa(metadata=writers("hypot")), SPACE, opt_in="label", kinds=kinds) as world:
+        world.queue("80")
+        await world.sweep()
+        assert told(world) == []
+
+
+async def test_an_hpa_says_in_its_own_way_that_its_namespace_opted_out():
+    """It has no condition for being blocked."""
+    thing = hpa(status={"currentReplicas": 4, "desiredReplicas": 4, "conditions": []})
+    thing["metadata"].update(writers("hypot"))
+    kinds = all_kinds(HorizontalPodAutoscaler="act")
+    async with World(*web(4), thing, SPACE, opt_in="label", kinds=kinds) as world:
+        await world.sweep()
+        able = world.condition("AbleToScale", "HorizontalPodAutoscaler")
+        assert (able["status"], able["reason"]) == ("False", "NotOptedIn")
+        assert world.status("HorizontalPodAutoscaler")["desiredReplicas"] == 4

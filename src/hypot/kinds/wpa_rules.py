@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar
 
 from hypot.core.quantity import Quantity
+from hypot.kinds.address import told_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, Wire, node
@@ -260,7 +261,8 @@ def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Pr
     if not url:
         yield Problem("recommender-url", "Required", (*where, "url"), "must be set")
     elif not re.match(r"https?://.", url):
-        yield Problem("recommender-url", "Invalid", (*where, "url"), "must be an http or https address", url)
+        words = "must be an http or https address"
+        yield Problem("recommender-url", "Invalid", (*where, "url"), words, told_address(url))
     for key, mark in (("highWatermark", recommender.high), ("lowWatermark", recommender.low)):
         if mark is None:
             yield Problem("watermark", "Required", (*where, key), "a recommender needs both watermarks")

@@ -12,7 +12,7 @@ from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encod
 from hypot.policy.decision import Event, show_time
 from hypot.policy.hold import HELD_EVENT, Hold
 from hypot.policy.telling import sentence
-from hypot.run.outcome import Outcome
+from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.writes import MANAGER, WRITE_WITHIN
 
 # Reason -> what it means. Those of the policies are the words of the controllers that people know.
@@ -52,7 +52,7 @@ REASONS: dict[str, str] = {
     "ScalingHeld": "The object is held, wholly or in one direction: paused, by the governor, without fresh metrics.",
     "Rival": "Another controller moves the same target, so hypot keeps out.",
     "PlanEnded": "A move on both axes was given up before it was done: no node has room, or it is held as a whole.",
-    "WebhookUnavailable": "New pods come up with the size of their template, for the webhook does not work.",
+    WEBHOOK_UNAVAILABLE: "New pods come up with the size of their template, for the webhook does not work.",
 }
 # Said with every sweep that changes nothing; nobody reads two thousand of these.
 SILENT = frozenset({"NotScaling"})
@@ -105,7 +105,9 @@ def told_by(outcome: Outcome) -> Iterator[Told]:
     if outcome.acting == "observe":
         return
     about, acts = subject_of(outcome), outcome.acting == "act"
-    for event in dict.fromkeys((*outcome.decision.events, *_standing(outcome.holds))):
+    standing = {event.reason: event for event in _standing(outcome.holds)}
+    own = [event for event in outcome.decision.events if event.reason not in standing]
+    for event in dict.fromkeys((*own, *standing.values())):
         if event.reason not in SILENT and (acts or event.type == "Warning"):
             yield Told(about, event)
 
@@ -118,7 +120,7 @@ def _standing(holds: Sequence[Hold]) -> Iterator[Event]:
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:
-    """In the same words as the condition, so that it is one event with the decision's own."""
+    """In the words of the condition, which names all holds; a decision's own event knows some of them only."""
     return Event("Normal", HELD_EVENT, sentence("; ".join(dict.fromkeys(hold.words for hold in holds))))
 
 
@@ -135,7 +137,7 @@ def plan_ended(words: str) -> Event:
 
 
 def webhook_unavailable(words: str) -> Event:
-    return Event("Warning", "WebhookUnavailable", words)
+    return Event("Warning", WEBHOOK_UNAVAILABLE, words)
 
 
 def cut(text: str, most: int) -> str:

@@ -1,7 +1,10 @@
 """What the HTTP recommenders of WatermarkPodAutoscalers answer."""
 
+import asyncio
+import socket
 import ssl
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,8 +12,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from hypot.cluster.port import encoded
+from hypot.kinds.address import told_address
 from hypot.kinds.wpa import SKIP_OWNER_CHECK, WPA
 from hypot.kinds.wpa_parts import TRUE_WORDS, Recommender, TLSConfig
 from hypot.policy.recommender import build_request, read_reply
@@ -21,7 +26,39 @@ from hypot.run.crowd import LIMITS, Crowd, Limits, Question
 
 LARGEST_ANSWER = 1 << 20
 AGENT = "wpa-controller"
+# Names that are looked up at once: nobody can end a lookup that takes long.
+LOOKUPS = 64
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+
+
+class Lookups(AbstractResolver):
+    """Looks names up in threads of its own, so that nobody else waits for a name server that does not answer."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(LOOKUPS, "lookup")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        look_up = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, look_up)
+        return [_resolved(host, *each) for each in found]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _resolved(
+    host: str, family: socket.AddressFamily, kind: socket.SocketKind, proto: int, name: str, address: Any
+) -> ResolveResult:
+    del kind, name
+    flags = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    return ResolveResult(hostname=host, host=address[0], port=address[1], family=family, proto=proto, flags=flags)
+
+
+def new_session() -> aiohttp.ClientSession:
+    """For recommenders only: their names are tenants' words, and those of others must not wait for them."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups()))
 
 
 class Asking(NamedTuple):
@@ -50,13 +87,13 @@ class Recommenders:
         try:
             return await self._post(asking, now)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Failure(f"the recommender cannot be asked: {str(error) or type(error).__name__}")
+            return Failure(f"the recommender cannot be asked: {_why(error)}")
 
     async def _post(self, asking: Asking, now: float) -> Reply | Failure:
         recommender = asking.wpa.recommender or Recommender()
         url = recommender.url or ""
         if urlsplit(url).scheme not in {"http", "https"}:
-            return Failure(f"the recommender's url {url!r} is neither http nor https", "spec")
+            return Failure(f"the recommender's url {told_address(url)!r} is neither http nor https", "spec")
         body = encoded(build_request(asking.wpa, asking.scale, _ready(asking, now), self._cluster))
         headers = {"Content-Type": "application/json", "User-Agent": AGENT}
         tls = _context(recommender.tls) if url.startswith("https:") else True
@@ -73,6 +110,15 @@ class Recommenders:
             if len(read) > LARGEST_ANSWER:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)
+
+
+def _why(error: Exception) -> str:
+    """In the error's own words, but for those that repeat the address with all that is secret in it."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"{error.status} {error.message}"
+    if isinstance(error, aiohttp.InvalidURL) or type(error) is ValueError:
+        return "its url cannot be read"
+    return str(error) or type(error).__name__
 
 
 def _read(body: bytes) -> Reply | Failure:

@@ -1,14 +1,18 @@
 """Which statuses are written in a sweep, and how: what people act on at once, the rest now and then."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.policy.decision import Conditions
-from hypot.policy.memory import read_conditions
+from hypot.policy.hold import Hold, held
+from hypot.policy.memory import Memory, read_conditions
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.events import cut
 from hypot.run.outcome import Key, Outcome
+from hypot.run.rows import Manager
 from hypot.run.writes import MANAGER, WRITE_WITHIN
 
 # A status in which only words and values differ is written this seldom, and so many of them in one sweep.
@@ -16,6 +20,13 @@ PATIENCE = 60.0
 MOST_PATIENT = 50
 # A message is for people; a spec with a thousand faults needs no more than this.
 LONGEST_MESSAGE = 4096
+
+# The last word in a status: who wrote it may not act there any more.
+NOT_OPTED_IN = Hold(
+    "NotOptedIn",
+    "the namespace is not opted in any more: nothing is scaled, and this status stays as it is until the namespace has"
+    f" the label {OPT_IN_LABEL}={OPT_IN_VALUE} again",
+)
 
 _COUNTS = ("currentReplicas", "desiredReplicas", "replicas")
 
@@ -39,6 +50,31 @@ def found(status: Any) -> Written:
         return Written((), {}, -inf)
     reported = {key: value for key, value in status.items() if key != "conditions"}
     return Written(read_conditions(status.get("conditions")), reported, -inf)
+
+
+def is_ours(managers: Iterable[Manager]) -> bool:
+    """Whether hypot, and nobody else after it or in the same second, wrote the status."""
+    writers = [each for each in managers if each.subresource == "status"]
+    last = max(writers, key=lambda each: (each.at, each.name != MANAGER), default=None)
+    return last is not None and last.name == MANAGER
+
+
+def last_words(outcome: Outcome, before: Written) -> Outcome | None:
+    """The status as it stands, and that nobody keeps it any more; None where it says so already."""
+    if any(condition.reason == NOT_OPTED_IN.reason for condition in before.conditions):
+        return None
+    decision = outcome.decision
+    still = replace(
+        decision,
+        desired=decision.current,
+        desired_sizes=decision.sizes,
+        actions=(),
+        conditions=before.conditions,
+        unwritten=before.conditions,
+        reported=before.reported,
+    )
+    told = held(outcome.autoscaler, still, (NOT_OPTED_IN,), outcome.seen, Memory(conditions=before.conditions))
+    return replace(outcome, acting="act", decision=told)
 
 
 class Choice:

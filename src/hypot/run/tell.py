@@ -13,7 +13,7 @@ from hypot.run.act import FINE, Done
 from hypot.run.breath import Breath
 from hypot.run.events import Recorder, Told, told_by
 from hypot.run.outcome import Key, Outcome
-from hypot.run.status import Choice, Written, patch_request, status_request, wrote
+from hypot.run.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
 from hypot.run.stock import AUTOSCALERS, Stock
 
 log = structlog.get_logger()
@@ -90,12 +90,23 @@ class Teller:
         """All that are due; how many were not written."""
         choice, breath = Choice(self._written, boot), Breath()
         for outcome in outcomes:
-            choice.look(outcome)
+            choice.look(self._last_words(outcome) or outcome)
             if breath.is_due():
                 await breath.take()
         chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
         done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
+
+    def _last_words(self, outcome: Outcome) -> Outcome | None:
+        """Where a namespace opted out, what hypot wrote there must not look kept for ever; all else is left alone."""
+        kind, namespace, _ = outcome.key
+        stock = self._stock
+        if outcome.acting != "observe" or stock.config.mode(kind) == "observe" or stock.is_opted_in(namespace):
+            return None
+        row = stock.row(outcome.key)
+        if row is None or not is_ours(row.managers):
+            return None
+        return last_words(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
 
     def _is_in_vain(self, outcome: Outcome, boot: float) -> bool:
         """Whether the server does not take a status of the object as it is."""
