@@ -95,6 +95,7 @@ def test_deciding_twice_changes_nothing(spec, seen, memory, setup):
 def test_only_acting_changes_the_past(spec, seen, memory, setup):
     """Looking leaves moves and their times alone; acting records one move, in one direction."""
     decision, after = decide(spec, seen, memory, setup)
+    memory = memory.until(seen.now)
     assert (after.ups, after.downs) == (memory.ups, memory.downs)
     assert (after.last_scale, after.scalings) == (memory.last_scale, memory.scalings)
     done = after.acted(decision, NOW)
@@ -191,4 +192,4 @@ def test_a_scale_that_cannot_be_read_is_never_written(spec, seen, memory, setup)
     """Whatever else was seen."""
     decision, after = decide(spec, replace(seen, scale=Failure("gone")), memory, setup)
     assert (decision.rescales, decision.current, decision.desired) == (False, None, None)
-    assert after.recommendations == memory.recommendations
+    assert after.recommendations == memory.until(seen.now).recommendations

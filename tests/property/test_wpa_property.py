@@ -73,6 +73,7 @@ def test_deciding_twice_changes_nothing(spec, seen, memory):
 def test_only_acting_changes_the_past(spec, seen, memory):
     """In a dry run as well, though nothing is written then."""
     decision, after = decide(spec, seen, memory, SETUP)
+    memory = memory.until(seen.now)
     assert (after.last_scale, after.scalings) == (memory.last_scale, memory.scalings)
     assert (after.ups, after.downs, after.recommendations) == (memory.ups, memory.downs, memory.recommendations)
     done = after.acted(decision, NOW)

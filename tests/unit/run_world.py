@@ -16,6 +16,7 @@ from hypot.policy.settings import Settings
 from hypot.run.app import App
 from hypot.run.config import RunConfig, default_kinds
 from hypot.run.outcome import Outcome
+from hypot.run.replies import Recommenders
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
 from hypot.run.sweep import Sweeper, Swept
@@ -123,7 +124,7 @@ class World:
         self._watching = asyncio.ensure_future(self.app.stock.run())
         for watched in self.app.stock.all:
             await asyncio.gather(*[reflector.wait_synced() for reflector in watched.reflectors])
-        self.sweeper = await self.app._sweeper(self.session)
+        self.sweeper = await self.app._sweeper(self.session, Recommenders(self.session))
         await self.sweeper.resume()
 
     async def stop(self) -> None:

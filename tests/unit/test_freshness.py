@@ -5,7 +5,7 @@ import pytest
 from builders import NOW, pod, sample, seen, wpa
 from hypot.kinds.wpa_parts import BandMetric, ResourceBand
 from hypot.policy.freshness import Freshness, fresh, frozen_clock_jump, is_clock_jump, is_old, unmeasured
-from hypot.policy.seen import Failure
+from hypot.policy.seen import Container, Failure, PodSample
 
 BOOT = 5000.0
 NEW = Freshness()
@@ -127,6 +127,22 @@ class TestUnmeasured:
         pods += [pod("d", labels={"app": "web"}, ready="False"), pod("e", labels={"app": "other"})]
         looked_at = seen(5, pods=tuple(pods), pod_metrics={"a": sample(100), "b": sample(None, 100)})
         assert unmeasured(wpa(self.CPU), looked_at) == ("b", "c")
+
+    def test_a_pod_of_which_a_container_is_missing_is_named(self):
+        """Or has not told of its cpu; native sidecars are to be there, and what ends before the pod starts is not."""
+        app, helper = Container("app"), Container("helper", sidecar=True)
+        whole = pod("a", labels={"app": "web"}, containers=(app, helper), init_containers=(Container("init"),))
+        used = {"app": {"cpu": 100}, "helper": {"cpu": 5}}
+        cases = [
+            used,
+            {"helper": {"cpu": 5}},
+            {**used, "app": {"memory": 7}},
+            {**used, "debug": {"cpu": 1}},
+            {**used, "debug": {}},
+        ]
+        found = [PodSample(NOW, 15.0, tuple(each.items())) for each in cases]
+        named = [unmeasured(wpa(self.CPU), seen(1, pods=(whole,), pod_metrics={"a": each})) for each in found]
+        assert named == [(), ("a",), ("a",), (), ("a",)]
 
     def test_nobody_is_where_nothing_could_be_read(self):
         """Then the metric itself has failed."""

@@ -7,11 +7,13 @@ import pytest
 
 from builders import EMPTY, KNOWN, NOW, busy, decided, history, hpa, queue, reason_of, wpa
 from hypot.kinds.hpa_parts import Pace, cpu, external
-from hypot.kinds.wpa_parts import band
+from hypot.kinds.wpa_parts import Step, band
 from hypot.policy.decide import decide
 from hypot.policy.decision import Condition, show_seconds, show_time, with_condition
 from hypot.policy.memory import History, Memory, read_conditions, read_time
+from hypot.policy.plan_value import Plan
 from hypot.policy.settings import Settings
+from hypot.policy.vertical import NO_PAST, Recount, Vertical
 
 FULL = Memory(
     recommendations=History((3, 500), (NOW - 20.5, NOW)),
@@ -43,6 +45,64 @@ class TestHistory:
         assert once.with_entry(9, 40.0, 10.0) == once
         assert once.with_entry(8, 40.0, 10.0).values == (9, 8)
         assert once.with_entry(9, 41.0, 10.0).times == (40.0, 41.0)
+
+
+def ahead(seconds):
+    """A past that a clock wrote which was so far ahead."""
+    at = NOW + seconds
+    return Memory(
+        History((3, 500), (NOW - 20.5, at)),
+        at,
+        History((2,), (at,)),
+        History((1,), (at,)),
+        at,
+        at,
+        7,
+        (Condition("AbleToScale", "True", "ReadyForNewScale", "words", at),),
+        vertical=Vertical(at, recount=Recount(at, 2, 3, {}), stuck={"uid": at}, evicted=at),
+        plan=Plan(3, (), at, waits=False, resizing="InPlace", before_replicas=2),
+    )
+
+
+def times_of(written):
+    """Every number with a point: counts have none."""
+    parts = written.values() if isinstance(written, dict) else written if isinstance(written, list) else ()
+    return [at for part in parts for at in times_of(part)] + [written] * isinstance(written, float)
+
+
+class TestClock:
+    """A clock that was set back."""
+
+    def test_what_lies_in_the_future_is_now(self):
+        """All of it, and what lies in the past is as it was."""
+        kept = ahead(3600).until(NOW)
+        assert kept == ahead(0)
+        assert sorted(set(times_of(kept.to_dict()))) == [NOW - 20.5, NOW]
+
+    def test_what_does_not_is_the_same(self):
+        """So that nothing is written again for it."""
+        for memory in (Memory(), FULL, ahead(0)):
+            assert memory.until(NOW) is memory
+
+    @pytest.mark.parametrize("name", ["last_scale", "unknown_move", "since", "ups", "downs", "conditions", "plan"])
+    def test_one_time_is_enough(self, name):
+        """Whichever it is."""
+        odd = replace(Memory(), **{name: getattr(ahead(1), name)})
+        assert odd.until(NOW) == replace(Memory(), **{name: getattr(ahead(0), name)})
+
+    @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
+    def test_one_time_of_sizes_is_enough(self, name):
+        """Whichever it is."""
+        odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]
+        assert Memory(vertical=odd).until(NOW).vertical == right
+
+    def test_growth_waits_for_its_window_and_not_for_the_clock(self):
+        """The last move was at most just now, and its window is over when it is."""
+        spec = wpa(band("queue", high=10, low=5), scale_up=Step(rest=60))
+        seen = queue(100_000, 2, selector={})
+        first, after = decide(spec, seen, Memory(last_scale=NOW + 3600), Settings())
+        then, _ = decide(spec, replace(seen, now=NOW + 60), after, Settings())
+        assert (first.desired, then.desired) == (2, 3)
 
 
 class TestDeeds:

@@ -303,7 +303,7 @@ class TestInPlace:
                 SMALL,
                 LARGE,
                 NEWEST,
-                {"nodes": {"n1": Node("n1", {"cpu": 150})}},
+                {"nodes": {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 200})}},
                 "it would ask for 200m of cpu and node n1 has 150m in all",
             ),
         ],
@@ -322,8 +322,33 @@ class TestInPlace:
         beside = Container("proxy", {"cpu": 60})
         found = [pod(containers=(container(), beside))]
         for room, action in ((260, ResizePod), (259, EvictPod)):
-            observed = seen(1, found, nodes={"n1": Node("n1", {"cpu": room, "memory": 10**15})})
+            nodes = {"n1": Node("n1", {"cpu": room, "memory": 10**15}), "n2": Node("n2", {"cpu": 260})}
+            observed = seen(1, found, nodes=nodes)
             assert isinstance(begun(decided(1, 1, SMALL, LARGE), observed).actions[1], action)
+
+    @pytest.mark.parametrize(
+        ("others", "fits"),
+        [
+            ([], False),
+            ([{"cpu": 259, "memory": 10**15}, {"cpu": 10**6, "memory": 127_000 * MIB}], False),
+            ([{"cpu": 260, "memory": 128_000 * MIB}], True),
+            ([{"cpu": 260}], True),
+            ([{}], True),
+        ],
+    )
+    def test_no_pod_goes_for_a_size_that_no_node_holds(self, others, fits):
+        """It would never come back: one node must hold all of it. Of one that is not described nobody knows."""
+        sizes = dict(enumerate([{"cpu": 150, "memory": 10**15}, *others], 1))
+        nodes = {f"n{number}": Node(f"n{number}", size) for number, size in sizes.items()}
+        ended = Ended("OOMKilled", NOW - 65, NOW - 60)
+        beside = Container("proxy", {"cpu": 60})
+        for app in (container(), container(ended=ended, restarts=5)):
+            found = seen(1, [pod(containers=(app, beside))], nodes=nodes)
+            progress = pursued(plan(1, 1, SMALL, LARGE), found)
+            assert (told(progress)[1:], progress.ended) == ((["EvictPod web-0"], "") if fits else ([], "Infeasible"))
+            assert progress.words.endswith("and no node is large enough for it.") is not fits
+            recorded = begun(decided(1, 1, SMALL, LARGE), found).actions[:1]
+            assert recorded == ((RecordSize((LARGE,)),) if fits else ())
 
     def test_the_others_get_their_size_first(self):
         """One that cannot have it ends the plan only after them."""

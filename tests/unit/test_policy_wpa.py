@@ -216,6 +216,23 @@ class TestDifferences:
         """As fast as it may."""
         assert decided(between(60, 80, tolerate_zero=True), items(0, 10), FRESH).desired == 8
 
+    @pytest.mark.parametrize("values", [(-50_000,), (40_000, -39_000), (40_000, -40_000), (90_000, -20_000)])
+    @pytest.mark.parametrize("fields", [{}, {"algorithm": "average"}, {"converge": "highwatermark"}])
+    def test_nothing_shrinks_on_a_negative_value(self, values, fields):
+        """It is told, and it is no excursion below the mark whose delay could run meanwhile."""
+        decision = decided(between(60, 80, tolerate_zero=True, **fields), items(values), FRESH)
+        assert (decision.desired, rules_of(decision)[0]) == (10, "negative-value")
+        assert reason_of(decision, "BelowLowWatermark").startswith("False/")
+        active = condition_of(decision.conditions, "ScalingActive")
+        assert active.message.endswith("it has a value below zero, which is no measurement")
+
+    def test_growth_is_believed_beside_a_negative_value(self):
+        """There is at least that much to do; and another metric is followed as ever."""
+        assert decided(between(60, 80), items((100_000, -1)), FRESH).desired == 13
+        both = wpa(band("queue", high=80, low=60), resource_band("cpu", high=1, low="500m"))
+        observed = items(-50_000, 10, pod_metrics=cpu_samples(*[5000] * 10))
+        assert decided(both, observed, FRESH).desired == 15
+
     def test_a_first_pass_that_changes_nothing_is_no_scaling(self):
         """No time and no count is set by it."""
         decision, after = decide(between(60, 80), items(70_000), FRESH, Settings())

@@ -95,6 +95,20 @@ async def test_pods_of_many_autoscalers_in_slices():
     assert target(history) == target(history, key_of(twin))
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_clock_that_was_set_back(restarts):
+    """What was measured by it keeps out nothing that is measured now, also over a restart."""
+    history = followed()
+    await seen_for(history, 1, START + 9 * HOUR)
+    if restarts:
+        kept = unpack(pack(await history.entries(START + 9 * HOUR)))
+        history = followed(containers=())
+        await history.resume(KEY, kept[entry_key(KEY)], START)
+    before = target(history)
+    await seen_for(history, 5, cpu=4000, memory=4 * GB)
+    assert all(target(history)[resource] > before[resource] for resource in ("cpu", "memory"))
+
+
 async def test_what_is_not_followed_is_left_out():
     """Other containers, other namespaces, pods that are done, and autoscalers that nobody declared."""
     history = followed()

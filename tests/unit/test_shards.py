@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
@@ -158,6 +160,70 @@ async def test_somebody_else_wrote():
     assert len(await mine.save(many(5))) == 1
     assert await mine.save(many(5)) == []
     assert (await memory(cluster).load()).entries == many(5)
+
+
+@pytest.mark.asyncio
+async def test_labels_that_are_gone_come_back():
+    """A shard is found by its name as well, and a restart has the memory again; old ones never have the last word."""
+    cluster = FakeCluster()
+    shards = memory(cluster)
+    await shards.save(many(2))
+    held = cluster.get(f"{PATH}/hypot-memory-0")
+    bare = {**held, "metadata": {**held["metadata"], "labels": {"app.kubernetes.io/name": "hypot"}}}
+    cluster.put({**bare, "data": {**held["data"], "generation": "7"}})
+    assert "somebody else wrote it" in (await shards.save(many(3)))[0]
+    assert await shards.save(many(3)) == []
+    assert (await memory(cluster).load()).entries == many(3)
+    assert cluster.get(f"{PATH}/hypot-memory-0")["data"]["generation"] == "8"
+    cluster.put(bare)
+    after = memory(cluster)
+    assert not (await after.load()).complete
+    assert len(await after.save(many(4))) == 1
+    assert await after.save(many(4)) == []
+    assert (await memory(cluster).load()).entries == many(4)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change", [{"data": {"count": "1 of 1"}}, {"binaryData": {"memory": "aGVsbG8="}}, {"data": {}}]
+)
+async def test_what_only_has_the_name_of_a_shard_is_left_alone(change):
+    """Without labels, what is in it says whose it is; as long as it is there, that is told."""
+    cluster = FakeCluster()
+    await memory(cluster).save(many(2))
+    held = cluster.get(f"{PATH}/hypot-memory-0")
+    cluster.put({**held, "metadata": {**held["metadata"], "labels": {}}, **change})
+    found, shards = cluster.get(f"{PATH}/hypot-memory-0"), memory(cluster)
+    await shards.save(many(3))
+    for _ in range(2):
+        (note,) = await shards.save(many(3))
+        assert "hypot-memory-0: what has that name is no memory of hypot, and is left alone" in note
+    assert cluster.get(f"{PATH}/hypot-memory-0") == found
+    cluster.remove(f"{PATH}/hypot-memory-0")
+    assert await shards.save(many(3)) == []
+
+
+@pytest.mark.asyncio
+async def test_memory_waits_for_nobody_elses_threads():
+    """The pool that all share may be full of names that are looked up and not found."""
+    asked, over = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    def look_up():
+        loop.call_soon_threadsafe(asked.set)
+        over.wait(30)
+
+    hanging = loop.run_in_executor(None, look_up)
+    try:
+        await asked.wait()
+        cluster = FakeCluster()
+        async with asyncio.timeout(20):
+            assert await memory(cluster).save(many(2)) == []
+            assert (await memory(cluster).load()).entries == many(2)
+    finally:
+        over.set()
+        await hanging
 
 
 @pytest.mark.asyncio

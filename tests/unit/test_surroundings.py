@@ -202,10 +202,26 @@ def test_a_node_and_what_its_pods_ask_for():
     stranger = pod(3, box(cpu="4", memory="4Gi"))
     stranger["metadata"] = {"name": "x", "namespace": "elsewhere"}
     there = [pod(0, spec=sidecar), pod(1, status=resized), pod(2, status={"phase": "Succeeded"}), stranger]
-    found = seen(vpa(), workload(), node(), node("n2"), *there)
+    found = seen(vpa(), workload(), node(), node("n2", "8"), *there)
     assert found.nodes == {
         "n1": Node("n1", {"cpu": 16_000, "memory": 64_000 * GI}, {"cpu": 7_100, "memory": 1000 * (6 * GI + 64 * MI)})
     }
+
+
+def test_the_largest_nodes_are_there_too():
+    """Wherever the pods are: what fits none of these fits none that there is."""
+    small = [node(f"small-{number}", "2", "4Gi") for number in range(50)]
+    large = [node("cores", "96", "8Gi"), node("memory", "8", "512Gi"), node("both", "32", "128Gi")]
+    found = seen(vpa(), workload(), *small, *large, node("less", "31", "128Gi"), *pods(1, spec={"nodeName": "small-7"}))
+    assert set(found.nodes) == {"cores", "memory", "both", "small-7"}
+    assert found.nodes["both"].allocatable == {"cpu": 32_000, "memory": 128_000 * GI}
+
+
+def test_nodes_that_are_not_in_the_input():
+    """Only their names are known; a pod that waits for one has none."""
+    there = [pod(0), pod(1, spec={"nodeName": "n2"}), pod(2, spec={"nodeName": None})]
+    assert seen(vpa(), workload(), *there).nodes == {"n1": Node("n1"), "n2": Node("n2")}
+    assert seen(vpa(), workload(), node(), *there).nodes["n2"] == Node("n2")
 
 
 def test_a_pod_that_comes_twice_asks_once():

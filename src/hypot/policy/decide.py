@@ -19,6 +19,7 @@ def decide(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> 
 
     The holds that its annotations ask for are in force; who knows of others goes on with `hold_back`.
     """
+    memory = memory.until(seen.now)
     return hold_back(spec, _by_kind(spec, seen, memory, settings), (), seen, memory)
 
 

@@ -86,8 +86,8 @@ def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
 def unmeasured(wpa: WPA, seen: Seen) -> tuple[str, ...]:
     """Ready pods of which a metric should tell and does not: to this kind they are as good as idle.
 
-    An HPA counts such a pod as if it met its target. A WatermarkPodAutoscaler leaves it out of the sum, so that the
-    count that remains is too small.
+    An HPA counts such a pod as if it met its target. A WatermarkPodAutoscaler leaves it out of the sum, or sums up what
+    is there of it, so that the count that remains is too small.
     """
     samples = seen.pod_metrics
     if isinstance(samples, Failure):
@@ -103,7 +103,7 @@ def unmeasured(wpa: WPA, seen: Seen) -> tuple[str, ...]:
             continue
         for pod in ready:
             sample = samples.get(pod.name)
-            if selector.matches(pod.labels) and (sample is None or sample.usage(source.name or "", "") is None):
+            if selector.matches(pod.labels) and (sample is None or not sample.is_whole(pod, source.name or "")):
                 found[pod.name] = None
     return tuple(found)
 

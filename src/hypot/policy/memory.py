@@ -28,6 +28,9 @@ class History(NamedTuple):
         values[slot], times[slot] = value, at
         return History(tuple(values), tuple(times))
 
+    def until(self, now: float) -> "History":
+        return self._replace(times=tuple([min(at, now) for at in self.times]))
+
     def to_list(self) -> list[dict[str, Any]]:
         return [{"value": v, "at": t} for v, t in zip(self.values, self.times, strict=True)]
 
@@ -54,6 +57,42 @@ class Memory:
     vertical: Vertical = NO_PAST
     # What is under way: a decision on both axes takes more than one step.
     plan: Plan | None = None
+
+    def until(self, now: float) -> "Memory":
+        """With no time in the future: a clock that was set back would else stop windows until it is there again.
+
+        Times of samples are not of this clock, and stay.
+        """
+        if self._newest() <= now:
+            return self
+        return replace(
+            self,
+            recommendations=None if self.recommendations is None else self.recommendations.until(now),
+            since=_until(self.since, now),
+            ups=self.ups.until(now),
+            downs=self.downs.until(now),
+            unknown_move=_until(self.unknown_move, now),
+            last_scale=_until(self.last_scale, now),
+            conditions=tuple([each._replace(since=min(each.since, now)) for each in self.conditions]),
+            vertical=_sizes_until(self.vertical, now),
+            plan=None if self.plan is None else replace(self.plan, since=min(self.plan.since, now)),
+        )
+
+    def _newest(self) -> float:
+        """Asked with every decision, so it makes as little as it can of the little there is."""
+        times = [self.last_scale or 0.0, self.unknown_move or 0.0, self.since or 0.0]
+        times += [each.since for each in self.conditions]
+        times += self.ups.times
+        times += self.downs.times
+        if self.recommendations is not None:
+            times += self.recommendations.times
+        sizes = self.vertical
+        if sizes is not NO_PAST:
+            times += (sizes.last_up or 0.0, sizes.evicted or 0.0, *sizes.stuck.values())
+            times.append(0.0 if sizes.recount is None else sizes.recount.at)
+        if self.plan is not None:
+            times.append(self.plan.since)
+        return max(times)
 
     def after_deciding(
         self,
@@ -152,6 +191,21 @@ class Memory:
             vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
             plan=_plan(data.get("plan")),
         )
+
+
+def _until(at: float | None, now: float) -> float | None:
+    return None if at is None else min(at, now)
+
+
+def _sizes_until(sizes: Vertical, now: float) -> Vertical:
+    recount = sizes.recount
+    return replace(
+        sizes,
+        last_up=_until(sizes.last_up, now),
+        recount=None if recount is None else recount._replace(at=min(recount.at, now)),
+        stuck={uid: min(at, now) for uid, at in sizes.stuck.items()},
+        evicted=_until(sizes.evicted, now),
+    )
 
 
 def _plan(data: Any) -> Plan | None:

@@ -16,6 +16,7 @@ from hypot.policy.plan_pods import (
     Sizes,
     disrupts,
     fate_of,
+    fits_nowhere,
     has_enough,
     has_size,
     is_ready,
@@ -85,6 +86,9 @@ def begin(decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Versio
         return _at_once(plan, seen)
     progress = pursue(plan, seen, kubernetes, now)
     if progress.actions or progress.ended == "Superseded" or resizing == "Template":
+        return progress
+    if any(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in live(seen.pods)):
+        # Those that come would not run either.
         return progress
     # Nothing can be done to the pods that are there; those that come are still to have the size.
     return progress._replace(actions=_recorded(plan, ()))

@@ -227,16 +227,31 @@ def _asked(pod: Pod, look: Look, room: Room) -> Fate:
 def _node_obstacle(pod: Pod, sizes: Iterable[Size], nodes: Mapping[str, Node]) -> str:
     """What its node could not grant even if the pod were alone on it."""
     node = nodes.get(pod.node)
-    if node is None:
+    needed = _needed(pod, sizes)
+    lacked = None if node is None else _lacked(node, needed)
+    if node is None or lacked is None:
         return ""
+    there = brief(lacked, of_milli(lacked, node.allocatable[lacked]))
+    return f"it would ask for {brief(lacked, needed[lacked])} of {lacked} and node {node.name} has {there} in all"
+
+
+def _needed(pod: Pod, sizes: Iterable[Size]) -> dict[str, int]:
+    """What the pod would ask for with these sizes."""
     asked = {size.container: size.requests for size in sizes}
-    requests = [asked.get(c.name, amounts(c.requests)) for c in pod.containers]
-    for resource in RESOURCES:
-        needed = sum(of.get(resource, 0) for of in requests) + amounts(pod.overhead).get(resource, 0)
-        if resource in node.allocatable and needed > of_milli(resource, node.allocatable[resource]):
-            there = brief(resource, of_milli(resource, node.allocatable[resource]))
-            return f"it would ask for {brief(resource, needed)} of {resource} and node {node.name} has {there} in all"
-    return ""
+    requests = [*[asked.get(c.name, amounts(c.requests)) for c in pod.containers], amounts(pod.overhead)]
+    return {resource: sum(of.get(resource, 0) for of in requests) for resource in RESOURCES}
+
+
+def _lacked(node: Node, needed: Mapping[str, int]) -> str | None:
+    """What a node has too little of, though nobody else were on it."""
+    there = node.allocatable
+    return next((r for r in RESOURCES if r in there and needed[r] > of_milli(r, there[r])), None)
+
+
+def fits_nowhere(pod: Pod, sizes: Sizes, nodes: Mapping[str, Node]) -> bool:
+    """Whether no node could hold the pod, were it alone there; where no node is known, nobody can tell."""
+    needed = _needed(pod, [part.size for part in parts_of(pod.containers, sizes)])
+    return bool(nodes) and all(_lacked(node, needed) for node in nodes.values())
 
 
 def _elsewhere(pod: Pod, why: str, look: Look, room: Room) -> Fate:
@@ -252,6 +267,8 @@ def _evicted(pod: Pod, why: str, look: Look, room: Room | None) -> Fate:
         return Fate("wait", f"{why}, and it has not started yet")
     if came_after(pod, look.since):
         return Fate("infeasible", f"{why}, and it came up with another size than was recorded")
+    if fits_nowhere(pod, look.sizes, look.nodes):
+        return Fate("infeasible", f"{why}, and no node is large enough for it")
     if room is not None and not room.spares(pod):
         return Fate("wait", f"{why}, and {room.words}")
     return Fate("evict", why)

@@ -52,7 +52,8 @@ def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, f
         if not heat.full:
             continue
         key = "/".join(place)
-        first = hot[key] = remembered.get(key, heat.at)
+        # A sample from before the first one: a clock was set back.
+        first = hot[key] = min(remembered.get(key, heat.at), heat.at)
         (twice if first < heat.at else once)[place] = heat
     return Saturation(twice, once, hot, tuple(uncapped))
 

@@ -24,6 +24,8 @@ class Scale:
     replicas: int
     status_replicas: int
     selector: str
+    # Of the target: one that is made again under the same name is another. Empty where the input does not say.
+    uid: str = ""
 
 
 class Owner(NamedTuple):
@@ -170,6 +172,11 @@ class PodSample:
             total += amount
             known = True
         return total if known else None
+
+    def is_whole(self, pod: Pod, resource: str) -> bool:
+        """Whether no container that runs all the time is missing in the sum; those that end before never count."""
+        told = {name for name, _ in self.containers}
+        return self.usage(resource, "") is not None and all(container.name in told for container in pod.containers)
 
 
 class Value(NamedTuple):

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from hypot.core.amount import of_milli
+from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
@@ -46,6 +47,7 @@ class Surroundings:
         self._counters: dict[tuple[str, str, str], list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
         self._read_nodes: dict[str, Node] = {}
+        self._largest: list[str] | None = None
 
     def take_node(self, node: Node) -> None:
         self._nodes[node.name] = node
@@ -72,11 +74,15 @@ class Surroundings:
             self._counters.setdefault(key, []).append(autoscaler)
 
     def nodes(self, pods: Iterable[Pod]) -> dict[str, Node]:
-        """The nodes that these pods are on."""
-        return {name: self._node(name) for name in {pod.node for pod in pods} if name in self._nodes}
+        """The nodes that these pods are on, and the largest there are: a pod that fits none of these fits nowhere."""
+        if self._largest is None:
+            self._largest = _largest(self._nodes.values())
+        return {name: self._node(name) for name in {*self._largest, *[pod.node for pod in pods if pod.node]}}
 
     def _node(self, name: str) -> Node:
-        """With what the pods on it ask for together."""
+        """With what the pods on it ask for together. Of one that is not in the input nobody knows how large it is."""
+        if name not in self._nodes:
+            return Node(name)
         if name not in self._read_nodes:
             requested: dict[str, int] = {}
             for pod in self._on_node.get(name, {}).values():
@@ -129,6 +135,18 @@ class Surroundings:
             if counters:
                 return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
         return None
+
+
+def _largest(nodes: Iterable[Node]) -> list[str]:
+    """Those that no other one has both more cpu and more memory than: a few, however many there are."""
+    sizes = [(tuple([node.allocatable.get(resource, inf) for resource in RESOURCES]), node.name) for node in nodes]
+    found: list[str] = []
+    most: float = -1
+    for (_, memory), name in sorted(sizes, reverse=True):
+        if memory > most:
+            found.append(name)
+            most = memory
+    return found
 
 
 def _owned_first(scalers: Any, owner: str) -> Any:

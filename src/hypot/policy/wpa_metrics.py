@@ -19,6 +19,7 @@ from hypot.core.watermark import (
     next_multiple,
     upper_edge,
 )
+from hypot.kinds.address import told_address
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import BandMetric, ExternalBand, ResourceBand, marks_of
@@ -132,7 +133,8 @@ def _external(source: ExternalBand, look: Look) -> Reading:
         raise CannotRead("the scale reports no replicas, so no pod counts")
     if usage == 0 and not look.wpa.tolerate_zero:
         return _untolerated_zero(name, source, ready, look)
-    return _compare(source, "External", usage, ready, marks, look, look.scale.replicas)
+    reading = _compare(source, "External", usage, ready, marks, look, look.scale.replicas)
+    return reading if min(values) >= 0 else _negative(name, reading, look.scale.replicas)
 
 
 def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: Look) -> Reading:
@@ -140,6 +142,16 @@ def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: Look) -
     sentence = f"{name} is zero, which is not believed without tolerateZero: stay at {current}."
     step = Step("recommend", "zero-not-tolerated", current, current, sentence, {"value": "0", "ready": ready})
     return Reading("External", described(source), current, step, 0, _status(source, "External", 0, look), ready=ready)
+
+
+def _negative(name: str, reading: Reading, current: int) -> Reading:
+    """What is needed cannot be less than nothing, so that only growth is believed."""
+    if reading.proposal is not None and reading.proposal > current:
+        return reading
+    reason = "it has a value below zero, which is no measurement"
+    sentence = f"{name} is at {reading.step.numbers['value']}, but {reason}: stay at {current}."
+    step = Step("recommend", "negative-value", current, current, sentence, {**reading.step.numbers, "reason": reason})
+    return reading._replace(proposal=current, step=step, side=Side.WITHIN, converging=False)
 
 
 def _resource(source: ResourceBand, look: Look) -> Reading:
@@ -243,7 +255,7 @@ def _reply(look: Look) -> Reading:
     ready = ready_count(look)
     if reply is None or isinstance(reply, Failure):
         why = reply.message if reply else "its answer is not known here"
-        raise CannotRead(f"failed to get the recommendation from {url}: {why}")
+        raise CannotRead(f"failed to get the recommendation from {told_address(url or '')}: {why}")
     side = Side.ABOVE if current < reply.low else Side.BELOW if current > reply.high else Side.WITHIN
     name = metric_name(wpa.recommender) if wpa.recommender else "recommender"
     if reply.replicas == 0 and not wpa.tolerate_zero:

@@ -35,7 +35,7 @@ from hypot.run.observe import Observer, UsageSource
 from hypot.run.outcome import Outcome
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.prometheus import Prometheus
-from hypot.run.replies import Recommenders
+from hypot.run.replies import Recommenders, new_session
 from hypot.run.rights import features_of, memory_of, own_name
 from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
 from hypot.run.serve import Server, stuck, stuck_after
@@ -101,6 +101,7 @@ class App:
 
     async def _until_stopped(self, stack: AsyncExitStack) -> None:
         session = await stack.enter_async_context(aiohttp.ClientSession())
+        recommenders = Recommenders(await stack.enter_async_context(new_session()))
         watching: list[asyncio.Future[Any]] = [
             asyncio.ensure_future(self.stock.run()),
             asyncio.ensure_future(self.lease.run()),
@@ -108,7 +109,7 @@ class App:
         ]
         if "webhook" in features_of(self.config):
             watching.append(asyncio.ensure_future(self._webhook()))
-        leading = asyncio.ensure_future(self._lead(session))
+        leading = asyncio.ensure_future(self._lead(session, recommenders))
         stopping = asyncio.ensure_future(self.stopping.wait())
         try:
             done, _ = await asyncio.wait([*watching, leading, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -124,7 +125,7 @@ class App:
             await self.lease.release()
             log.info("stopped")
 
-    async def _lead(self, session: aiohttp.ClientSession) -> None:
+    async def _lead(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> None:
         """Sweep while the Lease is held; each time it is won, begin with what was remembered."""
         while not self.stopping.is_set():
             if not self.lease.leading or self.stock.unready:
@@ -133,7 +134,7 @@ class App:
                 continue
             self.attempted = boot()
             try:
-                sweeper = await self._sweeper(session)
+                sweeper = await self._sweeper(session, recommenders)
                 await sweeper.resume()
             except (UnreachableError, RefusedError) as error:
                 log.warning("cannot begin to lead", error=str(error))
@@ -173,7 +174,7 @@ class App:
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), max(seconds, 0.0))
 
-    async def _sweeper(self, session: aiohttp.ClientSession) -> Sweeper:
+    async def _sweeper(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> Sweeper:
         discovery = Discovery(self.guarded)
         version = await discovery.server_version()
         config = replace(self.config, settings=replace(self.config.settings, kubernetes=version))
@@ -191,7 +192,7 @@ class App:
         return Sweeper(
             config,
             self.stock,
-            Observer(self.guarded, self.stock, source, history, discovery, Recommenders(session), config.settings),
+            Observer(self.guarded, self.stock, source, history, discovery, recommenders, config.settings),
             history,
             actor,
             HistoryKeeper(acting, history, config.watch_namespaces, self.patience),

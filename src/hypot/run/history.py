@@ -133,11 +133,24 @@ class UsageHistory:
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Observed:
         """Fold in what the pods of each autoscaler use and suffered; what was folded before changes nothing."""
+        self._forget_the_future(now)
         seen = Observed()
         for part in self._folding(samples, pods, now):
             seen = Observed(*(one + other for one, other in zip(seen, part, strict=True)))
             await asyncio.sleep(0)
         return seen
+
+    def _forget_the_future(self, now: float) -> None:
+        """A clock was set back: a stamp from further ahead than clocks differ counts as none, or nothing is news."""
+        table = self._usage.instances
+        ahead = np.maximum(table["last_cpu"], table["last_memory"]) > now + AHEAD
+        if not ahead.any():
+            return
+        for stamp in ("last_cpu", "last_memory", "window_end"):
+            table[stamp][ahead] = -inf
+        for tracked in [pod for owner in self._owners.values() for pod in owner.pods.values()]:
+            if tracked.at > now + AHEAD:
+                tracked.at = -inf
 
     def _folding(
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float

@@ -127,7 +127,7 @@ class Judge:
         seen = view.snapshot.seen(readable, view.now, settings, view.questions[key])
         if key in view.replies:
             seen = replace(seen, reply=view.replies[key])
-        memory = self._memory(key, autoscaler, seen, view.now, settings)
+        memory = self._memory(key, autoscaler, seen, view.now, settings).until(view.now)
         decided = decide(autoscaler, seen, memory, settings)
         holds = self._holds(key, row, seen, memory, decided[0], around)
         decision, after = hold_back(autoscaler, decided, holds, seen, memory) if holds else decided

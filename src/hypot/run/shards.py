@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,11 +17,14 @@ from hypot.run.writes import MANAGER, WRITE_WITHIN
 
 Entries = Mapping[str, Mapping[str, Any]]
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 PREFIX = "hypot-memory"
 LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
 UNUSED = Place(0, 0, 0)
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
+# Not the one that everybody shares: that is full while names of recommenders are looked up and nobody answers.
+_THREAD = ThreadPoolExecutor(1, "memory")
 
 
 class Loaded(NamedTuple):
@@ -55,6 +59,20 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
             raise BrokenError(f"there is no shard {place}")
         return place
 
+    async def opened(self) -> dict[str, msgspec.Raw]:
+        return await _aside(shard_text.opened, (self.binary_data or {}).get("memory", b""))
+
+    async def is_ours(self) -> bool:
+        """By what is in it, where no label says so."""
+        try:
+            self.place()
+            await self.opened()
+        except BrokenError:
+            return False
+        except UnknownVersionError:
+            pass
+        return True
+
 
 class _ConfigMaps(msgspec.Struct):
     items: list[_ConfigMap]
@@ -78,6 +96,8 @@ class Shards:
         # What is there by the number in its name, once somebody looked; what of it is ours, as of this generation.
         self._looked = False
         self._versions: dict[int, str] = {}
+        # What somebody else wrote or made: perhaps it is found only by its name now.
+        self._taken: set[int] = set()
         self._written: dict[int, dict[str, bytes]] = {}
         self._texts: dict[str, _Text] = {}
 
@@ -87,8 +107,7 @@ class Shards:
         for found in await self._look():
             try:
                 place = found.place()
-                held = await asyncio.to_thread(shard_text.opened, (found.binary_data or {}).get("memory", b""))
-                shards.append((place, await self._read(held)))
+                shards.append((place, await self._read(await found.opened())))
             except (BrokenError, UnknownVersionError) as error:
                 notes.append(f"ConfigMap {self._namespace}/{found.metadata.name} cannot be used: {error}")
         entries, missing = shard_text.joined(shards)
@@ -109,20 +128,26 @@ class Shards:
 
     async def _look(self) -> list[_ConfigMap]:
         """What is there now. Whatever is written next is of a newer generation than all of it."""
-        request = Request("GET", self._path, {"labelSelector": SELECTOR})
-        answer = await self._port.call(request)
-        if not answer.ok:
-            raise RefusedError(request, answer)
-        try:
-            listed = msgspec.json.decode(answer.body, type=_ConfigMaps).items
-        except msgspec.DecodeError as error:
-            raise UnreachableError(f"GET {self._path}: the answer is no list of ConfigMaps: {error}") from error
+        listed = await self._list({"labelSelector": SELECTOR})
         found = {index: each for each in listed if (index := self._index(each.metadata.name)) is not None}
+        for index in self._taken.difference(found):
+            named = await self._list({"fieldSelector": f"metadata.name={self._prefix}-{index}"})
+            found.update([(index, each) for each in named if await each.is_ours()])
         self._versions = {index: each.metadata.resource_version for index, each in found.items()}
         self._generation = 1 + max([self._generation, *_generations(found.values())])
         self._written.clear()
         self._looked = True
         return list(found.values())
+
+    async def _list(self, query: Mapping[str, str]) -> list[_ConfigMap]:
+        request = Request("GET", self._path, query)
+        answer = await self._port.call(request)
+        if not answer.ok:
+            raise RefusedError(request, answer)
+        try:
+            return msgspec.json.decode(answer.body, type=_ConfigMaps).items
+        except msgspec.DecodeError as error:
+            raise UnreachableError(f"GET {self._path}: the answer is no list of ConfigMaps: {error}") from error
 
     def _index(self, name: str) -> int | None:
         number = name.removeprefix(f"{self._prefix}-")
@@ -243,11 +268,15 @@ class Shards:
             return f"{what}: {self._refused(index, answer)}"
         self._versions[index] = msgspec.json.decode(answer.body, type=_ConfigMap).metadata.resource_version
         self._written[index] = part
+        self._taken.discard(index)
         return ""
 
     def _refused(self, index: int, answer: Answer) -> str:
         if answer.conflict:
             self._looked = False
+            if index in self._taken and index not in self._versions:
+                return f"what has that name is no memory of hypot, and is left alone ({answer.message})"
+            self._taken.add(index)
             return f"somebody else wrote it, and the next sweep writes on top of that ({answer.message})"
         if answer.gone:
             self._versions.pop(index, None)
@@ -288,7 +317,11 @@ def _generations(found: Iterable[_ConfigMap]) -> list[int]:
 
 async def _packed(part: Mapping[str, bytes]) -> bytes:
     """In a thread: compressing lets others run beside it."""
-    return await asyncio.to_thread(shard_text.pack, {key: msgspec.Raw(text) for key, text in part.items()})
+    return await _aside(shard_text.pack, {key: msgspec.Raw(text) for key, text in part.items()})
+
+
+async def _aside(work: Callable[[Any], T], given: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work, given)
 
 
 def _weight(packed: bytes, part: Mapping[str, bytes]) -> int:
