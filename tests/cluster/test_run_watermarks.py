@@ -294,5 +294,6 @@ def test_a_dry_run_writes_its_lease_and_its_memory_only(stage: Stage, namespace:
     own = f"{namespace}-own"
     kept = stage.api.get(f"/api/v1/namespaces/{own}/configmaps")["items"]
     assert any(one["metadata"]["name"].startswith("hypot-dry-run-memory-") for one in kept)
-    assert stage.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{own}/leases/hypot-dry-run")["spec"]["holderIdentity"] == ""
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{own}/leases"
+    assert stage.api.get(f"{leases}/hypot-dry-run")["spec"]["holderIdentity"] == ""
     assert stage.api.get(f"/api/v1/namespaces/{own}/secrets")["items"] == []

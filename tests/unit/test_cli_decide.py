@@ -345,7 +345,7 @@ def test_settings_that_cannot_be_used(tmp_path, text, says):
     path.write_text(text, encoding="utf-8")
     result = hypot("-f", EXAMPLE, "--settings", path)
     assert (result.status, result.out) == (2, "")
-    assert f"{path}: " in result.err
+    assert f"{path}:" in result.err
     assert says in result.err
 
 
