@@ -203,7 +203,9 @@ class Installed:
         if self.hypot.config["webhookPort"]:
             self.hypot.config["webhookPort"] = self.hypot.webhook
         file = plane.folder / f"{name}.manifests.json"
-        file.write_text(json.dumps(self.hypot.config), encoding="utf-8")
+        # What it listens to here would reach nobody in a pod.
+        inside = {key: value for key, value in self.hypot.config.items() if key not in {"listen", "webhookService"}}
+        file.write_text(json.dumps(inside), encoding="utf-8")
         self.manifests = printed(file, *flags)
         self._before = 0
 
