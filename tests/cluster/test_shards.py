@@ -16,7 +16,7 @@ from hypot.policy.memory import History, Memory
 from hypot.policy.seen import Container, Pod, PodSample
 from hypot.policy.settings import Settings
 from hypot.run import shard_text
-from hypot.run.checkpoints import PLURAL, checkpoint_request, known, restore
+from hypot.run.checkpoints import OF, PLURAL, checkpoint_request, known, restore
 from hypot.run.history import UsageHistory, key_of
 from hypot.run.shard_text import FULL, pack
 from hypot.run.shards import SELECTOR, Shards
@@ -151,17 +151,19 @@ async def test_checkpoints(plane, api, namespace):
     subject, path = (key_of(vpa), "app"), f"/apis/{Checkpoint.API_VERSION}/namespaces/{namespace}/{PLURAL}"
     made = api.create(f"/apis/{VPA.API_VERSION}/namespaces/{namespace}/verticalpodautoscalers", vpa.to_dict())
     uid = made["metadata"]["uid"]
+    identity = f"{uid} Deployment/web"
     async with client(plane) as port:
         statuses = [(await usage(vpa, cpu)).status(subject, START) for cpu in (100, 3000)]
-        held = await expect(port, _strict(checkpoint_request(subject, uid, statuses[0], None)))
+        held = await expect(port, _strict(checkpoint_request(subject, uid, identity, statuses[0], None)))
         assert held["status"] == statuses[0]
         assert held["metadata"]["ownerReferences"][0]["uid"] == uid
         assert Checkpoint.from_dict(held).problems() == ()
-        assert (await port.call(checkpoint_request(subject, uid, statuses[1], None))).conflict
+        assert (await port.call(checkpoint_request(subject, uid, identity, statuses[1], None))).conflict
         first = known(held)
-        held = await expect(port, _strict(checkpoint_request(subject, uid, statuses[1], first)))
+        held = await expect(port, _strict(checkpoint_request(subject, uid, identity, statuses[1], first)))
         assert held["status"] == statuses[1]
-        assert (await port.call(checkpoint_request(subject, uid, statuses[0], first))).conflict
+        assert held["metadata"]["annotations"] == {OF: identity}
+        assert (await port.call(checkpoint_request(subject, uid, identity, statuses[0], first))).conflict
         listed = (await expect(port, Request("GET", path)))["items"]
     later = UsageHistory(Settings())
     later.declare(vpa, ("app",), START)

@@ -15,12 +15,12 @@ from cluster.plane.api import Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.policy.decide import Autoscaler
+from hypot.policy.limits import admits
 from hypot.policy.podrow import inner, read_pod
 from hypot.policy.seen import LimitRange
 from hypot.policy.sizerow import read_limit_range
 from hypot.run.certificate_store import CertificateKeeper
 from hypot.run.certificates import Issued, issue
-from hypot.run.limits import admits
 from hypot.run.webhook import CertificateHolder, Webhook, configuration
 from unit.admission_world import scaled, sizer
 from unit.sizes_world import recommended

@@ -1,5 +1,7 @@
 """The upstream recommender's own cases: amounts, estimators, samples, peaks, OOM kills, checkpoints, expiry."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
@@ -14,12 +16,15 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import MIB, Knobs, for_container
 from hypot.kinds.vpa_parts import AUTO, OFF, policy_of
 from hypot.policy.memory import read_time
-from hypot.policy.oom import ooms_between, ooms_of_event
+from hypot.policy.oom import last_oom
+from hypot.policy.podrow import read_pod
+from hypot.policy.settings import Settings
 from hypot.policy.usage import Usage
 from hypot.policy.usage_view import listed
 from hypot.policy.vertical import Vertical
 from hypot.policy.vpa import conditions_of
 from hypot.policy.vpa_fit import is_off
+from hypot.run.history import UsageHistory
 
 
 @each_case("vpa_recommender.json")
@@ -208,29 +213,41 @@ def pod_manifest(given, which):
     return {"metadata": given["pod"], "spec": {"containers": [spec]}, "status": {"containerStatuses": [shown]}}
 
 
-def assert_ooms(found, wanted):
-    keys = ("namespace", "pod", "container", "memory_bytes")
-    assert [(*oom[:4], oom.at) for oom in found] == [
-        (*(each[key] for key in keys), read_time(each["time"])) for each in wanted
+def assert_ooms(wanted, *shown):
+    """What is news of a pod after these looks at it, and how much memory each container had or used."""
+    pods = [read_pod(manifest) for manifest in shown]
+    sizer = VPA("Deployment/web", namespace="shop")
+    history, at = UsageHistory(Settings()), NOW
+    key = history.declare(sizer, [container.name for container in pods[-1].containers], at)
+    for pod in pods:
+        news = asyncio.run(history.observe({}, {key: (pod,)}, at)).ooms
+    assert news == len(wanted)
+    told = {container.name: last_oom(pods[-1], container) for container in pods[-1].containers}
+    assert [told[each["container"]] for each in wanted] == [
+        (read_time(each["time"]), each["memory_bytes"]) for each in wanted
     ]
 
 
 def oom_on_update(given, expect):
-    found = ooms_between(pod_manifest(given, "old"), pod_manifest(given, "new"))
-    assert_ooms(found, [] if expect["oom"] is None else [expect["oom"]])
+    wanted = [] if expect["oom"] is None else [expect["oom"]]
+    assert_ooms(wanted, pod_manifest(given, "old"), pod_manifest(given, "new"))
 
 
 def eviction(given, expect):
-    event = {
-        "reason": given["reason"],
-        "involvedObject": {
-            "kind": given["involved_kind"],
-            "namespace": given["involved_namespace"],
-            "name": given["involved_name"],
-        },
-        "metadata": {"creationTimestamp": given["creation_timestamp"], "annotations": given["annotations"]},
-    }
-    assert_ooms(ooms_of_event(event), expect["ooms"])
+    """The pod tells the same as the event: those that used too much of what was short."""
+    notes = given["annotations"]
+    keys = ("offending_containers", "offending_containers_usage", "starved_resource")
+    names, used, starved = (notes[key].split(",") for key in keys)
+    blamed = [
+        f"Container {name} was using {usage}, request is 0, has larger consumption of memory. "
+        for name, usage, resource in zip(names, used, starved, strict=False)
+        if resource == MEMORY
+    ]
+    ended = {"type": "Ready", "status": "False", "lastTransitionTime": given["creation_timestamp"]}
+    message = f"The node was low on resource: memory. {''.join(blamed)}"
+    status = {"phase": "Failed", "reason": given["reason"], "message": message, "conditions": [ended]}
+    spec = {"containers": [{"name": name} for name in names]}
+    assert_ooms(expect["ooms"], {"metadata": {"name": given["involved_name"]}, "spec": spec, "status": status})
 
 
 # What an object says.

@@ -123,8 +123,9 @@ def test_growth_goes_on_while_shrinking_is_held(case, blocks):
     against = -1 if blocks == "down" else 1
     if against not in ways:
         assert (decision.desired, decision.actions) == (free.desired, free.actions)
-        assert free.by_pod or decision.desired_sizes == free.desired_sizes
-        assert decision.events == free.events
+        same_for_new_pods = decision.desired_sizes == free.desired_sizes
+        assert free.by_pod or same_for_new_pods
+        assert decision.events == free.events or not same_for_new_pods
 
 
 @often

@@ -162,7 +162,7 @@ def passed(world, order=lambda many: many):
     controllers = {owner: Controller(*owner, count) for owner, count in counts.items()}
     shuffled = [replace(one, containers=tuple(order(one.containers))) for one in order(fleet)]
     fitted = {one.name: fit(order(advice), policy, one, order(limit_ranges)) for one in shuffled}
-    return plan(shuffled, fitted, update, policy, controllers, knobs, version, NOW, {}, {})
+    return plan(shuffled, fitted, update, policy, controllers, {}, knobs, version, NOW, {}, {})
 
 
 def backwards(many):

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
+from hypot.run.admission import sizing_for
 from unit.hvpa_cases import seed
 from unit.sizes_world import TARGET, advised, box, recommended, vpa
 
@@ -51,6 +52,11 @@ def scaled(*containers, policies=(), annotations=None):
     ]
     made["status"] = {"lastScaling": {"vpaStatus": {"containerResources": recorded}}}
     return Hvpa.from_dict(made)
+
+
+def sizes_for(*args, **more):
+    """What the containers of a new pod get."""
+    return sizing_for(*args, **more).given
 
 
 def both(cpu, memory):

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa_knobs import Knobs
+from hypot.policy.limits import admits
 from hypot.policy.podrow import read_amounts, read_pod
 from hypot.policy.seen import Failure, LimitRange
 from hypot.policy.size import Size
-from hypot.run.admission import patch_for, sizes_for
-from hypot.run.limits import admits
-from unit.admission_world import applied, both, pod, scaled, sizer
+from hypot.run.admission import patch_for
+from unit.admission_world import applied, both, pod, scaled, sizer, sizes_for
 from unit.sizes_world import box, recommended
 
 MI, GI = 2**20, 2**30

@@ -35,9 +35,9 @@ class TestReview:
             "vpaObservedContainers": "app",
         }
 
-    @pytest.mark.parametrize(("may", "cpu"), [(True, "500m"), (False, "1")])
-    def test_whether_pods_may_shrink_is_asked_each_time(self, may, cpu):
-        """While nobody knows what was needed before, a new pod is no smaller than it was written, and still marked."""
+    @pytest.mark.parametrize(("may", "cpu", "mark"), [(True, "500m", ""), (False, "1", "/larger")])
+    def test_whether_pods_may_shrink_is_asked_each_time(self, may, cpu, mark):
+        """While nobody knows what was needed before, a new pod is no smaller than it was written, and marked so."""
         small, asked = sizer(recommended(target=("500m", None))), []
 
         def may_shrink():
@@ -48,7 +48,7 @@ class TestReview:
         done = review(body, lambda _pod, _namespace: small, lambda _namespace: (), Knobs(), may_shrink)
         after = applied(pod(), json.loads(base64.b64decode(json.loads(done.body)["response"]["patch"])))
         assert after["spec"]["containers"][0]["resources"]["requests"]["cpu"] == cpu
-        assert after["metadata"]["annotations"]["hypot.dev/sized-by"] == "VerticalPodAutoscaler/web"
+        assert after["metadata"]["annotations"]["hypot.dev/sized-by"] == f"VerticalPodAutoscaler/web{mark}"
         assert asked == [may]
 
     def test_the_pod_and_its_namespace_are_asked_for(self):

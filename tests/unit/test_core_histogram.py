@@ -231,6 +231,19 @@ def test_another_half_life_from_now_on(before, after):
     assert shares[0] == pytest.approx(shares[1])
 
 
+@pytest.mark.parametrize("seconds", [3 * HOUR, 20 * DAY + 0.3 * HOUR, 5000 * DAY])
+def test_what_was_measured_by_a_clock_that_was_ahead(seconds):
+    """Weighs as if it had been added as much earlier, and the reference stays a multiple of the half-life."""
+    ahead = filled([(1.5, 1.0, NOON + seconds), (4.5, 2.0, NOON + seconds + HOUR)])
+    right = filled([(1.5, 1.0, NOON), (4.5, 2.0, NOON + HOUR)])
+    ahead.set_back(0, seconds)
+    assert (ahead.reference[0] - YEAR_ONE) % HOUR == 0
+    for bank in (ahead, right):
+        bank.add(0, 8.5, 1.0, NOON + 2 * HOUR)
+    shares = [bank.weights[0] / bank.total[0] for bank in (ahead, right)]
+    assert shares[0] == pytest.approx(shares[1])
+
+
 def test_an_empty_row_takes_another_half_life():
     """There is nothing to scale."""
     bank = filled([])

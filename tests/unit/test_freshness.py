@@ -2,10 +2,21 @@
 
 import pytest
 
-from builders import NOW, pod, sample, seen, wpa
+from builders import NOW, hpa, pod, sample, seen, wpa
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa_parts import BandMetric, ResourceBand
-from hypot.policy.freshness import Freshness, fresh, frozen_clock_jump, is_clock_jump, is_old, unmeasured
+from hypot.policy.freshness import (
+    OLDEST,
+    Freshness,
+    fresh,
+    frozen_clock_jump,
+    is_clock_jump,
+    is_old,
+    is_untimely,
+    unmeasured,
+)
 from hypot.policy.seen import Container, Failure, PodSample
+from unit.hvpa_world import hvpa
 
 BOOT = 5000.0
 NEW = Freshness()
@@ -49,6 +60,11 @@ class TestAge:
         """Beside samples that are fine."""
         kept, stale, _ = fresh({"a": sample(1), "b": sample(1, at=time)}, NEW, NOW, BOOT)
         assert (set(kept), stale) == ({"a"}, {"b"})
+
+    @pytest.mark.parametrize(("age", "untimely"), [(90, False), (91, True), (-30, False), (-31, True)])
+    def test_an_answer_is_of_its_time(self, age, untimely):
+        """Neither long ago nor ahead."""
+        assert is_untimely(NOW - age, NOW) is untimely
 
 
 class TestMovement:
@@ -147,3 +163,36 @@ class TestUnmeasured:
     def test_nobody_is_where_nothing_could_be_read(self):
         """Then the metric itself has failed."""
         assert unmeasured(wpa(self.CPU), seen(1, pods=(pod("a"),), pod_metrics=Failure("gone"))) == ()
+
+
+class TestNotFolded:
+    """Pods that histograms say nothing new of."""
+
+    KINDS = pytest.mark.parametrize("autoscaler", [VPA("deployment/web"), hvpa()], ids=["VPA", "Hvpa"])
+
+    @KINDS
+    @pytest.mark.parametrize("samples", [Failure("gone"), {}, {"other": sample(100, 100)}])
+    def test_all_that_run_where_nothing_was_measured(self, autoscaler, samples):
+        """Ready or not, and however young: nobody knows anything of now."""
+        pods = (pod("a"), pod("b", ready="False"), pod("c", ready_since=NOW - 5), pod("d", phase="Pending"))
+        assert unmeasured(autoscaler, seen(4, pods=pods, pod_metrics=samples)) == ("a", "b", "c")
+
+    @KINDS
+    def test_those_that_had_the_time_to_be_measured(self, autoscaler):
+        """Of both resources; what is not ready, on its way out or new is waited for."""
+        old, new = NOW - OLDEST - 1, NOW - OLDEST
+        pods = (
+            pod("a", ready_since=old),
+            pod("b", ready_since=old),
+            pod("c", ready_since=old),
+            pod("d", ready_since=new),
+            pod("e", ready="False", ready_since=old),
+            pod("f", ready_since=old, deleted=True),
+        )
+        looked_at = seen(6, pods=pods, pod_metrics={"a": sample(100, 100), "b": sample(100)})
+        assert unmeasured(autoscaler, looked_at) == ("b", "c")
+
+    def test_nobody_where_usage_decides_nothing(self):
+        """An HPA has its own rule, and an Hvpa without a recommender of sizes goes by other metrics."""
+        looked_at = seen(1, pods=(pod("a"),), pod_metrics=Failure("gone"))
+        assert unmeasured(hpa(), looked_at) == unmeasured(hvpa(vpa={"deploy": False}), looked_at) == ()

@@ -57,6 +57,19 @@ class TestBudget:
         assert budget_of(workloads, millicores) == Budget(*budget)
 
 
+class TestNoticed:
+    """A shrink that nobody remembers."""
+
+    def test_it_counts_from_now_on_with_the_cores_of_those_that_are_gone(self):
+        """For one window, as if it had been admitted; pods that are there stand for the others."""
+        state = NOBODY.noticed(NOW, key(0), 3, seen(2, pods=(pod("a"), pod("b"))))
+        assert state.admitted == (Admitted(NOW, 3000, key(0)),)
+        for i in range(1, LEAST):
+            state = state.noticed(NOW, key(i), 1, seen(1))
+        assert govern(state, wants(1, start=LEAST), 20, 90_000, NOW)[0] == frozenset()
+        assert govern(state, wants(1, start=LEAST), 20, 90_000, NOW + WINDOW)[0] == {key(LEAST)}
+
+
 class TestQueue:
     """Who goes first."""
 

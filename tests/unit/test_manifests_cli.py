@@ -234,6 +234,17 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("target", ["a.b.c/d", "Rollouts.argoproj.io", "rollouts", ".io", "*.argoproj.io", "a b.c"])
+def test_names_that_are_none(target):
+    """Told with all the others, for the API server would refuse them or grant nothing by them."""
+    result = run("--target", target, "--image", "a b", "--target", "rollouts.argoproj.io")
+    assert result.exit_code == 2
+    assert result.stderr.removeprefix("Error: ").splitlines() == [
+        "image: 'a b' has a blank; write what the nodes are to run, such as registry.example/hypot:0.1.0",
+        f"target: {target.lstrip('.')!r} is no resource; write the plural and the group, as rollouts.argoproj.io",
+    ]
+
+
 def test_no_replicas_are_no_installation():
     with pytest.raises(ConfigError, match="replicas: 0 is none"):
         manifests(RunConfig(), "hypot:1", 0)

@@ -238,7 +238,7 @@ class TestWire:
         written = FULL.to_dict()
         assert written["recommendations"] == [{"value": 3, "at": NOW - 20.5}, {"value": 500, "at": NOW}]
         assert (written["downs"], written["unknownMove"]) == ([], NOW - 60.5)
-        assert written["conditions"][0]["lastTransitionTime"] == show_time(NOW - 99.25)
+        assert written["conditions"][0]["since"] == NOW - 99.25
 
     @pytest.mark.parametrize(
         ("data", "since"),

@@ -350,6 +350,22 @@ class TestInPlace:
             recorded = begun(decided(1, 1, SMALL, LARGE), found).actions[:1]
             assert recorded == ((RecordSize((LARGE,)),) if fits else ())
 
+    def test_one_odd_pod_keeps_no_size_from_the_others(self):
+        """New pods are as most of them are: the size is theirs where a node holds those."""
+        huge = pod("web-2", containers=(container(), Container("debug", {"cpu": 10**6})))
+        nodes = {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 10**4})}
+        for found, recorded in (([*pods(2), huge], (RecordSize((LARGE,)),)), ([pod(), huge, huge], ())):
+            progress = begun(decided(3, 3, SMALL, LARGE), seen(3, found, nodes=nodes), "InPlace")
+            assert (progress.actions, progress.ended) == (recorded, "Infeasible")
+
+    def test_more_pods_of_the_old_size_where_no_node_holds_the_new_one(self):
+        """They run at least; with the new size they would wait for a node."""
+        observed = seen(1, nodes={"n1": Node("n1", {"cpu": 150})})
+        progress = begun(decided(1, 2, SMALL, LARGE), observed)
+        assert progress.actions == (ScaleTo(2, 1),)
+        larger = replace(observed, nodes={"n1": Node("n1", {"cpu": 1000})})
+        assert told(pursued(progress.plan, larger))[0] == "RecordSize"
+
     def test_the_others_get_their_size_first(self):
         """One that cannot have it ends the plan only after them."""
         never = pod("web-1", LARGE, SMALL, resize=Resize("infeasible", NOW, "no such node"))

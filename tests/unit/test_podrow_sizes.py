@@ -178,6 +178,15 @@ def test_when_a_pod_was_evicted(conditions, at):
     assert (found and found.at) == at
 
 
+@pytest.mark.parametrize(
+    ("created", "started", "made"), [(ago(9), ago(5), NOW - 9), (ago(9), None, NOW - 9), (None, ago(5), NOW - 5)]
+)
+def test_when_a_pod_was_made(created, started, made):
+    """It may wait long for a node; where nobody says when it was made, its start must do."""
+    found = read_pod({"metadata": {"creationTimestamp": created}, "status": {"startTime": started}})
+    assert found.made == made
+
+
 @pytest.mark.parametrize("junk", [None, 7, "x", [], {}, [1], [{}], {"a": 1}])
 def test_what_cannot_be_read_counts_as_absent(junk):
     """Whatever stands where a pod tells of itself, there is a pod."""

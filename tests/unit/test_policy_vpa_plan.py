@@ -15,6 +15,7 @@ from unit.sizes_world import (
     box,
     decided,
     fleet,
+    node,
     owned,
     pod,
     recommended,
@@ -84,6 +85,14 @@ def test_when_nobody_says_since_when_a_pod_runs():
     """Within its bounds it is left alone."""
     assert first(box(cpu="400m"), status={"startTime": None}) == ("none", "start-unknown")
     assert first(box(cpu="401m"), status={"startTime": None}) == ("evict", "outside-bounds")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"), [("199m", ("none", "fits-nowhere")), ("200m", ("evict", "outside-bounds"))]
+)
+def test_a_size_that_no_node_could_hold(cpu, expected):
+    """A pod that was evicted for it would wait for ever."""
+    assert acts(decided(sizer(), *fleet(2, box(cpu="100m")), node(cpu=cpu)))[0][1:] == expected
 
 
 def test_thresholds_are_knobs():

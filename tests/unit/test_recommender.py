@@ -70,12 +70,14 @@ class TestAnswer:
             "reason": "busy",
             "observedTargets": [{"type": "cpu", "targetValue": 0.9}, {"targetValue": 5}],
         }
-        assert read_reply(answer) == Reply(12, 11, 14, "busy", 0.9)
+        assert read_reply(answer) == Reply(12, 11, 14, "busy", 0.9, 1_800_000_000.0)
 
     @pytest.mark.parametrize(
         ("answer", "reply"),
         [
-            ({"timestamp": "2027-01-15T08:00:00Z"}, Reply(0)),
+            ({"timestamp": "2027-01-15T08:00:00Z"}, Reply(0, at=1_800_000_000.0)),
+            ({"targetReplicas": 3, "timestamp": "yesterday"}, Reply(3)),
+            ({"targetReplicas": 3, "timestamp": 7}, Reply(3)),
             ({"upperBoundReplicas": 4}, Reply(0, 0, 4)),
             ({"targetReplicas": 3, "error": {}}, Reply(3)),
             ({"targetReplicas": 3, "error": None, "observedTargets": None, "reason": None}, Reply(3)),

@@ -221,12 +221,12 @@ async def evicts(world, after=15.0):
 
 
 def comes_back(world, annotations=None, seconds=1.0):
-    """New pods in the place of those that went, started so long from now."""
+    """New pods in the place of those that went, made and started so long from now."""
     there = {each["metadata"]["name"] for each in world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")}
     for index in range(world.replicas):
         if f"web-{index}" not in there:
             made = ready(index, uid=f"new{index}", annotations=annotations or {})
-            made["status"]["startTime"] = show_time(world.now + seconds)
+            made["metadata"]["creationTimestamp"] = made["status"]["startTime"] = show_time(world.now + seconds)
             world.put(made)
 
 

@@ -4,11 +4,10 @@ import pytest
 
 from hypot.cluster.fake_objects import refusal
 from hypot.policy.decision import show_time
-from hypot.policy.plan import RecordSize
 from hypot.policy.size import Size
-from hypot.run.carry import _is_recorded
 from hypot.run.proof import COMES_BACK
-from unit.run_world import World, all_kinds, ready, web
+from hypot.run.recorded import is_recorded
+from unit.run_world import PERIOD, World, all_kinds, ready, web
 from unit.sizes_world import NAMESPACE, ago, box, hvpa, node, vpa
 
 pytestmark = pytest.mark.asyncio
@@ -129,8 +128,9 @@ def comes_back(world, annotations=None):
 
 async def evicts(world, after=15.0):
     """How many pods a sweep evicts."""
+    world.passes(after - PERIOD)
     world.uses("3")
-    await world.sweep(after)
+    await world.sweep()
     return len(world.writes("/eviction"))
 
 
@@ -267,5 +267,5 @@ async def test_a_record_of_more_containers_is_a_record_too():
     status = {"lastScaling": {"vpaStatus": {"containerResources": listed}}}
     async with World(*web(1), hvpa(status=status), node()) as world:
         known = await world.outcome("Hvpa")
-        assert _is_recorded(known, RecordSize((Size("app", {"cpu": 1000}),)))
-        assert not _is_recorded(known, RecordSize((Size("app", {"cpu": 2000}),)))
+        assert is_recorded(known, (Size("app", {"cpu": 1000}),))
+        assert not is_recorded(known, (Size("app", {"cpu": 2000}),))

@@ -7,14 +7,23 @@ import pytest
 
 from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.checkpoint_crd import FACTS
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.decision import show_time
 from hypot.policy.seen import Container, Pod, PodSample
 from hypot.policy.settings import Settings
-from hypot.run.checkpoints import PLURAL, Known, checkpoint_name, checkpoint_request, due, known, restore, subject_of
+from hypot.run.checkpoints import (
+    OF,
+    PLURAL,
+    Known,
+    checkpoint_name,
+    checkpoint_request,
+    due,
+    known,
+    restore,
+    subject_of,
+    tells_of,
+)
 from hypot.run.history import UsageHistory, entry_key, key_of
-from unit.hvpa_cases import seed
 
 # Else the first asynchronous test makes a loop beside its own, which nobody closes.
 asyncio.set_event_loop(None)
@@ -23,6 +32,7 @@ START, HOUR = 1_700_000_000.0, 3600.0
 WEB = VPA("Deployment/web", namespace="shop")
 KEY = key_of(WEB)
 SUBJECT = (KEY, "app")
+IDENTITY = "uid-7 Deployment/web"
 STATUS = {"version": "v3", "totalSamplesCount": 1}
 
 
@@ -86,6 +96,11 @@ def test_two_that_would_have_one_name():
     assert due({subject("web", "Hvpa"): START}, {}, START) == [subject("web", "Hvpa")]
 
 
+def test_a_clock_that_was_set_back_stops_no_writing():
+    """What was written at a time to come counts as never written."""
+    assert due({subject("web"): START}, {subject("web"): START + 86_400.0}, START) == [subject("web")]
+
+
 # How a write looks.
 
 
@@ -100,31 +115,37 @@ def test_names():
 
 
 def test_a_new_checkpoint():
-    """Is created, belongs to its autoscaler, and is one that the kind's rules take."""
-    request = checkpoint_request(SUBJECT, "uid-7", STATUS, None)
+    """Is created, belongs to its autoscaler, says what it is of, and is one that the kind's rules take."""
+    request = checkpoint_request(SUBJECT, "uid-7", IDENTITY, STATUS, None)
     path = f"/apis/autoscaling.k8s.io/v1/namespaces/shop/{PLURAL}"
     assert (request.method, request.path, request.query) == ("POST", path, {"fieldManager": "hypot"})
     body = msgspec.json.decode(request.body)
     reference = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "name": "web", "uid": "uid-7"}
-    assert body["metadata"] == {"name": "web-app", "namespace": "shop", "ownerReferences": [reference]}
+    assert body["metadata"] == {
+        "name": "web-app",
+        "namespace": "shop",
+        "annotations": {"hypot.dev/of": IDENTITY},
+        "ownerReferences": [reference],
+    }
     assert Checkpoint.from_dict(body).problems() == ()
     assert body["status"] == STATUS
 
 
 def test_one_that_is_there():
     """Is replaced at the version that is known; what others put into its metadata stays."""
-    labels = {"team": "shop"}
-    there = known(stored(STATUS, labels=labels, uid="x", managedFields=[{}]))
-    assert there == Known("7", {"name": "web-app", "labels": labels})
-    request = checkpoint_request(SUBJECT, "uid-7", STATUS, there)
+    labels, annotations = {"team": "shop"}, {"team": "shop", OF: "uid-7 Deployment/old"}
+    there = known(stored(STATUS, labels=labels, annotations=annotations, uid="x", managedFields=[{}]))
+    assert there == Known("7", {"name": "web-app", "labels": labels, "annotations": annotations})
+    request = checkpoint_request(SUBJECT, "uid-7", IDENTITY, STATUS, there)
     assert (request.method, request.path.rpartition("/")[2]) == ("PUT", "web-app")
     metadata = msgspec.json.decode(request.body)["metadata"]
     assert metadata["resourceVersion"] == "7"
     assert metadata["labels"] == labels
+    assert metadata["annotations"] == {"team": "shop", OF: IDENTITY}
     assert metadata["ownerReferences"][0]["uid"] == "uid-7"
     others = [{"kind": "Other", "name": "x", "uid": "y", "apiVersion": "v1"}]
     owned = known(stored(STATUS, name="older-name", ownerReferences=others))
-    request = checkpoint_request(SUBJECT, "uid-7", STATUS, owned)
+    request = checkpoint_request(SUBJECT, "uid-7", IDENTITY, STATUS, owned)
     assert request.path.endswith("/older-name")
     assert msgspec.json.decode(request.body)["metadata"]["ownerReferences"] == others
 
@@ -136,9 +157,9 @@ def test_the_status_is_written_with_the_object():
 
 
 def test_without_a_uid_nobody_owns_it():
-    """A reference without one would have it deleted at once."""
-    request = checkpoint_request(subject("web", "Hvpa"), "", STATUS, None)
-    assert "ownerReferences" not in msgspec.json.decode(request.body)["metadata"]
+    """A reference without one would have it deleted at once; nor does it say what it is of where nobody can tell."""
+    request = checkpoint_request(subject("web", "Hvpa"), "", "", STATUS, None)
+    assert msgspec.json.decode(request.body)["metadata"].keys() == {"name", "namespace"}
 
 
 # What a start takes.
@@ -154,6 +175,14 @@ def test_what_a_checkpoint_is_about():
     assert subject_of(stored(STATUS, namespace="other"), [hvpa, vpa]) is None
     assert subject_of(stored(STATUS, container=""), [vpa]) is None
     assert subject_of({}, [vpa]) is None
+
+
+def test_what_target_a_checkpoint_is_of():
+    """That of another one is left; others' do not say, and where a target cannot be read nobody can compare."""
+    assert tells_of(stored(STATUS, annotations={OF: IDENTITY}), IDENTITY)
+    assert not tells_of(stored(STATUS, annotations={OF: IDENTITY}), "uid-7 Deployment/api")
+    assert tells_of(stored(STATUS, annotations={OF: IDENTITY}), "")
+    assert tells_of(stored(STATUS), IDENTITY)
 
 
 @pytest.mark.asyncio
@@ -194,21 +223,3 @@ async def test_what_memory_cannot_tell_a_checkpoint_may():
     assert note.startswith("the remembered usage of container app of VerticalPodAutoscaler/shop/web is left out")
     assert cpu_of(later) == pytest.approx(cpu_of(history), rel=0.05)
     assert later.knows((KEY, "proxy"))
-
-
-@pytest.mark.asyncio
-async def test_an_hvpa_may_begin_with_the_history_of_its_vpa():
-    """Where it has none of its own; the VPA keeps its own."""
-    hvpa = Hvpa.from_dict(seed())
-    mine = key_of(hvpa)
-    history = await measured()
-    status = history.status(SUBJECT, START + 20 * HOUR)
-    old = stored(status, owner="web-vpa", namespace=mine[1])
-    later = followed(hvpa)
-    assert await restore(later, {}, [old], START, {mine: ["nothing", "web-vpa"]}) == []
-    assert cpu_of(later, mine) == pytest.approx(cpu_of(history), rel=0.05)
-    small = (await measured(cpu=100)).status(SUBJECT, START + 20 * HOUR)
-    own = stored(small, owner=hvpa.name, namespace=mine[1])
-    later = followed(hvpa)
-    assert await restore(later, {}, [old, own], START, {mine: ["web-vpa"]}) == []
-    assert cpu_of(later, mine) < 200

@@ -79,6 +79,9 @@ def test_who_sizes_pods(kind):
         ({"httpPort": 9000, "webhookPort": 9000}, "webhookPort: 9000 is the httpPort too"),
         ({"prometheus": "prometheus:9090"}, "prometheus: 'prometheus:9090' is no address; write one that begins"),
         ({"prometheus": "file:///etc/passwd"}, "prometheus: 'file:///etc/passwd' is no address"),
+        ({"listen": "999.1.1.1"}, "listen: '999.1.1.1' is no IP address; write 0.0.0.0"),
+        ({"listen": "here.example"}, "listen: 'here.example' is no IP address"),
+        ({"listen": ""}, "listen: '' is no IP address"),
     ],
 )
 def test_what_is_wrong_is_said(data, words):
@@ -101,6 +104,9 @@ def test_what_is_wrong_is_said(data, words):
         {"webhookService": "::1"},
         {"webhookService": "sizes.example"},
         {"kinds": {"Hvpa": False}},
+        {"listen": "::"},
+        {"listen": "10.0.0.255"},
+        {"listen": "localhost"},
     ],
 )
 def test_the_edges_are_taken(data):
@@ -121,11 +127,26 @@ def test_all_that_is_wrong_is_said_at_once():
     assert error.value.names == {"nope", "kinds", "httpPort", "webhookPort", "namespace", "watchNamespaces"}
 
 
+def test_all_that_is_wrong_with_the_settings_is_said_at_once():
+    """Also of the flags within one; a value out of bounds is told beside a name that is none."""
+    settings = {"foo": 1, "syncPeriod": 0, "vpa": {"bar": 1, "safetyMargin": "x"}, "gates": {"Nope": True}}
+    with pytest.raises(ConfigError) as error:
+        RunConfig.from_dict({"settings": settings, "listen": "x"})
+    assert [words.split(": ")[:2][0] for words in error.value.problems] == [
+        *("settings.foo", "settings.syncPeriod", "settings.vpa", "settings.vpa", "settings.gates", "listen")
+    ]
+    with pytest.raises(ConfigError) as error:
+        RunConfig.from_dict({"settings": {"foo": 1, "syncPeriod": 0.05}})
+    assert [words.split(": ")[0] for words in error.value.problems] == ["settings.foo", "settings.syncPeriod"]
+
+
 def test_the_schema_says_the_same():
     """It takes what is taken, and refuses a name that is none."""
     validator = jsonschema.Draft202012Validator(config_schema())
     assert validator.is_valid({"optIn": "all", "kinds": {"Hvpa": "observe"}, "httpPort": 1, "settings": {}})
     for bad in ({"optin": "all"}, {"kinds": {"Pod": "act"}}, {"httpPort": 70000}, {"settings": {"nothing": 1}}):
+        assert not validator.is_valid(bad)
+    for bad in ({"listen": "999.1.1.1"}, {"listen": "here.example"}, {"listen": ""}):
         assert not validator.is_valid(bad)
     for bad in ({"namespace": "A/b"}, {"watchNamespaces": ["C"]}, {"kinds": {"Hvpa": "recommend"}}):
         assert not validator.is_valid(bad)

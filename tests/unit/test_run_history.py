@@ -157,6 +157,14 @@ async def test_a_kill_asks_for_more_once():
     assert target(history)["memory"] >= 1.2 * 1200 * MIB
 
 
+async def test_a_kill_after_the_clock_of_its_node_was_set_back():
+    """Is news, though an earlier one was stamped later; neither counts again."""
+    history = followed()
+    ahead, now = (pod(ended=Ended("OOMKilled", at - 30, at)) for at in (START + 9 * HOUR, START + 60))
+    for shown, news in ((ahead, 1), (ahead, 0), (now, 1), (now, 0)):
+        assert await history.observe({}, {KEY: [shown]}, START + 61) == Observed(ooms=news)
+
+
 @pytest.mark.parametrize("ended", [Ended("Error", START, START + 1), Ended("OOMKilled", START, None)])
 async def test_other_ends(ended):
     """Say nothing of memory, nor does one whose time nobody knows."""

@@ -99,6 +99,16 @@ async def test_a_dry_run_would_decide_and_says_so_once():
         assert said == [("would decide", 8), ("would decide", 16)]
 
 
+async def test_a_dry_run_would_evict_though_it_has_no_webhook():
+    """Whoever acts in its place has one."""
+    async with World(*web(6), vpa("Recreate"), node(cpu="96"), kinds=ONLY_VPA, dry_run=True) as world:
+        world.app.sizes_new_pods = False
+        world.uses("3", "3Gi")
+        outcome = await world.outcome("VerticalPodAutoscaler")
+        assert "WebhookUnavailable" not in {hold.reason for hold in outcome.holds}
+        assert await words(Narrator(dry_run=True), outcome) == ["would decide"]
+
+
 async def test_an_object_of_its_own_dry_run_would_decide():
     """The others beside it are moved."""
     narrator = Narrator()

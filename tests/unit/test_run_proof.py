@@ -2,7 +2,8 @@
 
 import pytest
 
-from hypot.policy.seen import Failure, Pod, Scale, Seen
+from hypot.policy.seen import Container, Failure, Pod, Scale, Seen
+from hypot.policy.size import Size
 from hypot.run.proof import COMES_BACK, objection, proof
 
 NOW = 1_800_000_000.0
@@ -10,8 +11,12 @@ SIZER = "Hvpa/web"
 LATE = NOW + COMES_BACK + 1
 
 
-def pod(started=NOW - 86_400, mark="", **more):
-    return Pod("web", started=started, annotations={"hypot.dev/sized-by": mark} if mark else {}, **more)
+WANTED = {"app": Size("app", {"cpu": 2000})}
+
+
+def pod(started=NOW - 86_400, mark="", cpu=1000, **more):
+    marks = {"hypot.dev/sized-by": mark} if mark else {}
+    return Pod("web", started=started, annotations=marks, containers=(Container("app", {"cpu": cpu}),), **more)
 
 
 def seen(*pods, wanted=2, now=NOW + 60):
@@ -33,7 +38,7 @@ def seen(*pods, wanted=2, now=NOW + 60):
 )
 def test_soon_after_an_eviction(evicted, look, expected):
     """The marks of pods that came up since then say it; until one does, it is waited for."""
-    assert proof(look, SIZER, evicted) == expected
+    assert proof(look, SIZER, evicted, WANTED) == expected
 
 
 @pytest.mark.parametrize(
@@ -54,7 +59,60 @@ def test_soon_after_an_eviction(evicted, look, expected):
 )
 def test_where_no_new_pod_came(look, expected):
     """Nothing more goes while fewer are there than are wanted; where fewer are wanted, nothing is awaited."""
-    assert proof(look, SIZER, NOW) == expected
+    assert proof(look, SIZER, NOW, WANTED) == expected
+
+
+WAITING = {"started": None, "phase": "Pending"}
+OLD = pod(NOW + 5, created=NOW - 3600)
+
+
+@pytest.mark.parametrize(
+    ("look", "expected"),
+    [
+        # It has waited for a place since before the size was recorded, and now has that of the one that went.
+        (seen(pod(), OLD), "awaited"),
+        (seen(OLD, pod(mark=SIZER, created=NOW + 1, **WAITING)), "awaited"),
+        (seen(pod(), pod(NOW + 9, SIZER, created=NOW + 1)), "sized"),
+        # What comes as it is written need not run to show it.
+        (seen(pod(), pod(created=NOW + 1, **WAITING)), "unsized"),
+        (seen(pod(), pod(mark=f"{SIZER}/smaller", created=NOW + 1, **WAITING)), "otherwise"),
+        # More of those would find no place either.
+        (seen(pod(), pod(mark=SIZER, created=NOW + 1, **WAITING), now=LATE), "missing"),
+    ],
+)
+def test_pods_that_have_not_started(look, expected):
+    """A pod is new by the time at which it was made, for that is when it got its size."""
+    assert proof(look, SIZER, NOW, WANTED) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "cpu", "expected"),
+    [
+        ("smaller", 1500, "otherwise"),
+        ("larger", 3000, "otherwise"),
+        # It would get what it lacks now, for it was held the other way.
+        ("larger", 1500, "none"),
+        ("smaller", 3000, "none"),
+        # It has what is wanted now.
+        ("smaller", 2000, "none"),
+        ("larger", 2000, "none"),
+    ],
+)
+def test_another_size_than_is_wanted(word, cpu, expected):
+    """Who came up otherwise would do so again, unless it is to go another way by now."""
+    came = pod(NOW + 5, f"{SIZER}/{word}", cpu)
+    assert proof(seen(pod(), came), SIZER, NOW, WANTED) == expected
+    assert proof(seen(pod(), came, now=LATE + 86_400), SIZER, NOW, WANTED) == expected
+
+
+def test_a_newer_one_ends_it():
+    """Not one of the same time: then some would come back in vain."""
+    held = pod(NOW + 5, f"{SIZER}/smaller")
+    assert proof(seen(held, pod(NOW + 5, SIZER)), SIZER, NOW, WANTED) == "otherwise"
+    assert proof(seen(held, pod(NOW + 6, SIZER)), SIZER, NOW, WANTED) == "sized"
+    # What came much later was not evicted, and nobody knows what held it.
+    assert proof(seen(pod(), pod(LATE, f"{SIZER}/smaller"), now=LATE + 60), SIZER, NOW, WANTED) == "none"
+    assert proof(seen(pod(), pod(NOW + 5, f"{SIZER}/smaller", deleted=True)), SIZER, NOW, WANTED) != "otherwise"
 
 
 def test_what_is_told():
@@ -65,6 +123,9 @@ def test_what_is_told():
     missing = objection("missing", seen(), NOW)
     assert missing is not None
     assert (missing.reason, "quota" in missing.message) == ("FailedResize", True)
+    otherwise = objection("otherwise", seen(), NOW)
+    assert otherwise is not None
+    assert (otherwise.reason, "another size" in otherwise.message) == ("FailedResize", True)
     unsized = objection("unsized", seen(pod(NOW + 5)), NOW)
     assert unsized is not None
     assert (unsized.reason, "LimitRange" in unsized.message) == ("WebhookUnavailable", True)

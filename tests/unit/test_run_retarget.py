@@ -11,22 +11,25 @@ from unit.sizes_world import TARGET, box, hvpa, node, sample, vpa
 pytestmark = pytest.mark.asyncio
 API = {**TARGET, "name": "api"}
 LARGE = box(cpu="1", memory="1Gi")
+CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalercheckpoints"
+# Before or after the first sweep that sees the new target.
+restarting = pytest.mark.parametrize("restarts", ["never", "before", "after"])
 
 
 def api(*objects):
     """The same under another name."""
-    return json.loads(json.dumps(objects).replace('"web', '"api').replace('"u', '"v'))
+    return json.loads(json.dumps(objects).replace('"web', '"api').replace('"uid": "u', '"uid": "v'))
 
 
 def two_workloads():
     return [*web(4, LARGE), *api(*web(4, LARGE)), node(cpu="900", memory="900Gi")]
 
 
-def usage(world):
-    """The pods of web do nothing, those of api all they can."""
+def usage(world, *, both=True):
+    """The pods of web do nothing, those of api all they can, where they are measured."""
     for index in range(4):
         idle, busy = sample(index, "5m", "64Mi"), api(sample(index, "950m", "900Mi"))[0]
-        world.put(*[{**each, "timestamp": show_time(world.now)} for each in (idle, busy)])
+        world.put(*[{**each, "timestamp": show_time(world.now)} for each in (idle, *([busy] if both else []))])
 
 
 def turn(world, kind, field="targetRef"):
@@ -34,42 +37,56 @@ def turn(world, kind, field="targetRef"):
     world.put({**there, "spec": {**there["spec"], field: API}})
 
 
-async def swept(world, times=1):
-    """The requests that pods of api were asked to have."""
+async def swept(world, times=1, *, both=True):
+    """How much cpu the pods of api were asked to have."""
     asked = []
     for _ in range(times):
-        usage(world)
+        usage(world, both=both)
         await world.sweep()
         for write in world.writes("/pods/api-"):
-            asked += [each["resources"]["requests"] for each in body(write)["spec"]["containers"]]
+            asked += [each["resources"]["requests"]["cpu"] for each in body(write)["spec"]["containers"]]
     return asked
 
 
-@pytest.mark.parametrize("restarts", [False, True])
+async def turned(world, kind, restarts):
+    """To a target that nobody has measured yet, of which somebody who starts knows nothing but the checkpoint."""
+    for each in world.cluster.objects(CHECKPOINTS):
+        # Their status is no subresource, which the cluster in memory does not know.
+        world.put({**each, "status": world.sweeper.history.status(((kind, "shop", "web"), "app"), world.now)})
+    assert world.cluster.objects(CHECKPOINTS)
+    turn(world, kind)
+    if restarts == "before":
+        await world.restart()
+    assert await swept(world, both=False) == []
+    if restarts == "after":
+        await world.restart()
+    assert world.sweeper.history.view((kind, "shop", "web")) is None
+
+
+@restarting
 async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_target(restarts):
     """Neither by whoever goes on, nor by who takes over; the webhook finds no record of another workload."""
     async with World(*two_workloads(), hvpa(), kinds=all_kinds(Hvpa="act")) as world:
         while "lastScaling" not in world.status("Hvpa"):
-            await swept(world)
-        turn(world, "Hvpa")
-        if restarts:
-            await world.restart()
-        assert await swept(world) == []
+            await swept(world, both=False)
+        await turned(world, "Hvpa", restarts)
         assert "lastScaling" not in world.status("Hvpa")
         assert world.sweeper.judge.memories["Hvpa", "shop", "web"].memory.plan is None
+        assert await swept(world) == ["1468m"] * 4
+        assert "1468m" in json.dumps(world.status("Hvpa")["lastScaling"])
 
 
-@pytest.mark.parametrize("restarts", [False, True])
+@restarting
 async def test_a_vpa_learns_anew(restarts):
-    """What the pods of the old target used says nothing of the new ones."""
-    async with World(*two_workloads(), vpa("InPlaceOrRecreate"), kinds=all_kinds(VerticalPodAutoscaler="act")) as world:
-        await swept(world, 4)
-        assert world.status("VerticalPodAutoscaler")["recommendation"]
-        turn(world, "VerticalPodAutoscaler")
-        if restarts:
-            await world.restart()
-        small = [each for each in await swept(world, 3) if each["cpu"].endswith("m") and int(each["cpu"][:-1]) < 900]
-        assert small == []
+    """What the pods of the old target used says nothing of the new ones, wherever it was written down."""
+    kind = "VerticalPodAutoscaler"
+    async with World(*two_workloads(), vpa("InPlaceOrRecreate"), kinds=all_kinds(**{kind: "act"})) as world:
+        await swept(world, 4, both=False)
+        assert world.status(kind)["recommendation"]
+        await turned(world, kind, restarts)
+        assert "recommendation" not in world.status(kind)
+        assert await swept(world, 3) == ["1101m"] * 4
+        assert "1101m" in json.dumps(world.status(kind)["recommendation"])
 
 
 async def test_windows_of_the_old_target_do_not_bind_the_new_one():

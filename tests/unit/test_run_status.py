@@ -15,7 +15,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.memory import Memory
-from hypot.run.status import LONGEST_MESSAGE, MOST_PATIENT, PATIENCE, choose, status_request, without_nulls, wrote
+from hypot.run.status import LONGEST_MESSAGE, MOST_PATIENT, PATIENCE, Choice, status_request, without_nulls, wrote
 from unit.run_outcomes import between, items, outcome, representative, sized, vpa
 
 OUTCOMES = representative()
@@ -35,6 +35,13 @@ def with_nullable(schema):
         return schema
     made = {key: with_nullable(each) for key, each in schema.items()}
     return {**made, "type": [made["type"], "null"]} if made.get("nullable") is True else made
+
+
+def choose(outcomes, written, now):
+    choice = Choice(written, now)
+    for each in outcomes:
+        choice.look(each)
+    return choice.chosen()
 
 
 def sent(one):

@@ -9,7 +9,7 @@ from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.run.config import RunConfig
 from hypot.run.stock import PODS, Resource, Stock
-from unit.run_world import KINDS, World, all_kinds, web, wpa
+from unit.run_world import KINDS, WEB, World, all_kinds, web, wpa
 from unit.sizes_world import NAMESPACE
 
 pytestmark = pytest.mark.asyncio
@@ -89,6 +89,25 @@ async def test_a_definition_that_is_missing_is_told_once_and_so_is_its_coming():
         {"event": "definition missing", "log_level": "warning", "kind": "Hvpa", "todo": todo},
         {"event": "definition arrived", "log_level": "info", "kind": "Hvpa"},
     ]
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("opt_in", "what"), [("label", "namespace"), ("all", "objects")])
+async def test_a_watched_namespace_that_is_missing_is_told_once_and_so_is_its_coming(opt_in, what):
+    """A slip of the pen looks like a cluster without autoscalers; who may not list namespaces says what it knows."""
+    here, nope = ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (NAMESPACE, "nope"))
+    with capture_logs() as logs:
+        async with World(*web(1), here, opt_in=opt_in, watch_namespaces=(NAMESPACE, "nope")) as world:
+            await asyncio.sleep(10)
+            there = world.at(WEB)
+            world.put(nope, {**there, "metadata": {"name": "web", "namespace": "nope"}})
+            await asyncio.sleep(10)
+    told = [each for each in logs if each["event"].startswith(what)]
+    assert [(each["event"], each["log_level"], each["namespace"]) for each in told] == [
+        (f"{what} missing", "warning", "nope"),
+        (f"{what} arrived", "info", "nope"),
+    ]
+    assert "exist" in told[0]["todo"] or "watchNamespaces" in told[0]["todo"]
 
 
 @pytest.mark.looptime

@@ -76,3 +76,17 @@ async def test_checkpoints_of_an_object_that_is_gone_are_forgotten():
         world.cluster.remove(f"{KINDS['VerticalPodAutoscaler']}/web")
         await world.sweep()
         assert (world.sweeper.keeper._there, world.sweeper.keeper._written) == ({}, {})
+
+
+@pytest.mark.parametrize(("mode", "count", "freed"), [("act", 2, [2000]), ("act", 5, []), ("observe", 2, [])])
+async def test_a_shrink_that_nobody_remembers_is_charged_to_the_governor(mode, count, freed):
+    """It may be the last deed before a crash; one crash after the other must not shrink more than one process may."""
+    async with World(*web(4), wpa(), kinds=all_kinds(WatermarkPodAutoscaler=mode)) as world:
+        world.queue("30")
+        await world.sweep()
+        world.scaled(count)
+        await world.restart()
+        for _ in range(2):
+            world.queue("30")
+            await world.sweep()
+            assert [one.millicores for one in world.sweeper.judge.governor.admitted] == freed

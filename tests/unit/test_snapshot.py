@@ -1,5 +1,8 @@
 """From the objects of a dump to what one autoscaler sees."""
 
+import gc
+import weakref
+
 import pytest
 
 from hypot.kinds.hpa import HPA
@@ -10,7 +13,7 @@ from hypot.policy.memory import read_time
 from hypot.policy.podrow import read_duration, read_pod
 from hypot.policy.seen import Failure, Owner, Scale, Value, metric_key
 from hypot.policy.settings import Settings
-from hypot.policy.snapshot import Snapshot, may_matter
+from hypot.policy.snapshot import NOTHING_EARLIER, Snapshot, may_matter
 
 NOW = 1_000_000.0
 START = "2026-03-02T06:10:02Z"
@@ -569,3 +572,62 @@ def test_the_index_finds_what_the_selector_matches(selector, found):
     labels = [{"app": "a"}, {"app": "b", "tier": "y"}, {"app": "a", "tier": "x"}, {"tier": "x"}]
     index = ByLabel(zip(labels, range(4), strict=True))
     assert index.select(parse_selector(selector)) == found
+
+
+class TestTheNextLook:
+    """What was made of things that have not changed is used again."""
+
+    WEB = (hpa(), deployment(), pod("a"), pod("b"))
+
+    def looked(self, *objects, earlier=NOTHING_EARLIER):
+        snapshot = Snapshot(earlier=earlier)
+        for data in objects:
+            if data["kind"] == "Pod":
+                snapshot.take_pod("shop", read_pod(data))
+            elif data["kind"] == "Deployment":
+                snapshot.take_workload(data)
+            else:
+                snapshot.take_autoscaler(HPA.from_dict(data), data)
+        snapshot.settle()
+        seen = snapshot.seen(snapshot.autoscalers()[0], NOW, Settings())
+        return seen, snapshot.lasting()
+
+    def test_the_same_pods_have_the_same_index(self):
+        """Though they were taken anew."""
+        first, lasting = self.looked(*self.WEB)
+        second, after = self.looked(*self.WEB, earlier=lasting)
+        assert first == second
+        assert after.pods["shop"] is lasting.pods["shop"]
+
+    @pytest.mark.parametrize(
+        "pods",
+        [
+            (pod("a"),),
+            (pod("a"), pod("b"), pod("c")),
+            (pod("a"), pod("b", {"app": "api"})),
+            (pod("a"), pod("b", status={"phase": "Failed"})),
+        ],
+    )
+    def test_other_pods_are_seen(self, pods):
+        """One that came, went, or changed: what was seen before is of no use."""
+        _, lasting = self.looked(*self.WEB)
+        objects = (*self.WEB[:2], *pods)
+        assert self.looked(*objects, earlier=lasting)[0] == self.looked(*objects)[0]
+
+    def test_a_workload_that_changed_is_read_again(self):
+        """By whether it is the very object, as a watch brings another one for each change."""
+        _, lasting = self.looked(*self.WEB)
+        web, _, *pods = self.WEB
+        assert self.looked(web, deployment(replicas=7), *pods, earlier=lasting)[0].scale.replicas == 7
+
+    def test_what_was_looked_at_goes_by_itself(self):
+        """The collector of garbage comes seldom, and there is a snapshot for each sweep."""
+        snapshot = Snapshot(self.WEB)
+        snapshot.seen(snapshot.autoscalers()[0], NOW, Settings())
+        gone = weakref.ref(snapshot)
+        gc.disable()
+        try:
+            del snapshot
+            assert gone() is None
+        finally:
+            gc.enable()

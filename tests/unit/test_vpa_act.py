@@ -7,7 +7,7 @@ import pytest
 from builders import NOW
 from hypot.kinds.vpa_knobs import Knobs
 from hypot.kinds.vpa_parts import ResourcePolicy, UpdatePolicy
-from hypot.policy.seen import Controller, Ended, Failure, Owner
+from hypot.policy.seen import Controller, Ended, Failure, Node, Owner
 from hypot.policy.size import Size
 from hypot.policy.vpa_budget import Budget
 from unit.vpa_world import MIB, WEB, app, done, first, fleet, planned, pod, resizing, updates
@@ -50,6 +50,20 @@ class TestModes:
         action = first(fleet(3, container=app(ended=ended, restarts=9), **more), mode)
         assert (action.action, action.or_resize) == ("evict", expected)
         assert "or_resize" not in action.to_dict()
+
+    @pytest.mark.parametrize(
+        ("largest", "expected"),
+        [
+            ((), ("evict", "outside-bounds")),
+            ((199,), ("none", "fits-nowhere")),
+            ((199, 200), ("evict", "outside-bounds")),
+        ],
+    )
+    def test_a_size_that_no_node_could_hold(self, largest, expected):
+        """Nobody is evicted for it: it would never run again. Where no node is known, nobody can tell."""
+        nodes = {f"n{cpu}": Node(f"n{cpu}", {"cpu": cpu}) for cpu in largest}
+        action = first(fleet(3), nodes=nodes)
+        assert (action.action, action.rule) == expected
 
     def test_without_a_policy_pods_are_evicted(self):
         """As the API server completes it."""

@@ -7,7 +7,7 @@ import pytest
 from builders import NOW
 from hypot.kinds.vpa_knobs import Knobs
 from hypot.policy.seen import Bounds, Container, Ended
-from hypot.policy.vpa_need import Priority, admits, needs_update, observed_containers, priority
+from hypot.policy.vpa_need import Priority, admits, needs_update, observed_containers, priority, quick_oom
 from unit.vpa_world import ADVICE, app, first, fleet, pod, updates
 
 HALF_A_DAY = 12 * 3600.0
@@ -93,6 +93,14 @@ class TestNeed:
         one = pod(container=app(190, ended=Ended("OOMKilled", NOW - 700, NOW - 200)))
         assert first([one], update=updates(evictAfterOOMSeconds=400, minReplicas=1)).rule == "too-young"
         assert first([one], update=updates(evictAfterOOMSeconds=600, minReplicas=1)).rule == "quick-oom"
+
+    def test_of_two_that_were_killed_young_the_last_is_looked_at(self):
+        """The first may have lived on for long, while the other one dies again and again."""
+        names = ("app", "proxy")
+        for ago in ((9000, 10), (10, 9000)):
+            ends = [Ended("OOMKilled", NOW - each - 60, NOW - each) for each in ago]
+            both = tuple(Container(name, ended=end) for name, end in zip(names, ends, strict=True))
+            assert quick_oom(pod(containers=both), names, None, 600.0) is both[ago.index(10)]
 
 
 class TestRequirements:

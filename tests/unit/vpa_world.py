@@ -42,10 +42,11 @@ def planned(pods, mode="Recreate", *, advice=ADVICE, policy=None, **more):
     update = more.pop("update", updates(mode))
     ranges = more.pop("ranges", ())
     replicas = more.pop("replicas", len(pods))
+    nodes = more.pop("nodes", {})
     usual = {"kubernetes": NEWEST, "now": NOW, "stuck": {}, "infeasible": {}}
     fitted = {one.name: fit([advice], policy, one, ranges) for one in pods}
     controllers = {WEB: Controller(*WEB, replicas)}
-    return plan(pods, fitted, update, policy, controllers, knobs, **{**usual, **more})
+    return plan(pods, fitted, update, policy, controllers, nodes, knobs, **{**usual, **more})
 
 
 def done(pods, mode="Recreate", **more):

@@ -57,10 +57,10 @@ def command(
     """
     image = f"hypot:{version('hypot')}" if image is None else image
     config, wrong = what_is_usable(config_file, _flags(namespace, watched))
-    wrong += cannot_be_installed(config, image, replicas)
+    grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
+    wrong += cannot_be_installed(config, image, replicas, grants)
     if wrong:
         raise BadInput("\n".join(wrong))
-    grants = Grants(**dict.fromkeys(granted, True), targets=tuple(map(_target, targets)))
     made = manifests(config, image, replicas, grants=grants)
     if output == "json":
         click.echo(to_json({"apiVersion": "v1", "kind": "List", "items": made}), nl=False)
@@ -76,6 +76,4 @@ def _flags(namespace: str | None, watched: tuple[str, ...]) -> dict[str, Any]:
 
 def _target(written: str) -> tuple[str, str]:
     resource, _, group = written.partition(".")
-    if not resource or not group or "*" in written:
-        raise click.BadParameter(f"{written!r} is no resource; write the plural and the group, as rollouts.argoproj.io")
     return group, resource

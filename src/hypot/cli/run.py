@@ -1,6 +1,7 @@
 """hypot run: the controller."""
 
 import asyncio
+import signal
 import sys
 from typing import Any
 
@@ -32,7 +33,8 @@ def command(
     Acts only in namespaces with the label hypot.dev/scaling=enabled, unless its configuration says otherwise. Ends on
     Ctrl-C or SIGTERM, and lets go of its Lease.
 
-    Exit status: 0 when it was asked to end, 1 when a part of it broke, 2 bad usage or input.
+    Exit status: 0 when it was asked to end, 1 when a part of it broke, 2 bad usage or input, 130 for a Ctrl-C before it
+    began.
     """
     try:
         from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only who runs it needs a network
@@ -57,4 +59,8 @@ def command(
 async def _run(app: Any, config: Any, access: Any) -> int:
     made = app(config, access)
     await made.run()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Whoever asks once more while it ends gets the same answer; Python itself would end it as broken off.
+        asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(number, signal.SIG_IGN)
     return 1 if made.broken else 0

@@ -173,6 +173,16 @@ class Bank:
         self._scale(chosen, np.ldexp(1.0, np.clip(steps, -5000, 5000).astype(np.int32)))
         self.reference[chosen] = reference
 
+    def set_back(self, rows: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
+        """Let all that was added be as much older: it was measured by a clock that was ahead."""
+        chosen, moved = np.broadcast_arrays(_indices(rows), np.asarray(seconds, np.float64))
+        fades = np.isfinite(self.half_life[chosen])
+        chosen, half_life = chosen[fades], self.half_life[chosen[fades]]
+        earlier = self.reference[chosen] - moved[fades]
+        reference = nearest_multiple(earlier, half_life)
+        self._scale(chosen, np.exp2((earlier - reference) / half_life))
+        self.reference[chosen] = reference
+
     def change_half_life(self, row: int, half_life: float, at: float) -> None:
         """Forget faster or slower from now on; how much the past has faded up to now stays as it is."""
         check_half_life(half_life)

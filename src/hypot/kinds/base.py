@@ -153,19 +153,19 @@ class Kind(Node):
 
     @property
     def name(self) -> str:
-        return str(self._meta("name") or "")
+        metadata = self.metadata
+        return str((metadata.get("name") if isinstance(metadata, dict) else None) or "")
 
     @property
     def namespace(self) -> str:
-        return str(self._meta("namespace") or DEFAULT_NAMESPACE)
+        metadata = self.metadata
+        return str((metadata.get("namespace") if isinstance(metadata, dict) else None) or DEFAULT_NAMESPACE)
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        found = self._meta("annotations")
+        metadata = self.metadata
+        found = metadata.get("annotations") if isinstance(metadata, dict) else None
         return found if isinstance(found, dict) else {}
-
-    def _meta(self, key: str) -> Any:
-        return self.metadata.get(key) if isinstance(self.metadata, dict) else None
 
     def __str__(self) -> str:
         return f"{self.KIND} {self.namespace}/{self.name}"

@@ -218,6 +218,8 @@ class Node:
 
     def readable(self) -> Self:
         """The same value without what could not be decoded, so that rules meet only the types they expect."""
+        if self.sound():
+            return self
         changes: dict[str, Any] = {}
         for name, w in self.TABLE:
             value = getattr(self, name)

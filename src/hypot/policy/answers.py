@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from hypot.kinds.base import Ref
-from hypot.policy.namespace import Namespace, selector_of
+from hypot.policy.namespace import Namespace
 from hypot.policy.questions import Questions
 from hypot.policy.seen import Failure, PodSample, Value, metric_key
 
@@ -35,7 +35,7 @@ class Answers:
         if questions.chosen:
             self.resources = namespace.samples(questions.chosen)
         elif questions.usage:
-            self.resources = namespace.samples([selector_of(selector)])
+            self.resources = namespace.samples_of(selector)
         names = [pod.name for pod in self.pods] if questions.pods else []
         self.of_pods = {
             metric_key(asked.name, asked.selector): values.of_pods(

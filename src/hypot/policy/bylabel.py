@@ -19,6 +19,9 @@ class ByLabel(Generic[T]):
             for label in labels.items():
                 self._places[label].append(place)
 
+    def __len__(self) -> int:
+        return len(self._things)
+
     def select(self, selector: Selector) -> list[T]:
         """What matches, in the order it came in."""
         things = self._things

@@ -9,10 +9,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from hypot.core.amount import RESOURCES
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ResourceBand
-from hypot.policy.seen import Failure, PodSample, Seen
+from hypot.policy.decide import Autoscaler
+from hypot.policy.seen import Failure, Pod, PodSample, Seen
 from hypot.policy.standing import live
 
 # However a pod is named.
@@ -43,6 +47,11 @@ def patience(window: float) -> float:
 def is_old(at: float, window: float, now: float) -> bool:
     """Whether this was measured too long ago; what is no time at all is old."""
     return not now - at <= patience(window)
+
+
+def is_untimely(at: float, now: float) -> bool:
+    """Whether what was said then says nothing of now: too long ago, or further ahead than clocks differ."""
+    return is_old(at, 0.0, now) or at > now + MOST_AHEAD
 
 
 def fresh(
@@ -83,16 +92,41 @@ def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
     return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
 
 
-def unmeasured(wpa: WPA, seen: Seen) -> tuple[str, ...]:
-    """Ready pods of which a metric should tell and does not: to this kind they are as good as idle.
+def unmeasured(autoscaler: Autoscaler, seen: Seen) -> tuple[str, ...]:
+    """Pods that should have been measured and were not: to these kinds they are as good as idle.
 
-    An HPA counts such a pod as if it met its target. A WatermarkPodAutoscaler leaves it out of the sum, or sums up what
-    is there of it, so that the count that remains is too small.
+    An HPA counts such a pod as if it met its target.
     """
+    running = [pod for pod in live(seen.pods) if pod.phase == "Running"]
+    if isinstance(autoscaler, WPA):
+        return _left_out(autoscaler, seen, running)
+    if isinstance(autoscaler, VPA) or (isinstance(autoscaler, Hvpa) and autoscaler.uses_vpa):
+        return _not_folded(seen, running)
+    return ()
+
+
+def _not_folded(seen: Seen, running: list[Pod]) -> tuple[str, ...]:
+    """Histograms speak on without them, of how it was. A pod that is ready just now had no time to be measured."""
+    samples = seen.pod_metrics
+    if isinstance(samples, Failure) or not any(pod.name in samples for pod in running):
+        return tuple([pod.name for pod in running])
+    return tuple([pod.name for pod in running if _is_due(pod, seen.now) and not _is_whole(pod, samples.get(pod.name))])
+
+
+def _is_due(pod: Pod, now: float) -> bool:
+    return pod.ready == "True" and (pod.ready_since is None or now - pod.ready_since > OLDEST)
+
+
+def _is_whole(pod: Pod, sample: PodSample | None) -> bool:
+    return sample is not None and all(sample.is_whole(pod, resource) for resource in RESOURCES)
+
+
+def _left_out(wpa: WPA, seen: Seen, running: list[Pod]) -> tuple[str, ...]:
+    """They are not in the sum, or with a part only, so that the count that remains is too small."""
     samples = seen.pod_metrics
     if isinstance(samples, Failure):
         return ()
-    ready = [pod for pod in live(seen.pods) if pod.phase == "Running" and pod.ready == "True"]
+    ready = [pod for pod in running if pod.ready == "True"]
     found: dict[str, None] = {}
     for source in [metric.source for metric in wpa.metrics or ()]:
         if not isinstance(source, ResourceBand):

@@ -65,6 +65,11 @@ class Governor:
         """Without one that was admitted then, and of which nothing was done."""
         return replace(self, admitted=tuple([one for one in self.admitted if (one.at, one.key) != (at, key)]))
 
+    def noticed(self, at: float, key: Key, fewer: int, seen: Seen) -> Self:
+        """With a shrink that nobody remembers: it may be our own, so it counts as if it were admitted only now."""
+        pods, boxes = _boxes(seen)
+        return replace(self, admitted=(*self.admitted, Admitted(at, -(-_cores(boxes) * fewer // pods), key)))
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "admitted": [[*one.key, one.at, one.millicores] for one in self.admitted],
@@ -131,16 +136,21 @@ def freed(decision: Decision, seen: Seen) -> int:
         return 0
     if decision.by_pod:
         return _freed_by_pods(decision, seen)
-    pods = live(seen.pods) or [Pod("", containers=seen.template)]
-    boxes = [container for pod in pods for container in pod.containers]
+    pods, boxes = _boxes(seen)
     had = {size.container: size for size in decision.sizes}
     resized = [size for size in decision.desired_sizes if size != had.get(size.container)]
     names = {size.container for size in resized}
     # Of all pods together, so that nothing is rounded before the end.
     before = _cores(boxes) * (decision.current or 0)
     kept = _cores([box for box in boxes if box.name not in names])
-    after = (kept + _requested(resized) * len(pods)) * (decision.desired or 0)
-    return max(-(-(before - after) // len(pods)), 0)
+    after = (kept + _requested(resized) * pods) * (decision.desired or 0)
+    return max(-(-(before - after) // pods), 0)
+
+
+def _boxes(seen: Seen) -> tuple[int, list[Container]]:
+    """How many pods there are, and the containers of all of them; of the pod template where no pod is there."""
+    pods = live(seen.pods) or [Pod("", containers=seen.template)]
+    return len(pods), [container for pod in pods for container in pod.containers]
 
 
 def _freed_by_pods(decision: Decision, seen: Seen) -> int:

@@ -30,6 +30,7 @@ from hypot.policy.decision import (
 from hypot.policy.hvpa_gates import REASONS
 from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
+from hypot.policy.plan_value import needs_more
 from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.size import Size
 from hypot.policy.telling import sentence
@@ -131,9 +132,10 @@ def held(spec: Kind, decision: Decision, holds: Sequence[Hold], seen: Seen, memo
     return _retold(spec, decision, kept, steps, holds, told, seen, memory)
 
 
-def noted(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Decision:
-    """The decision under holds that came to light while it was carried out: only told, for nothing is left to stop."""
-    return _with_condition(decision, _condition(decision, holds, memory))
+def noted(decision: Decision, holds: Sequence[Hold], note: Hold, memory: Memory) -> Decision:
+    """With what came to light while the decision was carried out: only told, and the reason is still that of holds."""
+    told = _condition(decision, (*holds, note), memory)
+    return _with_condition(decision, told._replace(reason=_main_reason(holds or (note,))))
 
 
 def _comes_to(decision: Decision) -> tuple[Any, ...]:
@@ -167,23 +169,13 @@ def _is_half(decision: Decision, blocks: Blocks) -> bool:
     against = EDGES["up" if desired < current else "down"]
     if _limited(decision, against) == decision.desired_sizes:
         return False
-    return blocks == "up" or not _needs_more(decision, current, desired)
-
-
-def _needs_more(decision: Decision, current: int, desired: int) -> bool:
-    had = {size.container: size.requests for size in decision.sizes}
-    return any(
-        desired * amount > current * had.get(size.container, {}).get(resource, 0)
-        for size in decision.desired_sizes
-        for resource, amount in size.requests.items()
-    )
+    return blocks == "up" or not needs_more(decision.sizes, current, decision.desired_sizes, desired)
 
 
 def _limited(decision: Decision, edge: _Edge) -> tuple[Size, ...]:
     had = {size.container: size for size in decision.sizes}
-    return tuple(
-        [between(had.get(size.container, Size(size.container)), size, edge) for size in decision.desired_sizes]
-    )
+    pairs = [(had.get(size.container, Size(size.container)), size) for size in decision.desired_sizes]
+    return tuple([between(old, new, edge) for old, new in pairs])
 
 
 def between(had: Size, gets: Size, edge: _Edge) -> Size:
@@ -245,8 +237,7 @@ def _only_metrics_are_missing(decision: Decision) -> bool:
 def _step(hold: Hold, before: Decision, after: Decision) -> Step:
     rule = kebab(hold.reason)
     if after.by_pod:
-        pairs = zip(before.actions, after.actions, strict=True)
-        pods = [new.pod for old, new in pairs if old != new]
+        pods = [new.pod for old, new in zip(before.actions, after.actions, strict=True) if old != new]
         kept = f"{len(pods)} of {len(after.actions)} pods are held" if pods else "new pods come up as before"
         return Step("restrain", rule, None, None, sentence(f"{hold.words}: {kept}"), {"pods": pods})
     parts = [f"the count is {after.desired}, not {before.desired}"] if before.desired != after.desired else []
@@ -304,9 +295,8 @@ def _succeeded(kept: Decision, unwritten: Conditions, memory: Memory) -> Conditi
     if kept.autoscaler.kind != WPA.KIND or not kept.rescales:
         return unwritten
     words = f"the target's scale was set to {kept.desired}"
-    return _placed(
-        unwritten, renewed(condition_of(memory.conditions, ABLE), ABLE, "True", _WPA_SUCCEEDED, words, kept.at)
-    )
+    told = renewed(condition_of(memory.conditions, ABLE), ABLE, "True", _WPA_SUCCEEDED, words, kept.at)
+    return _placed(unwritten, told)
 
 
 def _reason(wanted: Decision, kept: Decision, holds: Sequence[Hold]) -> str:

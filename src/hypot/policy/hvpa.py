@@ -10,6 +10,7 @@ from hypot.kinds.problem import Problem
 from hypot.policy.count_source import count_wish
 from hypot.policy.decision import Conditions, Decision, Event, refused, show_time
 from hypot.policy.hvpa_gates import OPEN, REASONS, Direction, Gate, change_gate, direction_of, time_gate
+from hypot.policy.hvpa_ranges import in_ranges, loses
 from hypot.policy.hvpa_resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
@@ -255,8 +256,21 @@ class _Pass(HvpaTelling):
         for need in needs:
             if need.container in point.results:
                 self.tell_size(need, point.results[need.container], point.replicas)
+        replicas = self._in_ranges(current, point.replicas)
         self.tell_limits(needs)
-        return self._finish(glance.scale, point.replicas, reason or self.size_reason(needs))
+        reason = reason if replicas == point.replicas else ""
+        return self._finish(glance.scale, replicas, reason or self.size_reason(needs))
+
+    def _in_ranges(self, current: int, replicas: int) -> int:
+        """The count, with sizes that the namespace takes; nothing moves where that is less in total than there is."""
+        had, wanted = self.sizes, self.desired_sizes
+        taken = in_ranges(self.hvpa, self.seen, had, wanted)
+        if taken == wanted:
+            return replicas
+        too_few = loses(had, current, wanted, taken, replicas)
+        self.tell_ranges(wanted, taken, stays=too_few)
+        self.desired_sizes = had if too_few else taken
+        return current if too_few else replicas
 
     def _settled(
         self, current: int, moving: list[Need], votes: list[Vote], reach: tuple[int, int]

@@ -12,7 +12,7 @@ from hypot.policy.hvpa_resolve import Need, Point, Sized
 from hypot.policy.memory import Memory
 from hypot.policy.saturation import Saturation, told
 from hypot.policy.seen import Scale, Seen
-from hypot.policy.size import briefly, resources_of, shown
+from hypot.policy.size import Size, briefly, resources_of, shown
 from hypot.policy.telling import Telling, sentence
 
 
@@ -128,6 +128,19 @@ class HvpaTelling(Telling):
         numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
         self.step("resolve", "size", None, None, f"{words}.", numbers)
         self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
+
+    def tell_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
+        changes = [
+            (f"{resource} of {asked.container}", brief(resource, asked.requests[resource]), brief(resource, amount))
+            for asked, gets in zip(wanted, taken, strict=True)
+            for resource, amount in gets.requests.items()
+            if amount != asked.requests[resource]
+        ]
+        words = ", ".join(f"{what} {gets} instead of {asked}" for what, asked, gets in changes) or "other limits"
+        words = f"a LimitRange takes {words}"
+        words = f"{words}, which would be less in total than there is: nothing moves" if stays else words
+        self.step("restrain", "limit-range", None, None, sentence(words))
+        self.limits += [f"{what} is what a LimitRange takes" for what, _, _ in changes]
 
     def tell_limits(self, needs: Iterable[Need]) -> None:
         reason = "CutAtAllowed"

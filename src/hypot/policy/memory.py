@@ -170,7 +170,7 @@ class Memory:
             "unknownMove": self.unknown_move,
             "lastScale": self.last_scale,
             "desired": self.desired,
-            "conditions": [{**c.to_dict(), "since": c.since} for c in self.conditions],
+            "conditions": [dict(zip(Condition._fields, each, strict=True)) for each in self.conditions],
             "scalings": self.scalings,
             **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
             **({} if self.plan is None else {"plan": self.plan.to_dict()}),

@@ -1,27 +1,27 @@
 """The pods of one namespace, their metrics, and which autoscalers claim them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from hypot.kinds.selector import Selector, SelectorError, parse_selector
+from hypot.kinds.selector import Selector
 from hypot.policy.absent import Absent
 from hypot.policy.bylabel import ByLabel
+from hypot.policy.podindex import PodIndex, selector_of
 from hypot.policy.seen import Failure, Pod, PodSample
 
 
 class Namespace:
-    """Takes everything first; answers are computed when first asked for, and once per selector."""
+    """Takes everything first; answers are computed when first asked for."""
 
-    def __init__(self, name: str, absent: Absent) -> None:
+    def __init__(self, name: str, absent: Absent, earlier: PodIndex | None = None) -> None:
+        """An earlier index is used again where the pods turn out to be the same."""
         self.name = name
-        self._absent = absent
+        self._absent, self._earlier = absent, earlier
         self._pods: dict[str, Pod] = {}
         self._samples: dict[str, PodSample] = {}
         self._claims: dict[str, list[str]] = {}
-        self._pods_by_label: ByLabel[Pod] | None = None
+        self._index: PodIndex | None = None
         self._odd_samples: ByLabel[str] | None = None
         self._odd_names: set[str] = set()
-        self._selected: dict[Selector, tuple[Pod, ...]] = {}
         self._claimed: dict[str, list[str]] | None = None
         self._claimants: dict[str, tuple[str, ...]] = {}
 
@@ -35,37 +35,43 @@ class Namespace:
         """An autoscaler whose target has this selector."""
         self._claims.setdefault(selector, []).append(autoscaler)
 
+    def index(self) -> PodIndex:
+        """Of all pods, as they are once they were all taken."""
+        if self._index is None:
+            known = self._earlier
+            self._index = known if known is not None and known.pods == self._pods else PodIndex(self._pods)
+        return self._index
+
     def pods(self, selector: str) -> tuple[Pod, ...]:
-        """The pods of a scale's selector; none where it is empty or cannot be read, which the policies tell."""
-        wanted = selector_of(selector)
-        return self._chosen(wanted) if wanted else ()
+        """The pods of a scale's selector."""
+        return self.index().of_scale(selector)
 
-    def _chosen(self, selector: Selector) -> tuple[Pod, ...]:
-        found = self._selected.get(selector)
-        if found is None:
-            found = self._selected[selector] = tuple(self._pod_index().select(selector))
-        return found
-
-    def _pod_index(self) -> ByLabel[Pod]:
-        if self._pods_by_label is None:
-            self._pods_by_label = ByLabel([(pod.labels, pod) for pod in self._pods.values()])
-        return self._pods_by_label
+    def all_pods(self) -> Iterable[Pod]:
+        return self._pods.values()
 
     def samples(self, selectors: Iterable[Selector | None]) -> Mapping[str, PodSample] | Failure:
         """The metrics of the pods that any of these selectors matches."""
         if not self._samples:
             return Failure(self._absent.samples(self.name))
-        odd, samples = self._odd(), self._samples
+        odd, index = self._odd(), self.index()
         found: dict[str, PodSample] = {}
         for selector in selectors:
-            if selector is None:
-                continue
-            for pod in self._chosen(selector):
-                if pod.name in samples and pod.name not in self._odd_names:
-                    found[pod.name] = samples[pod.name]
-            for name in odd.select(selector):
-                found[name] = samples[name]
+            if selector is not None:
+                found |= self._sampled(index.select(selector))
+                found |= {name: self._samples[name] for name in odd.select(selector)}
         return found
+
+    def samples_of(self, selector: str) -> Mapping[str, PodSample] | Failure:
+        """The same for the selector of a scale."""
+        if not self._samples or self._odd():
+            return self.samples([selector_of(selector)])
+        return self._sampled(self.pods(selector))
+
+    def _sampled(self, pods: Iterable[Pod]) -> dict[str, PodSample]:
+        """Of these pods; samples that do not belong to their labels are found by their own."""
+        samples, odd = self._samples, self._odd_names
+        names = [pod.name for pod in pods]
+        return {name: samples[name] for name in names if name in samples and name not in odd}
 
     def _odd(self) -> ByLabel[str]:
         """Samples with other labels than their pod, or of no pod that is known. One without any gets its pod's."""
@@ -76,7 +82,7 @@ class Namespace:
                 if pod is None or (sample.labels and sample.labels != pod.labels):
                     odd.append((sample.labels, name))
                 elif not sample.labels:
-                    self._samples[name] = replace(sample, labels=pod.labels)
+                    self._samples[name] = sample._replace(labels=pod.labels)
             self._odd_names = {name for _, name in odd}
             self._odd_samples = ByLabel(odd)
         return self._odd_samples
@@ -85,7 +91,7 @@ class Namespace:
         """The autoscalers that claim any pod of this selector."""
         if selector not in self._claimants:
             claimed = self._claimed_pods()
-            chosen = dict.fromkeys(claim for pod in self.pods(selector) for claim in claimed.get(pod.name, ()))
+            chosen = dict.fromkeys([claim for pod in self.pods(selector) for claim in claimed.get(pod.name, ())])
             self._claimants[selector] = tuple([name for claim in chosen for name in self._claims[claim]])
         return self._claimants[selector]
 
@@ -97,11 +103,3 @@ class Namespace:
                 for pod in self.pods(selector):
                     self._claimed.setdefault(pod.name, []).append(selector)
         return self._claimed
-
-
-def selector_of(text: str) -> Selector | None:
-    """A scale's selector, or None where it is empty or cannot be read."""
-    try:
-        return parse_selector(text) if text else None
-    except SelectorError:
-        return None

@@ -7,7 +7,7 @@ their order and stops at the first that fails; the next look goes on from there.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hypot.core.disruption import PATIENCE, is_more
+from hypot.core.disruption import PATIENCE
 from hypot.kinds.version import Version
 from hypot.policy.decision import Decision, show_seconds
 from hypot.policy.plan_pods import (
@@ -35,6 +35,8 @@ from hypot.policy.plan_value import (
     Resizing,
     ScaleTo,
     SetTemplate,
+    needs_more,
+    requests_of,
     resizing_note,
     resizing_of,
     told,
@@ -87,11 +89,8 @@ def begin(decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Versio
     progress = pursue(plan, seen, kubernetes, now)
     if progress.actions or progress.ended == "Superseded" or resizing == "Template":
         return progress
-    if any(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in live(seen.pods)):
-        # Those that come would not run either.
-        return progress
     # Nothing can be done to the pods that are there; those that come are still to have the size.
-    return progress._replace(actions=_recorded(plan, ()))
+    return progress._replace(actions=_recorded(plan, (), seen))
 
 
 def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
@@ -111,25 +110,14 @@ def outgrows(plan: Plan, decision: Decision) -> bool:
     """Whether a newer decision needs more in total than the plan will give: then it does not wait for that."""
     if not decision.rescales:
         return False
-    given = {size.container: size.requests for size in plan.sizes}
-    replicas = decision.desired or 0
-    return any(
-        is_more(amount, replicas, given.get(size.container, {}).get(resource, 0), plan.replicas)
-        for size in decision.desired_sizes
-        for resource, amount in size.requests.items()
-    )
+    return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
 
 
 def _made(decision: Decision, resizing: Resizing, now: float) -> Plan:
     before = decision.current or 0
     replicas = before if decision.desired is None else decision.desired
-    had = {size.container: size.requests for size in decision.sizes}
-    changes = [
-        amount - had.get(size.container, {}).get(resource, 0)
-        for size in decision.desired_sizes
-        for resource, amount in size.requests.items()
-    ]
-    waits = any(change < 0 for change in changes) if replicas > before else any(change > 0 for change in changes)
+    changes = requests_of(decision.sizes, decision.desired_sizes)
+    waits = any(gets < had for had, gets in changes) if replicas > before else any(gets > had for had, gets in changes)
     # Nothing is too small where nothing is to stay.
     waits = waits and replicas not in {0, before}
     return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)
@@ -152,7 +140,7 @@ def _at_once(plan: Plan, seen: Seen) -> Progress:
         return Progress((), None, "Done", f"There are {replicas} replicas already.")
     actions: tuple[Action, ...] = (ScaleTo(plan.replicas, replicas),)
     if plan.replicas > replicas and plan.resizing != "Template":
-        actions = _recorded(plan, actions)
+        actions = _recorded(plan, actions, seen)
     return Progress(actions, None, "Done", told(actions))
 
 
@@ -199,7 +187,7 @@ def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: fl
         actions = (ScaleTo(plan.replicas, replicas), *actions)
     if not actions and not waiting and not step.infeasible and replicas > plan.replicas:
         waiting = (f"{_ready(pods)} of {len(pods)} pods are ready, and {plan.replicas} must be before any goes",)
-    return _Step(_recorded(plan, actions) if actions else (), waiting, step.infeasible)
+    return _Step(_recorded(plan, actions, seen) if actions else (), waiting, step.infeasible)
 
 
 def _among(pods: list[Pod], look: Look, room: Room) -> _Step:
@@ -211,7 +199,7 @@ def _among(pods: list[Pod], look: Look, room: Room) -> _Step:
         if fate.deed == "resize":
             actions.append(ResizePod(pod.name, pod.uid, fate.sizes))
         elif fate.deed == "evict":
-            actions.append(EvictPod(pod.name, pod.uid, fate.words))
+            actions.append(EvictPod(pod.name, pod.uid, fate.words, fate.sizes))
         elif fate.deed == "wait":
             waiting.append(f"pod {pod.name}: {fate.words}")
         elif fate.deed == "infeasible":
@@ -279,9 +267,15 @@ def _missing(plan: Plan, pods: list[Pod]) -> tuple[str, ...]:
     return () if len(pods) >= plan.replicas else (f"{len(pods)} of {plan.replicas} pods are there",)
 
 
-def _recorded(plan: Plan, actions: Iterable[Action]) -> tuple[Action, ...]:
-    """First the size that pods come up with, for others may come at any time."""
-    return (RecordSize(plan.sizes), *actions) if plan.sizes else tuple(actions)
+def _recorded(plan: Plan, actions: Iterable[Action], seen: Seen) -> tuple[Action, ...]:
+    """First the size that pods come up with, for others may come at any time; none that keeps them from running."""
+    return (RecordSize(plan.sizes), *actions) if plan.sizes and not _is_too_large(plan, seen) else tuple(actions)
+
+
+def _is_too_large(plan: Plan, seen: Seen) -> bool:
+    """Whether no node holds a pod of the size, as most of the pods are: a single odd one says nothing of new ones."""
+    pods = live(seen.pods)
+    return 2 * sum(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in pods) > len(pods)
 
 
 def _progress(plan: Plan, step: _Step, seen: Seen, now: float) -> Progress:

@@ -104,8 +104,8 @@ def is_ready(pod: Pod) -> bool:
 
 
 def came_after(pod: Pod, since: float) -> bool:
-    """Whether the pod is one of those that came up since then. Starts are told in whole seconds."""
-    return pod.started is not None and pod.started >= floor(since)
+    """Whether the pod was made since then, running or not yet. Times are told in whole seconds."""
+    return pod.made is not None and pod.made >= floor(since)
 
 
 def serving(pods: Iterable[Pod], sizes: Sizes) -> int:
@@ -164,7 +164,10 @@ class Look:
 
 
 class Fate(NamedTuple):
-    """What to do with a pod, and why. Infeasible is what no waiting will bring about."""
+    """What to do with a pod, and why. Infeasible is what no waiting will bring about.
+
+    The sizes of one that is to be evicted are what it gets in place meanwhile, where it cannot wait.
+    """
 
     deed: Literal["keep", "resize", "evict", "wait", "infeasible"]
     words: str = ""
@@ -181,13 +184,15 @@ def fate_of(pod: Pod, look: Look, room: Room) -> Fate:
         return KEEP
     if not look.lowers and any(part.lowered for part in parts):
         return Fate("wait", "it gets less only once the new pods serve")
-    killed = _killed_lately(pod, look)
-    if killed and look.evicts:
-        return _evicted(pod, killed, look, room if is_ready(pod) else None)
-    if all(part.asked for part in parts):
-        return _asked(pod, look, room)
     sizes = tuple([part.size for part in parts if not part.asked])
     obstacle = resize_obstacle(pod, sizes, look.kubernetes) or _node_obstacle(pod, sizes, look.nodes)
+    killed = _killed_lately(pod, look)
+    if killed and look.evicts:
+        fate = _evicted(pod, killed, look, room if is_ready(pod) else None)
+        if fate.deed != "infeasible":
+            return fate if obstacle else fate._replace(sizes=sizes)
+    if not sizes:
+        return _asked(pod, look, room)
     if obstacle:
         return _elsewhere(pod, obstacle, look, room)
     if any(part.restarts for part in parts) and not room.spares(pod):

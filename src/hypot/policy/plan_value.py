@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
 from hypot.core.amount import RESOURCES
+from hypot.core.disruption import is_more
 from hypot.core.fit import LARGEST
 from hypot.policy.decision import EARLIEST, LATEST
 from hypot.policy.size import Size
@@ -12,6 +13,8 @@ from hypot.policy.size import Size
 Resizing = Literal["InPlaceOrRecreate", "InPlace", "Template"]
 RESIZE_ANNOTATION = "hypot.dev/resize"
 _DEFAULT: Resizing = "InPlaceOrRecreate"
+Way = Literal["up", "down"]
+WAYS: tuple[Way, ...] = get_args(Way)
 # More than any pod has.
 _MOST_CONTAINERS = 256
 _MOST_REPLICAS = 2**31 - 1
@@ -35,11 +38,12 @@ class ResizePod(NamedTuple):
 
 
 class EvictPod(NamedTuple):
-    """Let a pod go, so that another comes with the new size."""
+    """Let a pod go, so that another comes with the new size; one that cannot wait for that gets it in place instead."""
 
     pod: str
     uid: str
     why: str
+    instead: tuple[Size, ...] = ()
 
 
 class SetTemplate(NamedTuple):
@@ -68,6 +72,8 @@ class Plan:
     resizing: Resizing
     before_replicas: int
     before_sizes: tuple[Size, ...] = field(default=(), hash=False)
+    # The ways that its object did not allow when it began.
+    closed: tuple[Way, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -78,6 +84,7 @@ class Plan:
             "resizing": self.resizing,
             "beforeReplicas": self.before_replicas,
             "beforeSizes": [_written(size) for size in self.before_sizes],
+            **({"closed": list(self.closed)} if self.closed else {}),
         }
 
     @classmethod
@@ -102,6 +109,7 @@ class Plan:
             resizing,
             _count(data, "beforeReplicas"),
             _sizes(data, "beforeSizes"),
+            _closed(data.get("closed", [])),
         )
 
     @property
@@ -122,6 +130,21 @@ class Progress(NamedTuple):
     plan: Plan | None
     ended: Ended
     words: str
+
+
+def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int, int]]:
+    """Of each request that there is to be, how much there was and is to be."""
+    had = {size.container: size.requests for size in before}
+    return [
+        (had.get(size.container, {}).get(resource, 0), amount)
+        for size in after
+        for resource, amount in size.requests.items()
+    ]
+
+
+def needs_more(before: Iterable[Size], of_before: int, after: Iterable[Size], of_after: int) -> bool:
+    """Whether so many pods of these sizes need more of anything in total than there was."""
+    return any(is_more(amount, of_after, had, of_before) for had, amount in requests_of(before, after))
 
 
 def resizing_of(annotations: Mapping[str, str]) -> Resizing:
@@ -162,6 +185,12 @@ def _less(size: Size, had: Mapping[str, int]) -> Size:
 
 def _written(size: Size) -> dict[str, Any]:
     return {"container": size.container, "requests": dict(size.requests), "limits": dict(size.limits)}
+
+
+def _closed(data: Any) -> tuple[Way, ...]:
+    if not isinstance(data, list) or any(each not in WAYS for each in data):
+        raise ValueError(f"closed: must be a list of {' and '.join(WAYS)}")
+    return tuple(data)
 
 
 def _count(data: Mapping[str, Any], key: str) -> int:

@@ -83,6 +83,7 @@ def read_pod(data: Mapping[str, Any]) -> Pod:
         qos=_text(status, "qosClass"),
         version=_text(metadata, "resourceVersion"),
         eviction=read_eviction(status, containers),
+        created=read_time(metadata.get("creationTimestamp")),
     )
 
 

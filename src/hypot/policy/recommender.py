@@ -7,6 +7,7 @@ from hypot.core.quantity import milli
 from hypot.kinds.base import Ref
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import Recommender
+from hypot.policy.memory import read_time
 from hypot.policy.seen import Failure, Reply, Scale
 
 _COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
@@ -55,7 +56,8 @@ def read_reply(data: Any) -> Reply | Failure:
     counts = [data.get(key, 0) for key in _COUNTS]
     if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
         return Failure("the recommender's answer has replica counts that are no whole numbers")
-    return Reply(counts[0], counts[1], counts[2], str(data.get("reason") or ""), _observed(data.get("observedTargets")))
+    words, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
+    return Reply(counts[0], counts[1], counts[2], words, observed, read_time(data.get("timestamp")))
 
 
 def _observed(targets: Any) -> float:

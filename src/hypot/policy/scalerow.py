@@ -1,7 +1,6 @@
 """The scale of a target: its scale subresource where the input has it, else what the workload itself says."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from hypot.kinds.base import Ref
@@ -40,42 +39,49 @@ def plural(kind: str) -> str:
 def read_scale(data: Mapping[str, Any]) -> Scale | Failure:
     """A Scale object; the API leaves out a zero."""
     spec, status = inner(data, "spec"), inner(data, "status")
-    found = _scale(
-        f'Scale "{name_of(data)}"', spec.get("replicas"), 0, status.get("replicas"), 0, status.get("selector") or ""
-    )
-    return _named(found, data)
+    asked, there, selector = _or(spec.get("replicas"), 0), _or(status.get("replicas"), 0), status.get("selector")
+    if not (_is_count(asked) and _is_count(there)):
+        return _uncountable(f'Scale "{name_of(data)}"', asked, there)
+    return Scale(asked, there, selector if isinstance(selector, str) else "", _uid(data))
 
 
 def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
     """The scale as the API server would show it for this workload."""
-    spec, status = inner(data, "spec"), inner(data, "status")
-    what = f'{resource_of(ref)[0]} "{ref.name}"'
     try:
         selector = selector_text(data, ref)
     except SelectorError as error:
-        return Failure(f"the selector of {what} cannot be read: {error}")
+        return Failure(f"the selector of {_quoted(ref)} cannot be read: {error}")
     if not has_scale(ref):
-        return _named(Scale(_pods_of(data), _pods_of(data), selector), data)
-    asked = spec.get("replicas")
+        return Scale(_pods_of(data), _pods_of(data), selector, _uid(data))
+    spec, status = inner(data, "spec"), inner(data, "status")
+    asked = _or(spec.get("replicas"), 1)
     # A manifest without status was never on a cluster: it is taken to be at rest.
-    at_rest = 0 if isinstance(data.get("status"), dict) else 1 if asked is None else asked
-    return _named(_scale(what, asked, 1, status.get("replicas"), at_rest, selector), data)
+    there = _or(status.get("replicas"), 0 if isinstance(data.get("status"), dict) else asked)
+    if not (_is_count(asked) and _is_count(there)):
+        return _uncountable(_quoted(ref), asked, there)
+    return Scale(asked, there, selector, _uid(data))
 
 
-def _scale(
-    what: str, asked: Any, asked_if_absent: int, there: Any, there_if_absent: Any, selector: Any
-) -> Scale | Failure:
-    asked = asked_if_absent if asked is None else asked
-    there = there_if_absent if there is None else there
-    for path, value in (("spec.replicas", asked), ("status.replicas", there)):
-        if type(value) is not int or value < 0:
-            return Failure(f"{what} has {path} {value!r}, which is no number of replicas")
-    return Scale(asked, there, selector if isinstance(selector, str) else "")
+def _or(value: Any, if_absent: Any) -> Any:
+    return if_absent if value is None else value
 
 
-def _named(found: Scale | Failure, data: Mapping[str, Any]) -> Scale | Failure:
-    """With the uid of the workload, which its Scale has too."""
-    return replace(found, uid=str(inner(data, "metadata").get("uid") or "")) if isinstance(found, Scale) else found
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _uncountable(what: str, asked: Any, there: Any) -> Failure:
+    path, value = ("status.replicas", there) if _is_count(asked) else ("spec.replicas", asked)
+    return Failure(f"{what} has {path} {value!r}, which is no number of replicas")
+
+
+def _uid(data: Mapping[str, Any]) -> str:
+    """Of the workload, which its Scale has too."""
+    return str(inner(data, "metadata").get("uid") or "")
+
+
+def _quoted(ref: Ref) -> str:
+    return f'{resource_of(ref)[0]} "{ref.name}"'
 
 
 def selector_text(data: Mapping[str, Any], ref: Ref) -> str:
@@ -98,11 +104,8 @@ def selector_text(data: Mapping[str, Any], ref: Ref) -> str:
 def resource_of(ref: Ref) -> tuple[str, str]:
     """How the API names the target's kind in full, and how kubectl takes it."""
     kind, group = ref.kind or "", ref.group
-    known = {**_RESOURCES, **_WITHOUT_SCALE}
-    if (group, kind) in known:
-        return known[group, kind]
     full = f"{plural(kind)}.{group}" if group else plural(kind)
-    return full, full
+    return _RESOURCES.get((group, kind)) or _WITHOUT_SCALE.get((group, kind)) or (full, full)
 
 
 def has_scale(ref: Ref) -> bool:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from hypot.kinds.selector import Selector
@@ -96,6 +97,7 @@ class Pod:
     deleted: bool = False
     ready: str | None = None
     ready_since: float | None = None
+    # When its node took it up, which may be long after it was made.
     started: float | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -113,6 +115,12 @@ class Pod:
     # Of the object that this was read from: a write to the pod is for no other.
     version: str = ""
     eviction: Eviction | None = None
+    created: float | None = None
+
+    @property
+    def made(self) -> float | None:
+        """When it was given its size; where the input does not say, when it started."""
+        return self.started if self.created is None else self.created
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
         """The request that utilisation is measured against, or why there is none.
@@ -151,14 +159,13 @@ class Pod:
         return max(sum(running), *before, 0) if running or before else None
 
 
-@dataclass(frozen=True, slots=True)
-class PodSample:
+class PodSample(NamedTuple):
     """A pod's usage by container, as metrics.k8s.io gave it."""
 
     at: float
     window: float
     containers: tuple[tuple[str, Mapping[str, int]], ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = MappingProxyType({})
 
     def usage(self, resource: str, container: str) -> int | None:
         """Usage of the pod, or of one container; None where any part of it is missing."""
@@ -243,6 +250,8 @@ class Reply:
     high: int = 0
     reason: str = ""
     observed: float = 0.0
+    # When it was made; None where the answer does not say.
+    at: float | None = None
 
 
 class CountAdvice(NamedTuple):

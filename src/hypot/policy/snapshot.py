@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.hpa import HPA
@@ -15,6 +18,7 @@ from hypot.policy.answers import Answers, Values
 from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
 from hypot.policy.namespace import Namespace
+from hypot.policy.podindex import PodIndex
 from hypot.policy.podrow import inner, labels_of, mappings, name_of, read_pod, read_sample
 from hypot.policy.questions import Questions, questions_of
 from hypot.policy.scalerow import group_of, has_scale, no_scale, read_scale, scale_of_workload
@@ -99,6 +103,19 @@ def target_of(autoscaler: Autoscaler) -> Ref:
     return replaced(ref, api_version=known) if known else ref
 
 
+class Lasting(NamedTuple):
+    """What was made of things that seldom change: indexes of pods by namespace, scales by identity of their workload.
+
+    Each is used again only for the very same things.
+    """
+
+    pods: Mapping[str, PodIndex] = MappingProxyType({})
+    scales: Mapping[int, tuple[Object, Scale | Failure]] = MappingProxyType({})
+
+
+NOTHING_EARLIER = Lasting()
+
+
 class Snapshot:
     """What there is, indexed once. Of an object that comes twice the last counts."""
 
@@ -109,8 +126,10 @@ class Snapshot:
         values: Values | None = None,
         usage: UsageOf | None = None,
         absent: Absent = IN_DUMP,
+        earlier: Lasting = NOTHING_EARLIER,
     ) -> None:
         """From the objects of a dump, or empty, to be filled with what somebody has read before."""
+        self._earlier = earlier
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._workloads: dict[Key, dict[str, Object]] = {}
         self._scales: dict[tuple[str, str], list[Object]] = {}
@@ -118,10 +137,12 @@ class Snapshot:
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
         self.values: Values = values or self._given
-        self._surroundings = Surroundings()
+        # Not by a method of this one: what refers to itself would not go by itself, and there is one for each sweep.
+        self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
         self._usage: UsageOf = usage or self._surroundings.usage
         self._absent = absent
         self._times: set[str] = set()
+        self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
         # By identity, with the autoscaler itself so that no other one gets it.
         self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
@@ -158,7 +179,6 @@ class Snapshot:
 
     def take_pod(self, namespace: str, pod: Pod) -> None:
         self._namespace(namespace).take_pod(pod)
-        self._surroundings.take_pod(namespace, pod)
 
     def take_node(self, node: Node) -> None:
         self._surroundings.take_node(node)
@@ -198,9 +218,14 @@ class Snapshot:
             self._namespace(namespace).take_claim(scale.selector, f"{namespace}/{autoscaler.name}")
 
     def _namespace(self, name: str) -> Namespace:
-        if name not in self._namespaces:
-            self._namespaces[name] = Namespace(name, self._absent)
-        return self._namespaces[name]
+        found = self._namespaces.get(name)
+        if found is None:
+            found = self._namespaces[name] = Namespace(name, self._absent, self._earlier.pods.get(name))
+        return found
+
+    def lasting(self) -> Lasting:
+        """What the next look may use again, as far as the cluster is the same then."""
+        return Lasting({name: each.index() for name, each in self._namespaces.items()}, self._scales_read)
 
     def autoscalers(self) -> tuple[Autoscaler, ...]:
         return tuple(self._autoscalers.values())
@@ -307,9 +332,20 @@ class Snapshot:
             if _same_object(scale, workload):
                 return read_scale(scale)
         if workload is not None:
-            return scale_of_workload(workload, ref)
+            return self._scale_of_workload(workload, ref)
         elsewhere = next(iter(workloads.values()), {})
         return self._absent.target(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
+
+    def _scale_of_workload(self, workload: Object, ref: Ref) -> Scale | Failure:
+        known = self._earlier.scales.get(id(workload))
+        if known is None or known[0] is not workload:
+            known = (workload, scale_of_workload(workload, ref))
+        self._scales_read[id(workload)] = known
+        return known[1]
+
+
+def _all_pods(namespaces: Mapping[str, Namespace]) -> Iterator[Pod]:
+    return chain.from_iterable(namespace.all_pods() for namespace in namespaces.values())
 
 
 def namespace_of(data: Object) -> str:

@@ -1,6 +1,6 @@
 """What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -38,9 +38,11 @@ Object = Mapping[str, Any]
 class Surroundings:
     """Takes objects as they come; answers are computed when first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, pods: Callable[[], Iterable[Pod]]) -> None:
+        """`pods` are all there are, wherever."""
+        self._pods = pods
         self._nodes: dict[str, Node] = {}
-        self._on_node: dict[str, dict[tuple[str, str], Pod]] = {}
+        self._on_node: dict[str, list[Pod]] | None = None
         self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
         self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
@@ -51,10 +53,6 @@ class Surroundings:
 
     def take_node(self, node: Node) -> None:
         self._nodes[node.name] = node
-
-    def take_pod(self, namespace: str, pod: Pod) -> None:
-        if pod.node and pod.phase not in {"Succeeded", "Failed"}:
-            self._on_node.setdefault(pod.node, {})[namespace, pod.name] = pod
 
     def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
         self._ranges.setdefault(namespace, {})[name] = items
@@ -85,12 +83,20 @@ class Surroundings:
             return Node(name)
         if name not in self._read_nodes:
             requested: dict[str, int] = {}
-            for pod in self._on_node.get(name, {}).values():
+            for pod in self._pods_on(name):
                 for container in pod.containers:
                     for resource, amount in container.current_requests.items():
                         requested[resource] = requested.get(resource, 0) + amount
             self._read_nodes[name] = replace(self._nodes[name], requested=requested)
         return self._read_nodes[name]
+
+    def _pods_on(self, node: str) -> list[Pod]:
+        if self._on_node is None:
+            self._on_node = {}
+            for pod in self._pods():
+                if pod.node and pod.phase not in {"Succeeded", "Failed"}:
+                    self._on_node.setdefault(pod.node, []).append(pod)
+        return self._on_node.get(node, [])
 
     def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
         return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])

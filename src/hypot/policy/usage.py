@@ -138,13 +138,48 @@ class Usage(Rows):
         self._raise_peaks(np.array([instance]), np.array([at]), np.array([float(needed)]), "oom_peak")
         return True
 
+    def set_back(self, now: float, ahead: float) -> bool:
+        """Let what was measured further ahead than this count as of now; whether there was any of it.
+
+        Else it would weigh more than all that comes. Windows that were measured with it are over.
+        """
+        table, owners = self.instances, self._instances_aggregates()
+        stamps = np.maximum(table["last_cpu"], table["last_memory"])[: len(owners)]
+        future = np.flatnonzero(stamps > now + ahead)
+        newest = self.aggregates["last"][: len(self.aggregates)].copy()
+        np.maximum.at(newest, owners[future], stamps[future])
+        moved = self._moved_back(self.cpu, newest, now, ahead) | self._moved_back(self.memory, newest, now, ahead)
+        if not moved.any():
+            return False
+        table["last_cpu"][future] = table["last_memory"][future] = -inf
+        table["window_end"][np.flatnonzero(moved[owners])] = -inf
+        self._move_samples_back(np.flatnonzero(moved), np.maximum(newest[moved] - now, 0.0), now)
+        return True
+
+    def _moved_back(self, bank: Bank, newest: FloatArray, now: float, ahead: float) -> BoolArray:
+        """A reference may be half a half-life ahead of the newest sample, and that one is a peak of a whole window."""
+        every = np.arange(len(newest))
+        references = bank.reference[every] - bank.half_life[every] - self._intervals_of(every)
+        spans = np.maximum(newest, references) - now
+        moved: BoolArray = spans > ahead
+        bank.set_back(every[moved], spans[moved])
+        return moved
+
+    def _move_samples_back(self, rows: IntArray, spans: FloatArray, now: float) -> None:
+        """The first one may be from before the clock was ahead."""
+        table = self.aggregates
+        first = table["first"][rows]
+        table["first"][rows] = np.where(first > now, first - spans, first)
+        for name in ("last", "created"):
+            table[name][rows] = np.minimum(table[name][rows], now)
+
     def expire(self, now: float, contributing: Container[str] | None = None) -> tuple[tuple[Hashable, str], ...]:
         """Forget what has no samples and no contributing pod, and what got no sample for long; at most once an hour.
 
         All pods contribute that are not finished, or whose target is still there; all do where nobody says. What was
         loaded from a checkpoint fades, but stays while its owner lives.
         """
-        if now - self._gc_last < self._gc_period:
+        if abs(now - self._gc_last) < self._gc_period:
             return ()
         self._gc_last = now
         used = {int(self.instances["aggregate"][number]) for number in self._contributing(contributing)}

@@ -76,6 +76,7 @@ def restrain(
         vpa.update_policy,
         vpa.resource_policy,
         seen.controllers,
+        seen.nodes,
         for_updates(knobs, vpa.update_policy),
         settings.kubernetes,
         seen.now,

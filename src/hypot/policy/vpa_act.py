@@ -18,7 +18,8 @@ from hypot.kinds.vpa_parts import (
     UpdatePolicy,
 )
 from hypot.policy.decision import PodAction
-from hypot.policy.seen import Pod
+from hypot.policy.plan_pods import fits_nowhere
+from hypot.policy.seen import Node, Pod
 from hypot.policy.vpa_budget import EXHAUSTED, Budget, Controllers
 from hypot.policy.vpa_fit import Fitted, amounts
 from hypot.policy.vpa_need import (
@@ -90,6 +91,7 @@ class _Rules:
     now: float
     waiting: Mapping[str, float]
     refused: Mapping[str, Requests]
+    nodes: Mapping[str, Node]
 
     def since(self, pod: Pod) -> float:
         return self.waiting.get(key_of(pod), self.now)
@@ -101,6 +103,7 @@ def plan(
     update_policy: UpdatePolicy | None,
     resource_policy: ResourcePolicy | None,
     controllers: Controllers,
+    nodes: Mapping[str, Node],
     knobs: Knobs,
     kubernetes: Version,
     now: float,
@@ -110,7 +113,7 @@ def plan(
     """One action for each pod: first for those that want a change, by priority, then for the others, by name."""
     known = sorted(pods, key=lambda pod: (pod.name, pod.uid))
     waiting, refused = still_waiting(known, stuck, now), still_refused(known, infeasible)
-    rules = _rules(update_policy, resource_policy, knobs, kubernetes, now, waiting, refused)
+    rules = _rules(update_policy, resource_policy, knobs, kubernetes, now, waiting, refused, nodes)
     if rules.mode not in _EVICTING + _RESIZING:
         word = ("mode-unknown", f"The update mode {rules.mode} is not known: running pods are left alone.")
         rule, sentence = _IDLE.get(rules.mode, word)
@@ -139,6 +142,7 @@ def _rules(
     now: float,
     waiting: Mapping[str, float],
     refused: Mapping[str, Requests],
+    nodes: Mapping[str, Node],
 ) -> _Rules:
     policy = written if isinstance(written, UpdatePolicy) else UpdatePolicy()
     requirements: Any = policy.eviction_requirements
@@ -154,6 +158,7 @@ def _rules(
         now,
         waiting,
         refused,
+        nodes,
     )
 
 
@@ -220,11 +225,13 @@ def _take(wanting: Iterable[_Candidate], budget: Budget, rules: _Rules) -> list[
 
 
 def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", because: str = "") -> PodAction:
-    """Evict the pod, where its group can spare it; `because` says why it is not resized instead."""
+    """Evict the pod, where its group can spare it and a node could hold it; `because` says why it is not resized."""
     words = f"{one.need.words}, and {because}" if because else one.need.words
     refusal = unevictable(one.pod, budget, since=rules.since(one.pod), now=rules.now)
     if refusal is not None:
         return _left(one.pod, refusal.rule, f"{words}, but {refusal.words}")
+    if fits_nowhere(one.pod, {size.container: size for size in one.fitted.sizes}, rules.nodes):
+        return _left(one.pod, "fits-nowhere", f"{words}, but no node is large enough for its new size")
     sentence = f"{_sentence(words)}: evict it, so that it comes back with the new size."
     return PodAction(one.pod.name, "evict", rule or one.need.rule, sentence, one.fitted.sizes)
 

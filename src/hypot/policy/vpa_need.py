@@ -91,17 +91,13 @@ def _outside(container: str, resource: str, request: int | None, own: Bounds) ->
 
 
 def quick_oom(pod: Pod, observed: Iterable[str], policy: ResourcePolicy | None, threshold: float) -> Container | None:
-    """A container that was killed for memory soon after it had started: waiting longer would not help it."""
-    counted = frozenset(observed)
+    """Of the containers that were killed for memory soon after their start the last: waiting would not help it."""
+    counted, found, last = frozenset(observed), None, -inf
     for container in sorted(pod.containers, key=lambda each: each.name):
-        own = policy_of(policy, container.name)
-        if (
-            container.name in counted
-            and not (own is not None and own.mode == OFF)
-            and _died_young(container, threshold)
-        ):
-            return container
-    return None
+        own, at = policy_of(policy, container.name), _killed_young(container, threshold)
+        if container.name in counted and not (own is not None and own.mode == OFF) and at > last:
+            found, last = container, at
+    return found
 
 
 def dies_again(killed: Container, window: float, now: float) -> bool:
@@ -109,11 +105,12 @@ def dies_again(killed: Container, window: float, now: float) -> bool:
     return killed.ended is not None and killed.ended.finished is not None and now - killed.ended.finished < window
 
 
-def _died_young(container: Container, threshold: float) -> bool:
+def _killed_young(container: Container, threshold: float) -> float:
+    """When it was killed for memory soon after its start; minus infinity where it was not."""
     ended = container.ended
     if ended is None or ended.reason != OOM_KILLED or ended.started is None or ended.finished is None:
-        return False
-    return ended.finished - ended.started < threshold
+        return -inf
+    return ended.finished if ended.finished - ended.started < threshold else -inf
 
 
 def needs_update(rank: Priority, killed: Container | None, age: float | None, knobs: Knobs) -> Need:

@@ -30,6 +30,8 @@ from hypot.replay.tick import cap_of
 from hypot.replay.world import Span
 
 NO_METRICS = Failure("the world has no metrics at this time")
+# A pod that goes may come back on a node that is not there yet, as large as it need be.
+ELSEWHERE = Node("elsewhere")
 
 
 class Queries(NamedTuple):
@@ -94,7 +96,7 @@ class Eyes:
             {key: NO_METRICS if blind else self._by_pod(signal, i, now) for key, signal in self._queries.pods.items()},
             {key: NO_METRICS if blind else self._total(signal, i) for key, signal in self._queries.objects.items()},
             {key: NO_METRICS if blind else (self._total(q, i),) for key, q in self._queries.external.items()},
-            nodes=dict(self._nodes()),
+            nodes={ELSEWHERE.name: ELSEWHERE, **dict(self._nodes())},
             controllers={(self._owner.kind, self._owner.name): Controller("ReplicaSet", self._owner.name, replicas)},
             template=(self._sized(s.template[0], s.template[1], s.template[2], s.template[3]),),
             usage=usage,

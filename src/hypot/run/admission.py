@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
-from hypot.core.amount import MOST, RESOURCES, to_milli
+from hypot.core.amount import MOST
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_status import BLOCKED
 from hypot.kinds.vpa import VPA, with_defaults
@@ -22,20 +22,23 @@ from hypot.policy.decide import Autoscaler
 from hypot.policy.decision import condition_of
 from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, Blocks, between, holds_of
+from hypot.policy.limits import admits, resized, within
 from hypot.policy.memory import read_conditions
+from hypot.policy.plan_pods import has_enough, has_size
 from hypot.policy.plan_value import resizing_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
-from hypot.policy.seen import Bounds, Container, Failure, LimitRange, Pod
+from hypot.policy.seen import Container, Failure, LimitRange, Pod
 from hypot.policy.size import Size
 from hypot.policy.sizerow import read_advice
 from hypot.policy.vpa import controlled, forbids, resolve
 from hypot.policy.vpa_fit import amounts, fit, is_off
 from hypot.policy.vpa_need import OBSERVED_CONTAINERS
-from hypot.run.limits import admits
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE
 from hypot.run.rivals import RIVAL
 
+# Names the sizer of a pod; a second word says where the pod has not the size that its sizer wants.
 SIZED_BY = "hypot.dev/sized-by"
+SMALLER, LARGER = "smaller", "larger"
 # What an API server takes for one object; a review holds little beside it.
 LARGEST_BODY = 3 * 1024 * 1024
 
@@ -63,6 +66,13 @@ class Reviewed(NamedTuple):
 
     body: bytes
     patched: bool
+
+
+class Sizing(NamedTuple):
+    """What a new pod is given, and which way that is not what its sizer wants, where it is not."""
+
+    given: tuple[Size, ...] = ()
+    otherwise: str = ""
 
 
 class _Resource(msgspec.Struct, gc=False):
@@ -150,32 +160,33 @@ def _operations(
     autoscaler = find(pod, request.namespace)
     if autoscaler is None:
         return []
-    sizes = sizes_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs, may_shrink=may_shrink())
-    return patch_for(pod, sizes, annotations_of(autoscaler, pod))
+    sizing = sizing_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs, may_shrink=may_shrink())
+    return patch_for(pod, sizing.given, annotations_of(autoscaler, pod, sizing.otherwise))
 
 
-def sizer_of(autoscaler: Autoscaler) -> str:
-    """As pods name it that it sized."""
-    return f"{autoscaler.KIND}/{autoscaler.name}"
+def sizer_of(autoscaler: Autoscaler, otherwise: str = "") -> str:
+    """As pods name it that it sized, or that came up otherwise than it wants."""
+    name = f"{autoscaler.KIND}/{autoscaler.name}"
+    return f"{name}/{otherwise}" if otherwise else name
 
 
-def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any]) -> dict[str, str]:
+def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any], otherwise: str) -> dict[str, str]:
     """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
-    told = {SIZED_BY: sizer_of(autoscaler)}
+    told = {SIZED_BY: sizer_of(autoscaler, otherwise)}
     if isinstance(autoscaler, VPA):
         names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
         told[OBSERVED_CONTAINERS] = ", ".join(names)
     return told
 
 
-def sizes_for(
+def sizing_for(
     autoscaler: Autoscaler,
     pod: Mapping[str, Any],
     limit_ranges: Ranges,
     knobs: Knobs = _CLUSTER,
     *,
     may_shrink: bool = True,
-) -> tuple[Size, ...]:
+) -> Sizing:
     """What the containers of a new pod are to have; only what an autoscaler decides on is in it.
 
     None where the pod template is what is sized, and where the pod has resources as a whole, which its containers
@@ -183,17 +194,28 @@ def sizes_for(
     it was decided, and is what runs.
     """
     if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
-        return ()
+        return Sizing()
     if resizing_of(autoscaler.annotations) == "Template":
-        return ()
+        return Sizing()
     # A status that somebody sends along says nothing of a pod that is not there yet.
     made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
     if isinstance(autoscaler, VPA):
-        fitted = _within(_advised(with_defaults(autoscaler), made, limit_ranges, knobs), made, limit_ranges)
-        return _held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink)
+        wanted = _advised(with_defaults(autoscaler), made, limit_ranges, knobs)
+        fitted = within(wanted, made, limit_ranges)
+        return _given(_held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink), wanted, made)
     if isinstance(autoscaler, Hvpa):
-        return _within(_recorded(autoscaler, made), made, limit_ranges)
-    return ()
+        wanted = _recorded(autoscaler, made)
+        return _given(within(wanted, made, limit_ranges), wanted, made)
+    return Sizing()
+
+
+def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizing:
+    """A hold or a LimitRange may leave a pod another size than is wanted: it must not look like one that has it."""
+    by_container = {size.container: size for size in wanted}
+    comes_up = resized(pod, sizes)
+    if has_size(comes_up, by_container):
+        return Sizing(sizes)
+    return Sizing(sizes, LARGER if has_enough(comes_up, by_container) else SMALLER)
 
 
 def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knobs) -> tuple[Size, ...]:
@@ -219,7 +241,7 @@ def _held(
     kept = sizes
     for each in blocks:
         kept = tuple([between(written[size.container], size, EDGES[each]) for size in kept])
-    return kept if kept == sizes or admits(_at(pod, kept), limit_ranges) else ()
+    return kept if kept == sizes or admits(resized(pod, kept), limit_ranges) else ()
 
 
 def told_blocks(autoscaler: Autoscaler) -> set[Blocks]:
@@ -263,36 +285,6 @@ def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> 
 def _usable(given: Mapping[str, int]) -> dict[str, int]:
     """Nothing is no size, and neither is more than any machine has."""
     return {resource: amount for resource, amount in given.items() if 0 < amount <= MOST}
-
-
-def _within(sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange]) -> tuple[Size, ...]:
-    """These sizes, or where a LimitRange would refuse them, smaller or larger ones in proportion that it takes."""
-    wanted = _at(pod, sizes)
-    if admits(wanted, limit_ranges):
-        return sizes
-    named = {size.container for size in sizes}
-    others_stay = [replace(each, sidecar=each.sidecar or each.name not in named) for each in wanted.containers]
-    bounds = [Bounds(size.container, size.requests) for size in sizes]
-    fitted = fit(bounds, None, replace(wanted, containers=tuple(others_stay)), limit_ranges)
-    moved = tuple([each.patch for each in fitted.containers])
-    return moved if admits(_at(pod, moved), limit_ranges) else ()
-
-
-def _at(pod: Pod, sizes: Iterable[Size]) -> Pod:
-    """The pod as it would be with these sizes."""
-    given = {size.container: size for size in sizes}
-    return replace(pod, containers=tuple([_resized(each, given.get(each.name)) for each in pod.containers]))
-
-
-def _resized(container: Container, size: Size | None) -> Container:
-    if size is None:
-        return container
-    requests, limits = _milli(size.requests), _milli(size.limits)
-    return replace(container, requests={**container.requests, **requests}, limits={**container.limits, **limits})
-
-
-def _milli(given: Mapping[str, int]) -> dict[str, int]:
-    return {resource: to_milli(resource, given[resource]) for resource in RESOURCES if resource in given}
 
 
 def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mapping[str, str]) -> list[Operation]:

@@ -196,12 +196,16 @@ class App:
             history,
             actor,
             HistoryKeeper(acting, history, config.watch_namespaces, self.patience),
-            Carrier(actor, record, version, lambda: self.sizes_new_pods, dry_run=config.dry_run, stands=self._stands),
+            Carrier(actor, record, version, self._sizes, dry_run=config.dry_run, stands=self._stands),
             teller,
             Shards(self.guarded, config.namespace, memory_of(own_name(config)), clock=wall),
             Leases(self.guarded, *lookout(config)),
             Clocks(wall, boot),
         )
+
+    def _sizes(self) -> bool:
+        """Whether pods come back with their new size; a dry run has no webhook, and tells what one with it would do."""
+        return self.config.dry_run or self.sizes_new_pods
 
     def _stands(self, outcome: Outcome) -> bool:
         return self.stock.stands(outcome.key, outcome.autoscaler)

@@ -24,16 +24,17 @@ from hypot.policy.plan import (
     pursue,
     resizing_of,
 )
+from hypot.policy.plan_rights import entitled, withdrawn
+from hypot.policy.plan_value import SetTemplate, requests_of
 from hypot.policy.plan_value import told as in_words
-from hypot.policy.podrow import inner, mappings
-from hypot.policy.size import resources_of
 from hypot.policy.telling import sentence
 from hypot.run.act import Actor, Done
-from hypot.run.admission import sizer_of, told_blocks
+from hypot.run.admission import told_blocks
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
 from hypot.run.outcome import PLAN_UNDER_WAY, WEBHOOK_UNAVAILABLE, Outcome
-from hypot.run.proof import Proof, objection, proof
-from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps
+from hypot.run.proof import objection, proof_of
+from hypot.run.recorded import as_before, is_recorded, recorded, unrecorded
+from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps, in_place_meanwhile
 
 # The condition that says how the last decision on both axes fares, and its reason while it does.
 CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
@@ -104,7 +105,7 @@ class Carrier:
         """Pods are changed one by one; one that refuses does not stop the others."""
         wanted = [each for each in outcome.decision.actions if each.action != "none"]
         told = self._objections(outcome, [each.pod for each in wanted if each.action == "evict"])
-        actions = list(_pod_steps(outcome, evicts=not told))
+        actions = list(_pod_steps(outcome, evicts=not told, waits=proof_of(outcome) == "awaited"))
         deeds = await self._take(outcome, actions)
         if self._is_over(outcome, deeds):
             return Carried(replace(outcome, acting="observe"))
@@ -128,20 +129,20 @@ class Carrier:
             return []
         if not self._sizes_new_pods():
             return [Told(subject_of(outcome), webhook_unavailable(f"{name} {NOT_EVICTED}")) for name in names]
-        why = objection(_proof(outcome), outcome.seen, outcome.memory.vertical.evicted)
+        why = objection(proof_of(outcome), outcome.seen, outcome.memory.vertical.evicted)
         return [] if why is None else [Told(subject_of(outcome), why)]
 
     async def _take(self, outcome: Outcome, actions: Iterable[Action]) -> Deeds:
         async def write(action: Action) -> Done:
             if isinstance(action, RecordSize):
-                return await self._record(outcome)
+                return await self._record(recorded(outcome, action.sizes))
             return await self._actor.do(outcome.decision.target, action, outcome.seen)
 
-        news = [each for each in actions if not isinstance(each, RecordSize) or not _is_recorded(outcome, each)]
+        news = [each for each in actions if not isinstance(each, RecordSize) or not is_recorded(outcome, each.sizes)]
         # What was recorded this very moment is perhaps not known yet to whoever sizes the pod that comes next.
         is_known = not any(isinstance(each, RecordSize) for each in news) and not _was_held(outcome)
         steps = Steps(write, lambda: self._stands(outcome), self._clock, self._resizing)
-        return await steps.take(news, _proof(outcome) if is_known else "awaited")
+        return await steps.take(news, proof_of(outcome) if is_known else "awaited")
 
     def _is_over(self, outcome: Outcome, deeds: Deeds) -> bool:
         """Whether the object has changed before the first write: then nothing is done nor told in its name."""
@@ -149,6 +150,7 @@ class Carrier:
 
     async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
         """Once anything was done the plan stands, and asks in the next sweep for what was refused."""
+        outcome = unrecorded(outcome)
         decision, seen = _of_sized(outcome.decision, hvpa), outcome.seen
 
         def made(resizing: Resizing) -> Progress:
@@ -160,8 +162,13 @@ class Carrier:
             return Carried(_failed(_remembered(outcome, deeds), deeds.refused[0][1]), tuple(told))
         if self._is_over(outcome, deeds) or (deeds.left and progress.plan is None):
             return Carried(replace(outcome, acting="observe"))
+        if not deeds.done:
+            undone = _not_done(outcome, _words(progress, deeds))
+            # What is under way is better than nothing.
+            return await self._pursue(undone) if outcome.before.plan else _after(undone, progress, deeds, told)
         acted = _acted(_remembered(outcome, deeds))
-        acted = replace(acted, memory=replace(acted.memory, plan=progress.plan))
+        plan = None if progress.plan is None else entitled(progress.plan, hvpa, seen.now)
+        acted = replace(acted, memory=replace(acted.memory, plan=plan))
         return _after(_without_move(acted, deeds), progress, deeds, told)
 
     def _possible(
@@ -171,7 +178,7 @@ class Carrier:
         progress = made(resizing)
         told = self._objections(outcome, [each.pod for each in progress.actions if isinstance(each, EvictPod)])
         if not told:
-            return progress, told
+            return in_place_meanwhile(progress) if proof_of(outcome) == "awaited" else progress, told
         progress = made("InPlace")
         # Once pods come up sized, the same plan may evict again.
         plan = None if progress.plan is None else replace(progress.plan, resizing=resizing)
@@ -183,9 +190,9 @@ class Carrier:
             return Carried(outcome)
 
         def made(resizing: Resizing) -> Progress:
-            now = outcome.seen.now
-            return _stopped(plan, outcome.holds) or pursue(
-                replace(plan, resizing=resizing), outcome.seen, self._kubernetes, now
+            now, asked = outcome.seen.now, replace(plan, resizing=resizing)
+            return _stopped(plan, outcome.holds) or _allowed(
+                outcome, plan, pursue(asked, outcome.seen, self._kubernetes, now)
             )
 
         progress, told = self._possible(outcome, made, plan.resizing)
@@ -195,21 +202,21 @@ class Carrier:
         if self._is_over(outcome, deeds):
             return Carried(replace(outcome, acting="observe"))
         after = _remembered(outcome, deeds)
-        refusal = deeds.refused[0][1].refusal if deeds.refused else ""
+        refusal = deeds.refused[0][1].refusal if deeds.refused else outcome.refusal
         after = replace(after, memory=replace(after.memory, plan=progress.plan), refusal=refusal)
         return _after(after, progress, deeds, told)
 
 
 def _noted(carried: Carried) -> Carried:
-    """With what stands in the way of evictions as a hold, so that it shows where all others do."""
+    """With what stands in the way of evictions as a hold, so that it shows where all others do, and behind them."""
     words = [told.event.message for told in carried.told if told.event.reason == WEBHOOK_UNAVAILABLE]
     outcome = carried.outcome
     if not words or outcome.acting != "act":
         return carried
-    holds = (*outcome.holds, Hold(WEBHOOK_UNAVAILABLE, words[0]))
-    decision = noted(outcome.decision, holds, outcome.before)
+    note = Hold(WEBHOOK_UNAVAILABLE, words[0])
+    decision = noted(outcome.decision, outcome.holds, note, outcome.before)
     memory = replace(outcome.memory, conditions=decision.conditions)
-    return replace(carried, outcome=replace(outcome, decision=decision, memory=memory, holds=holds))
+    return replace(carried, outcome=replace(outcome, decision=decision, memory=memory, holds=(*outcome.holds, note)))
 
 
 def _was_held(outcome: Outcome) -> bool:
@@ -244,11 +251,11 @@ def _refusals(outcome: Outcome, deeds: Deeds) -> Iterator[Told]:
         yield Told(subject_of(outcome), event)
 
 
-def _pod_steps(outcome: Outcome, *, evicts: bool) -> Iterator[ResizePod | EvictPod]:
-    """What happens to each pod; where nothing is evicted, a resize is better than nothing to some."""
+def _pod_steps(outcome: Outcome, *, evicts: bool, waits: bool) -> Iterator[ResizePod | EvictPod]:
+    """What happens to each pod; where nothing is evicted, or not yet, a resize is better than nothing to some."""
     uids = {pod.name: pod.uid for pod in outcome.seen.pods}
     for each in outcome.decision.actions:
-        if each.action == "resize" or (each.or_resize and not evicts):
+        if each.action == "resize" or (each.or_resize and (waits or not evicts)):
             yield ResizePod(each.pod, uids.get(each.pod, ""), each.sizes)
         elif each.action == "evict" and evicts:
             yield EvictPod(each.pod, uids.get(each.pod, ""), each.sentence)
@@ -258,12 +265,10 @@ def _resized_instead(pod: str) -> Event:
     return Event("Normal", "InPlaceResizedByVPA", f"{pod}: {RESIZED_INSTEAD}.")
 
 
-def _proof(outcome: Outcome) -> Proof:
-    return proof(outcome.seen, sizer_of(outcome.autoscaler), outcome.memory.vertical.evicted)
-
-
 def _remembered(outcome: Outcome, deeds: Deeds) -> Outcome:
-    """With the count that was set, and when the last pod was evicted."""
+    """With the count and the size that were set, and when the last pod was evicted."""
+    for action in deeds.done:
+        outcome = recorded(outcome, action.sizes) if isinstance(action, RecordSize | SetTemplate) else outcome
     if deeds.evicted:
         vertical = replace(outcome.memory.vertical, evicted=outcome.seen.now)
         outcome = replace(outcome, memory=replace(outcome.memory, vertical=vertical))
@@ -274,12 +279,27 @@ def _remembered(outcome: Outcome, deeds: Deeds) -> Outcome:
 def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
     """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
     for hold in holds:
-        if hold.pinned == plan.replicas and plan.sizes == plan.before_sizes:
-            # It is the hold's own count that is gone to.
-            continue
-        if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY:
-            return Progress((), None, "Superseded", sentence(f"The plan is given up: {hold.words}"))
+        if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY and not _is_pinned(plan, hold):
+            return _given_up(hold.words)
     return None
+
+
+def _allowed(outcome: Outcome, plan: Plan, progress: Progress) -> Progress:
+    """The next step, unless the object does not allow it any more; a count that people hold asks nobody."""
+    hvpa, is_over = outcome.autoscaler, progress.plan is None and not progress.actions
+    if is_over or not isinstance(hvpa, Hvpa) or any(_is_pinned(plan, hold) for hold in outcome.holds):
+        return progress
+    why = withdrawn(hvpa, plan, progress.actions, outcome.seen.now)
+    return _given_up(why) if why else progress
+
+
+def _is_pinned(plan: Plan, hold: Hold) -> bool:
+    """Whether it is the hold's own count that is gone to."""
+    return hold.pinned == plan.replicas and plan.sizes == plan.before_sizes
+
+
+def _given_up(why: str) -> Progress:
+    return Progress((), None, "Superseded", sentence(f"The plan is given up: {why}"))
 
 
 def _blocked_ways(outcome: Outcome) -> set[str]:
@@ -291,16 +311,11 @@ def _blocked_ways(outcome: Outcome) -> set[str]:
 
 def _ways(plan: Plan, actions: Iterable[Action]) -> Iterator[str]:
     """Whether these steps of the plan give more, less or both."""
-    had = {size.container: size.requests for size in plan.before_sizes}
-    sizes = [
-        amount - had.get(size.container, {}).get(resource, 0)
-        for size in plan.sizes
-        for resource, amount in size.requests.items()
-    ]
+    sizes = requests_of(plan.before_sizes, plan.sizes)
     for action in actions:
-        for change in [action.replicas - action.expected] if isinstance(action, ScaleTo) else sizes:
-            if change:
-                yield "up" if change > 0 else "down"
+        for before, after in [(action.expected, action.replicas)] if isinstance(action, ScaleTo) else sizes:
+            if before != after:
+                yield "up" if after > before else "down"
 
 
 def _tried(before: Outcome, carried: Carried) -> Carried:
@@ -323,8 +338,11 @@ def _without_move(outcome: Outcome, deeds: Deeds) -> Outcome:
     """Where a size was recorded and all else was refused, nothing has moved that could be told of."""
     if not deeds.refused or any(not isinstance(each, RecordSize) for each in deeds.done):
         return outcome
-    events = tuple([one for one in outcome.decision.events if one.type == "Warning"])
-    return replace(outcome, decision=replace(outcome.decision, events=events))
+    return replace(outcome, decision=replace(outcome.decision, events=_warnings(outcome.decision)))
+
+
+def _warnings(decision: Decision) -> tuple[Event, ...]:
+    return tuple([event for event in decision.events if event.type == "Warning"])
 
 
 def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
@@ -337,14 +355,6 @@ def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
         sizes=tuple([size for size in decision.sizes if size.container not in off]),
         desired_sizes=tuple([size for size in decision.desired_sizes if size.container not in off]),
     )
-
-
-def _is_recorded(outcome: Outcome, action: RecordSize) -> bool:
-    """Whether the object's status, as it is watched, says already how pods come up."""
-    status = outcome.autoscaler.status
-    listed = mappings(inner(status, "lastScaling", "vpaStatus").get("containerResources"))
-    recorded = {each.get("containerName"): each.get("resources") for each in listed}
-    return all(recorded.get(name) == resources for name, resources in resources_of(action.sizes).items())
 
 
 def _told(outcome: Outcome, progress: Progress) -> Outcome:
@@ -368,4 +378,12 @@ def _acted(outcome: Outcome) -> Outcome:
 def _failed(outcome: Outcome, done: Done) -> Outcome:
     decision = write_failed(outcome.autoscaler, outcome.decision, outcome.memory, done.refusal)
     memory = outcome.memory.failed(decision)
-    return replace(outcome, decision=decision, memory=memory, refusal=done.refusal, unsure=done.unsure)
+    failed = replace(outcome, decision=decision, memory=memory, refusal=done.refusal, unsure=done.unsure)
+    return as_before(failed)
+
+
+def _not_done(outcome: Outcome, why: str) -> Outcome:
+    """Nothing was wrong and nothing could be written: no plan has begun, and the status says what it said."""
+    told, decision = _failed(outcome, Done(why)).decision.reported, outcome.decision
+    decision = replace(decision, conditions=decision.unwritten, events=_warnings(decision), reported=told)
+    return replace(outcome, decision=decision, memory=outcome.memory.failed(decision), refusal=why)

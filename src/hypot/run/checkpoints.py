@@ -2,10 +2,11 @@
 
 The status is no subresource, so an object is written whole. It is replaced, not applied: buckets that another
 recommender wrote would stay beside ours, since each of them is a field of its own. It belongs to its autoscaler, so the
-cluster deletes it with that one; upstream's has no owner and is looked for every ten minutes.
+cluster deletes it with that one; upstream's has no owner and is looked for every ten minutes. It says which target it
+is of: an autoscaler may be turned to another one, and hypot started again before that one is measured.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from hypot.run.shard_text import seen_at
 from hypot.run.writes import MANAGER, WRITE_WITHIN
 
 PLURAL = "verticalpodautoscalercheckpoints"
+# Says which object and which target of it a checkpoint tells of.
+OF = "hypot.dev/of"
 PER_SWEEP = 10
 PERIOD = 300.0
 # A checkpoint is believed rather than memory, which is more exact, where it is newer by more than this.
@@ -60,12 +63,14 @@ def due(
     Of two whose checkpoints would have the same name only the first is ever written; memory has both.
     """
     first = {_place(subject): subject for subject in sorted(sampled, key=_rank, reverse=True)}
-    ages = {
-        subject: written.get(subject, 0.0)
-        for subject in first.values()
-        if written.get(subject, 0.0) < sampled[subject] and now - written.get(subject, 0.0) >= PERIOD
-    }
-    return sorted(ages, key=lambda subject: (ages[subject], _rank(subject)))[:most]
+    ages = {subject: _before(written.get(subject, 0.0), now) for subject in first.values()}
+    found = [subject for subject, at in ages.items() if at < sampled[subject] and now - at >= PERIOD]
+    return sorted(found, key=lambda subject: (ages[subject], _rank(subject)))[:most]
+
+
+def _before(written: float, now: float) -> float:
+    """What was written by a clock that was set back since counts as never written."""
+    return written if written <= now else 0.0
 
 
 def _place(subject: Subject) -> tuple[str, str]:
@@ -78,13 +83,17 @@ def _rank(subject: Subject) -> tuple[bool, Subject]:
     return subject[0][0] != VPA.KIND, subject
 
 
-def checkpoint_request(subject: Subject, uid: str, status: Mapping[str, Any], there: Known | None) -> Request:
-    """Make it, or put it in the place of the one that is there at this version. `uid` is the autoscaler's."""
+def checkpoint_request(
+    subject: Subject, uid: str, identity: str, status: Mapping[str, Any], there: Known | None
+) -> Request:
+    """Make it, or put it in the place of the one that is there; `uid` and `identity` are the autoscaler's."""
     (kind, namespace, owner), container = subject
     path = f"/apis/{CheckpointSpec.API_VERSION}/namespaces/{namespace}/{PLURAL}"
     metadata: dict[str, Any] = {"name": checkpoint_name(owner, container), "namespace": namespace}
     if there is not None:
         metadata |= {**there.metadata, "resourceVersion": there.version}
+    if identity:
+        metadata["annotations"] = {**inner(metadata, "annotations"), OF: identity}
     if uid and not metadata.get("ownerReferences"):
         metadata["ownerReferences"] = [_reference(kind, owner, uid)]
     body = {
@@ -105,15 +114,20 @@ def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
 
 
-def subject_of(data: Object, owners: Iterable[Key]) -> Subject | None:
+def tells_of(data: Object, identity: str) -> bool:
+    """Whether a checkpoint is of this object and target; one that does not say, as other recommenders', is taken."""
+    written = inner(data, "metadata", "annotations").get(OF)
+    return not written or not identity or written == identity
+
+
+def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
     """What a checkpoint is about: the autoscaler that owns it, else the VPA or the Hvpa of that name, else nothing."""
     spec = inner(data, "spec")
     name, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
     namespace = str(inner(data, "metadata").get("namespace") or "")
     owned = [str(each.get("kind")) for each in mappings(inner(data, "metadata").get("ownerReferences"))]
     kinds = [kind for kind in (VPA.KIND, Hvpa.KIND) if kind in owned] or [VPA.KIND, Hvpa.KIND]
-    there = set(owners)
-    found = next((key for kind in kinds if (key := (kind, namespace, name)) in there), None)
+    found = next((key for kind in kinds if (key := (kind, namespace, name)) in owners), None)
     return None if found is None or not container else (found, container)
 
 
@@ -122,14 +136,10 @@ async def restore(
     entries: Mapping[str, Mapping[str, Any]],
     checkpoints: Iterable[Object],
     now: float,
-    keepers: Mapping[Key, Sequence[str]] | None = None,
 ) -> list[str]:
-    """Let declared autoscalers go on where they were, by memory or by checkpoints; says what cannot be used.
-
-    `keepers` are names of VPAs whose checkpoints serve an Hvpa that has none of its own.
-    """
+    """Let declared autoscalers go on where they were, by memory or by checkpoints; says what cannot be used."""
     notes: list[str] = []
-    kept = _by_subject(history.owners(), list(checkpoints), keepers or {})
+    kept = _by_subject(history.owners(), checkpoints)
     breath = Breath()
     for key in history.owners():
         if breath.is_due():
@@ -144,23 +154,13 @@ async def restore(
     return notes
 
 
-def _by_subject(
-    owners: Sequence[Key], checkpoints: Sequence[Object], keepers: Mapping[Key, Sequence[str]]
-) -> dict[Key, dict[str, Object]]:
+def _by_subject(owners: Iterable[Key], checkpoints: Iterable[Object]) -> dict[Key, dict[str, Object]]:
     found: dict[Key, dict[str, Object]] = {}
-    by_keeper: dict[tuple[str, str], dict[str, Object]] = {}
     there = frozenset(owners)
     for data in checkpoints:
-        namespace, spec = str(inner(data, "metadata").get("namespace") or ""), inner(data, "spec")
-        keeper = namespace, str(spec.get("vpaObjectName") or "")
-        by_keeper.setdefault(keeper, {})[str(spec.get("containerName") or "")] = data
         subject = subject_of(data, there)
         if subject is not None:
             found.setdefault(subject[0], {})[subject[1]] = data
-    for key, names in keepers.items():
-        others = (by_keeper.get((key[1], name)) for name in names)
-        if key not in found and (serving := next(filter(None, others), None)):
-            found[key] = serving
     return found
 
 

@@ -21,6 +21,8 @@ ADDRESSES = ("http://", "https://")
 PORTS = frozenset({"httpPort", "webhookPort"})
 # The same rule as `dns_label`, for who checks before hypot does.
 LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
+_BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
 
 
 class ConfigError(ValueError):
@@ -107,7 +109,10 @@ class RunConfig:
         },
     )
     dry_run: bool = _switch(default=False, why="Decide and tell, and write nothing but the Lease and the memory.")
-    listen: str = _text("0.0.0.0", "The address of /healthz, /readyz and /metrics, and of the webhook.")  # noqa: S104
+    listen: str = field(
+        default="0.0.0.0",  # noqa: S104
+        metadata={"why": "The address of /healthz, /readyz and /metrics, and of the webhook.", "schema": _IP_SCHEMA},
+    )
     http_port: int = _port(8080, "The port of /healthz, /readyz and /metrics.")
     webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
     webhook_service: str = _text(
@@ -177,10 +182,11 @@ def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
 
 
 def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
-    period = config.settings.sync_period
-    if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
-        most = f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
-        yield ConfigError(f"settings.syncPeriod: {period:g} is not within {most}", names=("settings",))
+    for words in _wrong_period(config.settings):
+        yield ConfigError(words, names=("settings",))
+    if config.listen != "localhost" and not _is_ip(config.listen):
+        words = f"{config.listen!r} is no IP address; write 0.0.0.0, or :: for IPv6 as well"
+        yield ConfigError(f"listen: {words}", names=("listen",))
     if config.http_port and config.http_port == config.webhook_port:
         words = "two servers cannot listen on one port, write another one"
         yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {words}", names=PORTS)
@@ -189,23 +195,29 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
         yield ConfigError(f"prometheus: {words}", names=("prometheus",))
 
 
+def _wrong_period(settings: Settings) -> Iterator[str]:
+    period = settings.sync_period
+    if not SHORTEST_PERIOD <= period <= LONGEST_PERIOD:
+        most = f"{SHORTEST_PERIOD:g} to {LONGEST_PERIOD:g} seconds"
+        yield f"settings.syncPeriod: {period:g} is not within {most}"
+
+
 def _is_host(name: str) -> bool:
     """An address, or a name with dots: that is none of a Service."""
+    return _is_ip(name) or ("." in name and not any(dns_subdomain(name)))
+
+
+def _is_ip(address: str) -> bool:
     try:
-        ip_address(name)
+        ip_address(address)
     except ValueError:
-        return "." in name and not any(dns_subdomain(name))
+        return False
     return True
 
 
 def _checked(name: str, value: Any) -> Any:
     if name == "settings":
-        if not isinstance(value, Mapping):
-            raise ConfigError(f"settings: {value!r} is no mapping; write names and values, such as {{syncPeriod: 15}}")
-        try:
-            return Settings.from_dict(value)
-        except SettingsError as error:
-            raise ConfigError(f"settings.{error}") from error
+        return _checked_settings(value)
     if name == "kinds":
         return _checked_kinds(value)
     if name == "watchNamespaces":
@@ -217,6 +229,34 @@ def _checked(name: str, value: Any) -> Any:
             raise ConfigError(f"optIn: {value!r} is none of {', '.join(get_args(OptIn))}")
         return value
     return _checked_plain(name, value)
+
+
+def _checked_settings(value: Any) -> Settings:
+    """One after the other, so that all that is wrong with them is told."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"settings: {value!r} is no mapping; write names and values, such as {{syncPeriod: 15}}")
+    found = [
+        words for name, given in value.items() for part in _parts(name, given) for words in _wrong_setting({name: part})
+    ]
+    if found:
+        raise ConfigError(*found)
+    return Settings.from_dict(value)
+
+
+def _wrong_setting(given: Mapping[str, Any]) -> Iterator[str]:
+    try:
+        made = Settings.from_dict(given)
+    except SettingsError as error:
+        yield f"settings.{error}"
+    else:
+        yield from _wrong_period(made)
+
+
+def _parts(name: str, given: Any) -> list[Any]:
+    """Each flag of a setting that has several."""
+    if name in {"gates", "vpa"} and isinstance(given, Mapping):
+        return [{flag: word} for flag, word in given.items()]
+    return [given]
 
 
 def _checked_kinds(value: Any) -> dict[str, Mode]:

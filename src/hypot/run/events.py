@@ -102,7 +102,7 @@ def told_by(outcome: Outcome) -> Iterator[Told]:
 
     Who only recommends does nothing that could be told as done, nor anything that could be held back.
     """
-    if outcome.acting == "observe":
+    if outcome.acting == "observe" or not (outcome.decision.events or outcome.holds):
         return
     about, acts = subject_of(outcome), outcome.acting == "act"
     standing = {event.reason: event for event in _standing(outcome.holds)}

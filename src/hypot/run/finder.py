@@ -37,10 +37,12 @@ class Finder:
         index = self._fresh()
         owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
         kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
-        key = index.get((namespace, kind, name)) or index.get(self._above(pod, namespace, owner))
-        # As it is now: what its status says may be newer than the index.
-        row = None if key is None else self._stock.row(key)
-        return None if row is None else row.autoscaler
+        target = (namespace, kind, name)
+        if target not in index:
+            target = self._above(pod, namespace, owner)
+        # As it is now: what it is for and what its status says may be newer than the index.
+        row = self._stock.row(index[target]) if target in index else None
+        return None if row is None or _target(row.autoscaler) != target else row.autoscaler
 
     def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
         """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
@@ -77,10 +79,14 @@ class Finder:
             for row in watched.values():
                 autoscaler = row.autoscaler
                 if not is_off(autoscaler):
-                    ref = target_of(autoscaler)
-                    claims.setdefault((autoscaler.namespace, ref.kind or "", ref.name or ""), []).append(autoscaler)
+                    claims.setdefault(_target(autoscaler), []).append(autoscaler)
             found.update((target, _first(several)) for target, several in claims.items())
         return found
+
+
+def _target(autoscaler: Autoscaler) -> Target:
+    ref = target_of(autoscaler)
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
 
 
 def _first(several: list[Autoscaler]) -> Key:

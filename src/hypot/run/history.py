@@ -141,16 +141,14 @@ class UsageHistory:
         return seen
 
     def _forget_the_future(self, now: float) -> None:
-        """A clock was set back: a stamp from further ahead than clocks differ counts as none, or nothing is news."""
-        table = self._usage.instances
-        ahead = np.maximum(table["last_cpu"], table["last_memory"]) > now + AHEAD
-        if not ahead.any():
+        """A clock was set back: what is from further ahead than clocks differ counts as of now, or nothing is news."""
+        if not self._usage.set_back(now, AHEAD):
             return
-        for stamp in ("last_cpu", "last_memory", "window_end"):
-            table[stamp][ahead] = -inf
-        for tracked in [pod for owner in self._owners.values() for pod in owner.pods.values()]:
-            if tracked.at > now + AHEAD:
-                tracked.at = -inf
+        for owner in self._owners.values():
+            owner.written, owner.touched = -inf if owner.written > now else owner.written, True
+            for tracked in owner.pods.values():
+                if tracked.at > now + AHEAD:
+                    tracked.at = -inf
 
     def _folding(
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
@@ -191,8 +189,8 @@ class UsageHistory:
         for container in pod.containers:
             if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
                 oom = last_oom(pod, container)
-                # Each one is shown in every sweep, and counts once.
-                if oom is not None and oom[0] > tracked.ooms.get(container.name, -inf):
+                # Each one is shown in every sweep, and counts once; where a clock was set back, the next seems older.
+                if oom is not None and oom[0] != tracked.ooms.get(container.name):
                     tracked.ooms[container.name], owner.touched = oom[0], True
                     batch.ooms.append((numbers[container.name], *oom))
 

@@ -8,19 +8,19 @@ import structlog
 
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
-from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, longest_window, resumed
 from hypot.policy.decide import Autoscaler, decide
-from hypot.policy.decision import Decision, Name
-from hypot.policy.freshness import unmeasured
+from hypot.policy.decision import Decision, Name, show_time, with_condition
+from hypot.policy.freshness import is_untimely, unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
-from hypot.policy.hold import Hold, hold_back, holds_of
+from hypot.policy.hold import Hold, blocked, hold_back, holds_of
 from hypot.policy.memory import Memory
 from hypot.policy.plan import outgrows
-from hypot.policy.seen import Failure, Scale, Seen
+from hypot.policy.seen import Failure, Reply, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
+from hypot.run.carry import CARRIED_OUT
 from hypot.run.observe import View
 from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
 from hypot.run.rivals import Target, Writers, counters, rival_hold, sizer
@@ -127,9 +127,14 @@ class Judge:
         seen = view.snapshot.seen(readable, view.now, settings, view.questions[key])
         if key in view.replies:
             seen = replace(seen, reply=view.replies[key])
+        if acting == "act":
+            self._notice(key, seen, view.now)
         memory = self._memory(key, autoscaler, seen, view.now, settings).until(view.now)
+        if acting == "observe":
+            memory = _without_plan(memory, view.now)
         decided = decide(autoscaler, seen, memory, settings)
         holds = self._holds(key, row, seen, memory, decided[0], around)
+        holds = (*holds, *_measured_holds(autoscaler, seen, memory, decided[0])) if acting == "act" else holds
         decision, after = hold_back(autoscaler, decided, holds, seen, memory) if holds else decided
         self._remember(key, after, seen, view.now, row)
         return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
@@ -154,6 +159,7 @@ class Judge:
         """What is remembered of it stays, but for a plan: that is given up, for nobody knows what it is to be now."""
         known = self.memories.get(key)
         memory = known.memory if known else Memory.from_status(autoscaler.status)
+        memory = _without_plan(memory, seen.now) if acting == "observe" else memory
         decision = told(refused, autoscaler, memory.conditions, reason)
         after = replace(memory, conditions=decision.conditions)
         if known:
@@ -183,6 +189,14 @@ class Judge:
             return known.memory
         memory = resumed(autoscaler, known, _count(seen), now, settings)
         return _moved_unseen(memory, known, _count(seen), now)
+
+    def _notice(self, key: Key, seen: Seen, now: float) -> None:
+        """A crash between a shrink and the memory of it gives no budget back, or one crash after the other would."""
+        known, count = self.memories.get(key), _count(seen)
+        if key not in self.asleep or known is None or known.replicas is None or count is None:
+            return
+        if count < known.replicas:
+            self.governor = self.governor.noticed(now, key, known.replicas - count, seen)
 
     def _remember(self, key: Key, memory: Memory, seen: Seen, now: float, row: AutoscalerRow) -> None:
         known, count = self.memories.get(key), _count(seen)
@@ -214,17 +228,9 @@ class Judge:
             found.append(Hold(INVALID, decision.error))
         elif memory.plan is not None and not outgrows(memory.plan, decision):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
-        window = longest_window(row.autoscaler, around.settings)
-        if around.cold_since is not None and around.boot - around.cold_since < window:
-            words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
-            found.append(Hold("ColdStart", words, "down"))
-        if around.jumped_at is not None and around.boot - around.jumped_at < window:
-            found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
+        found += _since_then(row.autoscaler, around)
         if around.blind:
             found.append(Hold("StaleWatch", f"nothing shrinks on what may be outdated: {around.blind}", "down"))
-        if isinstance(row.autoscaler, WPA) and shrinks(decision, seen) and (pods := unmeasured(row.autoscaler, seen)):
-            words = f"ready pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
-            found.append(Hold("MissingMetrics", words, "down"))
         return tuple(found)
 
     def _governed(self, outcomes: list[Outcome], view: View) -> list[Outcome]:
@@ -242,6 +248,44 @@ class Judge:
         decision, memory = hold_back(outcome.autoscaler, decided, holds, outcome.seen, outcome.before)
         self.memories[outcome.key] = replace(self.memories[outcome.key], memory=memory)
         return replace(outcome, decision=decision, memory=memory, holds=holds)
+
+
+def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, decision: Decision) -> list[Hold]:
+    """Nothing shrinks on what nobody measured, nor on an answer of another time; steps of a plan that shrink wait."""
+    if memory.plan is None and blocked(decision, WAITS, seen) is decision:
+        return []
+    found, reply = [], seen.reply
+    if pods := unmeasured(autoscaler, seen):
+        words = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
+        found.append(Hold("MissingMetrics", words, "down"))
+    if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
+        words = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
+        found.append(Hold("StaleAnswer", words, "down"))
+    return found
+
+
+def _without_plan(memory: Memory, now: float) -> Memory:
+    """What is not acted on any more is decided anew, should it ever be again."""
+    if memory.plan is None:
+        return memory
+    words = "The plan is given up: the object is not acted on any more."
+    return replace(
+        memory, plan=None, conditions=with_condition(memory.conditions, CARRIED_OUT, "False", "Superseded", words, now)
+    )
+
+
+def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
+    """What holds for one longest window after hypot began to know, or to know what time it is."""
+    if around.cold_since is None and around.jumped_at is None:
+        return []
+    window = longest_window(autoscaler, around.settings)
+    found = []
+    if around.cold_since is not None and around.boot - around.cold_since < window:
+        words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
+        found.append(Hold("ColdStart", words, "down"))
+    if around.jumped_at is not None and around.boot - around.jumped_at < window:
+        found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
+    return found
 
 
 def _goes_on(known: Remembered, count: int | None, now: float, settings: Settings) -> bool:

@@ -1,7 +1,7 @@
 """Usage over restarts: taken up from memory and checkpoints, and written to checkpoints a few at a time."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.vpa import follows_ours
-from hypot.run.checkpoints import Known, checkpoint_name, checkpoint_request, due, known, restore, subject_of
+from hypot.run.checkpoints import Known, checkpoint_name, checkpoint_request, due, known, restore, subject_of, tells_of
 from hypot.run.history import Subject, UsageHistory
 from hypot.run.outcome import Key
 from hypot.run.rows import AutoscalerRow
@@ -54,12 +54,13 @@ class HistoryKeeper:
 
     async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
         """Go on where the one before us was; RefusedError where checkpoints may be read in a while."""
-        sizers = {key: row.autoscaler for key, row in rows.items() if isinstance(row.autoscaler, VPA | Hvpa)}
+        sizers: dict[Key, AutoscalerRow] = {}
+        for key, row in rows.items():
+            if isinstance(row.autoscaler, VPA | Hvpa):
+                sizers[key] = row
+                self._history.declare(row.autoscaler, (), now)
         if not sizers:
             return
-        for autoscaler in sizers.values():
-            if isinstance(autoscaler, VPA | Hvpa):
-                self._history.declare(autoscaler, (), now)
         checkpoints = await self._found(sizers)
         for note in await restore(self._history, entries, checkpoints, now):
             log.warning("memory", note=note)
@@ -69,14 +70,17 @@ class HistoryKeeper:
             self._there.pop(subject, None)
             self._written.pop(subject, None)
 
-    async def _found(self, owners: Iterable[Key]) -> list[dict[str, Any]]:
-        """What is there, and which of it will be written over."""
-        checkpoints = await self._listed()
-        for data in checkpoints:
-            subject = subject_of(data, owners)
-            if subject is not None:
-                self._there[subject] = known(data)
-        return checkpoints
+    async def _found(self, rows: Mapping[Key, AutoscalerRow]) -> list[dict[str, Any]]:
+        """What tells of these and of the targets that they have now; of other targets it is only written over."""
+        found = []
+        for data in await self._listed():
+            subject = subject_of(data, rows)
+            if subject is None:
+                continue
+            self._there[subject] = known(data)
+            if tells_of(data, rows[subject[0]].identity):
+                found.append(data)
+        return found
 
     async def _listed(self) -> list[dict[str, Any]]:
         """All checkpoints of the namespaces that are looked at; none where the kind is not served."""
@@ -115,7 +119,7 @@ class HistoryKeeper:
         if self._is_served is False:
             return
         ours = {
-            key
+            key: row
             for key, row in rows.items()
             if not isinstance(row.autoscaler, VPA) or follows_ours(row.autoscaler.readable())
         }
@@ -130,10 +134,11 @@ class HistoryKeeper:
                 return
         if not self._is_served:
             return
-        await asyncio.gather(*[self._write(subject, rows[subject[0]].uid, now) for subject in subjects])
+        await asyncio.gather(*[self._write(subject, rows[subject[0]], now) for subject in subjects])
 
-    async def _write(self, subject: Subject, uid: str, now: float) -> None:
-        request = checkpoint_request(subject, uid, self._history.status(subject, now), self._there.get(subject))
+    async def _write(self, subject: Subject, row: AutoscalerRow, now: float) -> None:
+        status, there = self._history.status(subject, now), self._there.get(subject)
+        request = checkpoint_request(subject, row.uid, row.identity, status, there)
         self._written[subject] = now
         try:
             answer = await self._port.call(request)

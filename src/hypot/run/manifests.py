@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypot.kinds.names import dns_label
+from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.run.config import ConfigError, RunConfig
 from hypot.run.manifest_parts import (
     NAME,
@@ -35,6 +35,9 @@ REPLICAS = 2
 # For the chart, which checks the same: addresses that only the pod itself reaches, and names that a Service may have.
 OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
 SERVICE_NAME = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+# No blanks, and the group of a custom kind.
+IMAGE = r"^\S+$"
+GROUP = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
 def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants: Grants = NO_GRANTS) -> list[Manifest]:
@@ -42,7 +45,7 @@ def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants
 
     A namespace with another name than the usual one is somebody's own: it is not made here, and so never deleted.
     """
-    if found := cannot_be_installed(config, image, replicas):
+    if found := cannot_be_installed(config, image, replicas, grants):
         raise ConfigError(*found)
     where, webhook = config.namespace, "webhook" in features_of(config, grants)
     installed = config if webhook else replace(config, webhook_port=0)
@@ -79,13 +82,18 @@ def webhook_configuration(config: RunConfig) -> Manifest:
     return {**made, "metadata": {**made["metadata"], "labels": labels()}}
 
 
-def cannot_be_installed(config: RunConfig, image: str, replicas: int) -> list[str]:
+def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Grants = NO_GRANTS) -> list[str]:
     """What may be run somewhere, and would not work as pods behind Services."""
     found = [*_unreachable(config)]
-    if not image.strip():
-        found.append("image: write what the nodes are to run, such as registry.example/hypot:0.1.0")
+    if not re.search(IMAGE, image):
+        blank = f"{image!r} has a blank; " if image.strip() else ""
+        found.append(f"image: {blank}write what the nodes are to run, such as registry.example/hypot:0.1.0")
     if replicas < 1:
         found.append(f"replicas: {replicas} is none; write 1 or more")
+    for group, resource in grants.targets:
+        if any(dns_label(resource)) or any(dns_subdomain(group)):
+            words = "is no resource; write the plural and the group, as rollouts.argoproj.io"
+            found.append(f"target: {'.'.join(filter(None, (resource, group)))!r} {words}")
     return found
 
 

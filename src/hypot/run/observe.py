@@ -19,7 +19,7 @@ from hypot.policy.questions import Questions, questions_of
 from hypot.policy.scalerow import has_scale
 from hypot.policy.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
 from hypot.policy.settings import Settings
-from hypot.policy.snapshot import Snapshot, target_of
+from hypot.policy.snapshot import NOTHING_EARLIER, Snapshot, target_of
 from hypot.run.breath import Breath
 from hypot.run.crowd import Crowd, Limits, Question
 from hypot.run.outcome import Key
@@ -90,7 +90,7 @@ class Observer:
         self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
         self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
         self._metrics, self._scale_reads = MetricApis(port), Crowd(OF_SCALES)
-        self._freshness = Freshness()
+        self._freshness, self._lasting = Freshness(), NOTHING_EARLIER
 
     async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> View:
         reading = asyncio.ensure_future(self._source.read())
@@ -103,7 +103,7 @@ class Observer:
         self, reading: asyncio.Future[Usage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
     ) -> View:
         words = _Words()
-        snapshot = self._stock.snapshot(NOTHING, self._usage_of, words)
+        snapshot = self._stock.snapshot(NOTHING, self._usage_of, words, self._lasting)
         await self._take_pods(snapshot)
         for scale in await self._scales([row.autoscaler for row in rows.values()]):
             snapshot.take_scale(scale)
@@ -120,6 +120,7 @@ class Observer:
             self._freshness = await self._with_earlier(freshness) if usage.trouble else freshness
         words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
+        self._lasting = snapshot.lasting()
         share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)
         return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
 
@@ -222,13 +223,12 @@ async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) 
 
 async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
     """By what should have been measured, so that an empty answer is not taken for a healthy one."""
-    measured: dict[Named, bool] = {}
+    asked: set[Named] = set()
     breath = Breath()
     for row in rows:
         namespace = row.autoscaler.namespace
-        for pod in snapshot.target_pods(row.autoscaler):
-            if pod.phase == "Running" and not pod.deleted:
-                measured[namespace, pod.name] = (namespace, pod.name) in samples
+        pods = snapshot.target_pods(row.autoscaler)
+        asked.update([(namespace, pod.name) for pod in pods if pod.phase == "Running" and not pod.deleted])
         if breath.is_due():
             await breath.take()
-    return 1.0 - sum(measured.values()) / len(measured) if measured else 0.0
+    return len(asked - samples.keys()) / len(asked) if asked else 0.0

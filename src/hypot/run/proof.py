@@ -1,13 +1,17 @@
-"""Whether evicted pods come back with another size: what pods that came up since the last eviction show."""
+"""Whether evicted pods come back with another size: what pods that came since the last eviction show."""
 
+from math import inf
 from typing import Literal
 
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa_intervals import allowed
 from hypot.policy.decision import Event
-from hypot.policy.plan_pods import came_after
+from hypot.policy.plan_pods import Sizes, came_after, has_enough, has_size
 from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.standing import live
-from hypot.run.admission import SIZED_BY
+from hypot.run.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 from hypot.run.events import rival, webhook_unavailable
+from hypot.run.outcome import Outcome
 
 # For how long a new pod is waited for. What comes later says nothing of that eviction, for anything may have made it.
 COMES_BACK = 600.0
@@ -15,45 +19,99 @@ NOT_SIZED = (
     "no pod is evicted: those that came up after the last eviction were not sized. Can the API server reach the webhook"
     " and does a LimitRange allow the size? Once that is so, restart a pod: one that comes up sized ends this"
 )
+OTHERWISE = (
+    "no pod is evicted: one that came up after the last eviction was given another size than it was to have, and others"
+    " would be too. Does a LimitRange forbid the size, or did the replica that was asked hold it back? Once that is"
+    " over, restart a pod: one that comes up with its size ends this"
+)
 NOT_BACK = (
     "no pod is evicted: no new pod came up since the last eviction, and fewer are there than are wanted. The events of"
     " the ReplicaSet, or of what else makes the pods, say why: a quota, or no node with room?"
 )
 
-# Nothing is known and one pod may go; new pods come sized; none came yet; none came at all; they come as written.
-Proof = Literal["none", "sized", "awaited", "missing", "unsized"]
+# Nothing is known and one pod may go; new pods come sized; none came yet; none came at all; they come as written; they
+# are given another size than is wanted.
+Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise"]
 
 
-def proof(seen: Seen, sizer: str, evicted: float | None) -> Proof:
-    """What pods show of the webhook, by the marks that `sizer` leaves on those that it sizes."""
+def proof_of(outcome: Outcome) -> Proof:
+    """What pods show to this autoscaler."""
+    return proof(outcome.seen, sizer_of(outcome.autoscaler), outcome.memory.vertical.evicted, _wanted(outcome))
+
+
+def _wanted(outcome: Outcome) -> Sizes:
+    """What pods are to have: as it was decided now, else as the plan says that is under way."""
+    decision, plan, autoscaler = outcome.decision, outcome.before.plan, outcome.autoscaler
+    sizes = decision.desired_sizes if plan is None or decision.rescales else plan.sizes
+    if decision.by_pod:
+        sizes = tuple([size for each in decision.actions if each.action != "none" for size in each.sizes])
+    by_container = {size.container: size for size in sizes}
+    if isinstance(autoscaler, Hvpa):
+        return {name: size for name, size in by_container.items() if not allowed(autoscaler, name).switched_off}
+    return by_container
+
+
+def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof:
+    """What pods show of the webhook, by the marks that `sizer` leaves on those that it sizes.
+
+    `wanted` is what pods are to have now.
+    """
     if evicted is None:
         return "none"
-    new = _new(seen, evicted)
-    if any(pod.annotations.get(SIZED_BY) == sizer for pod in new):
+    new = [pod for pod in seen.pods if came_after(pod, evicted)]
+    soon = [pod for pod in new if _made(pod) <= evicted + COMES_BACK]
+    sized = [pod for pod in new if _mark(pod) == sizer]
+    last = max((_made(pod) for pod in sized), default=-inf)
+    if any(_is_in_vain(pod, sizer, wanted) and _made(pod) >= last for pod in live(soon)):
+        return "otherwise"
+    if any(pod.started is not None for pod in sized):
         return "sized"
-    if any((pod.started or 0.0) <= evicted + COMES_BACK for pod in new):
+    ours = [pod for pod in new if _mark(pod) in _marks(sizer)]
+    if not ours and soon:
         return "unsized"
+    # One that came up otherwise than was wanted then says nothing of what is wanted now.
+    came_back = any(pod.started is not None for pod in ours)
     # A time to come is none: the clock was set back, and nobody knows for how long to wait.
-    if 0.0 <= seen.now - evicted < COMES_BACK:
+    if not came_back and 0.0 <= seen.now - evicted < COMES_BACK:
         return "awaited"
-    return "none" if _are_all_there(seen) else "missing"
+    return "none" if came_back or _are_all_there(seen) else "missing"
 
 
 def objection(known: Proof, seen: Seen, evicted: float | None) -> Event | None:
     """Why nothing more is evicted, to be told; nothing is wrong while the one that went has not come back yet."""
     if known == "missing":
         return Event("Warning", "FailedResize", NOT_BACK)
+    if known == "otherwise":
+        return Event("Warning", "FailedResize", OTHERWISE)
     if known != "unsized":
         return None
-    marks = {pod.annotations.get(SIZED_BY, "") for pod in _new(seen, evicted or 0.0)} - {""}
+    marks = {_mark(pod) for pod in seen.pods if came_after(pod, evicted or 0.0)} - {""}
     if not marks:
         return webhook_unavailable(NOT_SIZED)
     names = ", ".join(sorted(marks))
     return rival(f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one")
 
 
-def _new(seen: Seen, evicted: float) -> list[Pod]:
-    return [pod for pod in seen.pods if came_after(pod, evicted)]
+def _mark(pod: Pod) -> str:
+    return pod.annotations.get(SIZED_BY, "")
+
+
+def _marks(sizer: str) -> tuple[str, ...]:
+    return sizer, f"{sizer}/{SMALLER}", f"{sizer}/{LARGER}"
+
+
+def _made(pod: Pod) -> float:
+    return pod.made or 0.0
+
+
+def _is_in_vain(pod: Pod, sizer: str, wanted: Sizes) -> bool:
+    """Whether the pod came up otherwise, and is still to go the way that it could not: it would come back the same."""
+    _, smaller, larger = _marks(sizer)
+    if _mark(pod) == smaller:
+        return not has_enough(pod, wanted)
+    if _mark(pod) == larger:
+        return has_enough(pod, wanted) and not has_size(pod, wanted)
+    return False
 
 
 def _are_all_there(seen: Seen) -> bool:

@@ -45,6 +45,8 @@ class Writers:
         """Who has just written this object's status; empty where nobody has."""
         others = [each for each in row.managers if each.subresource == "status" and each.name != MANAGER]
         known = self._last.get(key)
+        if not others and known is None:
+            return ""
         last = max([*others, *([known] if known else [])], key=lambda each: each.at, default=None)
         if last is None or now - last.at >= FRESH:
             self._last.pop(key, None)
@@ -94,7 +96,7 @@ def overruled(
         first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
         words = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
         found.update((key, words) for key in others if _writes(rows[key].autoscaler))
-    for row in hpas:
+    for row in hpas if claims else ():
         hpa = row.autoscaler
         words = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
         found.update((key, words) for key in claims.get(_target(hpa), ()))

@@ -3,10 +3,11 @@
 Lists leave out the apiVersion and kind of their items, so these are given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import Ref
+from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
 from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
@@ -16,6 +17,7 @@ from hypot.policy.seen import LimitRange, Node, Pod
 from hypot.policy.sizerow import read_limit_range, read_node
 from hypot.policy.snapshot import read_autoscaler, target_of
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
+from hypot.run.outcome import Key
 
 Object = Mapping[str, Any]
 
@@ -40,6 +42,8 @@ class AutoscalerRow(NamedTuple):
     managers: tuple[Manager, ...]
     # Itself and what it is for: the same object with another target begins anew. Empty where that cannot be read.
     identity: str = ""
+    # The identity that the object had when its status was written; the autoscaler has no status of another one.
+    told_of: str = ""
 
     @property
     def uid(self) -> str:
@@ -58,6 +62,29 @@ def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> Autosc
     target = target_of(autoscaler)
     identity = f"{metadata.get('uid') or ''} {target.kind}/{target.name}" if target.kind and target.name else ""
     return AutoscalerRow(autoscaler, whole, managers, identity)
+
+
+def follow_autoscaler(
+    known: Callable[[Key], AutoscalerRow | None], api_version: str, kind: str, data: dict[str, Any]
+) -> AutoscalerRow:
+    """The same beside the row before it: a status is of the old target until another one is written for the new one.
+
+    The replica that only answers the webhook has nothing else to know it by.
+    """
+    row = keep_autoscaler(api_version, kind, data)
+    told_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
+    if row.identity in {"", told_of}:
+        return row._replace(told_of=told_of)
+    return row._replace(told_of=told_of, autoscaler=replaced(row.autoscaler, status=None))
+
+
+def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
+    """Where target and status changed at once, nobody knows which came first: then it is of the old target."""
+    if before is None or before.uid != row.uid:
+        return row.identity
+    if row.identity == before.identity and row.data.get("status") != before.data.get("status"):
+        return row.identity or before.told_of
+    return before.told_of or row.identity
 
 
 def _manager(entry: Object) -> Manager:

@@ -101,14 +101,6 @@ class Choice:
         return self._urgent + [outcome for _, _, outcome in waiting[:MOST_PATIENT]]
 
 
-def choose(outcomes: Iterable[Outcome], written: Mapping[Key, Written], now_boot: float) -> list[Outcome]:
-    """Those whose status is to be written now."""
-    choice = Choice(written, now_boot)
-    for outcome in outcomes:
-        choice.look(outcome)
-    return choice.chosen()
-
-
 def _is_urgent(outcome: Outcome, before: Written) -> bool:
     """Whether replicas, a size or a condition changed; not what its message says."""
     reported, known = outcome.decision.reported, before.reported
@@ -122,8 +114,8 @@ def _is_urgent(outcome: Outcome, before: Written) -> bool:
 
 def _same_words(told: Conditions, known: Conditions) -> bool:
     """Whether types, statuses and reasons are the same, in whichever order."""
-    if len(told) != len(known):
-        return False
+    if told == known or len(told) != len(known):
+        return len(told) == len(known)
     one, two = [condition[:3] for condition in told], [condition[:3] for condition in known]
     return one == two or sorted(one) == sorted(two)
 

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.cluster.clock import Clock
-from hypot.policy.plan import Action, EvictPod, ResizePod
+from hypot.policy.plan import Action, EvictPod, Progress, ResizePod
+from hypot.policy.plan_value import told
 from hypot.run.act import Done
 from hypot.run.proof import Proof
 
@@ -40,6 +41,18 @@ class Deeds(NamedTuple):
     def evicted(self) -> bool:
         """Whether a pod went, or may have gone."""
         return any(isinstance(action, EvictPod) and (how.ok or how.unsure) for action, how in self.steps)
+
+
+def in_place_meanwhile(progress: Progress) -> Progress:
+    """While the last pod that went is waited for, those that are killed again and again get their size in place."""
+    actions = tuple([_instead(each) for each in progress.actions])
+    return progress if actions == progress.actions else progress._replace(actions=actions, words=told(actions))
+
+
+def _instead(action: Action) -> Action:
+    if not isinstance(action, EvictPod) or not action.instead:
+        return action
+    return ResizePod(action.pod, action.uid, action.instead)
 
 
 class Steps:

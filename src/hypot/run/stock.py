@@ -16,13 +16,13 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.absent import Absent
 from hypot.policy.answers import Values
 from hypot.policy.decide import Autoscaler
-from hypot.policy.snapshot import Snapshot, UsageOf
+from hypot.policy.snapshot import Lasting, Snapshot, UsageOf
 from hypot.run.config import RunConfig
 from hypot.run.outcome import Key
 from hypot.run.rows import (
     AutoscalerRow,
     Object,
-    keep_autoscaler,
+    follow_autoscaler,
     keep_limit_range,
     keep_monitor,
     keep_namespace,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hypot.policy.seen import LimitRange, Node, Pod
 
 log = structlog.get_logger()
-# How often it is looked whether a definition came or went, in seconds.
+# How often it is looked whether a definition or a namespace came or went, in seconds.
 LOOK_EVERY = 1.0
 
 Row = TypeVar("Row")
@@ -134,7 +134,7 @@ class Stock:
         self.all: list[Watched[Any]] = []
         self.pods: Watched[Pod] = watch(PODS, keep_pod)
         self.autoscalers: dict[str, Watched[AutoscalerRow]] = {
-            kind: watch(resource, partial(keep_autoscaler, resource.api_version, kind))
+            kind: watch(resource, partial(follow_autoscaler, self.row, resource.api_version, kind))
             for kind, resource in AUTOSCALERS.items()
             if self._needs(kind)
         }
@@ -172,22 +172,39 @@ class Stock:
     async def run(self) -> None:
         """All watches, for ever."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._tell_definitions())
+            group.create_task(self._tell_missing())
             for watched in self.all:
                 for reflector in watched.reflectors:
                     group.create_task(reflector.run())
 
-    async def _tell_definitions(self) -> None:
-        """A kind that is switched on and not defined is no reason to wait, and looks like one without objects."""
-        known: set[str] = set()
+    async def _tell_missing(self) -> None:
+        """What is not there is no reason to wait, and looks like what is empty."""
+        kinds, spaces = set[str](), set[str]()
+        what, words = "namespace", "create it, or take it out of watchNamespaces"
+        if self.namespaces is None:
+            what, words = "objects", "no pod, workload or autoscaler is in this watched namespace: does it exist?"
         while True:
-            missing = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
-            for kind in sorted(missing - known):
-                log.warning("definition missing", kind=kind, todo="hypot crds | kubectl apply --server-side -f -")
-            for kind in sorted(known - missing):
-                log.info("definition arrived", kind=kind)
-            known = missing
+            undefined = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
+            _tell("definition", "kind", kinds, undefined, "hypot crds | kubectl apply --server-side -f -")
+            unseen = self._unseen()
+            _tell(what, "namespace", spaces, unseen, words)
+            kinds, spaces = undefined, unseen
             await asyncio.sleep(LOOK_EVERY)
+
+    def _unseen(self) -> set[str]:
+        """Watched namespaces that are not there; those with nothing in them where hypot may not list namespaces."""
+        spaces = self.config.watch_namespaces
+        if self.namespaces is not None:
+            there = self.namespaces
+            return {name for name in spaces if there.synced and there.get(("", name)) is None}
+        if self.unready:
+            return set()
+        kinds = self._kinds()
+        return {name for place, name in enumerate(spaces) if not any(each.reflectors[place].rows for each in kinds)}
+
+    def _kinds(self) -> list[Watched[Any]]:
+        """What is in the namespaces that are looked at."""
+        return [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
 
     @property
     def unready(self) -> str:
@@ -198,8 +215,7 @@ class Stock:
     @property
     def blind(self) -> str:
         """What decisions hang on and is not followed at the moment, in words; empty where all of it is."""
-        needed: list[Watched[Any]] = [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
-        needed += [self.namespaces] if self.namespaces else []
+        needed = [*self._kinds(), *([self.namespaces] if self.namespaces else [])]
         return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
 
     def age(self) -> float:
@@ -233,9 +249,9 @@ class Stock:
     def is_opted_in(self, namespace: str) -> bool:
         return self.namespaces is None or bool(self.namespaces.get(("", namespace)))
 
-    def snapshot(self, values: Values, usage: UsageOf, absent: Absent) -> Snapshot:
+    def snapshot(self, values: Values, usage: UsageOf, absent: Absent, earlier: Lasting) -> Snapshot:
         """As everything is now, without usage samples and fetched scales; to be settled when these are taken."""
-        made = Snapshot(values=values, usage=usage, absent=absent)
+        made = Snapshot(values=values, usage=usage, absent=absent, earlier=earlier)
         for watched in (*self.workloads, self.replica_sets):
             for data in watched.values():
                 made.take_workload(data)
@@ -249,6 +265,14 @@ class Stock:
         for monitor in self.monitors.values() if self.monitors else ():
             made.take_monitor(monitor)
         return made
+
+
+def _tell(what: str, field: str, before: set[str], missing: set[str], todo: str) -> None:
+    gone, came = f"{what} missing", f"{what} arrived"
+    for name in sorted(missing - before):
+        log.warning(gone, **{field: name}, todo=todo)
+    for name in sorted(before - missing):
+        log.info(came, **{field: name})
 
 
 def _asks(autoscaler: Autoscaler) -> tuple[object, ...]:

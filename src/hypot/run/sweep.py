@@ -170,13 +170,10 @@ class Sweeper:
     def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
         """Deleted, deleted and made again under the same name, or turned to another target."""
         if row is None:
-            return self._is_listed(key[0])
+            watched = self.stock.autoscalers.get(key[0])
+            # A kind whose definition is missing for a moment has not lost its objects.
+            return watched is None or not watched.missing
         return bool(identity and row.identity) and row.identity != identity
-
-    def _is_listed(self, kind: str) -> bool:
-        """A kind whose definition is missing for a moment has not lost its objects."""
-        watched = self.stock.autoscalers.get(kind)
-        return watched is None or not any(reflector.missing for reflector in watched.reflectors)
 
     def _acting(self, key: Key, row: AutoscalerRow) -> Acting:
         mode = self.config.mode(key[0])

@@ -1,11 +1,52 @@
-"""What the LimitRanges of a namespace take: the checks that an API server makes of every new pod."""
+"""What the LimitRanges of a namespace take: the checks that an API server makes of every new pod, and what fits."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from hypot.core.amount import RESOURCES
-from hypot.policy.seen import Container, LimitRange, Pod
+from hypot.core.amount import RESOURCES, to_milli
+from hypot.policy.seen import Bounds, Container, LimitRange, Pod
+from hypot.policy.size import Size
+from hypot.policy.vpa_fit import fit
 
 Amounts = Mapping[str, int]
+
+
+def within(sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange]) -> tuple[Size, ...]:
+    """These sizes, or where a LimitRange would refuse them, others in proportion that it takes; none if that cannot be.
+
+    Whoever decides on sizes asks here, and the webhook does: so that what is decided is what new pods come up with.
+    """
+    wanted = resized(pod, sizes)
+    if admits(wanted, limit_ranges):
+        return sizes
+    named = {size.container for size in sizes}
+    others_stay = [replace(each, sidecar=each.sidecar or each.name not in named) for each in wanted.containers]
+    bounds = [Bounds(size.container, size.requests) for size in sizes]
+    fitted = fit(bounds, None, replace(wanted, containers=tuple(others_stay)), limit_ranges)
+    moved = tuple([each.patch for each in fitted.containers])
+    return moved if admits(resized(pod, moved), limit_ranges) else ()
+
+
+def resized(pod: Pod, sizes: Iterable[Size]) -> Pod:
+    """The pod as it would come up with these sizes."""
+    given = {size.container: size for size in sizes}
+    return replace(pod, containers=tuple([_resized(each, given.get(each.name)) for each in pod.containers]))
+
+
+def _resized(container: Container, size: Size | None) -> Container:
+    """What a kubelet says is of the one that runs."""
+    requests, limits = ({}, {}) if size is None else (_milli(size.requests), _milli(size.limits))
+    return replace(
+        container,
+        requests={**container.requests, **requests},
+        limits={**container.limits, **limits},
+        actual_requests=None,
+        actual_limits=None,
+    )
+
+
+def _milli(given: Amounts) -> dict[str, int]:
+    return {resource: to_milli(resource, given[resource]) for resource in RESOURCES if resource in given}
 
 
 def admits(pod: Pod, limit_ranges: Iterable[LimitRange]) -> bool:
