@@ -47,6 +47,7 @@ lint: $(READY) ## Check style, types and the directions between layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/pytest --collect-only -qqq tests/cluster # `make test` does not import these
 
 format: $(READY) ## Rewrite the code in the house's style
 	$(BIN)/ruff check --fix

@@ -12,7 +12,7 @@ from hypot.policy.decision import Event, Name
 from hypot.policy.memory import Memory
 from hypot.run.events import Recorder, Told, subject_of
 from hypot.run.rows import keep_autoscaler
-from hypot.run.status import choose, found, is_ours, last_words, status_request, wrote
+from hypot.run.status import Choice, found, is_ours, last_words, status_request, wrote
 from unit.run_outcomes import representative
 
 NOW = 1_800_000_000.0
@@ -57,7 +57,9 @@ def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
         condition.type for condition in one.decision.conditions
     ]
     again = replace(one, autoscaler=type(one.autoscaler).from_dict(answer.body))
-    assert choose([again], {}, NOW) == []
+    choice = Choice({}, NOW)
+    choice.look(again)
+    assert choice.chosen() == []
     assert found(kept).conditions == Memory.from_status(kept).conditions
     managers = {each["manager"]: each for each in answer.body["metadata"]["managedFields"]}
     if one.decision.status:
