@@ -143,6 +143,7 @@ def test_what_is_to_be_watched_is_watched():
         "HypotSweepLate",
         "HypotGovernorHolding",
         "HypotMetricsStale",
+        "HypotMemoryNotWritten",
         "HypotResizeInfeasible",
         "HypotWebhookUnavailable",
         "HypotCertificateExpiring",

@@ -201,7 +201,7 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
 
 async def test_who_led_before_tells_nothing_of_sweeps():
     """Its last words would be told for ever, beside those of the one who leads now."""
-    leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ")
+    leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ", "hypot_memory_unwritten ")
     async with running(small_cluster(*web(4), wpa())) as app:
         await eventually(lambda: app.sweeps)
         told = (await page(app, "/metrics"))[1]
@@ -307,6 +307,13 @@ async def test_the_webhook_s_answer_times_are_told():
     assert 'hypot_webhook_duration_seconds_bucket{le="0.0025"} 0\n' in told
     assert 'hypot_webhook_duration_seconds_bucket{le="+Inf"} 1\n' in told
     assert "hypot_webhook_duration_seconds_sum 0.003\n" in told
+
+
+@pytest.mark.parametrize(("config", "told"), [({}, 0.0), ({"webhook_port": 0}, None), ({"dry_run": True}, None)])
+async def test_a_webhook_without_a_certificate_has_none_left(config, told):
+    """So that somebody is woken; where no webhook is wanted there is no such series."""
+    app = App(RunConfig(**config), Access("https://127.0.0.1:1"))
+    assert app._telling().certificate_seconds == told
 
 
 # The log.

@@ -310,6 +310,7 @@ def test_the_controller_tells_of_itself():
         calls={("PATCH", "Pod", "4xx"): 2, ("GET", "Pod", "2xx"): 5},
         stale_share=0.25,
         governor_holding=4,
+        memory_unwritten=2,
         certificate_seconds=86_400.0,
         plans={"growing": 1, "infeasible": 2},
     )
@@ -323,6 +324,7 @@ def test_the_controller_tells_of_itself():
         "hypot_sweep_age_seconds": 3,
         "hypot_stale_share": 0.25,
         "hypot_governor_holding": 4,
+        "hypot_memory_unwritten": 2,
         "hypot_certificate_expiry_seconds": 86_400,
     }
     calls = [({**sample.labels}, sample.value) for sample in found["hypot_api_calls_total"]]
@@ -354,6 +356,7 @@ def test_every_series_is_as_the_table_says():
         sweep_age=1.0,
         calls={("GET", "Pod", "2xx"): 1},
         stale_share=0.1,
+        memory_unwritten=0,
         certificate_seconds=1.0,
         plans={"growing": 1},
         webhook_seconds=Histogram([(0.5, 3)], 4, 2.5),

@@ -167,6 +167,19 @@ async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
         assert "VerticalPodAutoscaler theirs sizes" in blocked(await world.outcome("Hvpa"))[1]
 
 
+async def test_the_younger_of_two_vpas_names_the_older():
+    """Only the oldest acts; the others would be silent, and who made them would wait in vain."""
+    mine = vpa("Recreate", name="mine", creationTimestamp=show_time(2000.0))
+    theirs = vpa("Recreate", name="theirs", creationTimestamp=show_time(1000.0))
+    async with World(*web(1), mine, theirs, node(), kinds={"VerticalPodAutoscaler": "act"}) as world:
+        world.uses("1", "3Gi")
+        found = {one.key[2]: one for one in (await world.sweep()).outcomes}
+        told = [hold.words for hold in found["mine"].holds]
+        assert told == ["VerticalPodAutoscaler shop/theirs is older and sizes the same pods: remove one of the two"]
+        assert found["theirs"].holds == ()
+        assert world.events("Rival")
+
+
 # Annotations.
 
 

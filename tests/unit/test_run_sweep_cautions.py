@@ -2,6 +2,7 @@
 
 import pytest
 
+from hypot.cluster.fake_objects import refusal
 from unit.run_world import KINDS, OWN, World, all_kinds, blocked, web, wpa
 from unit.sizes_world import NAMESPACE, node, vpa
 
@@ -90,3 +91,19 @@ async def test_a_shrink_that_nobody_remembers_is_charged_to_the_governor(mode, c
             world.queue("30")
             await world.sweep()
             assert [one.millicores for one in world.sweeper.judge.governor.admitted] == freed
+
+
+async def test_a_memory_that_cannot_be_written_is_counted():
+    """Decisions go on; somebody must know before the next restart."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        assert (await world.sweep()).unwritten == 0
+        path = f"/api/v1/namespaces/{OWN}/configmaps"
+        world.cluster.faults = lambda call: (
+            refusal(422, "field is immutable") if call.method == "PUT" and call.path.startswith(path) else None
+        )
+        world.queue("160")
+        swept = await world.sweep()
+        assert (swept.unwritten, world.replicas) == (1, 16)
+        world.cluster.faults = None
+        assert (await world.sweep()).unwritten == 0

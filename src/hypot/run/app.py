@@ -271,10 +271,17 @@ class App:
             calls=self.plain.calls + self.guarded.calls,
             stale_share=swept.stale_share if self.lease.leading else None,
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
-            certificate_seconds=None if self.certificate is None else self.certificate.not_after - wall(),
+            memory_unwritten=swept.unwritten if self.lease.leading else None,
+            certificate_seconds=self._certificate_seconds(),
             plans=_plans(outcomes),
             webhook_seconds=None if self.times is None else _histogram(self.times),
         )
+
+    def _certificate_seconds(self) -> float | None:
+        """None where no webhook is wanted."""
+        if self.certificate is not None:
+            return self.certificate.not_after - wall()
+        return 0.0 if "webhook" in features_of(self.config) else None
 
 
 def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:

@@ -27,6 +27,7 @@ API_CALLS = "hypot_api_calls_total"
 OBJECTS = "hypot_objects"
 STALE_SHARE = "hypot_stale_share"
 GOVERNOR_HOLDING = "hypot_governor_holding"
+MEMORY_UNWRITTEN = "hypot_memory_unwritten"
 CERTIFICATE = "hypot_certificate_expiry_seconds"
 PLANS = "hypot_plans"
 WEBHOOK_SECONDS = "hypot_webhook_duration_seconds"
@@ -61,7 +62,10 @@ CONTROLLER_FAMILIES = (
         "Of the running pods of targets whose usage is asked for, the share without a fresh sample of it, 0 to 1.",
     ),
     Family(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
-    Family(CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends; absent without a webhook."),
+    Family(MEMORY_UNWRITTEN, "gauge", "Parts of the memory that the last sweep could not write."),
+    Family(
+        CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends, 0 without one; absent without a webhook."
+    ),
     Family(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
     Family(WEBHOOK_SECONDS, "histogram", "How long this replica's webhook took to answer; absent without a webhook."),
 )

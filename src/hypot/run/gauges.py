@@ -87,6 +87,7 @@ class Telling:
     calls: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     stale_share: float | None = None
     governor_holding: int = 0
+    memory_unwritten: int | None = None
     certificate_seconds: float | None = None
     # State -> how many.
     plans: Mapping[str, int] = field(default_factory=dict)
@@ -152,6 +153,7 @@ def controller_samples(telling: Telling) -> Iterator[Sample]:
         names.SWEEP_AGE: telling.sweep_age,
         names.STALE_SHARE: telling.stale_share,
         names.GOVERNOR_HOLDING: telling.governor_holding,
+        names.MEMORY_UNWRITTEN: telling.memory_unwritten,
         names.CERTIFICATE: telling.certificate_seconds,
     }
     yield from [Sample(name, "", value) for name, value in plain.items() if value is not None]

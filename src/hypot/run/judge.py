@@ -23,7 +23,7 @@ from hypot.run.breath import Breath
 from hypot.run.carry import CARRIED_OUT
 from hypot.run.observe import View
 from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
-from hypot.run.rivals import Target, Writers, counters, rival_hold, sizer
+from hypot.run.rivals import Target, Writers, counters, older_sizer, rival_hold, sizer
 from hypot.run.rows import AutoscalerRow
 
 log = structlog.get_logger()
@@ -220,7 +220,7 @@ class Judge:
             around.leases.get(key[0], ""),
             counters(row.autoscaler, seen, around.hpas),
             sizer(row.autoscaler, around.sizers),
-            around.overruled.get(key, ""),
+            around.overruled.get(key) or older_sizer(row.autoscaler, seen),
             around.twin,
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]

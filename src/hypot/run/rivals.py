@@ -145,6 +145,13 @@ def _target(autoscaler: Autoscaler) -> Target:
     return autoscaler.namespace, ref.kind or "", ref.name or ""
 
 
+def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
+    """Of several VerticalPodAutoscalers that size the same pods the oldest acts; the others say so, in words."""
+    if not isinstance(autoscaler, VPA) or is_off(autoscaler) or not seen.rivals:
+        return ""
+    return f"{VPA.KIND} {autoscaler.namespace}/{seen.rivals[0]} is older and sizes the same pods: remove one of the two"
+
+
 def rival_hold(
     writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
 ) -> Hold | None:

@@ -46,6 +46,8 @@ class Swept:
     seconds: float = 0.0
     deciding: float = 0.0
     stale_share: float = 0.0
+    # Parts of the memory that could not be written.
+    unwritten: int = 0
     trouble: str = ""
 
 
@@ -141,9 +143,9 @@ class Sweeper:
         await rest()
         await self.teller.events(outcomes, told, now, boot)
         await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
-        await self._save(now)
+        unwritten = await self._save(now)
         seconds = self.clocks.boot() - boot
-        return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, view.trouble)
+        return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
 
     def _rows(self) -> dict[Key, AutoscalerRow]:
         """The autoscalers of all kinds that are switched on; of the others only what they say is looked at."""
@@ -251,7 +253,8 @@ class Sweeper:
         window, now = self.config.settings.downscale_window, self.clocks.boot()
         return all(at is None or now - at >= window for at in (self.cold_since, self.clocks.jumped_at))
 
-    async def _save(self, now: float) -> None:
+    async def _save(self, now: float) -> int:
+        """Write down what must survive a restart; how many parts of it could not be written."""
         entries, breath = {}, Breath()
         for key in self.judge.memories:
             entries["/".join(key)] = self.judge.entry(key)
@@ -263,8 +266,10 @@ class Sweeper:
         if self.clocks.jumped:
             entries[JUMP] = self.clocks.jumped
         entries.update(await self.history.entries(now))
-        for trouble in await self.shards.save(entries):
+        troubles = await self.shards.save(entries)
+        for trouble in troubles:
             log.warning("memory not written", trouble=trouble)
+        return len(troubles)
 
 
 def _key(text: str) -> Key:
