@@ -6,7 +6,7 @@ from hypot.cluster.fake_objects import refusal
 from hypot.policy.decision import condition_of, show_time
 from hypot.policy.seen import Reply
 from unit.run_world import World, all_kinds, blocked, ready, web, wpa
-from unit.sizes_world import NAMESPACE, hvpa, node, vpa
+from unit.sizes_world import NAMESPACE, ago, box, hvpa, node, vpa
 
 pytestmark = pytest.mark.asyncio
 VPA, HVPA = "VerticalPodAutoscaler", "Hvpa"
@@ -94,6 +94,30 @@ async def test_a_new_pod_is_given_the_time_to_be_measured(kind):
         world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-3")
         await world.sweep()
         assert moves(world)
+
+
+def dies(index, *, serves):
+    """A pod that is killed for memory again and again, too soon to be measured."""
+    ended = {"reason": "OOMKilled", "startedAt": ago(90), "finishedAt": ago(30)}
+    state = {"name": "app", "restartCount": 9, "lastState": {"terminated": ended}, "state": {"waiting": {}}}
+    made = ready(index, box(memory="256Mi"))
+    made["status"]["conditions"][0]["status"] = "True" if serves else "False"
+    return {**made, "status": {**made["status"], "containerStatuses": [state]}}
+
+
+@pytest.mark.parametrize("mode", ["InPlaceOrRecreate", "Recreate"])
+@pytest.mark.parametrize("serves", [False, True])
+async def test_a_pod_that_dies_for_want_of_memory_waits_for_no_metrics(mode, serves):
+    """It gets more memory, though it is to have less cpu: nobody loses anything by that, unless it serves."""
+    async with sized_by(VPA, thing=vpa(mode)) as world:
+        await learnt(world, VPA)
+        no_samples(world)
+        for index in range(4):
+            world.put(dies(index, serves=serves))
+        outcome = await world.outcome(VPA)
+        assert "MissingMetrics" in [hold.reason for hold in outcome.holds]
+        evicted = [path for path in moves(world) if path.endswith("/eviction")]
+        assert bool(evicted) is not serves
 
 
 async def test_new_pods_are_told_not_to_shrink_where_no_running_one_would():

@@ -206,7 +206,10 @@ def _blocked_by_pod(decision: Decision, hold: Hold, seen: Seen) -> Decision:
 
 
 def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction:
-    """What is left for this pod: all, a part or nothing. Evicted, it would get all. Unseen ones are left alone."""
+    """What is left for this pod: all, a part or nothing. Unseen ones are left alone.
+
+    Evicted, it may get all. So one that serves is not, and one that does not serve only where it is to grow.
+    """
     if action.action == "none":
         return action
     left_alone = PodAction(action.pod, "none", kebab(hold.reason), f"{sentence(hold.words)[:-1]}: leave it.")
@@ -216,8 +219,9 @@ def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction
     kept = tuple([between(had.get(s.container, Size(s.container)), s, EDGES[hold.blocks]) for s in action.sizes])
     if kept == action.sizes:
         return action
-    nothing = action.action == "evict" or all(had.get(size.container) == size for size in kept)
-    return left_alone if nothing else action._replace(sizes=kept)
+    if action.action == "evict" and (pod.ready == "True" or hold.blocks == "up"):
+        return left_alone
+    return left_alone if all(had.get(size.container) == size for size in kept) else action._replace(sizes=kept)
 
 
 def _under(decision: Decision, hold: Hold, seen: Seen) -> Decision:
