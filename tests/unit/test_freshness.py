@@ -172,25 +172,27 @@ class TestNotFolded:
 
     @KINDS
     @pytest.mark.parametrize("samples", [Failure("gone"), {}, {"other": sample(100, 100)}])
-    def test_all_that_run_where_nothing_was_measured(self, autoscaler, samples):
+    def test_all_that_are_there_where_nothing_was_measured(self, autoscaler, samples):
         """Ready or not, and however young: nobody knows anything of now."""
         pods = (pod("a"), pod("b", ready="False"), pod("c", ready_since=NOW - 5), pod("d", phase="Pending"))
-        assert unmeasured(autoscaler, seen(4, pods=pods, pod_metrics=samples)) == ("a", "b", "c")
+        assert unmeasured(autoscaler, seen(4, pods=pods, pod_metrics=samples)) == ("a", "b", "c", "d")
 
     @KINDS
     def test_those_that_had_the_time_to_be_measured(self, autoscaler):
-        """Of both resources; what is not ready, on its way out or new is waited for."""
+        """Of both resources, ready or not; what is on its way out, new or not running yet is waited for."""
         old, new = NOW - OLDEST - 1, NOW - OLDEST
         pods = (
             pod("a", ready_since=old),
             pod("b", ready_since=old),
             pod("c", ready_since=old),
             pod("d", ready_since=new),
-            pod("e", ready="False", ready_since=old),
+            pod("e", ready="False", ready_since=new, started=old),
             pod("f", ready_since=old, deleted=True),
+            pod("g", ready="False", ready_since=new, started=new),
+            pod("h", ready="False", phase="Pending", started=old),
         )
-        looked_at = seen(6, pods=pods, pod_metrics={"a": sample(100, 100), "b": sample(100)})
-        assert unmeasured(autoscaler, looked_at) == ("b", "c")
+        looked_at = seen(8, pods=pods, pod_metrics={"a": sample(100, 100), "b": sample(100)})
+        assert unmeasured(autoscaler, looked_at) == ("b", "c", "e")
 
     def test_nobody_where_usage_decides_nothing(self):
         """An HPA has its own rule, and an Hvpa without a recommender of sizes goes by other metrics."""

@@ -89,3 +89,20 @@ async def test_a_vpa_evicts_no_more_where_its_pods_may_not_shrink():
         comes_back(world, kind, written)
         # The one that came up otherwise is within its bounds, and too young to go again.
         assert await evicted(world, kind, written, 10, used) == 4
+
+
+async def test_a_pod_that_could_not_shrink_keeps_no_other_from_growing():
+    """It came back while nothing was measured, with its memory and not with less cpu; the others lack memory."""
+    kind = "VerticalPodAutoscaler"
+    async with World(*web(4), vpa("Recreate"), node(cpu="96"), kinds=all_kinds(**{kind: "act"})) as world:
+        assert await evicted(world, kind, box(), 1, ("100m", "3Gi"), may_shrink=False) == 1
+        assert await evicted(world, kind, box(), 20, ("100m", "3Gi")) == 3
+
+
+async def test_after_an_hour_one_more_is_tried():
+    """What stood in the way may be over, and nobody may have seen the event."""
+    written, kind, used = box(cpu="4", memory="4Gi"), "VerticalPodAutoscaler", ("50m", "100Mi")
+    async with World(*web(6, written), vpa("Recreate"), node(cpu="96"), kinds=all_kinds(**{kind: "act"})) as world:
+        assert await evicted(world, kind, written, 20, used, may_shrink=False) == 1
+        world.passes(3600)
+        assert await evicted(world, kind, written, 20, used, may_shrink=False) == 1

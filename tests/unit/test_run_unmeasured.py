@@ -83,6 +83,56 @@ async def test_growth_does_not_wait_for_metrics(kind):
         assert {path.rsplit("/", 1)[1] for path in moves(world)} == {"resize"}
 
 
+def pending(world):
+    """Their node is lost, and no other has room."""
+    no_samples(world)
+    for index in range(4):
+        made = ready(index)
+        world.put({**made, "status": {"phase": "Pending"}, "spec": {**made["spec"], "nodeName": ""}})
+
+
+def out_of_reach(world):
+    """Three of four, for an hour."""
+    for index in range(1, 4):
+        made = ready(index)
+        made["status"]["conditions"][0] |= {"status": "False", "lastTransitionTime": show_time(world.now - 3600)}
+        made["status"]["startTime"] = show_time(world.now - 7200)
+        world.put(made)
+        world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-{index}")
+
+
+@BOTH
+@pytest.mark.parametrize("lost", [pending, out_of_reach])
+async def test_nothing_shrinks_where_pods_do_not_run_or_nobody_reaches_them(kind, lost):
+    """What they did is as unknown as if metrics were missing."""
+    async with sized_by(kind) as world:
+        await learnt(world, kind)
+        lost(world)
+        assert blocked(await world.outcome(kind))[0] == "MissingMetrics"
+        assert (moves(world), world.replicas) == ([], 4)
+
+
+async def test_nothing_shrinks_where_no_pod_is_left():
+    """Their nodes went with them; histograms do not say how many are enough."""
+    async with sized_by(HVPA) as world:
+        await learnt(world, HVPA)
+        no_samples(world)
+        for index in range(4):
+            world.cluster.remove(f"/api/v1/namespaces/{NAMESPACE}/pods/web-{index}")
+        assert blocked(await world.outcome(HVPA)) == ("MissingMetrics", "none of its pods is there to be measured")
+        assert (moves(world), world.replicas) == ([], 4)
+
+
+async def test_a_pause_of_growth_hides_no_missing_metrics():
+    """Whoever sizes new pods knows only one reason from the status, and none may shrink."""
+    async with sized_by(VPA, thing=vpa("Initial")) as world:
+        await learnt(world, VPA)
+        world.annotate(VPA, paused="up")
+        no_metrics(world)
+        await world.sweep()
+        assert world.condition("ScalingBlocked", VPA)["reason"] == "MissingMetrics"
+
+
 @BOTH
 async def test_a_new_pod_is_given_the_time_to_be_measured(kind):
     """Or every rollout would stop all others from shrinking."""

@@ -16,7 +16,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ResourceBand
 from hypot.policy.decide import Autoscaler
-from hypot.policy.seen import Failure, Pod, PodSample, Seen
+from hypot.policy.seen import Failure, Pod, PodSample, Scale, Seen
 from hypot.policy.standing import live
 
 # However a pod is named.
@@ -97,36 +97,48 @@ def unmeasured(autoscaler: Autoscaler, seen: Seen) -> tuple[str, ...]:
 
     An HPA counts such a pod as if it met its target.
     """
-    running = [pod for pod in live(seen.pods) if pod.phase == "Running"]
     if isinstance(autoscaler, WPA):
-        return _left_out(autoscaler, seen, running)
-    if isinstance(autoscaler, VPA) or (isinstance(autoscaler, Hvpa) and autoscaler.uses_vpa):
-        return _not_folded(seen, running)
-    return ()
+        return _left_out(autoscaler, seen)
+    return _not_folded(seen, live(seen.pods)) if _goes_by_usage(autoscaler) else ()
 
 
-def _not_folded(seen: Seen, running: list[Pod]) -> tuple[str, ...]:
-    """Histograms speak on without them, of how it was. A pod that is ready just now had no time to be measured."""
+def are_gone(autoscaler: Autoscaler, seen: Seen) -> bool:
+    """Whether pods are to be there of which none is: then histograms alone would say how many are enough.
+
+    To a VPA, which only says how large the next ones are, that is nothing unusual.
+    """
+    wanted = seen.scale.replicas if isinstance(seen.scale, Scale) else 0
+    return isinstance(autoscaler, Hvpa) and _goes_by_usage(autoscaler) and wanted > 0 and not live(seen.pods)
+
+
+def _goes_by_usage(autoscaler: Autoscaler) -> bool:
+    return isinstance(autoscaler, VPA) or (isinstance(autoscaler, Hvpa) and autoscaler.uses_vpa)
+
+
+def _not_folded(seen: Seen, pods: list[Pod]) -> tuple[str, ...]:
+    """Histograms speak on without them, of how it was. A pod that is new had no time to be measured."""
     samples = seen.pod_metrics
-    if isinstance(samples, Failure) or not any(pod.name in samples for pod in running):
-        return tuple([pod.name for pod in running])
-    return tuple([pod.name for pod in running if _is_due(pod, seen.now) and not _is_whole(pod, samples.get(pod.name))])
+    if isinstance(samples, Failure) or not any(pod.name in samples for pod in pods):
+        return tuple([pod.name for pod in pods])
+    return tuple([pod.name for pod in pods if _is_due(pod, seen.now) and not _is_whole(pod, samples.get(pod.name))])
 
 
 def _is_due(pod: Pod, now: float) -> bool:
-    return pod.ready == "True" and (pod.ready_since is None or now - pod.ready_since > OLDEST)
+    """Ready or not: of one whose node is out of reach nobody knows what it does."""
+    since = pod.ready_since if pod.ready == "True" else pod.started
+    return pod.phase == "Running" and (since is None or now - since > OLDEST)
 
 
 def _is_whole(pod: Pod, sample: PodSample | None) -> bool:
     return sample is not None and all(sample.is_whole(pod, resource) for resource in RESOURCES)
 
 
-def _left_out(wpa: WPA, seen: Seen, running: list[Pod]) -> tuple[str, ...]:
+def _left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
     """They are not in the sum, or with a part only, so that the count that remains is too small."""
     samples = seen.pod_metrics
     if isinstance(samples, Failure):
         return ()
-    ready = [pod for pod in running if pod.ready == "True"]
+    ready = [pod for pod in live(seen.pods) if pod.phase == "Running" and pod.ready == "True"]
     found: dict[str, None] = {}
     for source in [metric.source for metric in wpa.metrics or ()]:
         if not isinstance(source, ResourceBand):

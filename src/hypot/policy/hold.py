@@ -49,6 +49,7 @@ _LONGEST_WORD = 40
 
 Blocks = Literal["both", "up", "down"]
 _Edge = Callable[[float, float], float]
+_ORDER: tuple[Blocks, ...] = ("both", "down", "up")
 EDGES: dict[Blocks, _Edge] = {"down": max, "up": min}
 # What a successful write is told by: an event, and the reason of AbleToScale where the kind sets it.
 _SUCCESS = {HPA.KIND: "SuccessfulRescale", WPA.KIND: "Scaling", Hvpa.KIND: "Scaled"}
@@ -260,8 +261,8 @@ def _condition(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Con
 
 
 def _main_reason(holds: Sequence[Hold]) -> str:
-    """Of what stops everything rather than of what stops one way."""
-    return next((hold.reason for hold in holds if hold.blocks == "both"), holds[0].reason)
+    """Of what stops everything, else of what stops shrinking: whoever sizes new pods goes by it."""
+    return min(holds, key=lambda hold: _ORDER.index(hold.blocks)).reason
 
 
 def _with_condition(decision: Decision, told: Condition) -> Decision:

@@ -17,6 +17,7 @@ from hypot.policy.memory import Memory
 from hypot.policy.saturation import Saturation, saturation
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.size import Size
 from hypot.policy.size_source import size_wish
 from hypot.policy.standing import Standing, standing
 from hypot.policy.telling import sentence
@@ -95,6 +96,12 @@ def forbidding(hvpa: Hvpa) -> list[Problem]:
 def _forbids(problem: Problem) -> bool:
     """Whether nothing can be decided with this; a knob that cannot be read has a default."""
     return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
+
+
+def _behind(one: Standing, wanted: Size) -> Size:
+    """The size of the smallest pods in what there is not to be less of, of the largest in the rest."""
+    lacks = {r: one.least[r] if wanted.requests.get(r, 0) >= amount else amount for r, amount in one.requests.items()}
+    return Size(one.container, lacks, one.limits)
 
 
 def _silence(hvpa: Hvpa) -> str:
@@ -259,7 +266,20 @@ class _Pass(HvpaTelling):
         replicas = self._in_ranges(current, point.replicas)
         self.tell_limits(needs)
         reason = reason if replicas == point.replicas else ""
+        if self.memory.plan is None:
+            rising = [need for need in needs if need.direction == "up" and need.container in point.results]
+            self._catch_up([need.standing for need in rising])
         return self._finish(glance.scale, replicas, reason or self.size_reason(needs))
+
+    def _catch_up(self, rising: list[Standing]) -> None:
+        """The largest pod may have what all are to have, and others lack it, because an earlier move ended half way."""
+        wanted = {size.container: size for size in self.desired_sizes}
+        behind = {one.container: size for one in rising if (size := _behind(one, wanted[one.container])) != one.size}
+        if not behind:
+            return
+        self.sizes = tuple([behind.get(size.container, size) for size in self.sizes])
+        words = f"{' and '.join(behind)}: the largest pod has the size, others are to follow"
+        self.step("resolve", "catch-up", None, None, sentence(words))
 
     def _in_ranges(self, current: int, replicas: int) -> int:
         """The count, with sizes that the namespace takes; nothing moves where that is less in total than there is."""

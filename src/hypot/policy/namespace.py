@@ -39,7 +39,7 @@ class Namespace:
         """Of all pods, as they are once they were all taken."""
         if self._index is None:
             known = self._earlier
-            self._index = known if known is not None and known.pods == self._pods else PodIndex(self._pods)
+            self._index = known if known is not None and known.is_of(self._pods) else PodIndex(self._pods)
         return self._index
 
     def pods(self, selector: str) -> tuple[Pod, ...]:

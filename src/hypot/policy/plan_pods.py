@@ -17,6 +17,8 @@ from hypot.policy.vpa_need import dies_again, observed_containers, quick_oom
 from hypot.policy.vpa_resize import gives_up, resize_obstacle, told_resize
 
 Sizes = Mapping[str, Size]
+# Why no new pod would come up with another size.
+WHOLE = "it has resources as a whole, which new pods keep"
 # A container that was killed for memory within this time is not helped by a resize: it is not running long enough.
 OOM_WINDOW = Knobs().evict_after_oom
 
@@ -268,6 +270,8 @@ def _evicted(pod: Pod, why: str, look: Look, room: Room | None) -> Fate:
     """It comes back with the recorded size, unless that has failed already. Without room it is as good as away."""
     if controller_of(pod, look.controllers) is None:
         return Fate("infeasible", f"{why}, and it has no controller that would make a new pod")
+    if pod.pod_requests is not None:
+        return Fate("infeasible", f"{why}, and {WHOLE}")
     if pod.started is None:
         return Fate("wait", f"{why}, and it has not started yet")
     if came_after(pod, look.since):

@@ -16,6 +16,11 @@ class PodIndex:
         self._selected: dict[Selector, tuple[Pod, ...]] = {}
         self._selected_by_text: dict[str, tuple[Pod, ...]] = {}
 
+    def is_of(self, pods: Mapping[str, Pod]) -> bool:
+        """Whether it is made of these very pods."""
+        known = self.pods
+        return len(known) == len(pods) and all(known.get(name) is pod for name, pod in pods.items())
+
     def select(self, selector: Selector) -> tuple[Pod, ...]:
         found = self._selected.get(selector)
         if found is None:

@@ -9,12 +9,13 @@ from hypot.policy.size import Size
 
 
 class Standing(NamedTuple):
-    """One container: the largest requests that any pod has, their limits, and the total of all replicas."""
+    """One container: the largest requests that any pod has, their limits, the total of all replicas, and the least."""
 
     container: str
     requests: Mapping[str, int]
     limits: Mapping[str, int]
     totals: Mapping[str, int]
+    least: Mapping[str, int] = {}
 
     @property
     def size(self) -> Size:
@@ -41,19 +42,22 @@ def standing(seen: Seen, replicas: int) -> tuple[Standing, ...]:
 def _standing(name: str, containers: list[Container], replicas: int) -> Standing:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
+    least: dict[str, int] = {}
     totals: dict[str, int] = {}
     count = len(containers)
     for resource in RESOURCES:
-        largest, its_limit, together = -1, -1, 0
+        largest, its_limit, smallest, together = -1, -1, -1, 0
         for container in containers:
             request = container.current_requests.get(resource, -1)
             limit = container.current_limits.get(resource, -1)
             together += max(request, 0)
+            smallest = max(request, 0) if smallest < 0 else min(smallest, max(request, 0))
             largest, its_limit = max((largest, its_limit), (request, limit))
         if largest >= 0:
             requests[resource] = of_milli(resource, largest)
+            least[resource] = of_milli(resource, smallest)
         if its_limit >= 0:
             limits[resource] = of_milli(resource, its_limit)
         # While pods come and go, those that are there stand for the others.
         totals[resource] = of_milli(resource, -(-together * replicas // count))
-    return Standing(name, requests, limits, totals)
+    return Standing(name, requests, limits, totals, least)

@@ -18,7 +18,7 @@ from hypot.kinds.vpa_parts import (
     UpdatePolicy,
 )
 from hypot.policy.decision import PodAction
-from hypot.policy.plan_pods import fits_nowhere
+from hypot.policy.plan_pods import WHOLE, fits_nowhere
 from hypot.policy.seen import Node, Pod
 from hypot.policy.vpa_budget import EXHAUSTED, Budget, Controllers
 from hypot.policy.vpa_fit import Fitted, amounts
@@ -230,6 +230,8 @@ def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", becau
     refusal = unevictable(one.pod, budget, since=rules.since(one.pod), now=rules.now)
     if refusal is not None:
         return _left(one.pod, refusal.rule, f"{words}, but {refusal.words}")
+    if one.pod.pod_requests is not None:
+        return _left(one.pod, "pod-level-resources", f"{words}, but {WHOLE}")
     if fits_nowhere(one.pod, {size.container: size for size in one.fitted.sizes}, rules.nodes):
         return _left(one.pod, "fits-nowhere", f"{words}, but no node is large enough for its new size")
     sentence = f"{_sentence(words)}: evict it, so that it comes back with the new size."

@@ -60,8 +60,15 @@ def conclude(past: HvpaPast, current: int) -> bool:
         or past.size[3] != past.limit[MEMORY]
     )
     larger = past.size[0] > past.request[CPU] or past.size[1] > past.request[MEMORY]
+    if past.rises[0] and (is_behind(past, CPU) or is_behind(past, MEMORY)):
+        larger, past.resizes[0] = True, 1
     past.grows[0] = past.desired[0] > current or larger
     return bool(past.desired[0] != current or past.resizes[0])
+
+
+def is_behind(past: HvpaPast, r: int) -> bool:
+    """Whether others lack what the largest pod has and all are to have: an earlier move ended half way."""
+    return bool(past.size[r] >= past.request[r] and past.least[r] < past.request[r])
 
 
 def is_held(past: HvpaPast, plan: Plan, moves: bool) -> bool:
@@ -101,8 +108,8 @@ def recount(past: HvpaPast, current: int, now: float) -> None:
 
 
 def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
-    """What the largest pod has and all replicas have, and when a pod of that memory was last killed for want of it."""
-    cpu = cpu_limit = memory = memory_limit = -1
+    """What the largest pod, the smallest and all replicas have, and when a pod of the most memory was last killed."""
+    cpu = cpu_limit = memory = memory_limit = least_cpu = least_memory = -1
     all_cpu = all_memory = pods = 0
     killed = -inf
     for k in range(c.used[0]):
@@ -110,6 +117,8 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
             continue
         count = c.count[k]
         pods += count
+        least_cpu = c.cpu[k] if least_cpu < 0 else min(least_cpu, c.cpu[k])
+        least_memory = c.memory[k] if least_memory < 0 else min(least_memory, c.memory[k])
         all_cpu += count * c.cpu[k]
         all_memory += count * c.memory[k]
         if c.cpu[k] > cpu or (c.cpu[k] == cpu and c.cpu_limit[k] > cpu_limit):
@@ -121,8 +130,10 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
     if pods == 0:
         cpu, memory, cpu_limit, memory_limit = s.template[0], s.template[1], s.template[2], s.template[3]
         all_cpu, all_memory, pods = cpu, memory, 1
+        least_cpu, least_memory = cpu, memory
     past.request[CPU], past.request[MEMORY] = cpu, memory
     past.limit[CPU], past.limit[MEMORY] = cpu_limit, memory_limit
+    past.least[CPU], past.least[MEMORY] = least_cpu, least_memory
     # While pods come and go, those that are there stand for the others.
     past.standing[CPU] = -(-all_cpu * current // pods)
     past.standing[MEMORY] = -(-all_memory * current // pods)
@@ -132,7 +143,7 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
 def stay(past: HvpaPast, current: int) -> None:
     """Nothing is asked for yet, and the wish is what there is."""
     past.desired[0] = current
-    past.resizes[0] = past.grows[0] = 0
+    past.resizes[0] = past.grows[0] = past.rises[0] = 0
     keep_size(past)
     for r in range(2):
         past.by_usage[r] = past.by_metrics[r] = past.by_heat[r] = past.total[r] = UNSET

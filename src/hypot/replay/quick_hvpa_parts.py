@@ -83,9 +83,12 @@ class HvpaPast(NamedTuple):
     size: Any
     resizes: Any
     grows: Any
-    # Scratch: what a pod has and all have, what each source asks for in total and which way, and what counts of it.
+    # Scratch: whether more is needed, what the largest pod, the smallest one and all have, what each source asks for in
+    # total and which way, and what counts of it.
+    rises: Any
     request: Any
     limit: Any
+    least: Any
     standing: Any
     by_usage: Any
     bound: Any
@@ -108,4 +111,5 @@ def no_hvpa_past() -> HvpaPast:
         size=[0, 0, -1, -1],
         resizes=[0],
         grows=[0],
+        rises=[0],
     )

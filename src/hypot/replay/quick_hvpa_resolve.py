@@ -185,6 +185,7 @@ def put(
     keep_size(past)
     if not moving or (way == STAYS and desired == current):
         return
+    past.rises[0] = 1 if way == UP else 0
     # A count that no total asks for spreads none: pods keep at least their size.
     spreads = vote == NOBODY or vote % 2 == 1
     stays = desired > current and not (spreads and way == DOWN)

@@ -196,8 +196,11 @@ class Carrier:
             )
 
         progress, told = self._possible(outcome, made, plan.resizing)
-        if not _blocked_ways(outcome).isdisjoint(_ways(plan, progress.actions)):
-            return Carried(outcome)
+        ways = {*_ways(plan, progress.actions)}
+        if not ways.isdisjoint(_blocked_ways(outcome)):
+            if len(ways) == 1:
+                return Carried(outcome)
+            progress = _given_up("a part of it may not be done now, and the other does not wait for that")
         deeds = await self._take(outcome, progress.actions)
         if self._is_over(outcome, deeds):
             return Carried(replace(outcome, acting="observe"))

@@ -54,6 +54,8 @@ BLOCKING_PODS = frozenset(
         "resize-error",
         "older-vpa",
         "limits-unknown",
+        "fits-nowhere",
+        "pod-level-resources",
     }
 )
 # Steps that cut a size; counts tell that in their condition.

@@ -40,11 +40,10 @@ WRITTEN_PER_SWEEP = 500
 
 
 class Observed(NamedTuple):
-    """How many samples were folded, how many kills and evictions were news, and how many samples had a wrong time."""
+    """How many samples were folded, and how many kills and evictions were news."""
 
     samples: int = 0
     ooms: int = 0
-    untimely: int = 0
 
 
 @dataclass(slots=True)
@@ -70,8 +69,9 @@ class _Owner:
 
 @dataclass(slots=True)
 class _Batch:
-    """Samples to fold at once."""
+    """Samples to fold at once. None is from later than now: whoever believes it has a clock that is behind."""
 
+    now: float
     pods: int = 0
     instances: list[int] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -154,20 +154,20 @@ class UsageHistory:
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Iterator[Observed]:
         """In slices that hold nobody up."""
-        batch, untimely = _Batch(), 0
+        batch = _Batch(now)
         for key, its in pods.items():
             owner = self._owners.get(key)
             if owner is None:
                 continue
             for pod in (*live(its), *put_out(its)):
                 sample = samples.get((key[1], pod.name))
-                if sample is not None and not now - OLDEST < sample.at < now + AHEAD:
-                    sample, untimely = None, untimely + 1
+                if sample is not None and not now - OLDEST < sample.at:
+                    sample = None
                 self._take(owner, pod, sample, batch)
                 if batch.pods >= POD_SLICE:
                     yield self._fold(batch)
-                    batch = _Batch()
-        yield self._fold(batch)._replace(untimely=untimely)
+                    batch = _Batch(now)
+        yield self._fold(batch)
 
     def _take(self, owner: _Owner, pod: Pod, sample: PodSample | None, batch: _Batch) -> None:
         uid = pod.uid or pod.name
@@ -185,7 +185,7 @@ class UsageHistory:
             tracked.at, owner.touched = sample.at, True
             for name, amounts in sample.containers:
                 if name in numbers:
-                    _add(batch, numbers[name], amounts, sample.at)
+                    _add(batch, numbers[name], amounts, min(sample.at, batch.now))
         for container in pod.containers:
             if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
                 oom = last_oom(pod, container)

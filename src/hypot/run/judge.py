@@ -11,7 +11,7 @@ from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, longest_window, resumed
 from hypot.policy.decide import Autoscaler, decide
 from hypot.policy.decision import Decision, Name, show_time, with_condition
-from hypot.policy.freshness import is_untimely, unmeasured
+from hypot.policy.freshness import are_gone, is_untimely, unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import Hold, blocked, hold_back, holds_of
 from hypot.policy.memory import Memory
@@ -258,6 +258,8 @@ def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, decision
     if pods := unmeasured(autoscaler, seen):
         words = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
         found.append(Hold("MissingMetrics", words, "down"))
+    if are_gone(autoscaler, seen):
+        found.append(Hold("MissingMetrics", "none of its pods is there to be measured", "down"))
     if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
         words = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
         found.append(Hold("StaleAnswer", words, "down"))

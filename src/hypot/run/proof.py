@@ -15,6 +15,8 @@ from hypot.run.outcome import Outcome
 
 # For how long a new pod is waited for. What comes later says nothing of that eviction, for anything may have made it.
 COMES_BACK = 600.0
+# For how long a pod that came up otherwise stands for all that would come: what was in the way may be over.
+IN_VAIN = 3600.0
 NOT_SIZED = (
     "no pod is evicted: those that came up after the last eviction were not sized. Can the API server reach the webhook"
     " and does a LimitRange allow the size? Once that is so, restart a pod: one that comes up sized ends this"
@@ -22,7 +24,7 @@ NOT_SIZED = (
 OTHERWISE = (
     "no pod is evicted: one that came up after the last eviction was given another size than it was to have, and others"
     " would be too. Does a LimitRange forbid the size, or did the replica that was asked hold it back? Once that is"
-    " over, restart a pod: one that comes up with its size ends this"
+    " over, restart a pod: one that comes up with its size ends this. In an hour one more pod is tried"
 )
 NOT_BACK = (
     "no pod is evicted: no new pod came up since the last eviction, and fewer are there than are wanted. The events of"
@@ -62,7 +64,9 @@ def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof
     soon = [pod for pod in new if _made(pod) <= evicted + COMES_BACK]
     sized = [pod for pod in new if _mark(pod) == sizer]
     last = max((_made(pod) for pod in sized), default=-inf)
-    if any(_is_in_vain(pod, sizer, wanted) and _made(pod) >= last for pod in live(soon)):
+    latest = [pod for pod in live(soon) if _made(pod) >= last and seen.now - _made(pod) < IN_VAIN]
+    grows = any(not has_enough(pod, wanted) for pod in live(seen.pods))
+    if any(_is_in_vain(pod, sizer, wanted, grows=grows) for pod in latest):
         return "otherwise"
     if any(pod.started is not None for pod in sized):
         return "sized"
@@ -104,14 +108,15 @@ def _made(pod: Pod) -> float:
     return pod.made or 0.0
 
 
-def _is_in_vain(pod: Pod, sizer: str, wanted: Sizes) -> bool:
-    """Whether the pod came up otherwise, and is still to go the way that it could not: it would come back the same."""
+def _is_in_vain(pod: Pod, sizer: str, wanted: Sizes, *, grows: bool) -> bool:
+    """Whether the pod came up otherwise, and is still to go the way that it could not: it would come back the same.
+
+    Where pods are to grow, one that could not shrink says nothing against that.
+    """
     _, smaller, larger = _marks(sizer)
     if _mark(pod) == smaller:
         return not has_enough(pod, wanted)
-    if _mark(pod) == larger:
-        return has_enough(pod, wanted) and not has_size(pod, wanted)
-    return False
+    return _mark(pod) == larger and not grows and not has_size(pod, wanted)
 
 
 def _are_all_there(seen: Seen) -> bool:
