@@ -131,6 +131,14 @@ class TestOneAxis:
         progress = begun(decided(3, 1), seen(3, pods(3, ready="False")))
         assert (progress.actions, progress.ended) == ((ScaleTo(1, 3),), "Done")
 
+    def test_fewer_pods_of_several_sizes(self):
+        """Whichever stay must be as large as it was decided by: those that are behind grow first."""
+        found = [pod("web-0", LARGE), *[pod(f"web-{i}") for i in range(1, 8)]]
+        first = begun(decided(8, 2, LARGE, LARGE), seen(8, found))
+        assert told(first) == ["RecordSize", *[f"ResizePod web-{i}" for i in range(1, 8)]]
+        assert first.plan.waits
+        assert pursued(first.plan, seen(8, pods(8, LARGE))).actions == (ScaleTo(2, 8),)
+
     def test_more_pods_of_the_template_s_size(self):
         """They come up right by themselves; the record still says so first."""
         progress = begun(decided(1, 3), seen(1, template=(container(),)))

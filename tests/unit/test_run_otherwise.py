@@ -72,6 +72,7 @@ async def test_an_hvpa_evicts_no_more_where_pods_come_up_otherwise(monkeypatch):
         assert await evicted(world, "Hvpa", LIMITED, 20, ("3",)) == 1
         assert [each for each in world.events("FailedResize") if "another size" in each["message"]]
         assert not world.events("WebhookUnavailable")
+        assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "NotEvicting"
         await world.restart()
         assert await evicted(world, "Hvpa", LIMITED, 3, ("3",)) == 0
 

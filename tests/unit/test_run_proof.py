@@ -99,10 +99,17 @@ def test_pods_that_have_not_started(look, expected):
     ],
 )
 def test_another_size_than_is_wanted(word, cpu, expected):
-    """Who came up otherwise would do so again, unless it is to go another way by now."""
-    came = pod(NOW + 5, f"{SIZER}/{word}", cpu)
-    assert proof(seen(pod(), came), SIZER, NOW, WANTED) == expected
-    assert proof(seen(pod(), came, now=LATE + 86_400), SIZER, NOW, WANTED) == expected
+    """Who came up otherwise would do so again, unless it is to go another way by now; after an hour nobody knows."""
+    came, other = pod(NOW + 5, f"{SIZER}/{word}", cpu), pod(cpu=3000)
+    assert proof(seen(other, came), SIZER, NOW, WANTED) == expected
+    assert proof(seen(other, came, now=NOW + 3600), SIZER, NOW, WANTED) == expected
+    assert proof(seen(other, came, now=NOW + 3605), SIZER, NOW, WANTED) == "none"
+
+
+def test_one_that_could_not_shrink_says_nothing_of_growth():
+    """Another pod lacks what is wanted, and would get it."""
+    came = pod(NOW + 5, f"{SIZER}/larger", 3000)
+    assert proof(seen(pod(cpu=1500), came), SIZER, NOW, WANTED) == "none"
 
 
 def test_a_newer_one_ends_it():

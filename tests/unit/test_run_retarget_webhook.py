@@ -44,7 +44,7 @@ async def aimed(world, kind, name):
 
 def given(world, name="api", finder=None):
     """How much cpu a new pod of this workload gets by the webhook."""
-    made = pod(owner=owned("Deployment", name))
+    made = pod(owner=owned("Deployment", name), labels={"app": name})
     find = (finder or Finder(world.app.stock, lambda: world.up)).find
     answer = json.loads(review(json.dumps(request(made)).encode(), find, lambda _: ()).body)["response"]
     after = applied(made, json.loads(base64.b64decode(answer.get("patch", "W10="))))
@@ -122,6 +122,20 @@ async def test_the_leader_goes_on_where_the_status_is_left_out():
         await swept(world, both=False)
         turn(world, "Hvpa")
         await world.settle()
+        assert given(world) == WRITTEN
+        await swept(world, 3)
+        assert given(world) == "1468m"
+
+
+async def test_a_target_that_was_changed_while_nobody_watched():
+    """The status names the labels of the pods that it tells of."""
+    async with one_of("Hvpa", *two_workloads()) as world:
+        await swept(world, 3)
+        recorded = given(world, "web")
+        assert recorded != WRITTEN
+        await world.stop()
+        turn(world, "Hvpa")
+        await world.start()
         assert given(world) == WRITTEN
         await swept(world, 3)
         assert given(world) == "1468m"

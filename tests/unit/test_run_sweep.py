@@ -347,11 +347,12 @@ async def test_one_bad_object_does_not_stop_the_others():
 
 
 async def test_two_sizers_of_one_target_know_of_each_other():
-    """The older acts; the younger says so, in its own words."""
+    """The older acts; the younger says so."""
     older = vpa("Recreate", name="old", creationTimestamp="2020-01-01T00:00:00Z")
     younger = vpa("Recreate", name="young", creationTimestamp="2021-01-01T00:00:00Z")
     async with World(*web(2), older, younger, node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
         swept = await world.sweep()
-        assert world.of(swept, "VerticalPodAutoscaler", "young").holds == ()
+        assert [hold.reason for hold in world.of(swept, "VerticalPodAutoscaler", "young").holds] == ["Rival"]
+        assert world.of(swept, "VerticalPodAutoscaler", "old").holds == ()
         assert len(world.writes("/eviction")) == 1

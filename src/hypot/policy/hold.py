@@ -43,6 +43,8 @@ MOST_REPLICAS = 2**31 - 1
 # What an HPA, which has no condition for it, says instead of being blocked.
 ABLE = "AbleToScale"
 HELD_EVENT = "ScalingHeld"
+# The hold of an autoscaler whose last decision is not all done yet: told only where there is no other.
+PLAN_UNDER_WAY = "PlanUnderWay"
 # The step of a kind that would have decided, had it known the metrics.
 _WITHOUT_METRICS = "hold-on-failure"
 _LONGEST_WORD = 40
@@ -136,7 +138,8 @@ def held(spec: Kind, decision: Decision, holds: Sequence[Hold], seen: Seen, memo
 def noted(decision: Decision, holds: Sequence[Hold], note: Hold, memory: Memory) -> Decision:
     """With what came to light while the decision was carried out: only told, and the reason is still that of holds."""
     told = _condition(decision, (*holds, note), memory)
-    return _with_condition(decision, told._replace(reason=_main_reason(holds or (note,))))
+    others = [hold for hold in holds if hold.reason != PLAN_UNDER_WAY]
+    return _with_condition(decision, told._replace(reason=_main_reason(others or (note,))))
 
 
 def _comes_to(decision: Decision) -> tuple[Any, ...]:
@@ -262,7 +265,7 @@ def _condition(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Con
 
 def _main_reason(holds: Sequence[Hold]) -> str:
     """Of what stops everything, else of what stops shrinking: whoever sizes new pods goes by it."""
-    return min(holds, key=lambda hold: _ORDER.index(hold.blocks)).reason
+    return min(holds, key=lambda hold: (hold.reason == PLAN_UNDER_WAY, _ORDER.index(hold.blocks))).reason
 
 
 def _with_condition(decision: Decision, told: Condition) -> Decision:

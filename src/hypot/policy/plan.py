@@ -83,7 +83,7 @@ def begin(decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Versio
         return Progress((), None, "Done", "Nothing is to be changed.")
     if decision.by_pod:
         return _pod_by_pod(decision, seen)
-    plan = _made(decision, resizing, now)
+    plan = _made(decision, seen, resizing, now)
     if _is_at_once(decision, plan, seen):
         return _at_once(plan, seen)
     progress = pursue(plan, seen, kubernetes, now)
@@ -113,19 +113,26 @@ def outgrows(plan: Plan, decision: Decision) -> bool:
     return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
 
 
-def _made(decision: Decision, resizing: Resizing, now: float) -> Plan:
+def _made(decision: Decision, seen: Seen, resizing: Resizing, now: float) -> Plan:
     before = decision.current or 0
     replicas = before if decision.desired is None else decision.desired
     changes = requests_of(decision.sizes, decision.desired_sizes)
     waits = any(gets < had for had, gets in changes) if replicas > before else any(gets > had for had, gets in changes)
+    waits = waits or (replicas < before and _are_some_behind(decision, seen))
     # Nothing is too small where nothing is to stay.
     waits = waits and replicas not in {0, before}
     return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)
 
 
+def _are_some_behind(decision: Decision, seen: Seen) -> bool:
+    """Whether pods are smaller than the largest one, which is what was decided by, and than those that stay must be."""
+    sizes = {size.container: size for size in decision.desired_sizes}
+    return any(not has_enough(pod, sizes) for pod in live(seen.pods))
+
+
 def _is_at_once(decision: Decision, plan: Plan, seen: Seen) -> bool:
     """Whether only the count changes, and nobody need look after the size of pods that come."""
-    if decision.resizes:
+    if decision.resizes or plan.waits:
         return False
     if plan.replicas <= plan.before_replicas or not plan.sizes or plan.resizing == "Template":
         return True

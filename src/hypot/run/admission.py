@@ -26,6 +26,7 @@ from hypot.policy.limits import admits, resized, within
 from hypot.policy.memory import read_conditions
 from hypot.policy.plan_pods import has_enough, has_size
 from hypot.policy.plan_value import resizing_of
+from hypot.policy.podindex import selector_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
 from hypot.policy.seen import Container, Failure, LimitRange, Pod
 from hypot.policy.size import Size
@@ -33,7 +34,7 @@ from hypot.policy.sizerow import read_advice
 from hypot.policy.vpa import controlled, forbids, resolve
 from hypot.policy.vpa_fit import amounts, fit, is_off
 from hypot.policy.vpa_need import OBSERVED_CONTAINERS
-from hypot.run.outcome import WEBHOOK_UNAVAILABLE
+from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
 from hypot.run.rivals import RIVAL
 
 # Names the sizer of a pod; a second word says where the pod has not the size that its sizer wants.
@@ -52,7 +53,7 @@ _CLUSTER = Knobs()
 # Holds in a status that say nothing of new pods. Annotations are read themselves, and say which way. Whoever waits for
 # the governor is let go on in the middle of a sweep: what is evicted then would come back as large as before.
 # That new pods come unsized must not keep them so.
-_NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE})
+_NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE, NOT_EVICTING})
 
 log = structlog.get_logger()
 
@@ -255,7 +256,13 @@ def told_blocks(autoscaler: Autoscaler) -> set[Blocks]:
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
-    """What an Hvpa scaled to last. Its record also names containers and resources that it leaves alone."""
+    """What an Hvpa scaled to last. Its record also names containers and resources that it leaves alone.
+
+    None where its status tells of pods with other labels: then it was for another target.
+    """
+    selector = selector_of(inner(hvpa.status).get("targetSelector") or "")
+    if selector is not None and not selector.matches(pod.labels):
+        return ()
     recorded = inner(hvpa.status, "lastScaling", "vpaStatus").get("containerResources")
     written = {str(each.get("containerName")): inner(each, "resources") for each in mappings(recorded)}
     return tuple(

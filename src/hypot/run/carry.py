@@ -10,7 +10,7 @@ from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.version import Version
 from hypot.policy.decide import write_failed
 from hypot.policy.decision import Decision, Event, condition_of, with_condition
-from hypot.policy.hold import Hold, noted
+from hypot.policy.hold import PLAN_UNDER_WAY, Hold, noted
 from hypot.policy.plan import (
     Action,
     EvictPod,
@@ -31,8 +31,8 @@ from hypot.policy.telling import sentence
 from hypot.run.act import Actor, Done
 from hypot.run.admission import told_blocks
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
-from hypot.run.outcome import PLAN_UNDER_WAY, WEBHOOK_UNAVAILABLE, Outcome
-from hypot.run.proof import objection, proof_of
+from hypot.run.outcome import Outcome
+from hypot.run.proof import as_hold, objection, proof_of
 from hypot.run.recorded import as_before, is_recorded, recorded, unrecorded
 from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps, in_place_meanwhile
 
@@ -199,7 +199,7 @@ class Carrier:
         ways = {*_ways(plan, progress.actions)}
         if not ways.isdisjoint(_blocked_ways(outcome)):
             if len(ways) == 1:
-                return Carried(outcome)
+                return Carried(_told(outcome, Progress((), plan, "", _waits_for(outcome, ways))))
             progress = _given_up("a part of it may not be done now, and the other does not wait for that")
         deeds = await self._take(outcome, progress.actions)
         if self._is_over(outcome, deeds):
@@ -212,11 +212,11 @@ class Carrier:
 
 def _noted(carried: Carried) -> Carried:
     """With what stands in the way of evictions as a hold, so that it shows where all others do, and behind them."""
-    words = [told.event.message for told in carried.told if told.event.reason == WEBHOOK_UNAVAILABLE]
+    notes = [note for told in carried.told if (note := as_hold(told.event)) is not None]
     outcome = carried.outcome
-    if not words or outcome.acting != "act":
+    if not notes or outcome.acting != "act":
         return carried
-    note = Hold(WEBHOOK_UNAVAILABLE, words[0])
+    note = notes[0]
     decision = noted(outcome.decision, outcome.holds, note, outcome.before)
     memory = replace(outcome.memory, conditions=decision.conditions)
     return replace(carried, outcome=replace(outcome, decision=decision, memory=memory, holds=(*outcome.holds, note)))
@@ -319,6 +319,11 @@ def _ways(plan: Plan, actions: Iterable[Action]) -> Iterator[str]:
         for before, after in [(action.expected, action.replicas)] if isinstance(action, ScaleTo) else sizes:
             if before != after:
                 yield "up" if after > before else "down"
+
+
+def _waits_for(outcome: Outcome, ways: set[str]) -> str:
+    holds = [hold.words for hold in outcome.holds if hold.blocks in ways]
+    return f"Waiting: {holds[0] if holds else 'nobody knows what is needed'}."
 
 
 def _tried(before: Outcome, carried: Carried) -> Carried:

@@ -13,7 +13,7 @@ from hypot.policy.decide import Autoscaler, decide
 from hypot.policy.decision import Decision, Name, show_time, with_condition
 from hypot.policy.freshness import are_gone, is_untimely, unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
-from hypot.policy.hold import Hold, blocked, hold_back, holds_of
+from hypot.policy.hold import PLAN_UNDER_WAY, Hold, blocked, hold_back, holds_of
 from hypot.policy.memory import Memory
 from hypot.policy.plan import outgrows
 from hypot.policy.seen import Failure, Reply, Scale, Seen
@@ -22,7 +22,7 @@ from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
 from hypot.run.carry import CARRIED_OUT
 from hypot.run.observe import View
-from hypot.run.outcome import PLAN_UNDER_WAY, Acting, Key, Outcome
+from hypot.run.outcome import Acting, Key, Outcome
 from hypot.run.rivals import Target, Writers, counters, older_sizer, rival_hold, sizer
 from hypot.run.rows import AutoscalerRow
 

@@ -11,10 +11,10 @@ from hypot.policy.seen import Seen
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
-# The hold of an autoscaler whose last decision is not all done yet.
-PLAN_UNDER_WAY = "PlanUnderWay"
 # The hold of one whose pods would come back from an eviction as they were.
 WEBHOOK_UNAVAILABLE = "WebhookUnavailable"
+# The hold of one whose pods did not come back, or came back with another size than they were to have.
+NOT_EVICTING = "NotEvicting"
 # Whether decisions are written, or only told in logs and gauges.
 Acting = Literal["act", "recommend", "observe"]
 

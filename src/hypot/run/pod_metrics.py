@@ -11,7 +11,7 @@ import structlog
 from hypot.cluster.port import Answer, Port, Request, UnreachableError
 from hypot.core.quantity import QuantityError, milli
 from hypot.policy.memory import read_time
-from hypot.policy.podrow import read_duration
+from hypot.policy.podrow import inner, read_duration
 from hypot.policy.seen import PodSample
 from hypot.run.breath import Breath
 
@@ -84,16 +84,21 @@ async def _samples(answer: Answer) -> Usage:
     except msgspec.DecodeError as error:
         return Usage({}, f"the resource metrics API's answer cannot be read: {error}")
     samples: dict[Named, PodSample] = {}
+    odd: list[tuple[msgspec.Raw, str]] = []
     breath = Breath()
     for raw in listed.items or ():
         try:
             item = _item_decoder.decode(raw)
         except msgspec.DecodeError as error:
-            log.warning("sample passed over", error=str(error))
+            odd.append((raw, str(error)))
             continue
         samples[item.metadata.namespace, item.metadata.name] = _sample(item)
         if breath.is_due():
             await breath.take()
+    if odd:
+        named = inner(msgspec.json.decode(odd[0][0]), "metadata")
+        first = f"{named.get('namespace')}/{named.get('name')}"
+        log.warning("samples passed over", pods=len(odd), first=first, error=odd[0][1])
     return Usage(samples)
 
 

@@ -6,12 +6,13 @@ from typing import Literal
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.policy.decision import Event
+from hypot.policy.hold import Hold
 from hypot.policy.plan_pods import Sizes, came_after, has_enough, has_size
 from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.standing import live
 from hypot.run.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 from hypot.run.events import rival, webhook_unavailable
-from hypot.run.outcome import Outcome
+from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Outcome
 
 # For how long a new pod is waited for. What comes later says nothing of that eviction, for anything may have made it.
 COMES_BACK = 600.0
@@ -94,6 +95,13 @@ def objection(known: Proof, seen: Seen, evicted: float | None) -> Event | None:
         return webhook_unavailable(NOT_SIZED)
     names = ", ".join(sorted(marks))
     return rival(f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one")
+
+
+def as_hold(event: Event) -> Hold | None:
+    """An event that says why nothing is evicted, as a hold, so that it shows where all others do."""
+    if event.reason == WEBHOOK_UNAVAILABLE:
+        return Hold(WEBHOOK_UNAVAILABLE, event.message)
+    return Hold(NOT_EVICTING, event.message) if event.message in {NOT_BACK, OTHERWISE} else None
 
 
 def _mark(pod: Pod) -> str:
