@@ -15,7 +15,7 @@ from hypot.policy.freshness import (
     is_untimely,
     unmeasured,
 )
-from hypot.policy.seen import Container, Failure, PodSample
+from hypot.policy.seen import Container, Ended, Failure, PodSample
 from unit.hvpa_world import hvpa
 
 BOOT = 5000.0
@@ -186,12 +186,13 @@ class TestNotFolded:
             pod("b", ready_since=old),
             pod("c", ready_since=old),
             pod("d", ready_since=new),
-            pod("e", ready="False", ready_since=new, started=old),
+            pod("e", ready="False", ready_since=old),
             pod("f", ready_since=old, deleted=True),
-            pod("g", ready="False", ready_since=new, started=new),
-            pod("h", ready="False", phase="Pending", started=old),
+            pod("g", ready="False", ready_since=new, started=old),
+            pod("h", ready="False", phase="Pending", ready_since=old),
+            pod("i", ready="False", ready_since=old, containers=(Container("app", ended=Ended("Error", old, new)),)),
         )
-        looked_at = seen(8, pods=pods, pod_metrics={"a": sample(100, 100), "b": sample(100)})
+        looked_at = seen(9, pods=pods, pod_metrics={"a": sample(100, 100), "b": sample(100)})
         assert unmeasured(autoscaler, looked_at) == ("b", "c", "e")
 
     def test_nobody_where_usage_decides_nothing(self):

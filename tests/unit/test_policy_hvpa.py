@@ -55,16 +55,20 @@ class TestUp:
         """3 cores are for three pods of 1000m."""
         assert one(decided(hvpa(), world(1, APP, app=sizes(3000, G)))) == (3, sizes(1000, G))
 
-    @pytest.mark.parametrize(("total", "had"), [(1600, 500), (1300, 800)])
-    def test_pods_that_are_behind_catch_up_where_more_is_needed(self, total, had):
+    @pytest.mark.parametrize(
+        ("total", "controls", "expected"),
+        [(1600, ["cpu", "memory"], True), (1300, ["cpu", "memory"], False), (1600, ["memory"], False)],
+    )
+    def test_pods_that_are_behind_catch_up_where_more_is_needed(self, total, controls, expected):
         """An earlier move ended half way: the largest pod has what all need; 1300m are there as it is."""
         mixed = (
             *pods(1, box(cpu=800, memory=G)),
             *(each for each in pods(2, box(cpu=500, memory=G)) if each.name == "web-1"),
         )
-        seen = world(2, APP, pods=mixed)
-        decision = decided(hvpa(), seen, sources=[asking(app=sizes(total, 2 * G))])
-        assert decision.sizes[0].requests == sizes(had, G)
+        spec = hvpa(vpa=vpa(policy(controlledResources=controls)))
+        decision = decided(spec, world(2, APP, pods=mixed), sources=[asking(app=sizes(total, 2 * G))])
+        assert (decision.catches_up, decision.resizes, decision.grows) == (expected, expected, expected)
+        assert decision.sizes[0].requests["cpu"] == 800
 
     def test_pods_alone_grow_within_an_interval(self):
         """To exactly what is needed."""

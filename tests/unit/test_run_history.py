@@ -138,6 +138,10 @@ async def test_what_is_believed_from_ahead_counts_as_of_now():
         assert await ahead.observe({("shop", "web-1"): sample(at + 120)}, {KEY: [pod()]}, at) == Observed(1)
         await right.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, at)
     assert target(ahead) == target(right)
+    # The clock that they are measured by is right again: what comes now is news.
+    at = START + 150.0
+    assert await ahead.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, at) == Observed(1)
+    assert await ahead.observe({("shop", "web-1"): sample(at - 10)}, {KEY: [pod()]}, at + 5) == Observed()
 
 
 async def test_what_was_not_measured_is_not_nothing():

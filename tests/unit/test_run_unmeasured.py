@@ -112,6 +112,20 @@ async def test_nothing_shrinks_where_pods_do_not_run_or_nobody_reaches_them(kind
         assert (moves(world), world.replicas) == ([], 4)
 
 
+async def test_a_pod_that_crashes_again_and_again_stops_nobody():
+    """It uses nothing while it waits, and is never measured."""
+    async with sized_by(HVPA) as world:
+        await learnt(world, HVPA)
+        ended = {"reason": "Error", "startedAt": show_time(world.now - 90), "finishedAt": show_time(world.now - 80)}
+        crashed = ready(3)
+        crashed["status"]["conditions"][0] |= {"status": "False", "lastTransitionTime": show_time(world.now - 3600)}
+        crashed["status"]["containerStatuses"] = [{"name": "app", "lastState": {"terminated": ended}}]
+        world.put(crashed)
+        world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-3")
+        await world.sweep()
+        assert moves(world)
+
+
 async def test_nothing_shrinks_where_no_pod_is_left():
     """Their nodes went with them; histograms do not say how many are enough."""
     async with sized_by(HVPA) as world:

@@ -233,6 +233,8 @@ class Decision:
     # For kinds that size pods: what each container has now, and what it is to have.
     sizes: tuple[Size, ...] = ()
     desired_sizes: tuple[Size, ...] = ()
+    # Whether the largest pod has what all are to have, and more is needed, so that the others are to follow.
+    catches_up: bool = False
     actions: tuple[PodAction, ...] = ()
     # Whether sizes reach running pods one by one, as the actions say, and not all at once.
     by_pod: bool = False
@@ -263,12 +265,12 @@ class Decision:
         """Whether the size of any container changes."""
         if self.by_pod:
             return self.decided and any(action.action != "none" for action in self.actions)
-        return self.decided and self.desired_sizes != self.sizes
+        return self.decided and (self.catches_up or self.desired_sizes != self.sizes)
 
     @property
     def grows(self) -> bool:
         """Whether the workload gets more of anything."""
-        if self.recounts and (self.desired or 0) > (self.current or 0):
+        if self.catches_up or (self.recounts and (self.desired or 0) > (self.current or 0)):
             return True
         had = {size.container: size.requests for size in self.sizes}
         return self.resizes and any(

@@ -17,7 +17,7 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ResourceBand
 from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import Failure, Pod, PodSample, Scale, Seen
-from hypot.policy.standing import live
+from hypot.policy.standing import has_crashed, live
 
 # However a pod is named.
 PodName = TypeVar("PodName", bound=Hashable)
@@ -125,8 +125,8 @@ def _not_folded(seen: Seen, pods: list[Pod]) -> tuple[str, ...]:
 
 def _is_due(pod: Pod, now: float) -> bool:
     """Ready or not: of one whose node is out of reach nobody knows what it does."""
-    since = pod.ready_since if pod.ready == "True" else pod.started
-    return pod.phase == "Running" and (since is None or now - since > OLDEST)
+    since = pod.started if pod.ready_since is None else pod.ready_since
+    return pod.phase == "Running" and not has_crashed(pod, now) and (since is None or now - since > OLDEST)
 
 
 def _is_whole(pod: Pod, sample: PodSample | None) -> bool:

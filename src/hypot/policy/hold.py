@@ -5,9 +5,8 @@ would leave less than both what is there and what is wanted.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any, Literal, NamedTuple
 
 from hypot.kinds.base import Kind
@@ -32,7 +31,8 @@ from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
 from hypot.policy.plan_value import needs_more
 from hypot.policy.seen import Pod, Scale, Seen
-from hypot.policy.size import Size
+from hypot.policy.size import Edge, Size, between
+from hypot.policy.standing import has_crashed
 from hypot.policy.telling import sentence
 from hypot.policy.vpa_fit import amounts
 from hypot.policy.wpa import newest_first
@@ -50,9 +50,8 @@ _WITHOUT_METRICS = "hold-on-failure"
 _LONGEST_WORD = 40
 
 Blocks = Literal["both", "up", "down"]
-_Edge = Callable[[float, float], float]
 _ORDER: tuple[Blocks, ...] = ("both", "down", "up")
-EDGES: dict[Blocks, _Edge] = {"down": max, "up": min}
+EDGES: dict[Blocks, Edge] = {"down": max, "up": min}
 # What a successful write is told by: an event, and the reason of AbleToScale where the kind sets it.
 _SUCCESS = {HPA.KIND: "SuccessfulRescale", WPA.KIND: "Scaling", Hvpa.KIND: "Scaled"}
 _WPA_SUCCEEDED = "SuccessfulScale"
@@ -143,7 +142,7 @@ def noted(decision: Decision, holds: Sequence[Hold], note: Hold, memory: Memory)
 
 
 def _comes_to(decision: Decision) -> tuple[Any, ...]:
-    return decision.desired, decision.desired_sizes, decision.actions
+    return decision.desired, decision.desired_sizes, decision.catches_up, decision.actions
 
 
 def blocked(decision: Decision, hold: Hold, seen: Seen) -> Decision:
@@ -153,12 +152,13 @@ def blocked(decision: Decision, hold: Hold, seen: Seen) -> Decision:
     if not decision.moves:
         return decision
     if hold.blocks == "both" or _is_half(decision, hold.blocks):
-        return replace(decision, desired=decision.current, desired_sizes=decision.sizes)
+        return replace(decision, desired=decision.current, desired_sizes=decision.sizes, catches_up=False)
     current, desired, edge = decision.current or 0, decision.desired or 0, EDGES[hold.blocks]
     count, sizes = int(edge(current, desired)), _limited(decision, edge)
-    if count == desired and sizes == decision.desired_sizes:
+    catches_up = decision.catches_up and hold.blocks == "down"
+    if (count, sizes, catches_up) == (desired, decision.desired_sizes, decision.catches_up):
         return decision
-    return replace(decision, desired=count, desired_sizes=sizes)
+    return replace(decision, desired=count, desired_sizes=sizes, catches_up=catches_up)
 
 
 def _is_half(decision: Decision, blocks: Blocks) -> bool:
@@ -176,43 +176,27 @@ def _is_half(decision: Decision, blocks: Blocks) -> bool:
     return blocks == "up" or not needs_more(decision.sizes, current, decision.desired_sizes, desired)
 
 
-def _limited(decision: Decision, edge: _Edge) -> tuple[Size, ...]:
+def _limited(decision: Decision, edge: Edge) -> tuple[Size, ...]:
     had = {size.container: size for size in decision.sizes}
     pairs = [(had.get(size.container, Size(size.container)), size) for size in decision.desired_sizes]
     return tuple([between(old, new, edge) for old, new in pairs])
-
-
-def between(had: Size, gets: Size, edge: _Edge) -> Size:
-    """The larger or the smaller of both in each amount: no request is none at all, and no limit is no end."""
-    requests = _each(had.requests, gets.requests, edge, 0)
-    return Size(gets.container, requests, _each(had.limits, gets.limits, edge, inf))
-
-
-def _each(had: Mapping[str, int], gets: Mapping[str, int], edge: _Edge, unset: float) -> dict[str, int]:
-    chosen: dict[str, int] = {}
-    for resource in dict.fromkeys((*gets, *had)):
-        old, new = had.get(resource, unset), gets.get(resource, unset)
-        source = had if edge(old, new) == old else gets
-        if resource in source:
-            chosen[resource] = source[resource]
-    return chosen
 
 
 def _blocked_by_pod(decision: Decision, hold: Hold, seen: Seen) -> Decision:
     if not decision.decided:
         return decision
     pods = {pod.name: pod for pod in seen.pods}
-    actions = tuple([_blocked_action(action, hold, pods.get(action.pod)) for action in decision.actions])
+    actions = tuple([_blocked_action(action, hold, pods.get(action.pod), seen.now) for action in decision.actions])
     sizes = decision.sizes if hold.blocks == "both" else _limited(decision, EDGES[hold.blocks])
     if actions == decision.actions and sizes == decision.desired_sizes:
         return decision
     return replace(decision, actions=actions, desired_sizes=sizes)
 
 
-def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction:
+def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None, now: float) -> PodAction:
     """What is left for this pod: all, a part or nothing. Unseen ones are left alone.
 
-    Evicted, it may get all. So one that serves is not, and one that does not serve only where it is to grow.
+    Evicted, it may get all. So one that serves is not, and one that has crashed only where it is to grow.
     """
     if action.action == "none":
         return action
@@ -223,7 +207,7 @@ def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None) -> PodAction
     kept = tuple([between(had.get(s.container, Size(s.container)), s, EDGES[hold.blocks]) for s in action.sizes])
     if kept == action.sizes:
         return action
-    if action.action == "evict" and (pod.ready == "True" or hold.blocks == "up"):
+    if action.action == "evict" and (hold.blocks == "up" or not has_crashed(pod, now)):
         return left_alone
     return left_alone if all(had.get(size.container) == size for size in kept) else action._replace(sizes=kept)
 
@@ -233,9 +217,9 @@ def _under(decision: Decision, hold: Hold, seen: Seen) -> Decision:
         return blocked(decision, hold, seen)
     if not decision.decided and (decision.current is None or not _only_metrics_are_missing(decision)):
         return decision
-    if decision.desired == hold.pinned and decision.desired_sizes == decision.sizes:
+    if decision.desired == hold.pinned and not decision.resizes:
         return decision
-    return replace(decision, decided=True, desired=hold.pinned, desired_sizes=decision.sizes)
+    return replace(decision, decided=True, desired=hold.pinned, desired_sizes=decision.sizes, catches_up=False)
 
 
 def _only_metrics_are_missing(decision: Decision) -> bool:

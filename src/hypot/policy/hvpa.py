@@ -1,6 +1,6 @@
 """One decision of an Hvpa: how much in total, so how many replicas of which size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hypot.core.gate import HOLDS
@@ -14,10 +14,10 @@ from hypot.policy.hvpa_ranges import in_ranges, loses
 from hypot.policy.hvpa_resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa_telling import HvpaTelling, kebab
 from hypot.policy.memory import Memory
+from hypot.policy.plan_value import needs_more
 from hypot.policy.saturation import Saturation, saturation
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
-from hypot.policy.size import Size
 from hypot.policy.size_source import size_wish
 from hypot.policy.standing import Standing, standing
 from hypot.policy.telling import sentence
@@ -96,12 +96,6 @@ def forbidding(hvpa: Hvpa) -> list[Problem]:
 def _forbids(problem: Problem) -> bool:
     """Whether nothing can be decided with this; a knob that cannot be read has a default."""
     return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
-
-
-def _behind(one: Standing, wanted: Size) -> Size:
-    """The size of the smallest pods in what there is not to be less of, of the largest in the rest."""
-    lacks = {r: one.least[r] if wanted.requests.get(r, 0) >= amount else amount for r, amount in one.requests.items()}
-    return Size(one.container, lacks, one.limits)
 
 
 def _silence(hvpa: Hvpa) -> str:
@@ -266,20 +260,25 @@ class _Pass(HvpaTelling):
         replicas = self._in_ranges(current, point.replicas)
         self.tell_limits(needs)
         reason = reason if replicas == point.replicas else ""
-        if self.memory.plan is None:
-            rising = [need for need in needs if need.direction == "up" and need.container in point.results]
-            self._catch_up([need.standing for need in rising])
+        self._catch_up([need for need in needs if need.direction == "up" and need.container in point.results], replicas)
         return self._finish(glance.scale, replicas, reason or self.size_reason(needs))
 
-    def _catch_up(self, rising: list[Standing]) -> None:
+    def _catch_up(self, rising: list[Need], replicas: int) -> None:
         """The largest pod may have what all are to have, and others lack it, because an earlier move ended half way."""
-        wanted = {size.container: size for size in self.desired_sizes}
-        behind = {one.container: size for one in rising if (size := _behind(one, wanted[one.container])) != one.size}
-        if not behind:
+        plan = self.memory.plan
+        if plan is not None and not needs_more(plan.sizes, plan.replicas, self.desired_sizes, replicas):
             return
-        self.sizes = tuple([behind.get(size.container, size) for size in self.sizes])
-        words = f"{' and '.join(behind)}: the largest pod has the size, others are to follow"
-        self.step("resolve", "catch-up", None, None, sentence(words))
+        wanted = {size.container: size.requests for size in self.desired_sizes}
+        behind = [need.container for need in rising if self._is_behind(need.standing, wanted[need.container])]
+        if behind:
+            self.catches_up = True
+            words = f"{' and '.join(behind)}: the largest pod has the size, and others are to follow"
+            self.step("resolve", "catch-up", None, None, sentence(words))
+
+    def _is_behind(self, one: Standing, wanted: Mapping[str, int]) -> bool:
+        """Whether a pod lacks what there is not to be less of."""
+        had = {r: one.requests[r] for r in allowed(self.hvpa, one.container).controlled if r in one.requests}
+        return any(wanted.get(r, 0) >= amount > one.least[r] for r, amount in had.items())
 
     def _in_ranges(self, current: int, replicas: int) -> int:
         """The count, with sizes that the namespace takes; nothing moves where that is less in total than there is."""
@@ -339,7 +338,7 @@ class _Pass(HvpaTelling):
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
         self.tell_blocked()
         unwritten = self.conditions
-        moves = desired != scale.replicas or self.desired_sizes != self.sizes
+        moves = desired != scale.replicas or self.desired_sizes != self.sizes or self.catches_up
         if moves:
             self.events.append(Event("Normal", "Scaled", f"{self.summary(scale.replicas, desired)}; reason: {reason}"))
         status = self.status(scale, desired, moves=moves)

@@ -167,6 +167,7 @@ class HvpaTelling(Telling):
         for old, new in zip(self.sizes, self.desired_sizes, strict=True):
             if old != new:
                 parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
+        parts += ["all pods as large as the largest"] if self.catches_up else []
         return "; ".join(parts)
 
     def status(self, scale: Scale, desired: int, *, moves: bool) -> dict[str, Any]:

@@ -77,13 +77,18 @@ class _Step(NamedTuple):
     infeasible: tuple[str, ...] = ()
 
 
-def begin(decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Version, now: float) -> Progress:
-    """The first step of a decision; a plan comes back where more are to follow."""
+def begin(
+    decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Version, now: float, *, insists: bool = False
+) -> Progress:
+    """The first step of a decision; a plan comes back where more are to follow.
+
+    `insists`: people want this count, whatever size the pods have that stay.
+    """
     if not decision.rescales:
         return Progress((), None, "Done", "Nothing is to be changed.")
     if decision.by_pod:
         return _pod_by_pod(decision, seen)
-    plan = _made(decision, seen, resizing, now)
+    plan = _made(decision, resizing, now, behind=not insists and _are_some_behind(decision, seen))
     if _is_at_once(decision, plan, seen):
         return _at_once(plan, seen)
     progress = pursue(plan, seen, kubernetes, now)
@@ -113,12 +118,12 @@ def outgrows(plan: Plan, decision: Decision) -> bool:
     return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
 
 
-def _made(decision: Decision, seen: Seen, resizing: Resizing, now: float) -> Plan:
+def _made(decision: Decision, resizing: Resizing, now: float, *, behind: bool) -> Plan:
     before = decision.current or 0
     replicas = before if decision.desired is None else decision.desired
     changes = requests_of(decision.sizes, decision.desired_sizes)
     waits = any(gets < had for had, gets in changes) if replicas > before else any(gets > had for had, gets in changes)
-    waits = waits or (replicas < before and _are_some_behind(decision, seen))
+    waits = waits or (replicas < before and behind)
     # Nothing is too small where nothing is to stay.
     waits = waits and replicas not in {0, before}
     return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)

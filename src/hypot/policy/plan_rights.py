@@ -5,9 +5,13 @@ from dataclasses import replace
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
+from hypot.policy.decision import Decision
 from hypot.policy.hvpa_gates import OPEN, Direction, Gate, direction_of, time_gate
-from hypot.policy.plan_value import RESIZE_ANNOTATION, WAYS, Action, Plan, ScaleTo, resizing_of
+from hypot.policy.plan_value import RESIZE_ANNOTATION, WAYS, Action, Plan, RecordSize, ScaleTo, resizing_of
 from hypot.policy.size import Size
+
+# The way of pods that become as large as the largest.
+CATCHING_UP: tuple[Direction, ...] = ("up",)
 
 
 def entitled(plan: Plan, hvpa: Hvpa, now: float) -> Plan:
@@ -26,6 +30,18 @@ def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> 
     ways = dict.fromkeys((*_of_totals(plan), *_of_steps(plan, actions)))
     doors = [_door(hvpa, way, now) for way in ways if way not in {"none", *plan.closed}]
     return next((door.words for door in doors if door != OPEN), "")
+
+
+def sized_by(hvpa: Hvpa, decision: Decision) -> Decision:
+    """The decision without the containers and the resources whose size is not this autoscaler's to change."""
+    return replace(
+        decision, sizes=_controlled(decision.sizes, hvpa), desired_sizes=_controlled(decision.desired_sizes, hvpa)
+    )
+
+
+def _controlled(sizes: Iterable[Size], hvpa: Hvpa) -> tuple[Size, ...]:
+    rules = [(size, allowed(hvpa, size.container)) for size in sizes]
+    return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
 
 
 def _door(hvpa: Hvpa, way: Direction, now: float) -> Gate:
@@ -57,4 +73,6 @@ def _of_steps(plan: Plan, actions: Iterable[Action]) -> Iterator[Direction]:
         if isinstance(action, ScaleTo):
             yield direction_of({"": action.expected}, {"": action.replicas})
         else:
-            yield from [direction_of(_had(plan, size), size.requests) for size in plan.sizes]
+            ways = [direction_of(_had(plan, size), size.requests) for size in plan.sizes]
+            # Where no size is another one, pods that are behind catch up.
+            yield from ways if isinstance(action, RecordSize) or set(ways) != {"none"} else CATCHING_UP

@@ -1,6 +1,6 @@
 """What is planned, as a value that memory keeps, and what is to be done for it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -145,6 +145,19 @@ def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int
 def needs_more(before: Iterable[Size], of_before: int, after: Iterable[Size], of_after: int) -> bool:
     """Whether so many pods of these sizes need more of anything in total than there was."""
     return any(is_more(amount, of_after, had, of_before) for had, amount in requests_of(before, after))
+
+
+def ways_of(plan: Plan, actions: Iterable[Action]) -> Iterator[Way]:
+    """Whether these steps of the plan give more, less or both."""
+    sizes = [(before, after) for before, after in requests_of(plan.before_sizes, plan.sizes) if before != after]
+    for action in actions:
+        if isinstance(action, ScaleTo):
+            yield "up" if action.replicas > action.expected else "down"
+        elif isinstance(action, ResizePod | EvictPod) and not sizes:
+            # Pods that are behind, and catch up.
+            yield "up"
+        else:
+            yield from ["up" if after > before else "down" for before, after in sizes]
 
 
 def resizing_of(annotations: Mapping[str, str]) -> Resizing:

@@ -1,9 +1,13 @@
 """What one container of a pod has, or is to have. Amounts: millicores and bytes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, readable
+
+# The larger or the smaller of two amounts.
+Edge = Callable[[float, float], float]
 
 
 class Size(NamedTuple):
@@ -12,6 +16,11 @@ class Size(NamedTuple):
     container: str
     requests: Mapping[str, int] = {}
     limits: Mapping[str, int] = {}
+
+    def only(self, resources: Collection[str]) -> "Size":
+        """The part of it that is of these resources."""
+        requests, limits = ({r: a for r, a in of.items() if r in resources} for of in (self.requests, self.limits))
+        return Size(self.container, requests, limits)
 
     def to_dict(self) -> dict[str, Any]:
         """As a manifest writes `resources`."""
@@ -31,3 +40,19 @@ def briefly(amounts: Mapping[str, int]) -> dict[str, str]:
 def resources_of(sizes: Iterable[Size]) -> dict[str, Any]:
     """The `resources` of each container, by its name."""
     return {size.container: size.to_dict() for size in sizes}
+
+
+def between(had: Size, gets: Size, edge: Edge) -> Size:
+    """The larger or the smaller of both in each amount: no request is none at all, and no limit is no end."""
+    requests = _each(had.requests, gets.requests, edge, 0)
+    return Size(gets.container, requests, _each(had.limits, gets.limits, edge, inf))
+
+
+def _each(had: Mapping[str, int], gets: Mapping[str, int], edge: Edge, unset: float) -> dict[str, int]:
+    chosen: dict[str, int] = {}
+    for resource in dict.fromkeys((*gets, *had)):
+        old, new = had.get(resource, unset), gets.get(resource, unset)
+        source = had if edge(old, new) == old else gets
+        if resource in source:
+            chosen[resource] = source[resource]
+    return chosen

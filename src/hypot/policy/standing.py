@@ -7,6 +7,9 @@ from hypot.core.amount import RESOURCES, of_milli
 from hypot.policy.seen import Container, Pod, Seen
 from hypot.policy.size import Size
 
+# A container that crashes again and again waits for 5 minutes at most, and then runs for a while.
+LONGEST_WAIT = 600.0
+
 
 class Standing(NamedTuple):
     """One container: the largest requests that any pod has, their limits, the total of all replicas, and the least."""
@@ -25,6 +28,12 @@ class Standing(NamedTuple):
 def live(pods: Iterable[Pod]) -> list[Pod]:
     """Pods that run or will: neither done nor on their way out."""
     return [pod for pod in pods if not pod.deleted and pod.phase not in {"Succeeded", "Failed"}]
+
+
+def has_crashed(pod: Pod, now: float) -> bool:
+    """Whether it does not serve because a container of it ended, which uses nothing while it waits to start again."""
+    ends = [c.ended.finished for c in pod.containers if c.ended is not None and c.ended.finished is not None]
+    return pod.ready != "True" and any(now - finished < LONGEST_WAIT for finished in ends)
 
 
 def standing(seen: Seen, replicas: int) -> tuple[Standing, ...]:

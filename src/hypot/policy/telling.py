@@ -54,6 +54,7 @@ class Telling:
         self.error_kind: ErrorKind = "none"
         self.sizes: tuple[Size, ...] = ()
         self.desired_sizes: tuple[Size, ...] = ()
+        self.catches_up = False
         self.actions: tuple[PodAction, ...] = ()
 
     @property
@@ -171,6 +172,7 @@ class Telling:
             readings=self.readings,
             sizes=self.sizes,
             desired_sizes=self.desired_sizes,
+            catches_up=self.catches_up,
             actions=self.actions,
             by_pod=by_pod,
         )

@@ -48,10 +48,10 @@ def hvpa_step(
     if not heard and not hot:
         return False
     resolve(rule, past, current, count, missing, urgent, now)
-    return conclude(past, current)
+    return conclude(rule, past, current)
 
 
-def conclude(past: HvpaPast, current: int) -> bool:
+def conclude(rule: HvpaRule, past: HvpaPast, current: int) -> bool:
     """Whether the wish is anything else than what there is, and whether it is more."""
     past.resizes[0] = (
         past.size[0] != past.request[CPU]
@@ -60,15 +60,15 @@ def conclude(past: HvpaPast, current: int) -> bool:
         or past.size[3] != past.limit[MEMORY]
     )
     larger = past.size[0] > past.request[CPU] or past.size[1] > past.request[MEMORY]
-    if past.rises[0] and (is_behind(past, CPU) or is_behind(past, MEMORY)):
+    if past.rises[0] and (is_behind(rule.cpu, past, CPU) or is_behind(rule.memory, past, MEMORY)):
         larger, past.resizes[0] = True, 1
     past.grows[0] = past.desired[0] > current or larger
     return bool(past.desired[0] != current or past.resizes[0])
 
 
-def is_behind(past: HvpaPast, r: int) -> bool:
+def is_behind(of: ResourceRule, past: HvpaPast, r: int) -> bool:
     """Whether others lack what the largest pod has and all are to have: an earlier move ended half way."""
-    return bool(past.size[r] >= past.request[r] and past.least[r] < past.request[r])
+    return bool(of.controlled and past.size[r] >= past.request[r] > past.least[r])
 
 
 def is_held(past: HvpaPast, plan: Plan, moves: bool) -> bool:

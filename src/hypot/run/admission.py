@@ -21,7 +21,7 @@ from hypot.kinds.vpa_parts import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.policy.decide import Autoscaler
 from hypot.policy.decision import condition_of
 from hypot.policy.governor import WAITS
-from hypot.policy.hold import EDGES, Blocks, between, holds_of
+from hypot.policy.hold import EDGES, Blocks, holds_of
 from hypot.policy.limits import admits, resized, within
 from hypot.policy.memory import read_conditions
 from hypot.policy.plan_pods import has_enough, has_size
@@ -29,7 +29,7 @@ from hypot.policy.plan_value import resizing_of
 from hypot.policy.podindex import selector_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
 from hypot.policy.seen import Container, Failure, LimitRange, Pod
-from hypot.policy.size import Size
+from hypot.policy.size import Size, between
 from hypot.policy.sizerow import read_advice
 from hypot.policy.vpa import controlled, forbids, resolve
 from hypot.policy.vpa_fit import amounts, fit, is_off
@@ -260,7 +260,8 @@ def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
 
     None where its status tells of pods with other labels: then it was for another target.
     """
-    selector = selector_of(inner(hvpa.status).get("targetSelector") or "")
+    told = inner(hvpa.status).get("targetSelector")
+    selector = selector_of(told) if isinstance(told, str) else None
     if selector is not None and not selector.matches(pod.labels):
         return ()
     recorded = inner(hvpa.status, "lastScaling", "vpaStatus").get("containerResources")

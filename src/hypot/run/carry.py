@@ -1,12 +1,11 @@
 """Carrying out what was decided for one autoscaler, and remembering what came of it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.version import Version
 from hypot.policy.decide import write_failed
 from hypot.policy.decision import Decision, Event, condition_of, with_condition
@@ -24,15 +23,15 @@ from hypot.policy.plan import (
     pursue,
     resizing_of,
 )
-from hypot.policy.plan_rights import entitled, withdrawn
-from hypot.policy.plan_value import SetTemplate, requests_of
+from hypot.policy.plan_rights import entitled, sized_by, withdrawn
+from hypot.policy.plan_value import SetTemplate, ways_of
 from hypot.policy.plan_value import told as in_words
 from hypot.policy.telling import sentence
 from hypot.run.act import Actor, Done
 from hypot.run.admission import told_blocks
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
 from hypot.run.outcome import Outcome
-from hypot.run.proof import as_hold, objection, proof_of
+from hypot.run.proof import as_hold, lacking, objection, proof_of
 from hypot.run.recorded import as_before, is_recorded, recorded, unrecorded
 from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps, in_place_meanwhile
 
@@ -104,8 +103,8 @@ class Carrier:
     async def _size_pods(self, outcome: Outcome) -> Carried:
         """Pods are changed one by one; one that refuses does not stop the others."""
         wanted = [each for each in outcome.decision.actions if each.action != "none"]
-        told = self._objections(outcome, [each.pod for each in wanted if each.action == "evict"])
-        actions = list(_pod_steps(outcome, evicts=not told, waits=proof_of(outcome) == "awaited"))
+        told, barred = self._objections(outcome, [each.pod for each in wanted if each.action == "evict"])
+        actions = list(_pod_steps(outcome, barred, waits=proof_of(outcome) == "awaited"))
         deeds = await self._take(outcome, actions)
         if self._is_over(outcome, deeds):
             return Carried(replace(outcome, acting="observe"))
@@ -122,15 +121,16 @@ class Carrier:
         refusal = f"{len(undone)} pods keep their size" if undone else ""
         return Carried(replace(outcome, refusal=refusal, unsure=unsure), tuple(told))
 
-    def _objections(self, outcome: Outcome, pods: Iterable[str]) -> list[Told]:
-        """Why these pods are not evicted, where none may be; empty where one may, now or once the last one is back."""
-        names = list(pods)
-        if not names:
-            return []
-        if not self._sizes_new_pods():
-            return [Told(subject_of(outcome), webhook_unavailable(f"{name} {NOT_EVICTED}")) for name in names]
-        why = objection(proof_of(outcome), outcome.seen, outcome.memory.vertical.evicted)
-        return [] if why is None else [Told(subject_of(outcome), why)]
+    def _objections(self, outcome: Outcome, pods: Iterable[str]) -> tuple[list[Told], set[str]]:
+        """Why some of these pods are not evicted, and which; none where one may go, now or once one is back."""
+        names = set(pods)
+        if names and not self._sizes_new_pods():
+            words = [f"{name} {NOT_EVICTED}" for name in sorted(names)]
+            return [Told(subject_of(outcome), webhook_unavailable(each)) for each in words], names
+        known = proof_of(outcome)
+        barred = names - lacking(outcome) if known == "larger" else names
+        why = objection(known, outcome.seen, outcome.memory.vertical.evicted) if barred else None
+        return ([], set()) if why is None else ([Told(subject_of(outcome), why)], barred)
 
     async def _take(self, outcome: Outcome, actions: Iterable[Action]) -> Deeds:
         async def write(action: Action) -> Done:
@@ -151,10 +151,11 @@ class Carrier:
     async def _begin(self, outcome: Outcome, hvpa: Hvpa) -> Carried:
         """Once anything was done the plan stands, and asks in the next sweep for what was refused."""
         outcome = unrecorded(outcome)
-        decision, seen = _of_sized(outcome.decision, hvpa), outcome.seen
+        decision, seen = sized_by(hvpa, outcome.decision), outcome.seen
+        pinned = any(hold.pinned == decision.desired for hold in outcome.holds)
 
         def made(resizing: Resizing) -> Progress:
-            return begin(decision, seen, resizing, self._kubernetes, seen.now)
+            return begin(decision, seen, resizing, self._kubernetes, seen.now, insists=pinned)
 
         progress, told = self._possible(outcome, made, resizing_of(hvpa.annotations))
         deeds = await self._take(outcome, progress.actions)
@@ -176,7 +177,7 @@ class Carrier:
     ) -> tuple[Progress, list[Told]]:
         """The next step; without evictions where pods would come back as they were, or not at all."""
         progress = made(resizing)
-        told = self._objections(outcome, [each.pod for each in progress.actions if isinstance(each, EvictPod)])
+        told, _ = self._objections(outcome, [each.pod for each in progress.actions if isinstance(each, EvictPod)])
         if not told:
             return in_place_meanwhile(progress) if proof_of(outcome) == "awaited" else progress, told
         progress = made("InPlace")
@@ -196,7 +197,7 @@ class Carrier:
             )
 
         progress, told = self._possible(outcome, made, plan.resizing)
-        ways = {*_ways(plan, progress.actions)}
+        ways = {*ways_of(plan, progress.actions)}
         if not ways.isdisjoint(_blocked_ways(outcome)):
             if len(ways) == 1:
                 return Carried(_told(outcome, Progress((), plan, "", _waits_for(outcome, ways))))
@@ -254,13 +255,13 @@ def _refusals(outcome: Outcome, deeds: Deeds) -> Iterator[Told]:
         yield Told(subject_of(outcome), event)
 
 
-def _pod_steps(outcome: Outcome, *, evicts: bool, waits: bool) -> Iterator[ResizePod | EvictPod]:
-    """What happens to each pod; where nothing is evicted, or not yet, a resize is better than nothing to some."""
+def _pod_steps(outcome: Outcome, barred: set[str], *, waits: bool) -> Iterator[ResizePod | EvictPod]:
+    """What happens to each pod; where it is not evicted, or not yet, a resize is better than nothing to some."""
     uids = {pod.name: pod.uid for pod in outcome.seen.pods}
     for each in outcome.decision.actions:
-        if each.action == "resize" or (each.or_resize and (waits or not evicts)):
+        if each.action == "resize" or (each.or_resize and (waits or each.pod in barred)):
             yield ResizePod(each.pod, uids.get(each.pod, ""), each.sizes)
-        elif each.action == "evict" and evicts:
+        elif each.action == "evict" and each.pod not in barred:
             yield EvictPod(each.pod, uids.get(each.pod, ""), each.sentence)
 
 
@@ -312,16 +313,7 @@ def _blocked_ways(outcome: Outcome) -> set[str]:
     return {str(hold.blocks) for hold in outcome.holds} - {"both"} | ({"down"} if is_blind else set())
 
 
-def _ways(plan: Plan, actions: Iterable[Action]) -> Iterator[str]:
-    """Whether these steps of the plan give more, less or both."""
-    sizes = requests_of(plan.before_sizes, plan.sizes)
-    for action in actions:
-        for before, after in [(action.expected, action.replicas)] if isinstance(action, ScaleTo) else sizes:
-            if before != after:
-                yield "up" if after > before else "down"
-
-
-def _waits_for(outcome: Outcome, ways: set[str]) -> str:
+def _waits_for(outcome: Outcome, ways: Collection[str]) -> str:
     holds = [hold.words for hold in outcome.holds if hold.blocks in ways]
     return f"Waiting: {holds[0] if holds else 'nobody knows what is needed'}."
 
@@ -351,18 +343,6 @@ def _without_move(outcome: Outcome, deeds: Deeds) -> Outcome:
 
 def _warnings(decision: Decision) -> tuple[Event, ...]:
     return tuple([event for event in decision.events if event.type == "Warning"])
-
-
-def _of_sized(decision: Decision, hvpa: Hvpa) -> Decision:
-    """Without the containers whose size is not this autoscaler's to change."""
-    off = {size.container for size in decision.sizes if allowed(hvpa, size.container).switched_off}
-    if not off:
-        return decision
-    return replace(
-        decision,
-        sizes=tuple([size for size in decision.sizes if size.container not in off]),
-        desired_sizes=tuple([size for size in decision.desired_sizes if size.container not in off]),
-    )
 
 
 def _told(outcome: Outcome, progress: Progress) -> Outcome:

@@ -181,7 +181,8 @@ class UsageHistory:
             }
             batch.pods += POD_SLICE // NEW_POD_SLICE
         batch.pods += 1
-        if sample is not None and sample.at > tracked.at:
+        # One that is much older is news too: the clock that it was measured by was ahead, and is right again.
+        if sample is not None and not tracked.at - AHEAD <= sample.at <= tracked.at:
             tracked.at, owner.touched = sample.at, True
             for name, amounts in sample.containers:
                 if name in numbers:

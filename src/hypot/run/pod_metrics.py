@@ -96,10 +96,17 @@ async def _samples(answer: Answer) -> Usage:
         if breath.is_due():
             await breath.take()
     if odd:
-        named = inner(msgspec.json.decode(odd[0][0]), "metadata")
-        first = f"{named.get('namespace')}/{named.get('name')}"
-        log.warning("samples passed over", pods=len(odd), first=first, error=odd[0][1])
+        log.warning("samples passed over", pods=len(odd), first=_named(odd[0][0]), error=odd[0][1])
     return Usage(samples)
+
+
+def _named(raw: msgspec.Raw) -> str:
+    """Whose sample it would be, where that can be told."""
+    try:
+        metadata = inner(msgspec.json.decode(raw), "metadata")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return f"{metadata.get('namespace')}/{metadata.get('name')}"
 
 
 def _sample(item: _PodMetrics) -> PodSample:

@@ -33,13 +33,19 @@ NOT_BACK = (
 )
 
 # Nothing is known and one pod may go; new pods come sized; none came yet; none came at all; they come as written; they
-# are given another size than is wanted.
-Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise"]
+# are given another size than is wanted; they are given more than is wanted.
+Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise", "larger"]
 
 
 def proof_of(outcome: Outcome) -> Proof:
     """What pods show to this autoscaler."""
     return proof(outcome.seen, sizer_of(outcome.autoscaler), outcome.memory.vertical.evicted, _wanted(outcome))
+
+
+def lacking(outcome: Outcome) -> set[str]:
+    """The pods that are to grow: one that could not shrink says nothing against that."""
+    wanted = _wanted(outcome)
+    return {pod.name for pod in live(outcome.seen.pods) if not has_enough(pod, wanted)}
 
 
 def _wanted(outcome: Outcome) -> Sizes:
@@ -66,9 +72,10 @@ def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof
     sized = [pod for pod in new if _mark(pod) == sizer]
     last = max((_made(pod) for pod in sized), default=-inf)
     latest = [pod for pod in live(soon) if _made(pod) >= last and seen.now - _made(pod) < IN_VAIN]
-    grows = any(not has_enough(pod, wanted) for pod in live(seen.pods))
-    if any(_is_in_vain(pod, sizer, wanted, grows=grows) for pod in latest):
+    if any(_mark(pod) == _marks(sizer)[1] and not has_enough(pod, wanted) for pod in latest):
         return "otherwise"
+    if any(_mark(pod) == _marks(sizer)[2] and has_enough(pod, wanted) and not has_size(pod, wanted) for pod in latest):
+        return "larger"
     if any(pod.started is not None for pod in sized):
         return "sized"
     ours = [pod for pod in new if _mark(pod) in _marks(sizer)]
@@ -86,7 +93,7 @@ def objection(known: Proof, seen: Seen, evicted: float | None) -> Event | None:
     """Why nothing more is evicted, to be told; nothing is wrong while the one that went has not come back yet."""
     if known == "missing":
         return Event("Warning", "FailedResize", NOT_BACK)
-    if known == "otherwise":
+    if known in {"otherwise", "larger"}:
         return Event("Warning", "FailedResize", OTHERWISE)
     if known != "unsized":
         return None
@@ -114,17 +121,6 @@ def _marks(sizer: str) -> tuple[str, ...]:
 
 def _made(pod: Pod) -> float:
     return pod.made or 0.0
-
-
-def _is_in_vain(pod: Pod, sizer: str, wanted: Sizes, *, grows: bool) -> bool:
-    """Whether the pod came up otherwise, and is still to go the way that it could not: it would come back the same.
-
-    Where pods are to grow, one that could not shrink says nothing against that.
-    """
-    _, smaller, larger = _marks(sizer)
-    if _mark(pod) == smaller:
-        return not has_enough(pod, wanted)
-    return _mark(pod) == larger and not grows and not has_size(pod, wanted)
 
 
 def _are_all_there(seen: Seen) -> bool:

@@ -68,6 +68,7 @@ def last_words(outcome: Outcome, before: Written) -> Outcome | None:
         decision,
         desired=decision.current,
         desired_sizes=decision.sizes,
+        catches_up=False,
         actions=(),
         conditions=before.conditions,
         unwritten=before.conditions,

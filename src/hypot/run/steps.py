@@ -92,7 +92,7 @@ class Steps:
         """One after the other; where nothing is known, one shows whether the others would come back with their size."""
         went = {}
         for place, action in actions.items():
-            how = went[place] = await self._one(action) if known in {"none", "sized"} else LEFT
-            if known == "none" and (how.ok or how.unsure):
+            how = went[place] = await self._one(action) if known in {"none", "sized", "larger"} else LEFT
+            if known != "sized" and (how.ok or how.unsure):
                 known = "awaited"
         return went
