@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypot.replay import fleet
 from hypot.replay.engine import replay
 from hypot.replay.fleet_records import TooLargeError
-from hypot.replay.scores import score
+from hypot.replay.scores import judge, part, reference_of, score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
 from property.vertical_worlds import hvpas, setups, vpas
 
@@ -47,9 +47,25 @@ def assert_equal(case):
         assert np.allclose(here, there, rtol=1e-12, atol=0.0), name
     for name in ("replicas", "size_cpu", "size_memory", "evicted"):
         assert np.array_equal(getattr(compiled.ticks, name), getattr(plain.ticks, name)), name
-    for name, value in score(plain).to_dict().items():
-        judged = getattr(score(compiled), name)
-        assert judged == (None if value is None else pytest.approx(value, rel=1e-9)), name
+    assert_judged_alike(case, plain)
+
+
+def assert_judged_alike(case, plain):
+    """Whether rows are counted as they come, none of them kept, or afterwards."""
+    against, first = reference_of(plain), len(plain.ticks.at) // 3
+    expected = score(plain, against).to_dict()
+    given_ = (case.policy, "web", case.load, case.world, case.settings)
+    for account in (fleet.account(*given_, 0, against), fleet.account_of(plain, against)):
+        assert_same_scores(judge(account, case.world, against), expected)
+    rest = part(plain, plain.ticks.at[first] - 0.5 * case.world.tick, np.inf)
+    against = reference_of(rest)
+    account = fleet.account(*given_, first, against)
+    assert_same_scores(judge(account, case.world, against), score(rest, against).to_dict())
+
+
+def assert_same_scores(judged, expected):
+    for name, value in expected.items():
+        assert getattr(judged, name) == (None if value is None else pytest.approx(value, rel=1e-9, abs=1e-12)), name
 
 
 class TestEngines:

@@ -15,7 +15,7 @@ import pytest
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa import VPA
 from hypot.policy.settings import Settings
-from hypot.replay import fleet, fleet_loop
+from hypot.replay import fleet, fleet_rows
 from hypot.replay.demand import Load
 from hypot.replay.fleet_records import TooLargeError
 from hypot.replay.policy_parts import Policy, Start
@@ -128,7 +128,7 @@ def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
 
 def test_whatever_is_compiled_in_changes_the_folder():
     """The numbers of columns stand in a module without a compiled function."""
-    names = set(fleet._IMPORTED.findall(inspect.getsource(fleet_loop)))
+    names = set(fleet._IMPORTED.findall(inspect.getsource(fleet_rows)))
     assert "hypot.replay.record" in names
 
 

@@ -17,7 +17,7 @@ from hypot.replay.record import Moment, Watch
 from hypot.replay.scorecard import FAMILIES, Scores, docs_table, families
 from hypot.replay.scores import ScoreError, part, reference_of, score, window_borders
 from hypot.replay.traces_value import Trace
-from hypot.replay.world import World
+from hypot.replay.world import Scoring, World
 from unit.scores_world import GI, run, static
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
@@ -91,6 +91,26 @@ class TestWhoReplays:
         assert len(refused) == 1
         assert compiled.scores == plain.scores
         assert sum(told) == 2 * 4
+
+    @pytest.mark.parametrize(
+        "scoring", [Scoring(), Scoring(skip=120.0), Scoring(windows=3), Scoring(tune=0.4), Scoring(tune=0.4, windows=2)]
+    )
+    def test_both_engines_judge_alike(self, scoring):
+        """All that counts, each window and the part for tuning, whether rows are kept for it or not."""
+        start = Start("web", 2, "app", 1000, GI, 1200, GI)
+        trace = Trace("web", 60.0 * np.arange(40), np.linspace(50.0, 250.0, 40))
+        job = Job(Policy("static", (), start), trace, replace(World(), scoring=scoring), Settings(), keep=False)
+        compiled, plain = (do(job._replace(compiled=may)) for may in (True, False))
+        assert len(compiled.windows) == (scoring.windows if scoring.windows > 1 else 0)
+        for here, there in zip(judgements(compiled), judgements(plain), strict=True):
+            assert list(here) == list(there)
+            assert list(here.values()) == pytest.approx(list(there.values()), rel=1e-9)
+
+
+def judgements(judged):
+    scores = [judged.scores, judged.tuning or Scores(), judged.oracle, judged.static, *judged.windows]
+    told = ({name: value for name, value in one.to_dict().items() if value is not None} for one in scores)
+    return [{"prices": sum(judged.prices)}, *told]
 
 
 def windows(whole, count):

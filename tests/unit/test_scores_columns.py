@@ -1,4 +1,4 @@
-"""What scores are made of: windows, stretches, moves and percentiles of columns."""
+"""What scores are made of: windows, moves and percentiles of columns."""
 
 from itertools import pairwise
 
@@ -10,17 +10,16 @@ from hypothesis import strategies as st
 from hypot.replay.score_columns import (
     SAMPLE,
     SHORT_ROW,
+    Moves,
     changes,
+    means_of_windows,
     most_ahead,
-    most_behind,
-    moves,
-    stretches,
     sum_of_products,
     to_the_end,
     together,
     turns,
+    ways,
     weighted_percentile,
-    window_means,
     window_sums,
 )
 
@@ -43,16 +42,15 @@ class TestWindows:
         """Of short and of long windows; the last one has what is left."""
         cut = [column[i : i + length] for i in range(0, len(column), length)]
         assert window_sums(column, length) == pytest.approx([part.sum() for part in cut])
-        assert window_means(column, length) == pytest.approx([part.mean() for part in cut])
+        means = means_of_windows(window_sums(column, length), len(column), length)
+        assert means == pytest.approx([part.mean() for part in cut])
 
     @quick
     @given(columns, st.integers(1, 300))
-    def test_the_most_ahead_and_behind(self, column, ticks):
-        """The ends of the column end the view."""
+    def test_the_most_ahead(self, column, ticks):
+        """The end of the column ends the view."""
         ahead = [column[i : i + ticks + 1].max() for i in range(len(column))]
-        behind = [column[max(0, i - ticks) : i + 1].max() for i in range(len(column))]
         assert most_ahead(column, ticks).tolist() == ahead
-        assert most_behind(column, ticks).tolist() == behind
         assert most_ahead(column, 0).tolist() == column.tolist()
 
     def test_products_are_added_up(self):
@@ -60,28 +58,30 @@ class TestWindows:
         assert sum_of_products(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11.0
 
 
+def moves_of(column):
+    """Each with the tick before it."""
+    way = ways(column)
+    return Moves(np.flatnonzero(way), way[way != 0])
+
+
 class TestMoves:
     @quick
     @given(steps)
     def test_up_and_down(self, column):
         """A change by less than a billionth is a change and no move."""
-        way = [int(b > a + 0.5) - int(b < a - 0.5) for a, b in pairwise(column)]
-        moved = moves(column, changes(column))
-        assert moved.at.tolist() == [i for i, there in enumerate(way) if there]
-        assert moved.way.tolist() == [there for there in way if there]
+        assert ways(column).tolist() == [int(b > a + 0.5) - int(b < a - 0.5) for a, b in pairwise(column)]
         assert changes(column).tolist() == [i for i in range(len(column) - 1) if column[i] != column[i + 1]]
 
     def test_turns_are_told_within_a_time(self):
         """Up, down at once, up again after three ticks, up once more."""
-        column = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 3.0])
-        moved = moves(column, changes(column))
+        moved = moves_of(np.array([1.0, 2.0, 1.0, 1.0, 1.0, 2.0, 3.0]))
         assert turns(moved, 2).tolist() == [1]
         assert turns(moved, 3).tolist() == [1, 4]
 
     def test_who_moves_once_or_never_does_not_turn(self):
         """Nothing to compare with."""
         for column in (np.array([1.0, 2.0]), np.ones(3)):
-            assert not len(turns(moves(column, changes(column)), 9))
+            assert not len(turns(moves_of(column), 9))
 
     def test_steps_of_several_columns_count_once(self):
         """In their order."""
@@ -91,21 +91,7 @@ class TestMoves:
         assert together(none, none).tolist() == []
 
 
-class TestStretches:
-    @quick
-    @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
-    def test_each_lasts_until_it_ends_or_is_broken(self, ticks):
-        """Tick by tick."""
-        lasted, before = [], False
-        for true, broken in ticks:
-            if true and before and not broken:
-                lasted[-1] += 1
-            elif true:
-                lasted.append(1)
-            before = true
-        at = np.flatnonzero([true for true, _ in ticks])
-        assert stretches(at, np.array([broken for _, broken in ticks], dtype=bool)).tolist() == lasted
-
+class TestToTheEnd:
     def test_up_to_the_end(self):
         """Only the last stretch counts."""
         assert to_the_end(np.array([True, False, True, True])) == 2

@@ -5,11 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hypot.replay.scores import prices_at, reference_of, score
+from hypot.replay.scores import account_of, prices_at, reference_of, score, sums_of
 from unit.scores_world import GI, run, static, world
 
 HOUR_OF_MINUTES = 60
 CORE, GIGABYTE = 0.04048, 0.004445
+
+
+def prices(one):
+    return prices_at(sums_of(account_of(one, reference_of(one)), one.world), one.world)
 
 
 class TestCost:
@@ -70,11 +74,11 @@ class TestPrice:
     def test_other_prices_of_a_late_request(self):
         """Only the harm changes."""
         expected = [self.COST + factor * self.HARM + self.RESTARTS for factor in (0.1, 1, 10)]
-        assert prices_at(self.RUN) == pytest.approx(expected)
+        assert prices(self.RUN) == pytest.approx(expected)
 
     def test_without_pods_a_restart_has_no_price(self):
         """And nothing is divided by them."""
-        assert prices_at(run(3, evicted=1.0), (1.0,)) == (0.0,)
+        assert prices(run(3, evicted=1.0)) == (0.0, 0.0, 0.0)
 
 
 def test_only_what_is_asked_for_again_changes_the_relation():

@@ -14,11 +14,12 @@ from hypot.replay.oracle import Reference, cost_of_sums, reference, static_peak
 from hypot.replay.parts import NEVER
 from hypot.replay.policy_parts import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.ranking import front, point_of
-from hypot.replay.record import Run
+from hypot.replay.record import NO_TICKS, Run
 from hypot.replay.score_elasticity import speedup
 from hypot.replay.score_sums import sums_of
 from hypot.replay.scorecard import Scores
-from hypot.replay.scores import ScoreError, part, prices_at, score, window_borders
+from hypot.replay.scores import ScoreError, account_of, judge, part, prices_at, window_borders
+from hypot.replay.tally import Account
 from hypot.replay.traces_value import Trace
 from hypot.replay.world import Span, World
 
@@ -59,31 +60,72 @@ class Judged(NamedTuple):
     reference: Reference | None = None
 
 
+class Course(NamedTuple):
+    """How a job went: what the ticks that are judged came to, the run itself, and who adds up its parts."""
+
+    account: Account
+    # Without ticks where nobody looks at them.
+    run: Run
+    account_of: Callable[[Run, Reference], Account]
+
+
 def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     """Replay and judge; progress is told in ticks since it was told last."""
-    scoring = job.world.scoring
-    load = load_of(job.trace, job.world)
-    run = _run(job, load, progress)
-    first = first_judged(len(load.work), job.world)
-    against = reference_from(job, load, first, len(load.work))
-    counts = _cut(job, run, first, len(load.work))
-    tuning = score(_cut(job, run, 0, first), reference_from(job, load, 0, first)) if scoring.tune and first else None
-    borders = window_borders(len(load.work) - first, scoring.windows) if scoring.windows > 1 else []
-    oracle, static = _references(against, job.world)
-    sums = sums_of(counts)
+    scoring, world = job.world.scoring, job.world
+    load = load_of(job.trace, world)
+    first, last = first_judged(len(load.work), world), len(load.work)
+    against = reference_from(job, load, first, last)
+    course = _course(job, load, first, against, progress)
+    tuning = _part_score(job, course, load, 0, first) if scoring.tune and first else None
+    borders = window_borders(last - first, scoring.windows) if scoring.windows > 1 else []
+    oracle, static = _references(against, world)
     return Judged(
         job.policy.name,
         job.trace.workload,
-        score(counts, against, sums=sums),
-        tuple([_window_score(job, run, load, first + start, first + end) for start, end in pairwise(borders)]),
+        judge(course.account, world, against),
+        tuple([_part_score(job, course, load, first + start, first + end) for start, end in pairwise(borders)]),
         tuning,
-        prices_at(counts, sums=sums),
+        prices_at(sums_of(course.account, world), world),
         oracle,
         static,
-        run.notes,
-        run if job.keep else None,
+        course.run.notes,
+        course.run if job.keep else None,
         against if job.keep else None,
     )
+
+
+def _course(job: Job, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None) -> Course:
+    """By the compiled engine where it may and can; both give the same rows. To ask before would take as long."""
+    from hypot.replay.fleet_records import NotCoveredError  # noqa: PLC0415  only where it is used
+
+    if job.compiled:
+        with suppress(NotCoveredError, ModuleNotFoundError):
+            course = _compiled_course(job, load, first, against)
+            if progress is not None:
+                progress(len(load.work))
+            return course
+    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+    return Course(account_of(_cut(job, run, first, len(load.work)), against), run, account_of)
+
+
+def _compiled_course(job: Job, load: Load, first: int, against: Reference) -> Course:
+    from hypot.replay import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
+
+    scoring, given = job.world.scoring, (job.policy, job.trace.workload, load, job.world, job.settings)
+    if not job.keep and not scoring.tune and scoring.windows <= 1:
+        return Course(fleet.account(*given, first, against), _unseen(job), fleet.account_of)
+    run = fleet.replay(*given)
+    return Course(fleet.account_of(_cut(job, run, first, len(load.work)), against), run, fleet.account_of)
+
+
+def _unseen(job: Job) -> Run:
+    return Run(job.policy.name, job.trace.workload, job.world, NO_TICKS, notes=job.policy.notes)
+
+
+def _part_score(job: Job, course: Course, load: Load, first: int, last: int) -> Scores:
+    """Of the ticks from one up to, not with, another."""
+    against = reference_from(job, load, first, last)
+    return judge(course.account_of(_cut(job, course.run, first, last), against), job.world, against)
 
 
 def _cut(job: Job, run: Run, first: int, last: int) -> Run:
@@ -92,31 +134,6 @@ def _cut(job: Job, run: Run, first: int, last: int) -> Run:
         return run
     tick = job.world.tick
     return part(run, run.ticks.at[0] + (first - 0.5) * tick, run.ticks.at[0] + (last - 0.5) * tick)
-
-
-def _window_score(job: Job, run: Run, load: Load, first: int, last: int) -> Scores:
-    return score(_cut(job, run, first, last), reference_from(job, load, first, last))
-
-
-def _run(job: Job, load: Load, progress: Callable[[int], None] | None) -> Run:
-    """By the compiled engine where it may and can; both give the same rows."""
-    run = _compiled_run(job, load) if job.compiled else None
-    if run is None:
-        return replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
-    if progress is not None:
-        progress(len(load.work))
-    return run
-
-
-def _compiled_run(job: Job, load: Load) -> Run | None:
-    """None where it cannot. To ask that before would take as long as to get ready."""
-    from hypot.replay.fleet_records import NotCoveredError  # noqa: PLC0415  only where it is used
-
-    with suppress(NotCoveredError, ModuleNotFoundError):
-        from hypot.replay import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
-
-        return fleet.replay(job.policy, job.trace.workload, load, job.world, job.settings)
-    return None
 
 
 def reference_from(job: Job, load: Load, first: int, last: int) -> Reference:

@@ -46,6 +46,7 @@ from hypot.policy.settings import Settings
 from hypot.replay import (
     cohorts,
     fleet_loop,
+    fleet_rows,
     fleet_sizes,
     lifecycle,
     past,
@@ -58,14 +59,18 @@ from hypot.replay import (
     quick_wpa,
     service,
     signals,
+    tally,
     tick,
     usage,
 )
 from hypot.replay.demand import Load
 from hypot.replay.fleet_cases import EXAMPLES, example, prepared, rules_for
-from hypot.replay.fleet_records import NotCoveredError, TooLargeError
+from hypot.replay.fleet_records import NotCoveredError, TooLargeError, record_of
+from hypot.replay.oracle import Reference
 from hypot.replay.policy_parts import Policy
-from hypot.replay.record import COLUMNS, Run, Ticks
+from hypot.replay.record import COLUMNS, Floats, Run, Ticks
+from hypot.replay.score_columns import sum_in_turn
+from hypot.replay.tally import Account
 from hypot.replay.world import Metrics, World
 
 # Marks loops of which everything is there.
@@ -93,6 +98,8 @@ MODULES: tuple[ModuleType, ...] = (
     estimate,
     decay,
     service,
+    tally,
+    fleet_rows,
     cohorts,
     lifecycle,
     tick,
@@ -111,7 +118,7 @@ MODULES: tuple[ModuleType, ...] = (
 )
 # What is written otherwise where it is compiled: copying, whole numbers of 64 bits, and one amount instead of many.
 _INSTEAD: dict[Any, Any] = {
-    tick.keep: fleet_loop.keep_in_columns,
+    tick.keep: fleet_rows.take_row,
     cohorts.has_place: fleet_loop.fits_already,
     whole.times_over: fleet_loop.times_over_in_64_bits,
     estimate.whole: amount.from_float,
@@ -122,6 +129,10 @@ _INSTEAD: dict[Any, Any] = {
 }
 # Only Python ever calls these.
 _PLAIN_ONLY: set[Any] = {
+    tally.terms_of,
+    tally.no_tally,
+    tally.room_for,
+    tally.finish,
     cohorts.empty,
     cohorts.make_room,
     past.no_past,
@@ -142,7 +153,7 @@ _INLINED: set[Any] = {
     tick.remembered,
     tick.feel,
     tick.write_down,
-    fleet_loop.keep_in_columns,
+    fleet_rows.take_row,
     fleet_loop.one_tick,
     fleet_loop.look_at_count,
     signals.seen_mean,
@@ -277,14 +288,65 @@ def covers(policy: Policy, world: World, settings: Settings) -> bool:
 
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
     """As `engine.replay` does, without telling any decision. Raises NotCoveredError where it cannot."""
+    ticks = len(load.work)
+    rows = _Rows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
+    _run(policy, workload, load, world, settings, rows)
+    return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes)
+
+
+def account(
+    policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, against: Reference
+) -> Account:
+    """What such a run comes to from its first tick on that is judged; no row of it is kept."""
+    rows = _Rows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
+    _run(policy, workload, load, world, settings, rows)
+    return rows.account()
+
+
+def account_of(run: Run, against: Reference) -> Account:
+    """As `scores.account_of`."""
+    rows = _Rows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
+    rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
+    table = np.stack(run.ticks, axis=1)
+    _functions()[tally.count_rows](rows.tally, rows.terms, rows.kept, table, rows.demand, rows.bought)
+    return rows.account()
+
+
+def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: "_Rows") -> None:
     ready = prepared(policy, load, world, settings)
-    columns, block = np.empty((COLUMNS, len(load.work))), np.empty((fleet_loop.BLOCK, COLUMNS))
     given = np.stack([load.work, load.efficiency, load.memory]).T
-    if not _functions()[ready.loop](*ready.records, (columns, block), given, *ready.told):
+    if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.told):
         raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")
-    rest = len(load.work) % fleet_loop.BLOCK
-    columns[:, len(load.work) - rest :] = block[:rest].T
-    return Run(policy.name, workload, world, Ticks(*columns), notes=policy.notes)
+    rows.finish(len(load.work))
+
+
+class _Rows:
+    """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
+
+    def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
+        terms = tally.terms_of(world)
+        self.first, self._judged = first, judged
+        self.tally, self.terms = record_of(tally.no_tally(), 1), record_of(terms, 1)
+        self.kept = tally.room_for(judged, terms, partial(np.empty, dtype=np.int64), np.empty)
+        self.demand, self.bought = np.ascontiguousarray(demand), np.ascontiguousarray(bought)
+        self.columns = np.empty((COLUMNS, first + judged if keep else 0))
+        self._block = np.empty((fleet_rows.BLOCK, COLUMNS))
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        judging = (self.first, self.tally, self.terms, self.kept, self.demand, self.bought)
+        return (*judging, self.columns, self._block)
+
+    def finish(self, ticks: int) -> None:
+        """The last block may not be full."""
+        rest = ticks % fleet_rows.BLOCK
+        if self.columns.size and rest:
+            self.columns[:, ticks - rest :] = self._block[:rest].T
+
+    def account(self) -> Account:
+        made = tally.Tally(*(self.tally[name] for name in tally.Tally._fields))
+        tally.finish(made, self.kept)
+        return Account(self._judged, made, self.kept)
 
 
 __all__ = ["MODULES", "built", "cache_folder", "covers", "is_compiled", "loops_of", "replay", "source_hash", "warm"]

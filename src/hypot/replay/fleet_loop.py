@@ -10,7 +10,6 @@ from hypot.replay.params import Params
 from hypot.replay.past import Past
 from hypot.replay.quick_hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.quick_wpa import Marks, WpaRule, wpa_step
-from hypot.replay.record import COLUMNS
 from hypot.replay.site import Site
 from hypot.replay.tick import live_through, next_time
 
@@ -18,8 +17,6 @@ from hypot.replay.tick import live_through, next_time
 SPARE = 8
 # Beyond this a result is not counted in whole numbers of 64 bits.
 MOST_WHOLE = 9e18
-# So many rows are turned into columns at once.
-BLOCK = 64
 
 
 def hpa_loop(
@@ -115,18 +112,6 @@ def is_blind(gaps: Any, since: float) -> bool:
         if gaps[i, 0] <= since < gaps[i, 1]:
             return True
     return False
-
-
-def keep_in_columns(rows: Any, i: int, row: Any) -> None:
-    """Rows are put by until there are enough of them to be turned into columns, which is how they are read."""
-    columns, block = rows
-    place = i % BLOCK
-    for j in range(COLUMNS):
-        block[place, j] = row[j]
-    if place == BLOCK - 1:
-        for j in range(COLUMNS):
-            for n in range(BLOCK):
-                columns[j, i - place + n] = block[n, j]
 
 
 def fits_already(c: Cohorts, _slots: int, more: int) -> bool:

@@ -14,6 +14,7 @@ from hypot.replay.quick_hvpa import COUNTS, HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.quick_vpa import Advice
 from hypot.replay.quick_wpa import Marks
 from hypot.replay.site import Site
+from hypot.replay.tally import Tally
 from hypot.replay.usage import Recipe, Usage
 
 # Places for groups of pods, ticks that are remembered, metrics and policies of a rule, and entries of a past. They are
@@ -37,7 +38,7 @@ _AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several places, of those tuples that have most columns for a single number.
 _MANY = {Marks: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns are as long as they are, and columns with a place for each count of replicas.
-_WHOLE = {Advice, Decaying, Recipe, Usage, HvpaPast, Plan}
+_WHOLE = {Advice, Decaying, Recipe, Usage, HvpaPast, Plan, Tally}
 _COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
 # Columns of times, which are so also where there are none.

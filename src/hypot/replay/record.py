@@ -57,6 +57,7 @@ class Ticks(NamedTuple):
 (SERVED, LOST, BACKLOG, LATE, LATENCY, P99) = range(17, 23)
 (EVICTED, KILLED, NODES) = range(23, 26)
 COLUMNS = len(Ticks._fields)
+NO_TICKS = Ticks(*np.empty((COLUMNS, 0)))
 
 
 class Moment(NamedTuple):

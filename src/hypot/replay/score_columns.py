@@ -45,6 +45,11 @@ def count(true: Bools) -> int:
     return int(np.count_nonzero(true))
 
 
+def sum_in_turn(column: Floats) -> float:
+    """One after the other, as they are added where none of them is kept, to the last bit."""
+    return float(column.cumsum()[-1]) if len(column) else 0.0
+
+
 def sum_of_products(one: Floats, other: Floats) -> float:
     """By one thread: a dot product would wake up others, and whoever judges many runs has a process on each core."""
     return float(np.einsum("i,i->", one, other))
@@ -62,12 +67,11 @@ def window_sums(column: Floats, length: int) -> Floats:
     return sums if whole == len(column) else np.append(sums, column[whole:].sum())
 
 
-def window_means(column: Floats, length: int) -> Floats:
-    means, left = window_sums(column, length), len(column) % length
-    if not left:
-        return means / length
-    means[:-1] /= length
-    means[-1] /= left
+def means_of_windows(sums: Floats, count: int, length: int) -> Floats:
+    """From sums over windows to their means; the last of so many values may be in a shorter one."""
+    means, left = sums / length, count % length
+    if left:
+        means[..., -1] *= length / left
     return means
 
 
@@ -93,37 +97,17 @@ def most_ahead(column: Floats, ticks: int) -> Floats:
     return most
 
 
-def most_behind(column: Floats, ticks: int) -> Floats:
-    """The same of the ticks before, at least one."""
-    return np.concatenate((np.maximum.accumulate(column[:ticks]), most_ahead(column, ticks)[:-ticks]))
-
-
 def changes(column: Floats) -> Ints:
     """The steps in which a column changed at all."""
     found: Ints = (column[1:] != column[:-1]).nonzero()[0]
     return found
 
 
-def moves(column: Floats, at: Ints) -> Moves:
-    """Which of its changes are moves: two amounts that are the same are none."""
-    if not len(at):
-        return STILL
-    before, after = column[at], column[at + 1]
+def ways(values: Floats) -> Signs:
+    """From each value to the next: up (1), down (-1), or the same (0) for two amounts that are."""
+    before, after = values[:-1], values[1:]
     moved = np.abs(after - before) > SAME * np.maximum(np.abs(before), np.abs(after))
-    up: Bools = (after > before)[moved]
-    return Moves(at[moved], 2 * up.view(np.int8) - 1)
-
-
-def stretches(at: Ints, broken: Bools | None = None) -> Ints:
-    """How many ticks each stretch of these ticks lasts; a tick that is `broken` begins a new one."""
-    if not len(at):
-        return at
-    begins = at[1:] - at[:-1] > 1
-    if broken is not None:
-        begins |= broken[at[1:]]
-    borders = np.concatenate(([0], begins.nonzero()[0] + 1, [len(at)]))
-    lasted: Ints = borders[1:] - borders[:-1]
-    return lasted
+    return np.where(moved, np.where(after > before, np.int8(1), np.int8(-1)), np.int8(0))
 
 
 def to_the_end(true: Bools) -> int:

@@ -2,20 +2,12 @@
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from hypot.replay.oracle import Reference
-from hypot.replay.record import Floats, Run
-from hypot.replay.score_columns import (
-    NOTHING,
-    SAME,
-    count,
-    percent,
-)
+from hypot.replay.score_columns import NOTHING, count, percent
 from hypot.replay.score_sums import Means
 from hypot.replay.scorecard import Scores
+from hypot.replay.tally import Account
 
 # Moves of a 5-minute mean by less than this share are none.
 DEAD_BAND = 0.01
@@ -23,48 +15,20 @@ DEAD_BAND = 0.01
 MOST_TERM = 100.0
 
 
-class Misses(NamedTuple):
-    """How far supply missed demand: sums of shares of the demand, of the supply, and ticks."""
-
-    under: float
-    over: float
-    over_supply: float
-    under_ticks: int
-    over_ticks: int
-
-
-def elasticity(run: Run, reference: Reference, means: Means, baseline: Scores | None) -> dict[str, Any]:
+def elasticity(account: Account, means: Means, baseline: Scores | None) -> dict[str, Any]:
     """The family of elasticity; accuracy can be told only in ticks with demand."""
-    supply, demand = run.ticks.ready_cpu, reference.demand
-    length, some = len(demand), demand > NOTHING
-    told = count(some)
-    missed = _misses(supply, demand) if told == length else _misses(supply[some], demand[some])
-    # Where nothing is wanted, all supply is too much.
-    useless = 0 if told == length else count(supply[~some] > 0.0)
+    t, length = account.t, account.ticks
     found: dict[str, Any] = {
-        "under": percent(missed.under, told),
-        "over": percent(missed.over, told),
-        "over_supply": percent(missed.over_supply + useless, length),
-        "under_time": percent(missed.under_ticks, length),
-        "over_time": percent(missed.over_ticks + useless, length),
+        "under": percent(float(t.under[0]), int(t.told[0])),
+        "over": percent(float(t.over[0]), int(t.told[0])),
+        "over_supply": percent(float(t.over_supply[0]), length),
+        "under_time": percent(int(t.under_ticks[0]), length),
+        "over_time": percent(int(t.over_ticks[0]), length),
         "instability": _instability(means),
     }
     found["deviation"] = _deviation(found)
     found["speedup"] = speedup(found, baseline)
     return found
-
-
-def _misses(supply: Floats, demand: Floats) -> Misses:
-    """Of ticks with demand. A share x of the demand too much is a share x / (1 + x) of the supply."""
-    share = supply - demand
-    share /= demand
-    under_ticks, over_ticks = count(share < -SAME), count(share > SAME)
-    if under_ticks + over_ticks < len(share):
-        share[np.abs(share) <= SAME] = 0.0
-    over = np.maximum(share, 0.0)
-    over_sum, under_sum = float(over.sum()), 0.0 - float(np.minimum(share, 0.0, out=share).sum())
-    over /= np.add(over, 1.0, out=share)
-    return Misses(under_sum, over_sum, float(over.sum()), under_ticks, over_ticks)
 
 
 def _instability(means: Means) -> float | None:

@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from hypot.replay.oracle import Reference, static_peak
-from hypot.replay.record import Run
+from hypot.replay.record import NODES
 from hypot.replay.score_columns import HOUR, NOTHING, ratio
-from hypot.replay.score_sums import Sums, sums_of
+from hypot.replay.score_sums import Sums
+from hypot.replay.tally import Account
+from hypot.replay.world import World
 
 
-def money(run: Run, reference: Reference, sums: Sums) -> dict[str, Any]:
+def money(account: Account, world: World, reference: Reference, sums: Sums) -> dict[str, Any]:
     """The family of costs. Without nodes there is no second view; without a reference cost no relative one."""
-    world = run.world
     hours = world.tick / HOUR
-    nodes = float(run.ticks.nodes.sum())
+    nodes = float(account.t.sums[NODES])
     return {
         "cost": sums.cost,
         "cpu_hours": sums.cpu * hours,
@@ -21,15 +22,15 @@ def money(run: Run, reference: Reference, sums: Sums) -> dict[str, Any]:
         "node_cost": nodes * world.prices.node * hours if nodes > NOTHING else None,
         "to_oracle": ratio(sums.cost, reference.cost),
         "to_static": ratio(sums.cost, static_peak(reference, world).cost),
-        "price": prices_at(run, (1.0,), sums)[0],
+        "price": prices_at(sums, world, (1.0,))[0],
     }
 
 
-def prices_at(run: Run, factors: Sequence[float] = (0.1, 1.0, 10.0), sums: Sums | None = None) -> tuple[float, ...]:
+def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:
     """The price of a run where a late or lost request costs so many times what the world says."""
-    over, prices = sums_of(run) if sums is None else sums, run.world.prices
-    each = prices.late * run.world.service.work * prices.cpu / HOUR
-    pod_second = ratio(over.cost, over.pods * run.world.tick) or 0.0
-    restarts = prices.restart * pod_second * over.evicted
-    harmed = over.late + over.lost
-    return tuple(over.cost + factor * each * harmed + restarts for factor in factors)
+    prices = world.prices
+    each = prices.late * world.service.work * prices.cpu / HOUR
+    pod_second = ratio(sums.cost, sums.pods * world.tick) or 0.0
+    restarts = prices.restart * pod_second * sums.evicted
+    harmed = sums.late + sums.lost
+    return tuple(sums.cost + factor * each * harmed + restarts for factor in factors)

@@ -7,49 +7,25 @@ from typing import Any
 import numpy as np
 
 from hypot.replay.oracle import Reference, least_cores, pods_for_memory, useful_work
-from hypot.replay.record import Floats, Run
-from hypot.replay.score_columns import (
-    HOUR,
-    MINUTE,
-    NOTHING,
-    SAME,
-    Bools,
-    Ints,
-    Moves,
-    changes,
-    most_behind,
-    moves,
-    ratio,
-    stretches,
-    sum_of_products,
-    ticks_in,
-    to_the_end,
-    together,
-)
+from hypot.replay.record import Floats
+from hypot.replay.score_columns import HOUR, NOTHING, SAME, Bools, Signs, changes, count, ratio, sum_of_products
 from hypot.replay.score_effort import Asked
-from hypot.replay.score_sums import Sums
-
-# Less use than this is idle; this close to the cap is at it.
-IDLE, AT_CAP = 0.2, 0.99
-# What demand of this long ago may still explain a supply.
-RECENT = 10 * MINUTE
-# From the end of a run: how many ticks are looked at first, and how many times as many if that was not enough.
-FIRST_LOOK, LOOK_FURTHER = 64, 8
+from hypot.replay.tally import Account
+from hypot.replay.world import World
 
 
-def shape(run: Run, reference: Reference, asked: Asked, sums: Sums) -> dict[str, Any]:
+def shape(account: Account, world: World, reference: Reference, asked: Asked) -> dict[str, Any]:
     """The family of shape."""
-    ticks, tick = run.ticks, run.world.tick
+    t, tick = account.t, world.tick
+    against = _against(asked, asked.cpu, asked.cpu_ways) | _against(asked, asked.memory, asked.memory_ways)
     return {
-        "overshoot": _overshoot(run, reference),
-        "shape": _shape_error(run, reference, asked),
-        "horizontal": _horizontal(run),
-        "paradox": len(
-            together(_paradox(run, asked.cpu, ticks.size_cpu), _paradox(run, asked.memory, ticks.size_memory))
-        ),
-        "stuck": _stuck(run, reference) * tick / HOUR,
-        "starving": _starving(run, asked, sums) * tick,
-        "peak_pods": round(float(ticks.pods.max())),
+        "overshoot": float(t.overshoot[0]) if t.overshoot[0] >= 0.0 else None,
+        "shape": _shape_error(account.ticks, world, reference, asked),
+        "horizontal": _horizontal(asked),
+        "paradox": count(against),
+        "stuck": int(t.stuck[0]) * tick / HOUR,
+        "starving": float(t.starving[0]) * tick,
+        "peak_pods": round(float(t.peak[0])),
     }
 
 
@@ -64,17 +40,16 @@ def _distance(total: float, first: float) -> float:
     return abs(log(total / first)) if total > 0.0 and first > 0.0 else inf
 
 
-def _shape_error(run: Run, reference: Reference, asked: Asked) -> float | None:
+def _shape_error(ticks: int, world: World, reference: Reference, asked: Asked) -> float | None:
     """Against the cheapest shape that does the same work as the one asked for, not the work that came.
 
     What is asked for rarely changes, so each stretch of ticks is judged once.
     """
-    ticks, world = run.ticks, run.world
     fewest = pods_for_memory(reference.held, world, reference.most_held)
-    anew = asked.anew if fewest is None else together(asked.anew, changes(fewest))
-    borders = np.concatenate(([0], anew + 1, [len(ticks.at)]))
-    first, lasted = borders[:-1], (borders[1:] - borders[:-1]).astype(np.float64)
-    replicas, cpu = ticks.replicas[first], ticks.size_cpu[first]
+    first = asked.since if fewest is None else np.union1d(asked.since, changes(fewest) + 1)
+    place = np.searchsorted(asked.since, first, "right") - 1
+    lasted = np.diff(np.append(first, ticks)).astype(np.float64)
+    replicas, cpu = asked.replicas[place], asked.cpu[place]
     work = useful_work(replicas, cpu, world)
     least = least_cores(work, None if fewest is None else fewest[first], world)
     some = (work > NOTHING) & (least > NOTHING)
@@ -82,65 +57,18 @@ def _shape_error(run: Run, reference: Reference, asked: Asked) -> float | None:
     return ratio(sum_of_products(wasted, lasted[some]), float(lasted[some].sum()))
 
 
-def _horizontal(run: Run) -> float | None:
-    replicas, sizes = run.ticks.replicas, run.ticks.size_cpu
-    before, after = float(replicas[0]), float(replicas[-1])
-    total_before, total_after = before * float(sizes[0]), after * float(sizes[-1])
+def _horizontal(asked: Asked) -> float | None:
+    before, after = float(asked.replicas[0]), float(asked.replicas[-1])
+    total_before, total_after = before * float(asked.cpu[0]), after * float(asked.cpu[-1])
     if min(before, after, total_before, total_after) <= NOTHING:
         return None
     grown = log(total_after / total_before)
     return log(after / before) / grown if abs(grown) > SAME else None
 
 
-def _paradox(run: Run, resized: Moves, sizes: Floats) -> Ints:
-    """The steps in which the total moved one way and the size of a pod the other."""
-    at = resized.at
-    if not len(at):
-        return at
-    before, after = run.ticks.replicas[at] * sizes[at], run.ticks.replicas[at + 1] * sizes[at + 1]
-    against = (before - after) * resized.way
-    return at[against > SAME * np.maximum(before, after)]
-
-
-def _stuck(run: Run, reference: Reference) -> int:
-    """For how many ticks up to the end little of what is paid for is used, though the reference has a smaller shape.
-
-    Looked for from the end on, further back only as long as all of it is stuck.
-    """
-    ticks, length, seen = run.ticks, len(run.ticks.at), FIRST_LOOK
-    while True:
-        last = slice(max(0, length - seen), length)
-        paid = ticks.cpu[last]
-        stuck = (ticks.used_cpu[last] < IDLE * paid) & (reference.total[last] < paid * (1.0 - SAME))
-        lasted = to_the_end(stuck)
-        if lasted < seen or seen >= length:
-            return lasted
-        seen *= LOOK_FURTHER
-
-
-def _starving(run: Run, asked: Asked, sums: Sums) -> float:
-    """The longest time, in ticks, for which pods that serve used all they can get and nobody did anything."""
-    ticks = run.ticks
-    pinned = (ticks.used_cpu >= AT_CAP * ticks.cap_cpu).nonzero()[0]
-    pinned = pinned[ticks.cap_cpu[pinned] > NOTHING]
-    return float(stretches(pinned, _acted(run, asked, sums)).max(initial=0))
-
-
-def _acted(run: Run, asked: Asked, sums: Sums) -> Bools:
-    """Where replicas or size were changed, or a pod was evicted for it."""
-    acted = run.ticks.evicted > 0.0 if sums.evicted > 0.0 else np.zeros(len(run.ticks.at), dtype=np.bool_)
-    for moved in asked.moved:
-        acted[moved.at + 1] = True
-    return acted
-
-
-def _overshoot(run: Run, reference: Reference) -> float | None:
-    """The most supply in a tick in which it grew, over the largest demand of that tick and the 10 minutes before."""
-    supply = run.ticks.ready_cpu
-    supplied = moves(supply, changes(supply))
-    grown = supplied.at[supplied.way > 0] + 1
-    if not len(grown):
-        return None
-    recent = most_behind(reference.demand, ticks_in(RECENT, run.world.tick))[grown]
-    some = recent > NOTHING
-    return float((supply[grown][some] / recent[some]).max()) if some.any() else None
+def _against(asked: Asked, sizes: Floats, way: Signs) -> Bools:
+    """The changes in which the total moved one way and the size of a pod the other."""
+    totals = asked.replicas * sizes
+    before, after = totals[:-1], totals[1:]
+    found: Bools = ((before - after) * way > SAME * np.maximum(before, after)) & (way != 0)
+    return found

@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.replay.oracle import cost_of_sums
-from hypot.replay.record import Floats, Run
-from hypot.replay.score_columns import FIVE_MINUTES, NOTHING, SAME, sum_of_products, ticks_in, window_means
+from hypot.replay.record import CPU, EVICTED, LOST, MEMORY, PODS, READY, REQUESTS, Floats
+from hypot.replay.score_columns import FIVE_MINUTES, NOTHING, SAME, means_of_windows, ticks_in, window_sums
+from hypot.replay.tally import Account
+from hypot.replay.world import World
 
 
 class Sums(NamedTuple):
@@ -27,21 +29,20 @@ class Sums(NamedTuple):
     lost: float
 
 
-def sums_of(run: Run) -> Sums:
-    ticks, tick = run.ticks, run.world.tick
-    cpu, memory = float(ticks.cpu.sum()), float(ticks.memory.sum())
-    waiting = ticks.pods - ticks.ready
+def sums_of(account: Account, world: World) -> Sums:
+    t, tick = account.t, world.tick
+    cpu, memory = float(t.sums[CPU]), float(t.sums[MEMORY])
     return Sums(
         cpu=cpu,
         memory=memory,
-        cost=cost_of_sums(cpu, memory, run.world),
-        pods=float(ticks.pods.sum()),
-        ready=float(ticks.ready.sum()),
-        waiting=float(np.maximum(waiting, 0.0, out=waiting).sum()),
-        evicted=float(ticks.evicted.sum()),
-        came=float(ticks.requests.sum()) * tick,
-        late=sum_of_products(ticks.requests, ticks.late) * tick,
-        lost=float(ticks.lost.sum()),
+        cost=cost_of_sums(cpu, memory, world),
+        pods=float(t.sums[PODS]),
+        ready=float(t.sums[READY]),
+        waiting=float(t.waiting[0]),
+        evicted=float(t.sums[EVICTED]),
+        came=float(t.sums[REQUESTS]) * tick,
+        late=float(t.late[0]) * tick,
+        lost=float(t.sums[LOST]),
     )
 
 
@@ -70,6 +71,7 @@ class Means(NamedTuple):
         return float(supply), float(demand)
 
 
-def means_of(run: Run, demand: Floats) -> Means:
-    length = ticks_in(FIVE_MINUTES, run.world.tick)
-    return Means(np.stack((window_means(run.ticks.ready_cpu, length), window_means(demand, length))))
+def means_of(account: Account, demand: Floats, world: World) -> Means:
+    length = ticks_in(FIVE_MINUTES, world.tick)
+    supplied = np.asarray(account.kept.supplied[: account.t.windows[0]])
+    return Means(means_of_windows(np.stack((supplied, window_sums(demand, length))), account.ticks, length))

@@ -6,6 +6,7 @@ import numpy as np
 
 from hypot.replay.oracle import Reference, reference
 from hypot.replay.record import Run, Ticks, Watch
+from hypot.replay.score_columns import sum_in_turn
 from hypot.replay.score_effort import asked_of, effort
 from hypot.replay.score_elasticity import elasticity
 from hypot.replay.score_money import money, prices_at
@@ -14,8 +15,22 @@ from hypot.replay.score_shape import path_dependence, shape
 from hypot.replay.score_sums import Sums, means_of, sums_of
 from hypot.replay.score_waste import waste
 from hypot.replay.scorecard import Scores
+from hypot.replay.tally import Account, count_rows, finish, no_tally, room_for, terms_of
+from hypot.replay.world import World
 
-__all__ = ["ScoreError", "part", "path_dependence", "prices_at", "reference_of", "score", "window_borders"]
+__all__ = [
+    "ScoreError",
+    "Sums",
+    "account_of",
+    "judge",
+    "part",
+    "path_dependence",
+    "prices_at",
+    "reference_of",
+    "score",
+    "sums_of",
+    "window_borders",
+]
 
 
 class ScoreError(ValueError):
@@ -27,28 +42,41 @@ def reference_of(run: Run) -> Reference:
     return reference(run.ticks.work, run.ticks.efficiency, run.world)
 
 
-def score(
-    run: Run, reference: Reference | None = None, baseline: Scores | None = None, sums: Sums | None = None
-) -> Scores:
-    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`; `sums` those of the run."""
-    if not len(run.ticks.at):
-        return Scores()
+def score(run: Run, reference: Reference | None = None, baseline: Scores | None = None) -> Scores:
+    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`."""
     against = reference_of(run) if reference is None else reference
     if len(against.demand) != len(run.ticks.at):
         raise ScoreError(
             f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its reference "
             f"{len(against.demand)}; make the reference from the same ticks, with reference_of"
         )
-    # In this order most columns are used again while they are still near.
-    asked, over = asked_of(run), sums_of(run) if sums is None else sums
-    felt, means = quality(run, over), means_of(run, against.demand)
+    return judge(account_of(run, against), run.world, against, baseline)
+
+
+def account_of(run: Run, reference: Reference) -> Account:
+    """Add up the ticks of a run."""
+    ticks, terms = len(run.ticks.at), terms_of(run.world)
+    tally = no_tally()._replace(sums=[sum_in_turn(column) for column in run.ticks])
+    kept = room_for(ticks, terms, lambda places: [0] * places, lambda places: [0.0] * places)
+    rows = list(zip(*(column.tolist() for column in run.ticks), strict=True))
+    count_rows(tally, terms, kept, rows, reference.demand.tolist(), reference.total.tolist())
+    finish(tally, kept)
+    return Account(ticks, tally, kept)
+
+
+def judge(account: Account, world: World, reference: Reference, baseline: Scores | None = None) -> Scores:
+    """Every score of what a run came to."""
+    if not account.ticks:
+        return Scores()
+    asked, sums = asked_of(account), sums_of(account, world)
+    means = means_of(account, reference.demand, world)
     return Scores(
-        **felt,
-        **elasticity(run, against, means, baseline),
-        **shape(run, against, asked, over),
-        **waste(run, over),
-        **effort(run, over, means, asked),
-        **money(run, against, over),
+        **quality(account, world, sums),
+        **elasticity(account, means, baseline),
+        **shape(account, world, reference, asked),
+        **waste(account, world, sums),
+        **effort(account, world, sums, means, asked),
+        **money(account, world, reference, sums),
     )
 
 
