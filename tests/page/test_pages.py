@@ -8,6 +8,7 @@ from hypot.face.interval_plot import page as interval_page
 from hypot.face.replay_report import Report, page
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.load import load
+from hypot.replay.scorecard import Scores
 from page.browser import CHROMIUM, browser
 from replay_week import POLICIES, fleet, week
 
@@ -129,6 +130,22 @@ class TestReport:
         opened.run(price)
         assert opened.run(names)[0] == "static"
         assert sorted(opened.run(names)[-2:]) == ["oracle", "static peak"]
+
+
+def test_many_policies(tab, tmp_path):
+    """As many as can be told apart are drawn at first, and one switch shows or hides all of them."""
+    scores = {f"hpa {i}": Scores(cost=10.0 + i, late=1.0 / (i + 1), to_oracle=1.0 + i) for i in range(30)}
+    path = tmp_path / "many.html"
+    path.write_text(page(Report("web", "None wins.", scores)), encoding="utf-8")
+    shown(tab, path, LAPTOP)
+    drawn = "document.querySelectorAll('#figure-pareto .points path').length"
+    counts = [tab.run(drawn)]
+    for _ in range(2):
+        tab.run("document.getElementById('all').click()")
+        counts.append(tab.run(drawn))
+    assert counts == [21, 30, 0]
+    assert "Of 30 policies 21 are drawn at first" in tab.run("document.body.textContent")
+    assert tab.complaints == []
 
 
 def test_a_fleet(tab, tmp_path):

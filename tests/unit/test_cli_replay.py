@@ -3,9 +3,6 @@
 import io
 import json
 import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import jsonschema
@@ -254,21 +251,6 @@ def test_both_engines_give_the_same_bytes(hpa):
     assert replay(*given, "--engine", "plain").stdout_bytes == replay(*given, "--engine", "fleet").stdout_bytes
 
 
-def test_no_process_outlives_a_replay_that_is_ended(tmp_path):
-    """Whoever ends the command ends its workers, whatever the signal."""
-    many = tmp_path / "many.yaml"
-    many.write_text("\n---\n".join(HPA.replace("{name: web}", f"{{name: web{i}}}", 1) for i in range(4)))
-    command = [str(Path(sys.executable).with_name("hypot")), "replay", WEEK, "-f", str(many), "--engine", "plain"]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        workers = wait_for(lambda: children_of(child.pid), 60)
-    finally:
-        child.kill()
-        child.wait()
-    assert len(workers) >= 2
-    assert wait_for(lambda: not any(is_alive(pid) for pid in workers), 30)
-
-
 @pytest.fixture
 def fleet(tmp_path):
     """Eight workloads of an hour in one file; w6 has gaps."""
@@ -343,28 +325,3 @@ def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):
     result = replay(path, "-f", hpa, "--engine", "plain")
     assert result.stdout.count("1 gap, the longest 2 min from") == 11
     assert "and 9 more notes: -o json has those of every workload" in result.stdout
-
-
-def children_of(pid):
-    """Direct children that replay; empty until two are there."""
-    tasks = Path(f"/proc/{pid}/task/{pid}/children")
-    found = [int(one) for one in tasks.read_text().split()] if tasks.exists() else []
-    return found if len(found) >= 3 else []
-
-
-def is_alive(pid):
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-
-
-def wait_for(look, seconds):
-    """What the look finds, as soon as it finds something."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = look()
-        if found:
-            return found
-        time.sleep(0.1)
-    return look()

@@ -71,6 +71,19 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
     assert sum(told) == 20 * (ROWS - 1)
 
 
+@pytest.mark.usefixtures("_two")
+@pytest.mark.parametrize("shelf", [0, crew.SHELF], ids=["by pipe", "by shelf"])
+def test_short_jobs_go_together(monkeypatch, shelf):
+    """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
+    monkeypatch.setattr(crew, "SHELF", shelf)
+    policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
+    made, told = list(Board(policies, World(), Settings()).jobs(map(trace, range(20)))), []
+    assert max(map(len, crew._batches(made, 400))) == 4
+    found = dict(crew.work(iter(made), 32 * 4 * ROWS, told.append))
+    assert found == {place: do(job) for place, job in enumerate(made)}
+    assert sum(told) == 60 * (ROWS - 1)
+
+
 def test_one_process_takes_one_job_at_a_time(monkeypatch):
     """What is soon done is done here, as it is wanted."""
     monkeypatch.setattr(crew.os, "cpu_count", lambda: 2)
@@ -111,7 +124,7 @@ def nobody_is_left():
 @pytest.mark.usefixtures("_two")
 def test_a_process_that_is_killed_is_told():
     """Most often there was too little memory."""
-    coming = crew.work(iter(jobs(300)), 10**9)
+    coming = crew.work(iter(jobs(300)), 300 * ROWS)
     next(coming)
     for child in multiprocessing.active_children():
         child.kill()

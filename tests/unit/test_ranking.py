@@ -111,18 +111,18 @@ class TestVerdict:
 
     def test_the_cheapest_that_keeps_the_slo(self):
         """The VPA is cheaper and too late."""
-        told = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late or lost; the next, wpa, costs 10.0 % more."
+        told = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late; the next, wpa, costs 10.0 % more."
         assert verdict(self.SCORES) == told
 
     def test_only_one_keeps_it(self):
         """Then there is no next."""
         told = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
-        assert told == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late or lost."
+        assert told == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late."
 
     def test_nobody_keeps_it(self):
-        """The one that comes nearest is named."""
-        told = verdict({"hpa": entry(10.0, 3.0), "vpa": entry(8.0, 2.0, 0.25)})
-        assert told == "None keeps the SLO; vpa comes nearest: 2.25 % late or lost."
+        """The one that comes nearest is named. Who is late and then lost counts as both: they are not added up."""
+        told = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
+        assert told == "None keeps the SLO; vpa comes nearest: 98 % late and 83 % lost."
 
     def test_nothing(self):
         """No policy, no verdict."""

@@ -152,6 +152,7 @@ class TestSize:
         made = page(replace(report, runs=runs, scores=scores, demand=oracle, oracle=oracle, intervals={}))
         assert len(made.encode()) < 8 * MEGABYTE
         assert ("Of 90 policies the first 40 are drawn over time." in made) == (policies == 90)
+        assert ("Of 90 policies 21 are drawn at first" in made) == ('id="all"' in made) == (policies == 90)
 
     def test_many_policies_get_fewer_points(self, report):
         """And a few as many as there are pixels."""
@@ -218,7 +219,7 @@ class TestFigures:
         chart = pareto(Report("x", "", scores))
         assert chart.x.title == "cost, $"
         assert list(zip(chart.lines[0].xs, chart.lines[0].ys, strict=True)) == [(1.0, 6.0), (3.0, LEAST_HARM)]
-        assert chart.dots[1].texts == (("good", "3 $", "0 % late or lost"),)
+        assert chart.dots[1].texts == (("good", "3 $", "0 % late + lost"),)
         assert [line.name for line in chart.lines[1:]] == ["static peak"]
         assert [dots.name for dots in chart.dots] == ["cheap", "good", "beaten"]
 

@@ -84,5 +84,6 @@ def write_whole(path: str, data: bytes) -> None:
         draft.write_bytes(data)
         draft.replace(target)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise BadInput(f"{path}: cannot write: {error.strerror or error}; check the folder") from error
+    finally:
+        draft.unlink(missing_ok=True)

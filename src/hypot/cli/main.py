@@ -2,10 +2,13 @@
 
 import contextlib
 import importlib
+import io
 import sys
 from typing import Any, NoReturn
 
 import click
+
+from hypot.cli.ending import Terminated
 
 # Command -> the module that holds it, and its line in the help.
 COMMANDS = {
@@ -52,12 +55,16 @@ def main(arguments: list[str] | None = None) -> Any:
     if sys.stdout is None:
         _say("standard output is closed, so there is nowhere to write the answer")
         sys.exit(2)
+    _write_all()
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.Abort:
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except Terminated:
+        click.echo("terminated", err=True)
+        sys.exit(143)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
@@ -69,6 +76,14 @@ def main(arguments: list[str] | None = None) -> Any:
         _say(f"cannot write the answer: {error.strerror or error}")
         _leave(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _write_all() -> None:
+    """Without a buffer (PYTHONUNBUFFERED) a disk that is nearly full takes a part of the answer, and nobody is told."""
+    standard: Any = sys.__stdout__
+    if sys.stdout is standard and isinstance(standard.buffer, io.FileIO):
+        writer: Any = io.BufferedWriter(standard.buffer)
+        sys.stdout = io.TextIOWrapper(writer, standard.encoding, standard.errors, line_buffering=True)
 
 
 def _say(words: str) -> None:

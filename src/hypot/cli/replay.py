@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hypot.cli.bar import Progress, bar
+from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
@@ -295,7 +297,7 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
     return True
 
 
-def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) -> "Iterator[tuple[int, Judged]]":
+def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) -> "Generator[tuple[int, Judged]]":
     """At home or away."""
     if not engine.startswith("dask://"):
         from hypot.replay.crew import work  # noqa: PLC0415  only for this command
@@ -335,8 +337,12 @@ def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
         compiled = not kept and _is_compiled(engine, asked, ticks)
         board = Board(asked.policies, asked.world, asked.settings, told, keep=kept, compiled=compiled)
-        with bar("replaying", ticks) as progress:
-            for place, judged in _work(board.jobs(traces), engine, ticks, progress):
+        with (
+            bar("replaying", ticks) as progress,
+            heeding(),
+            closing(_work(board.jobs(traces), engine, ticks, progress)) as coming,
+        ):
+            for place, judged in coming:
                 board.enter(place, judged)
     except (CrewError, ScoreError, TraceError) as error:
         raise BadInput(str(error)) from error

@@ -70,7 +70,7 @@ def _words(one: Comparison, families: Families, world: World) -> Iterator[str]:
     if len(one.policies) > 1:
         yield f"On the Pareto front, where nothing is both cheaper and less late: {some(best)}."
     for family, late, cost in equal_costs(one, families):
-        yield f"{family} at {late:g} % late or lost: {cost:.2f} $."
+        yield f"{family} at {late:g} % late + lost: {cost:.2f} $."
     for family, name in tuned(one.judged, families).items():
         yield f"{family}: by the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
     if world.scoring.windows > 1:

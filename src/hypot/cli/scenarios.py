@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from hypot.cli.bar import bar
+from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
@@ -45,7 +46,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
         wanted = all_of_them.chosen(
             all_of_them.read_scenarios(folder or all_of_them.default_folder(), quick=quick), ids
         )
-        with bar("scenarios", len(wanted)) as progress:
+        with bar("scenarios", len(wanted)) as progress, heeding():
             results = all_of_them.run_scenarios(wanted, progress.at)
     except all_of_them.ScenarioError as error:
         raise BadInput(str(error)) from error

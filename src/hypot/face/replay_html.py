@@ -21,7 +21,7 @@ from hypot.face.replay_scores import (
     wins_of,
 )
 from hypot.face.replay_value import ORACLE, REFERENCES, Report
-from hypot.face.style import TINTS, dash_of, printable, tint_of
+from hypot.face.style import LOOKS, TINTS, dash_of, printable, tint_of
 from hypot.replay.scorecard import Scores
 from hypot.replay.world_units import Parameter, sections, shown_in
 
@@ -31,19 +31,27 @@ def text(words: str) -> str:
 
 
 def switches(report: Report) -> str:
-    """One for each policy and reference that is drawn; of very many policies the first ones are on."""
-    labels = [
-        _switch(report, name, tint_of(i), dash_of(i), on=i < len(TINTS)) for i, name in enumerate(report.policies)
-    ]
+    """One for each policy and reference that is drawn, and one for all policies; of very many the first ones are on."""
+    count = len(report.policies)
+    labels = [_switch(report, name, tint_of(i), dash_of(i), on=i < LOOKS) for i, name in enumerate(report.policies)]
     if report.runs:
         labels.append(_switch(report, DEMAND, "faint", "area"))
     if report.runs and report.oracle is not None:
         labels.append(_switch(report, ORACLE, "ink", "dot"))
-    return "\n".join(['<nav id="policies" aria-label="What is drawn">', *labels, "</nav>"])
+    if count > len(TINTS):
+        labels.append(f'<label><input id="all" type="checkbox"{_checked(on=count <= LOOKS)}>all policies</label>')
+    words = (
+        f"<p>Of {count} policies {LOOKS} are drawn at first; the switches show the others.</p>" if count > LOOKS else ""
+    )
+    return "\n".join(['<nav id="policies" aria-label="What is drawn">', *labels, "</nav>", words])
+
+
+def _checked(*, on: bool) -> str:
+    return " checked" if on else ""
 
 
 def _switch(report: Report, name: str, tint: str, look: str, *, on: bool = True) -> str:
-    box = f'<input type="checkbox" value="{report.key(name)}"{" checked" if on else ""}>'
+    box = f'<input type="checkbox" value="{report.key(name)}"{_checked(on=on)}>'
     return f'<label style="--of: var(--{tint})">{box}{_key(tint, look)}{text(name)}</label>'
 
 

@@ -24,6 +24,8 @@ _MOST_WORKLOADS = 400
 # Paths of policies that use the same size would lie on each other.
 _APART = 1.02
 _DOT = 11.0
+# Where lines of one tint differ in their dashes, dots do in these.
+_SYMBOLS: dict[str, Symbol] = {"solid": "dot", "dash": "ring", "dot": "resize"}
 # A reference that costs more than so many times the dearest policy is left to the table.
 _FARTHEST = 2.0
 # What stands right at an edge might be cut off with what is beyond.
@@ -67,9 +69,10 @@ def _drawn(point: Point) -> Point:
 
 
 def _pareto_dot(report: Report, name: str, point: Point, unit: str) -> Dots:
-    text = (printable(name), f"{point.cost:.4g}{unit}", f"{point.late:.4g} % late or lost")
+    text = (printable(name), f"{point.cost:.4g}{unit}", f"{point.late:.4g} % late + lost")
     tint, place = tint_of(report.place(name)), _drawn(point)
-    return Dots(name, name, tint, (place.cost,), (place.late,), ("dot",), (_DOT,), (text,), (printable(name),))
+    symbol = _SYMBOLS[dash_of(report.place(name))]
+    return Dots(name, name, tint, (place.cost,), (place.late,), (symbol,), (_DOT,), (text,), (printable(name),))
 
 
 def _cost_axis(costs: Sequence[float], *, relative: bool) -> Axis:
@@ -84,7 +87,7 @@ def _harm_axis(bad: Sequence[float]) -> Axis:
     ends = (min(bad) / 2.5, max(bad) * 2.5)
     ticks, words = round_ticks(*ends)
     told = tuple([f"≤{word}" if tick <= LEAST_HARM else word for tick, word in zip(ticks, words, strict=True)])
-    return Axis("late or lost, %", "log", ticks, told, ends, " %")
+    return Axis("late + lost, %", "log", ticks, told, ends, " %")
 
 
 def plane(report: Report) -> Chart:

@@ -45,7 +45,8 @@ for (const chart of Object.values(charts)) for (const trace of chart.data) {
   let at = start;
   trace.x = trace.meta.at.map(step => (at += step) * unit);
 }
-const boxes = [...document.querySelectorAll("#policies input")];
+const all = document.getElementById("all");
+const boxes = [...document.querySelectorAll("#policies input")].filter(box => box !== all);
 function visible(trace) {
   return boxes.every(box => box.value !== trace.meta.who || box.checked);
 }
@@ -83,6 +84,10 @@ function sort(head) {
   table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
 }
 for (const box of boxes) box.addEventListener("change", () => toggle(box.value, box.checked));
+all?.addEventListener("change", () => {
+  for (const box of boxes) if (box.value.startsWith("policy-")) box.checked = all.checked;
+  redraw();
+});
 for (const head of document.querySelectorAll("#scores th")) {
   head.addEventListener("click", () => sort(head));
   head.addEventListener("keydown", event => { if (event.key === "Enter") sort(head); });

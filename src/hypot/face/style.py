@@ -35,6 +35,8 @@ DARK: Mapping[str, str] = {
 }
 TINTS = tuple([name for name in LIGHT if name.startswith("tint-")])
 DASHES = ("solid", "dash", "dot")
+# So many can be told apart.
+LOOKS = len(TINTS) * len(DASHES)
 
 
 def tint_of(index: int) -> str:

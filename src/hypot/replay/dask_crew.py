@@ -1,6 +1,6 @@
 """Many replays at once on other machines: an existing Dask cluster. Nothing here knows what a replay is."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import CancelledError
 from itertools import islice
 from typing import Any
@@ -20,7 +20,7 @@ IN_HAND = 4
 
 def spread(
     jobs: Iterable[Job], address: str, progress: Callable[[int], None] | None = None
-) -> Iterator[tuple[int, Judged]]:
+) -> Generator[tuple[int, Judged]]:
     """What came of each job, with its place, as they are done; a worker that is lost is replaced by another.
 
     Jobs are taken as they can be used, so that not all of them need be in memory.

@@ -28,7 +28,7 @@ def point_of(scores: Scores, cost: str = "cost") -> Point | None:
 
 
 def late_or_lost(scores: Scores) -> float:
-    """Late and lost requests together, in percent."""
+    """Late and lost requests together, in percent; who was late first and lost later counts as both."""
     return (scores.late or 0.0) + (scores.lost or 0.0)
 
 
@@ -122,7 +122,9 @@ def _cheapest(scores: Mapping[str, Scores]) -> str:
 
 
 def _quality(scores: Scores) -> str:
-    return f"{late_or_lost(scores):.3g} % late or lost"
+    """Each by itself: a request may be both, so that their sum is no share of all."""
+    lost = f" and {scores.lost:.3g} % lost" if scores.lost else ""
+    return f"{scores.late or 0.0:.3g} % late{lost}"
 
 
 def _stability(prices: Mapping[str, Sequence[float]]) -> str:

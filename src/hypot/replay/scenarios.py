@@ -4,13 +4,11 @@ A scenario passes where the good policy meets its bar, and the bad one is worse 
 """
 
 import json
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from hypot.policy.settings import SettingsError
 from hypot.replay import scenario_decisions, scenario_loop
+from hypot.replay.pool import pool_of
 from hypot.replay.scenario_conditions import ConditionError
 from hypot.replay.scenario_demand import DemandError, seconds
 from hypot.replay.scenario_file import FILE, SIDES, Case, Scenario, ScenarioError, read_scenario
@@ -214,7 +213,7 @@ def _worked(jobs: Mapping[str, Job], workers: int) -> Generator[tuple[str, Figur
         yield from ((key, do(job)) for key, job in jobs.items())
         return
     longest = sorted(jobs.items(), key=lambda each: -each[1].ticks)
-    with _pool(min(workers, len(jobs))) as pool:
+    with pool_of(min(workers, len(jobs))) as pool:
         places: dict[Future[Figures], str] = {pool.submit(do, job): key for key, job in longest}
         for future in as_completed(places):
             try:
@@ -222,23 +221,3 @@ def _worked(jobs: Mapping[str, Job], workers: int) -> Generator[tuple[str, Figur
             except BrokenProcessPool as error:
                 words = "a process that ran a scenario was ended from outside, most often for want of memory"
                 raise ScenarioError(f"{words}; run fewer scenarios at once") from error
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, also where somebody interrupts it."""
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin)
-    try:
-        yield pool
-    except BaseException:
-        processes = list((pool._processes or {}).values())  # noqa: SLF001  there is no other way to end them at once
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.terminate()
-        raise
-    pool.shutdown()
-
-
-def _begin() -> None:
-    """Whoever started us ends us: a key press is his to answer."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
