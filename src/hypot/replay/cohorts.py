@@ -60,6 +60,9 @@ class Cohorts(NamedTuple):
     # What a vertical autoscaler has decided to do, and to how many of its pods, the first ones.
     deed: Any
     taken: Any
+    # The first group that lives through the same, itself where none does; and of such a first one, the pods of all.
+    leader: Any
+    mass: Any
     # What each pod used and served in the last ticks, and its memory; a place for each tick, reused in turn.
     cpu_seen: Any
     heap_seen: Any
@@ -72,7 +75,7 @@ class Cohorts(NamedTuple):
     exponent: Any
 
 
-_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu", "deed", "taken"} | {
+_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu", "deed", "taken", "leader", "mass"} | {
     f"{when}{name}" for when in ("", "next_") for name in ("cpu", "memory", "cpu_limit", "memory_limit")
 }
 _SEEN = {"cpu_seen", "heap_seen", "load_seen"}
@@ -145,6 +148,7 @@ def born(
     c.peak[k] = c.oom_peak[k] = 0.0
     c.stuck[k] = inf
     c.deed[k] = c.taken[k] = 0
+    c.leader[k], c.mass[k] = k, count
     for s in range(slots):
         c.cpu_seen[k][s] = c.heap_seen[k][s] = c.load_seen[k][s] = 0.0
     return k
@@ -168,11 +172,13 @@ def split(c: Cohorts, slots: int, k: int, count: int) -> int:
 
 
 def remove(c: Cohorts, slots: int, k: int) -> None:
-    """Give a place back; the last group moves into it."""
+    """Give a place back; the last group moves into it, so nobody goes by the place of another any more."""
     last = c.used[0] - 1
     if k != last:
         _copy(c, slots, last, k)
     c.used[0] = last
+    for each in range(last):
+        c.leader[each], c.mass[each] = each, c.count[each]
 
 
 def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
@@ -212,6 +218,8 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
     c.stuck[target] = c.stuck[source]
     c.deed[target] = c.deed[source]
     c.taken[target] = c.taken[source]
+    c.leader[target] = c.leader[source]
+    c.mass[target] = c.mass[source]
     for s in range(slots):
         c.cpu_seen[target][s] = c.cpu_seen[source][s]
         c.heap_seen[target][s] = c.heap_seen[source][s]
@@ -224,17 +232,9 @@ SAME = 1e-9
 
 
 def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
-    """Whether two groups serve with one size, were ready for long enough, and nothing tells them apart."""
+    """Whether nothing tells two groups apart, now or later."""
     return bool(
-        c.life[a] == SERVING
-        and c.life[b] == SERVING
-        and c.changed[a] <= settled_before
-        and c.changed[b] <= settled_before
-        and c.cpu[a] == c.cpu[b]
-        and c.memory[a] == c.memory[b]
-        and c.cpu_limit[a] == c.cpu_limit[b]
-        and c.memory_limit[a] == c.memory_limit[b]
-        and c.share[a] == c.share[b]
+        serve_alike(c, a, b)
         and have_same_past(c, a, b)
         and c.killed_at[a] == c.killed_at[b]
         and c.most_cpu[a] == c.most_cpu[b]
@@ -242,6 +242,29 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and c.resize_due[b] == inf
         and c.deferred[a] == inf
         and c.deferred[b] == inf
+        and fare_alike(c, slots, a, b, settled_before, same_heap)
+    )
+
+
+def serve_alike(c: Cohorts, a: int, b: int) -> bool:
+    """Whether two groups serve the same load with one size."""
+    return bool(c.life[a] == SERVING and c.life[b] == SERVING and c.share[a] == c.share[b] and have_same_size(c, a, b))
+
+
+def have_same_size(c: Cohorts, a: int, b: int) -> bool:
+    return bool(
+        c.cpu[a] == c.cpu[b]
+        and c.memory[a] == c.memory[b]
+        and c.cpu_limit[a] == c.cpu_limit[b]
+        and c.memory_limit[a] == c.memory_limit[b]
+    )
+
+
+def fare_alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
+    """Whether two such groups were ready for long enough, and hold and did the same."""
+    return bool(
+        c.changed[a] <= settled_before
+        and c.changed[b] <= settled_before
         and is_near(c.backlog[a], c.backlog[b])
         and have_same_heap(c, a, b, same_heap)
         and look_alike(c, slots, a, b)

@@ -41,21 +41,23 @@ def vpa_loop(
     for i in range(len(load)):
         if not one_tick(c, s, p, rows, i, load, start):
             return False
-        now = start + i * p.tick + p.tick
+        now, slot = start + i * p.tick + p.tick, i % p.slots
         blind, looks = is_blind(gaps, now - start), counts and now >= due
         if looks:
             due = next_time(now, due, every)
         if looks and counts_first:
-            look_at_count(count_rule, past, c, s, p, i, now, blind)
+            look_at_count(count_rule, past, c, s, p, slot, now, blind)
         if now >= size_due:
             size_due = next_time(now, size_due, EVERY)
-            observe(u, c, p, i, now, blind)
-            vpa_step(rule, a, u, c, s, now)
+            observe(u, c, p, slot, now, blind)
+            taken = vpa_step(rule, a, u, c, s, now)
             size_new_pods(rule, a, s)
-            if not vpa_act(rule, a, c, s, p, in_place, now) or not fits(c, s):
+            if taken > 0 and not vpa_act(rule, a, c, s, p, in_place, now):
+                return False
+            if not fits(c, s):
                 return False
         if looks and not counts_first:
-            look_at_count(count_rule, past, c, s, p, i, now, blind)
+            look_at_count(count_rule, past, c, s, p, slot, now, blind)
     return True
 
 

@@ -14,9 +14,11 @@ from hypot.replay.cohorts import (
     Cohorts,
     alike,
     born,
+    fare_alike,
     merge,
     no_resize,
     remove,
+    serve_alike,
     split,
 )
 from hypot.replay.params import Params
@@ -113,6 +115,30 @@ def are_next(c: Cohorts, a: int, b: int) -> bool:
         if first < c.changed[k] < last and c.life[k] != STOPPING:
             return False
     return True
+
+
+def follow(c: Cohorts, s: Site, p: Params, settled_before: float) -> None:
+    """Let groups that live through the same go by the first of them, whatever else tells their pods apart."""
+    by_age = p.heap_leak != 0.0 or p.heap_cache > 0.0
+    s.apart[0] = 0
+    for k in range(1, c.used[0]):
+        for first in range(k):
+            if c.leader[k] != k or c.leader[first] != first or not serve_alike(c, first, k):
+                continue
+            if by_age and c.started[first] != c.started[k]:
+                continue
+            if fare_alike(c, p.slots, first, k, settled_before, 0.0):
+                join(c, first, k)
+            else:
+                s.apart[0] = 1
+
+
+def join(c: Cohorts, first: int, k: int) -> None:
+    """Let a group go by another, with all that go by it."""
+    c.mass[first] += c.mass[k]
+    for each in range(k, c.used[0]):
+        if c.leader[each] == k:
+            c.leader[each] = first
 
 
 def choose_hot(c: Cohorts, p: Params) -> None:

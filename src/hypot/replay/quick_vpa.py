@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from hypot.core.disruption import WANTED, may_disrupt, why_change
 from hypot.core.fit import NO_LIMIT, limit_to_follow, whole_cores, within
-from hypot.replay.cohorts import CREATING, STOPPING, WAITING, Cohorts, has_place, split
+from hypot.replay.cohorts import CREATING, NONE, STOPPING, WAITING, Cohorts, has_place, have_same_size, split
 from hypot.replay.lifecycle import evict, resize
 from hypot.replay.params import Params
 from hypot.replay.site import Site
 from hypot.replay.usage import CPU, MEMORY, UNKNOWN, Usage
 
 IDLE, ONLY_NEW, EVICTS, RESIZES, RESIZES_ONLY = range(5)
-# What is done to pods of a group; those that wait for their turn come first.
-WANTING, NOTHING, RESIZED, EVICTED = -1, 0, 1, 2
+# What is done to pods of a group; to how many of them is not known until it is their turn.
+NOTHING, RESIZED, EVICTED = range(3)
+IN_LINE = -1
 
 
 class VpaRule(NamedTuple):
@@ -66,14 +67,15 @@ def no_advice() -> Advice:
 
 
 class Rank(NamedTuple):
-    """How much a group wants to change."""
+    """How far a size is off: whether old pods are to change, whether it is to grow, and by which share of it."""
 
-    wanted: bool
+    lasting: bool
+    outside: bool
     scale_up: bool
     difference: float
 
 
-NO_RANK = Rank(wanted=False, scale_up=False, difference=0.0)
+NO_RANK = Rank(lasting=False, outside=False, scale_up=False, difference=0.0)
 
 
 class Room(NamedTuple):
@@ -89,12 +91,15 @@ def vpa_step(rule: VpaRule, a: Advice, u: Usage, c: Cohorts, s: Site, now: float
     """How many pods get another size now; what happens to each group is written beside it."""
     allow(rule, a, u, CPU)
     allow(rule, a, u, MEMORY)
-    found = 0
+    found, before, rank = 0, NONE, NO_RANK
     for k in range(c.used[0]):
         watch_resize(c, k, now)
-        c.deed[k], c.taken[k] = NOTHING, 0
-        if rule.mode >= EVICTS and rank_of(rule, a, c, k, now).wanted:
-            c.deed[k] = WANTING
+        if rule.mode < EVICTS or c.life[k] == STOPPING or c.life[k] == WAITING:
+            continue
+        if before == NONE or not have_same_size(c, before, k):
+            before, rank = k, rank_of(rule, a, c, k)
+        if (rank.lasting or killed_young(rule, c, k)) and is_wanted(rule, a, rank, c, k, now):
+            c.taken[k] = IN_LINE
             found += 1
     return take_turns(rule, a, c, room_of(rule, c, s), now) if found > 0 else 0
 
@@ -156,19 +161,24 @@ def size_new_pods(rule: VpaRule, a: Advice, s: Site) -> None:
     if rule.mode == IDLE:
         return
     t = s.template
-    t[0], t[1], t[2], t[3] = new_size(rule, a, t[0], t[1], t[2], t[3])
+    t[0], t[2] = new_amount(rule, a, CPU, t[0], t[2])
+    t[1], t[3] = new_amount(rule, a, MEMORY, t[1], t[3])
 
 
-def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int, now: float) -> Rank:
-    """Killed soon after the start, or out of bounds: at once. Else only long after the start, and if it matters."""
-    if c.life[k] == STOPPING or c.life[k] == WAITING:
-        return NO_RANK
+def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int) -> Rank:
+    """The same for all groups of one size."""
     cpu_outside, cpu_up, cpu_far = distance(rule, a, CPU, c.cpu[k], c.cpu_limit[k])
     memory_outside, memory_up, memory_far = distance(rule, a, MEMORY, c.memory[k], c.memory_limit[k])
-    far = cpu_far + memory_far
-    outside = cpu_outside or memory_outside
-    why = why_change(killed_young(rule, c, k), outside, far, now - c.born[k], rule.lifetime, rule.threshold)
-    return Rank(why in WANTED and admits(rule, a, c, k), cpu_up or memory_up, far)
+    outside, far = cpu_outside or memory_outside, cpu_far + memory_far
+    why = why_change(False, outside, far, inf, rule.lifetime, rule.threshold)  # noqa: FBT003  compiled by place
+    return Rank(why in WANTED, outside, cpu_up or memory_up, far)
+
+
+def is_wanted(rule: VpaRule, a: Advice, rank: Rank, c: Cohorts, k: int, now: float) -> bool:
+    """Killed soon after the start, or out of bounds: at once. Else only long after the start, and if it matters."""
+    young, age = killed_young(rule, c, k), now - c.born[k]
+    why = why_change(young, rank.outside, rank.difference, age, rule.lifetime, rule.threshold)
+    return why in WANTED and admits(rule, a, c, k)
 
 
 def killed_young(rule: VpaRule, c: Cohorts, k: int) -> bool:
@@ -216,31 +226,33 @@ def room_of(rule: VpaRule, c: Cohorts, s: Site) -> Room:
 
 def take_turns(rule: VpaRule, a: Advice, c: Cohorts, room: Room, now: float) -> int:
     """Those that want to grow first, then those furthest off, then by name; each that is disrupted counts."""
+    for k in range(c.used[0]):
+        if c.taken[k] == IN_LINE:
+            c.deed[k] = deed_for(rule, a, c, room, k, now)
+            c.taken[k] = IN_LINE if c.deed[k] != NOTHING else 0
     disrupted = taken = 0
-    k = next_one(rule, a, c, now)
-    while k >= 0:
-        deed = deed_for(rule, a, c, room, k, now)
-        c.deed[k], c.taken[k] = NOTHING, 0
-        if deed != NOTHING:
-            free = (deed == EVICTED and c.life[k] == CREATING) or (
-                deed == RESIZED and rule.spares_budget and not rule.restarts
-            )
-            count = c.count[k] if free else spared(room, disrupted, c.count[k])
-            disrupted += count if c.life[k] != CREATING else 0
-            taken += count
-            c.deed[k], c.taken[k] = deed if count > 0 else NOTHING, count
-        k = next_one(rule, a, c, now)
+    k = next_one(rule, a, c)
+    while k != NONE:
+        deed = c.deed[k]
+        free = (deed == EVICTED and c.life[k] == CREATING) or (
+            deed == RESIZED and rule.spares_budget and not rule.restarts
+        )
+        count = c.count[k] if free else spared(room, disrupted, c.count[k])
+        disrupted += count if c.life[k] != CREATING else 0
+        taken += count
+        c.deed[k], c.taken[k] = deed if count > 0 else NOTHING, count
+        k = next_one(rule, a, c)
     return taken
 
 
-def next_one(rule: VpaRule, a: Advice, c: Cohorts, now: float) -> int:
-    """The group whose turn it is; -1 where none is left."""
-    best, first = -1, NO_RANK
+def next_one(rule: VpaRule, a: Advice, c: Cohorts) -> int:
+    """The group whose turn it is."""
+    best, first = NONE, NO_RANK
     for k in range(c.used[0]):
-        if c.deed[k] != WANTING:
+        if c.taken[k] != IN_LINE:
             continue
-        rank = rank_of(rule, a, c, k, now)
-        if best < 0 or goes_first(rank, first, c, k, best):
+        rank = first if best != NONE and have_same_size(c, best, k) else rank_of(rule, a, c, k)
+        if best == NONE or goes_first(rank, first, c, k, best):
             best, first = k, rank
     return best
 

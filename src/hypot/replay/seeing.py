@@ -64,7 +64,7 @@ class Eyes:
         self._restarting = first.restarts_on_resize
         unseen = {"used", "serials", "due", "started", "most_cpu", "backlog", "heap", "share"}
         unseen |= {"cpu_seen", "heap_seen", "load_seen", "window_end", "peak", "oom_peak", "known_kill"}
-        unseen |= {"stuck", "deed", "taken"}
+        unseen |= {"stuck", "deed", "taken", "leader", "mass"}
         self._telling = [column for name, column in zip(Cohorts._fields, c, strict=True) if name not in unseen]
         self._made: dict[tuple[object, ...], tuple[Pod, ...]] = {}
 

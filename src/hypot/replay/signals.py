@@ -10,11 +10,16 @@ REQUESTS, LATENCY, QUEUE, USAGE = range(4)
 SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": USAGE}
 
 
+def window_begins(i: int, p: Params) -> int:
+    """Where a ring is written next, after tick `i`; the place of that tick will do, and then nothing is divided."""
+    slot: int = (i if i < p.slots else i % p.slots) + 1
+    return slot if slot < p.slots else 0
+
+
 def seen_mean(ring: Any, i: int, p: Params) -> float:
     """The mean of what a ring holds of the window, as seen after tick `i`."""
     total = 0.0
-    # The window begins where its ring is written next.
-    slot = (i + 1) % p.slots
+    slot = window_begins(i, p)
     for _ in range(p.window_ticks):
         total += ring[slot]
         slot = slot + 1 if slot + 1 < p.slots else 0
@@ -23,7 +28,8 @@ def seen_mean(ring: Any, i: int, p: Params) -> float:
 
 def seen_last(ring: Any, i: int, p: Params) -> float:
     """The newest value that is seen after tick `i`."""
-    return float(ring[(i - p.lag_ticks) % p.slots])
+    slot = window_begins(i, p) + p.window_ticks - 1
+    return float(ring[slot if slot < p.slots else slot - p.slots])
 
 
 def milli_of(value: float) -> int:

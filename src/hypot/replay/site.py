@@ -37,6 +37,8 @@ class Site(NamedTuple):
     # Whether pods changed since stock was taken, and as of then: the shares of the load of all that serve together.
     stale: Any
     weight: Any
+    # Whether groups may come to live through the same that do not yet.
+    apart: Any
     # The row of the present tick; what is in stock stands in it from one tick to the next.
     row: Any
     # What the requests of the last group felt, and what that followed from.
@@ -77,6 +79,7 @@ def new_site(
         killed=[0],
         stale=[1],
         weight=[0.0],
+        apart=[0],
         row=[0.0] * COLUMNS,
         felt=[0.0] * 7,
     )

@@ -4,7 +4,7 @@ from math import ceil, exp, log
 from typing import Any
 
 from hypot.replay.cohorts import COMING_UP, CREATING, MORTAL, RUNNING, SERVING, STARTING, STOPPING, WAITING, Cohorts
-from hypot.replay.lifecycle import crash, nodes_filled
+from hypot.replay.lifecycle import crash, follow, nodes_filled
 from hypot.replay.params import Params
 from hypot.replay.record import (
     AT,
@@ -61,38 +61,40 @@ def live_through(
     c: Cohorts, s: Site, p: Params, rows: Any, i: int, at: float, work: float, efficiency: float, memory: float
 ) -> None:
     """The tick that begins at `at`; `work` is what comes anew, in cores, `memory` what comes along with it."""
-    if s.stale[0]:
-        take_stock(c, s, p)
+    if s.stale[0] or s.apart[0]:
+        look_around(c, s, p, at)
     row, slot, weight, offered = s.row, i % p.slots, s.weight[0], work
     if p.retries > 0.0:
         offered += s.returning[i % p.retry_ticks] * p.work / p.tick
     row[AT], row[WORK], row[EFFICIENCY], row[REQUESTS] = at, work, efficiency, offered * p.rate
     row[LOST], s.died[0] = s.died[0], 0.0
     row[BACKLOG] = row[CAPPED] = row[LATENCY] = row[P99] = row[LATE] = row[SERVED] = 0.0
-    used_cpu = used_memory = 0.0
+    used_cpu, used_memory, dying = 0.0, 0.0, False
     if weight == 0.0:
         turn_away(s, p, offered)
     for k in range(c.used[0]):
-        life, count = c.life[k], c.count[k]
+        if c.leader[k] != k:
+            take_after(c, k, slot)
+            continue
+        life, mass = c.life[k], c.mass[k]
         use = load = heap = 0.0
         if life == SERVING:
             share = c.share[k] / weight
             load = offered * share
-            use, in_flight = serve(c, s, p, k, load, share * count, efficiency)
+            use, in_flight = serve(c, s, p, k, load, share * mass, efficiency)
             heap = memory * share + p.heap_per_request * in_flight
         elif life == STOPPING:
             use = drain(c, s, p, k, efficiency)
-        elif life == WAITING:
-            continue
         else:
             use = start_up(c, p, k, at)
         heap = remembered(c, p, k, life, at + p.tick, s.epoch[0], heap)
-        used_cpu += count * use
-        used_memory += count * heap
+        used_cpu += mass * use
+        used_memory += mass * heap
         c.heap[k] = c.heap_seen[k][slot] = heap
         c.cpu_seen[k][slot], c.load_seen[k][slot] = use, load * p.rate
-        if 0 <= c.memory_limit[k] < heap and life in MORTAL:
-            crash(c, s, p, k, at + p.tick)
+        dying = dying or 0 <= c.memory_limit[k] < heap
+    if dying:
+        kill(c, s, p, at + p.tick)
     row[USED_CPU], row[USED_MEMORY] = used_cpu, used_memory
     s.requests_seen[slot] = row[REQUESTS]
     s.latency_seen[slot] = row[LATENCY]
@@ -102,6 +104,29 @@ def live_through(
     if p.retries > 0.0:
         s.returning[i % p.retry_ticks] = p.retries * row[LOST]
     write_down(s, rows, i)
+
+
+def look_around(c: Cohorts, s: Site, p: Params, now: float) -> None:
+    """What is true of the pods until they change, and which live through the same, where such are not merged anyway."""
+    if s.stale[0]:
+        take_stock(c, s, p)
+    if not p.merging:
+        follow(c, s, p, now - p.window - p.lag)
+
+
+def take_after(c: Cohorts, k: int, slot: int) -> None:
+    """What happened to its leader happened to this group."""
+    leader = c.leader[k]
+    c.backlog[k] = c.backlog[leader]
+    c.heap[k] = c.heap_seen[k][slot] = c.heap[leader]
+    c.cpu_seen[k][slot], c.load_seen[k][slot] = c.cpu_seen[leader][slot], c.load_seen[leader][slot]
+
+
+def kill(c: Cohorts, s: Site, p: Params, now: float) -> None:
+    """Whoever has more memory than its limit."""
+    for k in range(c.used[0]):
+        if 0 <= c.memory_limit[k] < c.heap[k] and c.life[k] in MORTAL:
+            crash(c, s, p, k, now)
 
 
 def take_stock(c: Cohorts, s: Site, p: Params) -> None:
@@ -114,6 +139,7 @@ def take_stock(c: Cohorts, s: Site, p: Params) -> None:
         cap, base = cap_of(c, p, k), base_use(p.base_cpu, p.base_share, request)
         cores = usable_cores(cap, base, p.parallel)
         c.cap[k], c.base[k], c.cores[k], c.exponent[k] = cap, base, cores, crowding(max(1.0, cores))
+        c.leader[k], c.mass[k] = k, count
         if life != WAITING:
             row[PODS] += count
             row[CPU] += count * request
@@ -148,7 +174,7 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
 
     `part` is the part of all requests that comes to this group.
     """
-    row, count, cores, cap = s.row, c.count[k], c.cores[k], c.cap[k]
+    row, mass, cores, cap = s.row, c.mass[k], c.cores[k], c.cap[k]
     power, offered, left, felt = cores * efficiency, load, 0.0, s.felt
     if c.backlog[k] > 0.0:
         offered += c.backlog[k] / p.tick
@@ -165,12 +191,12 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
     use = min(cap, c.base[k] + done / efficiency)
     if p.throttling > 0.0 and c.cpu_limit[k] >= 0 and use > THROTTLED * cap:
         slowest += p.throttling
-    row[SERVED] += count * done * p.tick * p.rate
+    row[SERVED] += mass * done * p.tick * p.rate
     row[LATE] += part * late
     row[LATENCY] += part * mean
     row[P99] = max(row[P99], slowest)
     if use >= HELD_BACK * cap:
-        row[CAPPED] += count
+        row[CAPPED] += mass
     return use, min(load, power) * p.rate * mean
 
 
@@ -209,7 +235,7 @@ def drain(c: Cohorts, s: Site, p: Params, k: int, efficiency: float) -> float:
     power = c.cores[k] * efficiency
     done = min(c.backlog[k] / p.tick, power)
     keep_waiting(c, s, p, k, -done, power)
-    s.row[SERVED] += c.count[k] * done * p.tick * p.rate
+    s.row[SERVED] += c.mass[k] * done * p.tick * p.rate
     return float(min(c.cap[k], c.base[k] + done / efficiency))
 
 
@@ -218,10 +244,10 @@ def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: 
     left = max(0.0, c.backlog[k] + surplus * p.tick)
     most = power * p.timeout
     if left > most:
-        s.row[LOST] += c.count[k] * (left - most) * p.rate
+        s.row[LOST] += c.mass[k] * (left - most) * p.rate
         left = most
     c.backlog[k] = left
-    s.row[BACKLOG] += c.count[k] * left * p.rate
+    s.row[BACKLOG] += c.mass[k] * left * p.rate
     return float(left)
 
 

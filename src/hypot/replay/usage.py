@@ -100,11 +100,12 @@ def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) ->
             learn_of_kill(u, c, k)
         if blind or not is_sampled(c, p, k, now):
             continue
-        used = cpu_sample(c, p, k, i)
-        if used != value:
-            value, bucket = used, bucket_of(u.cpu, used / 1000.0)
-        put(u.cpu, bucket, weight, c.count[k])
-        heard += c.count[k]
+        if c.leader[k] == k:
+            used = cpu_sample(c, p, k, i)
+            if used != value:
+                value, bucket = used, bucket_of(u.cpu, used / 1000.0)
+            put(u.cpu, bucket, weight, c.mass[k])
+            heard += c.mass[k]
         memory = float(memory_sample(c, p, k, i)) if by_memory else 0.0
         if by_memory and is_new_peak(u, c, k, at, memory):
             c.peak[k] = memory
@@ -127,19 +128,26 @@ def learn_of_kill(u: Usage, c: Cohorts, k: int) -> None:
 
 def is_new_peak(u: Usage, c: Cohorts, k: int, at: float, memory: float) -> bool:
     """A higher peak takes the place of the one before; a sample past the window's end opens the next window."""
-    end = at if c.window_end[k] == -inf else c.window_end[k]
     before = max(c.peak[k], c.oom_peak[k])
-    if at >= end:
+    if at < c.window_end[k] and (before == 0.0 or memory <= before):
+        return False
+    take_in(u, c, k, at, before, memory)
+    return True
+
+
+def take_in(u: Usage, c: Cohorts, k: int, at: float, before: float, memory: float) -> None:
+    """A peak of memory in the place of the one before, or as the first of its window."""
+    end, opens = c.window_end[k], at >= c.window_end[k]
+    if opens:
+        end = at if end == -inf else end
         end += (floor((at - end) / u.window) + 1.0) * u.window
         c.window_end[k] = end
         c.peak[k] = c.oom_peak[k] = 0.0
-    elif before == 0.0 or memory <= before:
-        return False
-    else:
-        take(u.memory, bucket_of(u.memory, before), weight_at(u.memory, end), c.count[k])
-    put(u.memory, bucket_of(u.memory, memory), weight_at(u.memory, end), c.count[k])
+    weight = weight_at(u.memory, end)
+    if not opens:
+        take(u.memory, bucket_of(u.memory, before), weight, c.count[k])
+    put(u.memory, bucket_of(u.memory, memory), weight, c.count[k])
     u.is_new[0] = 1
-    return True
 
 
 def advise(u: Usage) -> None:
