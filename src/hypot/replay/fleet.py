@@ -77,6 +77,9 @@ from hypot.replay.world import Metrics, World
 DONE = "complete"
 # Names a folder for compiled code to the processes that are started from here.
 COPY = "HYPOT_FLEET_COPY"
+# A block of so many numbers that is given back teaches malloc to keep such memory: columns of one run after the other
+# would each be fetched from the system anew, page by page.
+FREED = 4_000_000
 # Compiled code of other versions goes after so many seconds without use.
 UNUSED = 30 * 86400.0
 _IMPORTED = re.compile(r"^from (hypot\.(?:core|replay)\.\w+|hypot\.policy\.usage) import", re.MULTILINE)
@@ -154,6 +157,8 @@ _INLINED: set[Any] = {
     tick.feel,
     tick.write_down,
     fleet_rows.take_row,
+    tally.count,
+    tally.compare,
     fleet_loop.one_tick,
     fleet_loop.look_at_count,
     signals.seen_mean,
@@ -228,6 +233,7 @@ def _call_of_any_number(template: Any, given: Iterable[Any], named: dict[str, An
 def _functions() -> dict[Any, Any]:
     config: Any = numba.config
     config.CACHE_DIR = str(_kept_in(cache_folder()))
+    np.empty(FREED)
     return built()
 
 
