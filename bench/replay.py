@@ -116,6 +116,8 @@ def fleet_figures() -> None:
 
     times = 60.0 * np.arange(DAYS * 1440 + 1)
     ticks = WORKLOADS * (len(times) - 1)
+    # One day more than is replayed: each workload begins at another minute of it.
+    longer = 300 - 200 * np.cos(2 * np.pi * np.arange(len(times) + 1440) / 1440)
     for name, one in tried().items():
         policy = Policy(name, one.autoscalers, START)
         loops = fleet.loops_of([policy], one.world, Settings())
@@ -123,7 +125,7 @@ def fleet_figures() -> None:
         fleet.warm(one.world, Settings(), loops)
         ready = time.perf_counter() - began
         traces = (
-            Trace(f"w{i}", times, 300 - 200 * np.cos(2 * np.pi * (times + 977 * i) / 86400), None, "requests", "bench")
+            Trace(f"w{i}", times, longer[17 * i % 1440 :][: len(times)], None, "requests", "bench")
             for i in range(WORKLOADS)
         )
         board, began, done = Board([policy], one.world, Settings(), compiled=True), time.perf_counter(), []

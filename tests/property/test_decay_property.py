@@ -65,6 +65,18 @@ def test_buckets_of_bytes(value):
     assert bucket_of(new_decaying(MEMORY_LAYOUT, DAY), value) == int(MEMORY_LAYOUT.buckets(value))
 
 
+@given(
+    st.sampled_from([CPU_LAYOUT, MEMORY_LAYOUT]),
+    st.lists(st.tuples(st.integers(0, 170), st.sampled_from([0.0, 1e-16, 1e-13, 1e-9, 1e-8, 0.01, 0.04]))),
+)
+def test_buckets_one_after_the_other(layout, given_):
+    """Whichever was found last: on borders, beside them and in between."""
+    row = new_decaying(layout, DAY)
+    for bucket, beside in given_:
+        for value in (layout.ends[bucket] * (1 - beside), layout.ends[bucket] * (1 + beside)):
+            assert bucket_of(row, value) == bucket_of(new_decaying(layout, DAY), value)
+
+
 def test_percentiles_in_any_order():
     """A target below the lower bound is odd, and found all the same."""
     row, found = new_decaying(CPU_LAYOUT, DAY), [0.0] * 3

@@ -29,7 +29,8 @@ from hypot.core import ratio
 from hypot.replay import fleet
 import numba
 numba.config.CACHE_DIR = str(fleet.cache_folder())
-print(fleet.cache_folder().name, fleet.built((ratio,))[ratio.utilization](50, 100))
+utilization = fleet.built((ratio,))[ratio.utilization]
+print(fleet.cache_folder().name, numba.njit(lambda: utilization(50, 100))())
 """
 
 

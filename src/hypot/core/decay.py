@@ -11,6 +11,8 @@ from hypot.core.layout import Layout
 YEAR_ONE = -62_135_596_800.0
 # A reference stays until samples are this many half-lives ahead of it.
 HALF_LIVES_AHEAD = 100.0
+# By this share of it and less, nobody knows on which side of the end of a bucket logarithms have a value.
+NEAR = 1e-9
 # Doubling more often than this leaves the numbers that there are.
 _MOST_DOUBLINGS = 5000.0
 
@@ -30,6 +32,8 @@ class Decaying(NamedTuple):
     ratio: float
     log_ratio: float
     epsilon: float
+    # The bucket that a value fell into last.
+    latest: Any
 
 
 def new_decaying(layout: Layout, half_life: float) -> Decaying:
@@ -47,14 +51,20 @@ def new_decaying(layout: Layout, half_life: float) -> Decaying:
         layout.ratio,
         log(layout.ratio),
         layout.epsilon,
+        [0],
     )
 
 
 def bucket_of(h: Decaying, value: float) -> int:
-    """Where a value falls; what is below nothing falls into the first."""
+    """Where a value falls; what is below nothing falls into the first. Well inside the latest it is that one again."""
     if value < h.size:
         return 0
-    return int(min(log(value * (h.ratio - 1.0) / h.size + 1.0) / h.log_ratio, len(h.weights) - 1.0))
+    latest = h.latest[0]
+    if h.ends[latest - 1] * (1.0 + NEAR) < value < h.ends[latest] * (1.0 - NEAR):
+        return int(latest)
+    bucket = int(min(log(value * (h.ratio - 1.0) / h.size + 1.0) / h.log_ratio, len(h.weights) - 1.0))
+    h.latest[0] = bucket
+    return bucket
 
 
 def weight_at(h: Decaying, at: float) -> float:
@@ -66,22 +76,25 @@ def weight_at(h: Decaying, at: float) -> float:
 
 def put(h: Decaying, bucket: int, weight: float, count: int) -> None:
     """One after the other, as a bank adds them, so that both are the same where a share is reached exactly."""
+    here, total = h.weights[bucket], h.total[0]
     for _ in range(count):
-        h.weights[bucket] += weight
-        h.total[0] += weight
-    if h.weights[bucket] >= h.epsilon:
+        here += weight
+        total += weight
+    h.weights[bucket], h.total[0] = here, total
+    if here >= h.epsilon:
         h.first[0] = min(h.first[0], bucket)
         h.last[0] = max(h.last[0], bucket)
 
 
 def take(h: Decaying, bucket: int, weight: float, count: int) -> None:
     """Out again what was put; what is left below epsilon is nothing."""
+    here, total = h.weights[bucket], h.total[0]
     for _ in range(count):
-        h.weights[bucket] -= weight
-        h.total[0] -= weight
-    h.weights[bucket] = h.weights[bucket] if h.weights[bucket] >= h.epsilon else 0.0
-    h.total[0] = h.total[0] if h.total[0] >= h.epsilon else 0.0
-    if h.weights[bucket] == 0.0 and (bucket == h.first[0] or bucket == h.last[0]):
+        here -= weight
+        total -= weight
+    h.weights[bucket] = here if here >= h.epsilon else 0.0
+    h.total[0] = total if total >= h.epsilon else 0.0
+    if here < h.epsilon and (bucket == h.first[0] or bucket == h.last[0]):
         tighten(h)
 
 

@@ -77,7 +77,7 @@ def count_by_utilization(
     no sample each uses what is assumed of it going down.
     """
     ratio = utilization(used, asked) / target
-    rising = ratio > 1.0 and unready > 0
+    rising = unready > 0 and ratio > 1.0
     if not rising and missing == 0:
         return count_outside(ratio, ready, current, down, up), ratio, nan
     if ratio < 1.0:
@@ -105,7 +105,7 @@ def count_by_average(
 ) -> tuple[int, float, float]:
     """The same for an average per pod; going down a pod without a sample is taken to be at the target."""
     ratio = trunc_div(total, samples) / target
-    rising = ratio > 1.0 and unready > 0
+    rising = unready > 0 and ratio > 1.0
     if not rising and missing == 0:
         return count_outside(ratio, ready, current, down, up), ratio, nan
     if ratio < 1.0:

@@ -209,7 +209,7 @@ def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
     """The oracle and the static peak, judged as far as they can be."""
     peak = static_peak(against, world)
     pods = peak.replicas * len(against.demand)
-    oracle = _reference_scores(int(against.replicas.max(initial=0)), against.total.sum(), against.memory.sum(), world)
+    oracle = _reference_scores(int(against.replicas.max(initial=0)), against.cpu_sum, against.memory_sum, world)
     static = _reference_scores(peak.replicas, pods * peak.cpu, pods * peak.memory, world)
     return (
         replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),

@@ -33,7 +33,7 @@ def hpa_loop(
 ) -> bool:
     """Run all ticks; false where more groups of pods came together than there are places for."""
     due = start + every
-    for i in range(len(load)):
+    for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
             return False
         now = start + i * p.tick + p.tick
@@ -71,7 +71,7 @@ def wpa_loop(
 ) -> bool:
     """The same by watermarks."""
     due = start + every
-    for i in range(len(load)):
+    for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
             return False
         now = start + i * p.tick + p.tick
@@ -91,18 +91,18 @@ def wpa_loop(
 
 def static_loop(c: Cohorts, s: Site, p: Params, rows: Any, load: Any, start: float) -> bool:
     """The same without any autoscaler."""
-    for i in range(len(load)):  # noqa: SIM110  a generator cannot be compiled
+    for i in range(len(load[0])):  # noqa: SIM110  a generator cannot be compiled
         if not one_tick(c, s, p, rows, i, load, start):
             return False
     return True
 
 
 def one_tick(c: Cohorts, s: Site, p: Params, rows: Any, i: int, load: Any, start: float) -> bool:
-    """A row of the load is work, efficiency and memory."""
+    """The load has three columns: work, efficiency and memory."""
     at = start + i * p.tick
     if at >= s.due[0] or c.used[0] > 1:
         pass_time(c, s, p, at)
-    live_through(c, s, p, rows, i, at, load[i, 0], load[i, 1], load[i, 2])
+    live_through(c, s, p, rows, i, at, load[0][i], load[1][i], load[2][i])
     return bool(c.used[0] <= len(c.count) - SPARE)
 
 
@@ -121,6 +121,8 @@ def fits_already(c: Cohorts, _slots: int, more: int) -> bool:
 
 def times_over_in_64_bits(amount: int, result: int, base: int) -> int:
     """The same by long division, digit by digit of 15 bits, for a base below 2**47; the largest where it is larger."""
+    if abs(float(amount) * float(result)) < MOST_WHOLE:
+        return amount * result // base
     if abs(amount / base * result) >= MOST_WHOLE:
         return LARGEST if amount > 0 else -LARGEST
     left, over, made = amount % base, 0, 0

@@ -12,7 +12,7 @@ from hypot.replay.quick_hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_
 from hypot.replay.quick_vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
 from hypot.replay.site import Site
 from hypot.replay.tick import next_time
-from hypot.replay.usage import EVERY, Usage, observe
+from hypot.replay.usage import EVERY, Usage, bound, observe
 
 # Bytes of all pods together, of which percents are made in milli-units.
 MOST_TOGETHER = 2**63 // 200_000
@@ -38,7 +38,7 @@ def vpa_loop(
 ) -> bool:
     """A VerticalPodAutoscaler, with an HPA before or after it, or without any."""
     due, size_due = start + every, start + EVERY
-    for i in range(len(load)):
+    for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
             return False
         now, slot = start + i * p.tick + p.tick, i % p.slots
@@ -50,6 +50,7 @@ def vpa_loop(
         if now >= size_due:
             size_due = next_time(now, size_due, EVERY)
             observe(u, c, p, slot, now, blind)
+            bound(u)
             taken = vpa_step(rule, a, u, c, s, now)
             size_new_pods(rule, a, s)
             if taken > 0 and not vpa_act(rule, a, c, s, p, in_place, now):
@@ -78,7 +79,9 @@ def hvpa_loop(
 ) -> bool:
     """An Hvpa, and the plans that it makes."""
     due, size_due = start + every, start + EVERY
-    for i in range(len(load)):
+    if not fits(c, s):
+        return False
+    for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
             return False
         now = start + i * p.tick + p.tick
@@ -94,6 +97,8 @@ def hvpa_loop(
             pursue_plan(plan, c, s, p, in_place, now)
         elif moves:
             hvpa_act(past, plan, c, s, p, in_place, now)
+        else:
+            continue
         if not fits(c, s):
             return False
     return True

@@ -65,7 +65,8 @@ class WpaMind:
     def count(self, scene: Scene, i: int, now: float) -> int:
         marks = self.marks
         count = wpa_step(self.rule, marks, scene.c, scene.s, scene.p, i, now)
-        self.watched.append((now, marks.value[0], marks.proposal[0], count, marks.wait_up[0], marks.wait_down[0]))
+        value = marks.value[0] // max(1, marks.readies[0]) if self.rule.averaged else marks.value[0]
+        self.watched.append((now, value, marks.proposal[0], count, marks.wait_up[0], marks.wait_down[0]))
         return count
 
     def settled(self, count: int) -> None:

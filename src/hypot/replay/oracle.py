@@ -41,6 +41,9 @@ class Reference(NamedTuple):
     cpu: Floats
     total: Floats
     memory: Floats
+    # All of them added up, cores and bytes, and what they cost.
+    cpu_sum: float
+    memory_sum: float
     cost: float
     beyond: int
     # The largest of `busy` and of `held`.
@@ -69,7 +72,7 @@ def reference(work: Floats, efficiency: Floats, world: World, held: Floats | Non
     demand, start = _demand(busy, count, world), ceil(world.pods.start / world.tick - SAME)
     shape = _shape(busy, held, count, world, start)
     total, memory = shape.replicas * shape.cpu, shape.replicas * shape.memory
-    cost = cost_of(total, memory, world)
+    cpu_sum, memory_sum = float(total.sum()), float(memory.sum())
     return Reference(
         busy,
         held,
@@ -79,7 +82,9 @@ def reference(work: Floats, efficiency: Floats, world: World, held: Floats | Non
         shape.cpu,
         total,
         memory,
-        cost,
+        cpu_sum,
+        memory_sum,
+        cost_of_sums(cpu_sum, memory_sum, world),
         _beyond(busy, held, world, (most_busy, most_held)),
         most_busy,
         most_held,

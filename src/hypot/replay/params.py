@@ -64,8 +64,8 @@ class Params(NamedTuple):
     same_heap: float
 
 
-# What does not matter where memory decides nothing.
-SMALL = float(1 << 20)
+# What does not matter of memory: a page where it decides, for nobody can tell less apart; else more.
+PAGE, SMALL = 4096.0, float(1 << 20)
 
 
 def params_of(world: World, *, merging: bool, restarting: Container[str] = (), memory_decides: bool = False) -> Params:
@@ -118,7 +118,7 @@ def params_of(world: World, *, merging: bool, restarting: Container[str] = (), m
         provisioning=nodes.provisioning,
         removal=nodes.removal,
         merging=merging,
-        same_heap=0.0 if memory_decides or heap.leak or heap.cache else SMALL,
+        same_heap=0.0 if heap.leak or heap.cache else PAGE if memory_decides else SMALL,
     )
 
 

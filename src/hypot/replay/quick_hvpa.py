@@ -15,7 +15,7 @@ from hypot.replay.params import Params
 from hypot.replay.plan import Plan, begin_plan, is_bound
 from hypot.replay.quick_hpa import FAILED, propose
 from hypot.replay.quick_hvpa_parts import COUNTS, CPU, MEMORY, HvpaPast, HvpaRule, ResourceRule, no_hvpa_past
-from hypot.replay.quick_hvpa_resolve import keep_size, resolve
+from hypot.replay.quick_hvpa_resolve import resolve
 from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
 from hypot.replay.site import Site
 from hypot.replay.tick import cap_of
@@ -53,6 +53,10 @@ def hvpa_step(
 
 def conclude(rule: HvpaRule, past: HvpaPast, current: int) -> bool:
     """Whether the wish is anything else than what there is, and whether it is more."""
+    if past.resizes[0] == 0:
+        # Nobody made another size.
+        past.grows[0] = past.desired[0] > current
+        return bool(past.desired[0] != current)
     past.resizes[0] = (
         past.size[0] != past.request[CPU]
         or past.size[1] != past.request[MEMORY]
@@ -134,9 +138,11 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
     past.request[CPU], past.request[MEMORY] = cpu, memory
     past.limit[CPU], past.limit[MEMORY] = cpu_limit, memory_limit
     past.least[CPU], past.least[MEMORY] = least_cpu, least_memory
-    # While pods come and go, those that are there stand for the others.
-    past.standing[CPU] = -(-all_cpu * current // pods)
-    past.standing[MEMORY] = -(-all_memory * current // pods)
+    past.size[0], past.size[1], past.size[2], past.size[3] = cpu, memory, cpu_limit, memory_limit
+    if pods != current:
+        # While pods come and go, those that are there stand for the others.
+        all_cpu, all_memory = -(-all_cpu * current // pods), -(-all_memory * current // pods)
+    past.standing[CPU], past.standing[MEMORY] = all_cpu, all_memory
     return killed
 
 
@@ -144,7 +150,6 @@ def stay(past: HvpaPast, current: int) -> None:
     """Nothing is asked for yet, and the wish is what there is."""
     past.desired[0] = current
     past.resizes[0] = past.grows[0] = past.rises[0] = 0
-    keep_size(past)
     for r in range(2):
         past.by_usage[r] = past.by_metrics[r] = past.by_heat[r] = past.total[r] = UNSET
         past.bound[r] = FREE
@@ -171,7 +176,9 @@ def ask_metrics(
         return by_count, missing
     for r in range(2):
         if past.standing[r] > 0:
-            past.by_metrics[r] = past.standing[r] * by_total // current
+            past.by_metrics[r] = past.standing[r]
+            if by_total != current:
+                past.by_metrics[r] = past.standing[r] * by_total // current
     if past.standing[CPU] == 0 and past.standing[MEMORY] == 0:
         by_count = max(by_total, by_count)
     return by_count, missing

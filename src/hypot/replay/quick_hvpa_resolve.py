@@ -143,13 +143,14 @@ def settle(
     high: int,
 ) -> None:
     """Where the votes come to, unless that takes replicas away from pods that would have to grow for it."""
-    put(rule, past, current, moving, way, vote, missing, low, high)
-    fewer = past.desired[0]
-    if not moving or way != DOWN or fewer >= current or not grow_while_shrinking(rule, past, current, fewer):
-        return
-    put(rule, past, current, moving, way, max(vote, 2 * current), missing, low, high)
-    if past.desired[0] == current:
-        keep_size(past)
+    desired = forced_into(current if vote == NOBODY else vote // 2, low, high)
+    if moving and way == DOWN and desired < current and grow_while_shrinking(rule, past, current, desired):
+        vote = max(vote, 2 * current)
+        desired = forced_into(vote // 2, low, high)
+        moving = desired != current
+    past.desired[0] = desired
+    if moving and (way != STAYS or desired != current):
+        size_pods(rule, past, current, desired, way, vote, missing)
 
 
 def grow_while_shrinking(rule: HvpaRule, past: HvpaPast, current: int, fewer: int) -> bool:
@@ -168,24 +169,9 @@ def resource_grows(of: ResourceRule, past: HvpaPast, r: int, current: int, fewer
     return outgrows(past.total[r], past.request[r], current, fewer, of.base_value, of.base_percent)
 
 
-def put(
-    rule: HvpaRule,
-    past: HvpaPast,
-    current: int,
-    moving: bool,
-    way: int,
-    vote: int,
-    missing: bool,
-    low: int,
-    high: int,
-) -> None:
-    """The count that the votes come to, and the size there where that moves."""
-    desired = forced_into(current if vote == NOBODY else vote // 2, low, high)
-    past.desired[0] = desired
-    keep_size(past)
-    if not moving or (way == STAYS and desired == current):
-        return
-    past.rises[0] = 1 if way == UP else 0
+def size_pods(rule: HvpaRule, past: HvpaPast, current: int, desired: int, way: int, vote: int, missing: bool) -> None:
+    """The size of each pod at another count, or of another total."""
+    past.resizes[0], past.rises[0] = 1, 1 if way == UP else 0
     # A count that no total asks for spreads none: pods keep at least their size.
     spreads = vote == NOBODY or vote % 2 == 1
     stays = desired > current and not (spreads and way == DOWN)
@@ -240,8 +226,3 @@ def has_one_size(rule: HvpaRule, count: int) -> bool:
     if count < rule.first:
         return rule.pinned_before
     return count <= rule.last and bool(rule.pinned_at[count - rule.first])
-
-
-def keep_size(past: HvpaPast) -> None:
-    past.size[0], past.size[1] = past.request[CPU], past.request[MEMORY]
-    past.size[2], past.size[3] = past.limit[CPU], past.limit[MEMORY]

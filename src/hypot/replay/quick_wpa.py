@@ -50,7 +50,8 @@ class Marks(NamedTuple):
     last_scale: Any
     above_since: Any
     below_since: Any
-    # The first metric's value, the proposal, and for how long windows still forbid to move up and down.
+    # The first metric's value, of all pods where it is an average; the proposal; and for how long windows still forbid
+    # to move up and down.
     value: Any
     proposal: Any
     wait_up: Any
@@ -78,6 +79,8 @@ def wpa_step(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int
         marks.proposal[0] = current
         return int(current)
     marks.proposal[0] = best
+    if best == current > 0:
+        return int(current)
     up = current + factor_step(current, rule.up_factor)
     down = current - factor_step(current, rule.down_factor)
     wanted = limit_by_factors(current, best, ready, rule.low, rule.high, up, down)[0]
@@ -119,7 +122,7 @@ def read(rule: WpaRule, marks: Marks, m: int, c: Cohorts, s: Site, p: Params, i:
         return
     marks.readies[m] = ready
     if m == 0:
-        marks.value[0] = usage // ready if rule.averaged else usage
+        marks.value[0] = usage
     if rule.sources[m] == EXTERNAL and usage == 0 and not rule.tolerate_zero:
         marks.sides[m], marks.counts[m] = Side.WITHIN.value, current
         return

@@ -15,7 +15,7 @@ from hypot.replay.score_shape import path_dependence, shape
 from hypot.replay.score_sums import Sums, means_of, sums_of
 from hypot.replay.score_waste import waste
 from hypot.replay.scorecard import Scores
-from hypot.replay.tally import Account, count_rows, finish, no_tally, room_for, terms_of
+from hypot.replay.tally import Account, count_loop, finish, no_tally, room_for, terms_of
 from hypot.replay.world import World
 
 __all__ = [
@@ -59,7 +59,7 @@ def account_of(run: Run, reference: Reference) -> Account:
     tally = no_tally()._replace(sums=[sum_in_turn(column) for column in run.ticks])
     kept = room_for(ticks, terms, lambda places: [0] * places, lambda places: [0.0] * places)
     rows = list(zip(*(column.tolist() for column in run.ticks), strict=True))
-    count_rows(tally, terms, kept, rows, reference.demand.tolist(), reference.total.tolist())
+    count_loop(tally, terms, kept, rows, reference.demand.tolist(), reference.total.tolist())
     finish(tally, kept)
     return Account(ticks, tally, kept)
 

@@ -18,8 +18,10 @@ def window_begins(i: int, p: Params) -> int:
 
 def seen_mean(ring: Any, i: int, p: Params) -> float:
     """The mean of what a ring holds of the window, as seen after tick `i`."""
-    total = 0.0
     slot = window_begins(i, p)
+    if p.window_ticks == 1:
+        return float(ring[slot])
+    total = 0.0
     for _ in range(p.window_ticks):
         total += ring[slot]
         slot = slot + 1 if slot + 1 < p.slots else 0

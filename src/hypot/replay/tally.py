@@ -204,7 +204,7 @@ def end_stretch(t: Tally, kept: Kept) -> None:
     t.stretch[0] = 0
 
 
-def count_rows(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any, bought: Any) -> None:
+def count_loop(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any, bought: Any) -> None:
     """All ticks of a run whose rows are there."""
     for k in range(len(rows)):
         count(t, terms, kept, k, rows[k], demand, bought)

@@ -151,33 +151,36 @@ def take_in(u: Usage, c: Cohorts, k: int, at: float, before: float, memory: floa
 
 
 def advise(u: Usage) -> None:
-    """Make sizes of what is known now. How sure memory is depends on the samples of cpu, as upstream."""
-    cpu, memory = u.cpu_recipe, u.memory_recipe
-    sure = confidence(u.first[0], u.last[0], u.samples[0], cpu.interval)
-    low, high = narrower(sure), wider(sure)
-    if cpu.controlled:
-        percentiles(u.cpu, cpu.shares, u.cpu_usage)
-        recommend(u, cpu, u.cpu_usage, u.cpu_asked, CPU, low, high)
-    if not memory.controlled:
-        return
+    """Make sizes of what is known now."""
+    if u.cpu_recipe.controlled:
+        percentiles(u.cpu, u.cpu_recipe.shares, u.cpu_usage)
+        recommend(u, u.cpu_recipe, u.cpu_usage, u.cpu_asked, CPU)
     if u.is_new[0] != 0:
-        percentiles(u.memory, memory.shares, u.memory_usage)
+        percentiles(u.memory, u.memory_recipe.shares, u.memory_usage)
+        recommend(u, u.memory_recipe, u.memory_usage, u.memory_asked, MEMORY)
         u.is_new[0] = 0
-    if memory.interval != cpu.interval:
-        sure = confidence(u.first[0], u.last[0], u.samples[0], memory.interval)
-        low, high = narrower(sure), wider(sure)
-    recommend(u, memory, u.memory_usage, u.memory_asked, MEMORY, low, high)
 
 
-def recommend(u: Usage, recipe: Recipe, used: Any, wanted: Any, resource: int, low: float, high: float) -> None:
+def recommend(u: Usage, recipe: Recipe, used: Any, wanted: Any, resource: int) -> None:
     """Nothing is said of what was never measured; what percentiles ask for is made anew where they have changed."""
     if used[1] == 0.0:
         u.target[resource] = UNKNOWN
-        return
-    if used[0] != used[3] or used[1] != used[4] or used[2] != used[5] or u.target[resource] == UNKNOWN:
+    elif used[0] != used[3] or used[1] != used[4] or used[2] != used[5] or u.target[resource] == UNKNOWN:
         for j in range(3):
             used[j + 3] = used[j]
             wanted[j] = asked(used[j] * recipe.unit, recipe.margin)
         u.target[resource] = round_up(max(wanted[1], recipe.least), recipe.grain)
-    lower, upper = bounds_around(wanted[0], wanted[2], low, high, recipe.least)
+
+
+def bound(u: Usage) -> None:
+    """From where to where a size may be left alone; how sure memory is depends on the samples of cpu, as upstream."""
+    bound_one(u, u.cpu_recipe, u.cpu_asked, CPU)
+    bound_one(u, u.memory_recipe, u.memory_asked, MEMORY)
+
+
+def bound_one(u: Usage, recipe: Recipe, wanted: Any, resource: int) -> None:
+    if u.target[resource] == UNKNOWN:
+        return
+    sure = confidence(u.first[0], u.last[0], u.samples[0], recipe.interval)
+    lower, upper = bounds_around(wanted[0], wanted[2], narrower(sure), wider(sure), recipe.least)
     u.lower[resource], u.upper[resource] = round_up(lower, recipe.grain), round_up(upper, recipe.grain)

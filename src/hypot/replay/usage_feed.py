@@ -10,7 +10,7 @@ from hypot.policy.seen import Bounds, UsageView
 from hypot.policy.usage_view import listed
 from hypot.replay.parts import Scene
 from hypot.replay.rules_vpa import usage_of
-from hypot.replay.usage import EVERY, UNKNOWN, observe
+from hypot.replay.usage import EVERY, UNKNOWN, bound, observe
 
 
 class UsageFeed:
@@ -24,6 +24,7 @@ class UsageFeed:
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         observe(self.usage, scene.c, scene.p, i, now, scene.eyes.blind(now))
+        bound(self.usage)
 
     def view(self) -> UsageView:
         return self
