@@ -285,7 +285,8 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
     if not loops or (engine == "auto" and not there and ticks < WORTH_COMPILING):
         return False
     if not there:
-        click.echo("compiling the fleet engine, once for this version: about 20 seconds for each kind", err=True)
+        long = "10 to 20 seconds for one kind, 30 for all"
+        click.echo(f"compiling the fleet engine, once for this version: {long}", err=True)
     try:
         fleet.warm(asked.world, asked.settings, loops)
     except OSError as error:
