@@ -16,7 +16,7 @@ from hypot.face.replay_report import Report
 from hypot.face.replay_scores import shapes_in_words
 from hypot.policy.decision import Decision, Name, Step
 from hypot.policy.size import Size
-from hypot.replay.oracle import cost_of, reference, static_peak
+from hypot.replay.oracle import cost_of_sums, reference, static_peak
 from hypot.replay.record import Moment, Run, Ticks, Watch
 from hypot.replay.scorecard import Scores
 from hypot.replay.world import Shapes, World
@@ -170,7 +170,7 @@ def watch_of(at: np.ndarray, columns: np.ndarray) -> Watch:
 def scores_of(run: Run, oracle_cost: float) -> Scores:
     """Near enough for a table to be looked at."""
     ticks, days = run.ticks, len(run.ticks.at) * run.world.tick / 86400.0
-    cost = cost_of(ticks.cpu, ticks.memory, run.world)
+    cost = cost_of_sums(ticks.cpu.sum(), ticks.memory.sum(), run.world)
     lost = 100.0 * float(ticks.lost.sum() / (ticks.lost + ticks.served).sum())
     late = 100.0 * float((ticks.late * ticks.requests).sum() / ticks.requests.sum())
     restarts = float(ticks.evicted.sum()) / days

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,10 +79,16 @@ def test_short_jobs_go_together(monkeypatch, shelf):
     monkeypatch.setattr(crew, "SHELF", shelf)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
     made, told = list(Board(policies, World(), Settings()).jobs(map(trace, range(20)))), []
-    assert max(map(len, crew._batches(made, 400))) == 4
+    assert max(map(len, crew._batches(made, 4 * ROWS))) == 4
     found = dict(crew.work(iter(made), 32 * 4 * ROWS, told.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
     assert sum(told) == 60 * (ROWS - 1)
+
+
+def test_jobs_go_together_by_their_rows_where_these_are_more():
+    """A trace that is finer than the ticks fills the memory, not the time."""
+    fine = [job._replace(world=replace(job.world, tick=600.0)) for job in jobs(12)]
+    assert [len(batch) for batch in crew._batches(fine, 4 * ROWS)] == [4, 4, 4]
 
 
 def test_one_process_takes_one_job_at_a_time(monkeypatch):

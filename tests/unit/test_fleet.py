@@ -19,7 +19,7 @@ from hypot.replay import fleet, fleet_rows
 from hypot.replay.demand import Load
 from hypot.replay.fleet_records import TooLargeError
 from hypot.replay.policy_parts import Policy, Start
-from hypot.replay.world import Heap, Metrics, World
+from hypot.replay.world import Heap, Metrics, Scoring, World
 from property.replay_worlds import policy
 
 pytestmark = pytest.mark.xdist_group("fleet")
@@ -58,6 +58,16 @@ def test_policies_know_their_loops():
     """Only what is needed is compiled."""
     policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa())]
     assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop"}
+
+
+@pytest.mark.parametrize("scoring", [Scoring(windows=2), Scoring(tune=0.5)])
+def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
+    """It is made ready with the others, so that no process compiles it for itself."""
+    world = replace(World(), scoring=scoring)
+    assert fleet.loops_of([policy()], world, Settings()) == {"static_loop", "count_loop"}
+    assert fleet.loops_of([policy(hpa(), hpa())], world, Settings()) == set()
+    fleet.warm(world, Settings(), ["count_loop"])
+    assert fleet.is_compiled(["count_loop"])
 
 
 @pytest.mark.parametrize(

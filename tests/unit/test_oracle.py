@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hypot.replay.oracle import cheapest, cost_of, in_flight, reference, static_peak, useful_work
+from hypot.replay.oracle import cheapest, cost_of_sums, in_flight, reference, static_peak, useful_work
 from unit.scores_world import GI, world
 
 PLAIN = world(tick=15.0)
@@ -162,7 +162,7 @@ class TestCost:
         got = bought([0.0, 6.0, 1.0, 0.0])
         peak = static_peak(got, PLAIN)
         assert (peak.replicas, peak.cpu, peak.memory) == (8, 1.0, GI)
-        assert peak.cost == pytest.approx(cost_of(np.full(4, 8.0), np.full(4, 8.0 * GI), PLAIN))
+        assert peak.cost == pytest.approx(cost_of_sums(4 * 8.0, 4 * 8.0 * GI, PLAIN))
         assert peak.cost >= got.cost
 
     def test_no_ticks(self):

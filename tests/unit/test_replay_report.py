@@ -20,7 +20,7 @@ from hypot.face.replay_plane import LEAST_HARM, pareto, path_of, plane
 from hypot.face.replay_report import Report, page
 from hypot.face.replay_value import CannotDraw, headline
 from hypot.policy.decision import Step
-from hypot.replay.oracle import cost_of
+from hypot.replay.oracle import cost_of_sums
 from hypot.replay.record import Moment
 from hypot.replay.scorecard import Scores
 from replay_week import EVIL, MONDAY, POLICIES, fleet, week
@@ -178,7 +178,8 @@ class TestFigures:
     def test_what_was_paid(self, report):
         """The line of costs ends at the cost."""
         for run in report.runs:
-            assert spent(run)[-1] == pytest.approx(cost_of(run.ticks.cpu, run.ticks.memory, run.world))
+            paid = cost_of_sums(run.ticks.cpu.sum(), run.ticks.memory.sum(), run.world)
+            assert spent(run)[-1] == pytest.approx(paid)
 
     def test_only_some_of_a_trace_may_be_judged(self, report):
         """Demand and oracle may begin later than the runs: they end together."""

@@ -93,7 +93,15 @@ class TestWhoReplays:
         assert sum(told) == 2 * 4
 
     @pytest.mark.parametrize(
-        "scoring", [Scoring(), Scoring(skip=120.0), Scoring(windows=3), Scoring(tune=0.4), Scoring(tune=0.4, windows=2)]
+        "scoring",
+        [
+            Scoring(),
+            Scoring(skip=120.0),
+            Scoring(skip=1e6),
+            Scoring(windows=3),
+            Scoring(tune=0.4),
+            Scoring(tune=0.4, windows=2),
+        ],
     )
     def test_both_engines_judge_alike(self, scoring):
         """All that counts, each window and the part for tuning, whether rows are kept for it or not."""

@@ -83,9 +83,13 @@ function sort(head) {
   };
   table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
 }
-for (const box of boxes) box.addEventListener("change", () => toggle(box.value, box.checked));
+const policies = boxes.filter(box => box.value.startsWith("policy-"));
+for (const box of boxes) box.addEventListener("change", () => {
+  toggle(box.value, box.checked);
+  if (all) all.checked = policies.every(one => one.checked);
+});
 all?.addEventListener("change", () => {
-  for (const box of boxes) if (box.value.startsWith("policy-")) box.checked = all.checked;
+  for (const box of policies) box.checked = all.checked;
   redraw();
 });
 for (const head of document.querySelectorAll("#scores th")) {

@@ -73,7 +73,8 @@ def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     """Replay and judge; progress is told in ticks since it was told last."""
     scoring, world = job.world.scoring, job.world
     load = load_of(job.trace, world)
-    first, last = first_judged(len(load.work), world), len(load.work)
+    last = len(load.work)
+    first = min(first_judged(last, world), last)
     against = reference_from(job, load, first, last)
     course = _course(job, load, first, against, progress)
     tuning = _part_score(job, course, load, 0, first) if scoring.tune and first else None

@@ -59,7 +59,8 @@ def work(
     if workers < 2 or ticks < WORTH_A_PROCESS:
         yield from _alone(jobs, progress)
         return
-    yield from _together(_batches(jobs, min(TICKS_AT_ONCE, ticks // (BATCHES * workers))), workers, progress)
+    at_once = min(TICKS_AT_ONCE, ROWS_IN_HAND // (FEWEST_IN_HAND * workers), ticks // (BATCHES * workers))
+    yield from _together(_batches(jobs, at_once), workers, progress)
 
 
 def _alone(jobs: Iterable[Job], progress: Callable[[int], None] | None) -> Generator[tuple[int, Judged]]:
@@ -68,16 +69,16 @@ def _alone(jobs: Iterable[Job], progress: Callable[[int], None] | None) -> Gener
 
 
 def _batches(jobs: Iterable[Job], most: int) -> Iterator[_Batch]:
-    """Short jobs go together, as if each were as long as the one before."""
+    """Short jobs go together, by ticks or by rows of traces if these are more, as if each were as long as the last."""
     batch: _Batch = []
-    ticks = 0
+    together = 0
     for place, job in enumerate(jobs):
-        long = ticks_of(job.trace, job.world.tick)
+        long = max(ticks_of(job.trace, job.world.tick), len(job.trace.times))
         batch.append((place, job))
-        ticks += long
-        if ticks + long > most:
+        together += long
+        if together + long > most:
             yield batch
-            batch, ticks = [], 0
+            batch, together = [], 0
     if batch:
         yield batch
 

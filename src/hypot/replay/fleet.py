@@ -65,14 +65,17 @@ from hypot.replay import (
 )
 from hypot.replay.demand import Load
 from hypot.replay.fleet_cases import EXAMPLES, example, prepared, rules_for
-from hypot.replay.fleet_records import NotCoveredError, TooLargeError, record_of
-from hypot.replay.oracle import Reference
+from hypot.replay.fleet_records import NotCoveredError, TooLargeError
+from hypot.replay.fleet_rows import Rows
+from hypot.replay.oracle import Reference, reference
 from hypot.replay.policy_parts import Policy
-from hypot.replay.record import COLUMNS, Floats, Run, Ticks
+from hypot.replay.record import COLUMNS, Run, Ticks
 from hypot.replay.score_columns import sum_in_turn
 from hypot.replay.tally import Account
 from hypot.replay.world import Metrics, World
 
+# The loop over rows that are kept, for runs that are judged in parts.
+COUNTING = tally.count_loop.__name__
 # Marks loops of which everything is there.
 DONE = "complete"
 # Names a folder for compiled code to the processes that are started from here.
@@ -297,14 +300,20 @@ def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> se
     for policy in policies:
         with suppress(NotCoveredError):
             found.add(rules_for(policy, world, settings).loop.__name__)
+    if found and (world.scoring.tune or world.scoring.windows > 1):
+        found.add(COUNTING)
     return found
 
 
 def warm(world: World, settings: Settings, loops: Iterable[str] = EXAMPLES) -> None:
     """Compile these now, so that processes which start later find them on disk."""
-    load = Load(0.0, np.ones(2), np.ones(2), np.zeros(2))
+    load, plain = Load(0.0, np.ones(2), np.ones(2), np.zeros(2)), replace(world, metrics=Metrics())
     for loop in loops:
-        replay(example(loop), "web", load, replace(world, metrics=Metrics()), settings)
+        if loop == COUNTING:
+            ticks = Ticks(*np.zeros((COLUMNS, len(load.work))))
+            account_of(Run("warm", "web", plain, ticks), reference(load.work, load.efficiency, plain))
+        else:
+            replay(example(loop), "web", load, plain, settings)
         with suppress(OSError):
             (cache_folder() / f"{loop}.{DONE}").touch()
 
@@ -321,7 +330,7 @@ def covers(policy: Policy, world: World, settings: Settings) -> bool:
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
     """As `engine.replay` does, without telling any decision. Raises NotCoveredError where it cannot."""
     ticks = len(load.work)
-    rows = _Rows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
+    rows = Rows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
     _run(policy, workload, load, world, settings, rows)
     return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes)
 
@@ -330,21 +339,21 @@ def account(
     policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, against: Reference
 ) -> Account:
     """What such a run comes to from its first tick on that is judged; no row of it is kept."""
-    rows = _Rows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
+    rows = Rows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
     _run(policy, workload, load, world, settings, rows)
     return rows.account()
 
 
 def account_of(run: Run, against: Reference) -> Account:
     """As `scores.account_of`."""
-    rows = _Rows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
+    rows = Rows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
     rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
     table = np.stack(run.ticks, axis=1)
     _functions()[tally.count_loop](rows.tally, rows.terms, rows.kept, table, rows.demand, rows.bought)
     return rows.account()
 
 
-def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: "_Rows") -> None:
+def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: Rows) -> None:
     ready = prepared(policy, load, world, settings)
     given = tuple([np.ascontiguousarray(column) for column in (load.work, load.efficiency, load.memory)])
     if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.told):
@@ -352,33 +361,16 @@ def _run(policy: Policy, workload: str, load: Load, world: World, settings: Sett
     rows.finish(len(load.work))
 
 
-class _Rows:
-    """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
-
-    def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
-        terms = tally.terms_of(world)
-        self.first, self._judged = first, judged
-        self.tally, self.terms = record_of(tally.no_tally(), 1), record_of(terms, 1)
-        self.kept = tally.room_for(judged, terms, partial(np.empty, dtype=np.int64), np.empty)
-        self.demand, self.bought = np.ascontiguousarray(demand), np.ascontiguousarray(bought)
-        self.columns = np.empty((COLUMNS, first + judged if keep else 0))
-        self._block = np.empty((fleet_rows.BLOCK, COLUMNS))
-
-    @property
-    def given(self) -> tuple[Any, ...]:
-        judging = (self.first, self.tally, self.terms, self.kept, self.demand, self.bought)
-        return (*judging, self.columns, self._block)
-
-    def finish(self, ticks: int) -> None:
-        """The last block may not be full."""
-        rest = ticks % fleet_rows.BLOCK
-        if self.columns.size and rest:
-            self.columns[:, ticks - rest :] = self._block[:rest].T
-
-    def account(self) -> Account:
-        made = tally.Tally(*(self.tally[name] for name in tally.Tally._fields))
-        tally.finish(made, self.kept)
-        return Account(self._judged, made, self.kept)
-
-
-__all__ = ["MODULES", "built", "cache_folder", "covers", "is_compiled", "loops_of", "replay", "source_hash", "warm"]
+__all__ = [
+    "MODULES",
+    "account",
+    "account_of",
+    "built",
+    "cache_folder",
+    "covers",
+    "is_compiled",
+    "loops_of",
+    "replay",
+    "source_hash",
+    "warm",
+]

@@ -1,9 +1,14 @@
 """What becomes of a row where the replay is compiled: it is counted for the scores, kept, or both."""
 
+from functools import partial
 from typing import Any
 
-from hypot.replay.record import COLUMNS
-from hypot.replay.tally import count
+import numpy as np
+
+from hypot.replay.fleet_records import record_of
+from hypot.replay.record import COLUMNS, Floats
+from hypot.replay.tally import Account, Tally, count, finish, no_tally, room_for, terms_of
+from hypot.replay.world import World
 
 # So many rows are turned into columns at once.
 BLOCK = 64
@@ -29,3 +34,32 @@ def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
         for j in range(COLUMNS):
             for n in range(BLOCK):
                 columns[j, i - place + n] = block[n, j]
+
+
+class Rows:
+    """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
+
+    def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
+        terms = terms_of(world)
+        self.first, self._judged = first, judged
+        self.tally, self.terms = record_of(no_tally(), 1), record_of(terms, 1)
+        self.kept = room_for(judged, terms, partial(np.empty, dtype=np.int64), np.empty)
+        self.demand, self.bought = np.ascontiguousarray(demand), np.ascontiguousarray(bought)
+        self.columns = np.empty((COLUMNS, first + judged if keep else 0))
+        self._block = np.empty((BLOCK, COLUMNS))
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        judging = (self.first, self.tally, self.terms, self.kept, self.demand, self.bought)
+        return (*judging, self.columns, self._block)
+
+    def finish(self, ticks: int) -> None:
+        """The last block may not be full."""
+        rest = ticks % BLOCK
+        if self.columns.size and rest:
+            self.columns[:, ticks - rest :] = self._block[:rest].T
+
+    def account(self) -> Account:
+        made = Tally(*(self.tally[name] for name in Tally._fields))
+        finish(made, self.kept)
+        return Account(self._judged, made, self.kept)

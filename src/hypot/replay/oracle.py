@@ -131,11 +131,6 @@ def static_peak(reference: Reference, world: World) -> StaticPeak:
     return StaticPeak(int(replicas), cpu, memory, cost_of_sums(all_the_time * cpu, all_the_time * memory, world))
 
 
-def cost_of(cpu: Floats, memory: Floats, world: World) -> float:
-    """What requests of so many cores and bytes cost, one value a tick."""
-    return cost_of_sums(float(cpu.sum()), float(memory.sum()), world)
-
-
 def cost_of_sums(cpu: float, memory: float, world: World) -> float:
     """What requests cost, from their sums over ticks in cores and bytes."""
     return (cpu * world.prices.cpu + memory / 1e9 * world.prices.memory) * world.tick / HOUR

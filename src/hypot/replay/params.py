@@ -11,8 +11,7 @@ class Params(NamedTuple):
     """Times in seconds unless they are ticks; sizes in millicores and bytes unless they are cores."""
 
     tick: float
-    # How many ticks the newest sample is old, over how many it is averaged, and both together.
-    lag_ticks: int
+    # Over how many ticks a sample is averaged, and how many there are with those by which it is old.
     window_ticks: int
     slots: int
     lag: float
@@ -75,7 +74,6 @@ def params_of(world: World, *, merging: bool, restarting: Container[str] = (), m
     usable = 1.0 - nodes.reserved
     return Params(
         tick=tick,
-        lag_ticks=lag,
         window_ticks=window,
         slots=lag + window,
         lag=lag * tick,

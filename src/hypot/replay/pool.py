@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 # These are begun anew: a copy of this one would have its threads' locks, and not its threads.
 CONTEXT = multiprocessing.get_context("spawn")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Not every system lets a thread put signals off.
+_CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -34,6 +36,9 @@ class Pool(ProcessPoolExecutor):
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """What comes meanwhile is answered afterwards; processes that are started meanwhile have it blocked."""
+    if not _CAN_BLOCK:
+        yield
+        return
     came: list[int] = []
     before = {one: signal.signal(one, lambda number, _: came.append(number)) for one in _SIGNALS if _is_main()}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
@@ -65,7 +70,8 @@ def pool_of(workers: int, begin: Callable[..., None] | None = None, *given: Any)
 
 
 def _begin(begin: Callable[..., None] | None, given: tuple[Any, ...]) -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    if _CAN_BLOCK:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if begin is not None:
         begin(*given)

@@ -30,9 +30,6 @@ class Moves(NamedTuple):
     way: Signs
 
 
-STILL = Moves(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
-
-
 def ratio(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > NOTHING else None
 
@@ -120,7 +117,7 @@ def turns(moved: Moves, within: int) -> Ints:
     """The steps that go the other way than the last move, which is not more than so many ticks ago."""
     at, way = moved
     if len(at) < 2:
-        return STILL.at
+        return at[:0]
     found: Ints = at[1:][(way[1:] != way[:-1]) & (at[1:] - at[:-1] <= within)]
     return found
 
