@@ -122,7 +122,7 @@ def fleet_figures() -> None:
         policy = Policy(name, one.autoscalers, START)
         loops = fleet.loops_of([policy], one.world, Settings())
         began, there = time.perf_counter(), fleet.is_compiled(loops)
-        fleet.warm(one.world, Settings(), loops)
+        fleet.warm(loops)
         ready = time.perf_counter() - began
         traces = (
             Trace(f"w{i}", times, longer[17 * i % 1440 :][: len(times)], None, "requests", "bench")

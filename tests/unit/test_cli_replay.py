@@ -245,6 +245,39 @@ def test_explanations_are_words():
     assert "leave -o out" in result.stderr
 
 
+@pytest.mark.parametrize("world", ["tick: 1s\n", "demand: {retries: 0.3, retryAfter: 10m}\n"])
+def test_a_world_that_the_compiled_engine_has_no_room_for(tmp_path, hpa, world):
+    """The plain one does it, whatever was asked for."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-05T00:20:00Z", "--world", world_with(tmp_path, world), "-o", "json")
+    compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
+    assert compiled.exit_code == 0
+    assert compiled.stdout_bytes == plain.stdout_bytes
+
+
+HOT = """
+apiVersion: autoscaling.k8s.io/v1alpha1
+kind: Hvpa
+metadata: {name: web}
+spec:
+  targetRef: {kind: Deployment, name: web}
+  scalingIntervals: [{maxReplicas: 22}]
+  vpa:
+    template:
+      spec: {resourcePolicy: {containerPolicies: [{containerName: app, maxAllowed: {cpu: 1500m, memory: 2Gi}}]}}
+"""
+
+
+def test_samples_from_before_time_began_are_samples(tmp_path):
+    """A trace may count its seconds from 0, and metrics are older than that: pods are hot all the same."""
+    trace, policy = tmp_path / "hot.csv", tmp_path / "hot.yaml"
+    trace.write_text("timestamp,requests\n0,3000\n3600,3000\n")
+    policy.write_text(HOT)
+    given = (trace, "-f", policy, "--world", world_with(tmp_path, "metrics: {lag: 1m}\n"), "-o", "json")
+    compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
+    assert plain.exit_code == 0
+    assert compiled.stdout_bytes == plain.stdout_bytes
+
+
 def test_both_engines_give_the_same_bytes(hpa):
     """Compiled or not, the figures are the same."""
     given = (WEEK, "-f", hpa, "--to", "2026-01-06T00:00:00Z", "-o", "json")

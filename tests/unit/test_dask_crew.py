@@ -96,3 +96,13 @@ def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     monkeypatch.setattr("hypot.replay.dask_crew.PATIENCE", 0.5)
     with pytest.raises(CrewError, match="no Dask scheduler answers"):
         dict(spread(jobs(1), "dask://127.0.0.1:9"))
+
+
+def test_a_scheduler_without_workers_is_told(monkeypatch):
+    """Nobody waits in silence."""
+    monkeypatch.setattr("hypot.replay.dask_crew.PATIENCE", 1.0)
+    with (
+        LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty,
+        pytest.raises(CrewError, match="has no worker; start some with: dask worker 127"),
+    ):
+        dict(spread(jobs(1), address(empty)))

@@ -66,7 +66,7 @@ def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
     world = replace(World(), scoring=scoring)
     assert fleet.loops_of([policy()], world, Settings()) == {"static_loop", "count_loop"}
     assert fleet.loops_of([policy(hpa(), hpa())], world, Settings()) == set()
-    fleet.warm(world, Settings(), ["count_loop"])
+    fleet.warm(["count_loop"])
     assert fleet.is_compiled(["count_loop"])
 
 

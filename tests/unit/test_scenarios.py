@@ -300,6 +300,7 @@ class TestChoosing:
     def test_by_name(self):
         """In any case of letters, in their order; the 23rd with its other half."""
         assert [one.id for one in chosen(list(FULL.values()), ["s23", "S2"])] == ["S2", "S23", "S23-T"]
+        assert [one.id for one in chosen(list(FULL.values()), ["S02", "s010"])] == ["S2", "S10"]
         assert len(chosen(list(FULL.values()), [])) == len(FULL)
 
     def test_unknown_names(self):

@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _say("standard output is closed, so there is nowhere to write the answer")
         sys.exit(2)
     _write_all()
+    told = sys.stdout
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
         sys.stdout.flush()
@@ -69,13 +70,22 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(2)
     except BrokenPipeError:
-        # The reader went away, as `| head` does: nothing more to say.
-        sys.stderr.close()
-        sys.exit(141)
+        _say_no_more()
+    except SystemExit:
+        # Click hears of it first, and puts a quiet one in its place.
+        if sys.stdout is told:
+            raise
+        _say_no_more()
     except OSError as error:
         _say(f"cannot write the answer: {error.strerror or error}")
         _leave(2)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say_no_more() -> NoReturn:
+    """The reader went away, as `| head` does."""
+    sys.stderr.close()
+    sys.exit(141)
 
 
 def _write_all() -> None:

@@ -288,7 +288,7 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
         long = "10 to 20 seconds for one kind, 30 for all"
         click.echo(f"compiling the fleet engine, once for this version: {long}", err=True)
     try:
-        fleet.warm(asked.world, asked.settings, loops)
+        fleet.warm(loops)
     except OSError as error:
         words = f"compiled code cannot be kept in {fleet.cache_folder().parent}: {error.strerror or error}"
         if engine == "fleet":
@@ -336,7 +336,8 @@ def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[
         traces, ticks = _counted(asked)
         ticks *= len(asked.policies)
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
-        compiled = not kept and _is_compiled(engine, asked, ticks)
+        with heeding():
+            compiled = not kept and _is_compiled(engine, asked, ticks)
         board = Board(asked.policies, asked.world, asked.settings, told, keep=kept, compiled=compiled)
         with (
             bar("replaying", ticks) as progress,

@@ -1,6 +1,7 @@
 """Pods that use all they can get: what they need is not seen in what they use, so more is proposed at once."""
 
 from collections.abc import Iterable, Mapping
+from math import inf
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
@@ -77,7 +78,7 @@ def _heats(seen: Seen, names: frozenset[str]) -> dict[Place, Heat]:
 
 def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
     together = asked = pods = 0
-    newest = 0.0
+    newest = -inf
     for _, container, usage, at in measured:
         if resource in usage:
             together += usage[resource]

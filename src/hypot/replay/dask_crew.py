@@ -27,6 +27,7 @@ def spread(
     """
     with _connected(address) as client:
         coming = enumerate(jobs)
+        _await_workers(client, address)
         room = IN_HAND * max(1, sum(client.nthreads().values()))
         places: dict[Any, tuple[int, int]] = {}
         done = _as_done()
@@ -42,6 +43,17 @@ def spread(
                     _hand_out(client, job, following, places, done)
         finally:
             client.cancel(list(places))
+
+
+def _await_workers(client: Any, address: str) -> None:
+    """A scheduler without any would let us wait for ever."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        words = (
+            f"{address}: the scheduler has no worker; start some with: dask worker {address.removeprefix('dask://')}"
+        )
+        raise CrewError(words) from error
 
 
 def _hand_out(client: Any, job: Job, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:

@@ -14,9 +14,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -72,7 +71,7 @@ from hypot.replay.policy_parts import Policy
 from hypot.replay.record import COLUMNS, Run, Ticks
 from hypot.replay.score_columns import sum_in_turn
 from hypot.replay.tally import Account
-from hypot.replay.world import Metrics, World
+from hypot.replay.world import World
 
 # The loop over rows that are kept, for runs that are judged in parts.
 COUNTING = tally.count_loop.__name__
@@ -305,17 +304,40 @@ def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> se
     return found
 
 
-def warm(world: World, settings: Settings, loops: Iterable[str] = EXAMPLES) -> None:
+def warm(loops: Iterable[str] = EXAMPLES) -> None:
     """Compile these now, so that processes which start later find them on disk."""
-    load, plain = Load(0.0, np.ones(2), np.ones(2), np.zeros(2)), replace(world, metrics=Metrics())
     for loop in loops:
-        if loop == COUNTING:
-            ticks = Ticks(*np.zeros((COLUMNS, len(load.work))))
-            account_of(Run("warm", "web", plain, ticks), reference(load.work, load.efficiency, plain))
-        else:
-            replay(example(loop), "web", load, plain, settings)
+        with _hearing_interrupts():
+            _compile(loop)
         with suppress(OSError):
             (cache_folder() / f"{loop}.{DONE}").touch()
+
+
+@contextmanager
+def _hearing_interrupts() -> Iterator[None]:
+    """A key press that comes where LLVM calls Python is passed over there, and what follows goes wrong."""
+    before, came = sys.unraisablehook, list[Any]()
+    sys.unraisablehook = lambda what: came.append(what) if what.exc_type is KeyboardInterrupt else before(what)
+    try:
+        yield
+    except RuntimeError as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        sys.unraisablehook = before
+    if came:
+        raise KeyboardInterrupt
+
+
+def _compile(loop: str) -> None:
+    """By a run of two ticks: whichever world and settings it is for, the code is the same."""
+    load, world = Load(0.0, np.ones(2), np.ones(2), np.zeros(2)), World()
+    if loop == COUNTING:
+        ticks = Ticks(*np.zeros((COLUMNS, len(load.work))))
+        account_of(Run("warm", "web", world, ticks), reference(load.work, load.efficiency, world))
+    else:
+        replay(example(loop), "web", load, world, Settings())
 
 
 def covers(policy: Policy, world: World, settings: Settings) -> bool:

@@ -5,6 +5,7 @@ A scenario passes where the good policy meets its bar, and the bad one is worse 
 
 import json
 import os
+import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -114,16 +115,17 @@ def read_scenarios(folder: Path, *, quick: bool = False) -> list[Scenario]:
 
 
 def chosen(scenarios: Sequence[Scenario], ids: Sequence[str]) -> list[Scenario]:
-    """Those that were asked for, in any case of letters; S23 also names S23-T. All where none is named."""
+    """Those that were asked for, as S1, s1 or S01; S23 also names S23-T. All where none is named."""
     if not ids:
         return list(scenarios)
     known = {name for one in scenarios for name in (one.id, one.id.partition("-")[0])}
     by_name = {name.upper(): name for name in known}
-    unknown = [name for name in ids if name.upper() not in by_name]
+    asked = {name: re.sub(r"^S0+", "S", name.upper()) for name in ids}
+    unknown = [name for name in ids if asked[name] not in by_name]
     if unknown:
         listed = ", ".join(one.id for one in scenarios)
         raise ScenarioError(f"no scenario {', '.join(unknown)}; there are {listed}")
-    wanted = {by_name[name.upper()] for name in ids}
+    wanted = {by_name[name] for name in asked.values()}
     return [one for one in scenarios if one.id in wanted or one.id.partition("-")[0] in wanted]
 
 
