@@ -126,7 +126,8 @@ def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bou
         t.stretch[0] += 1
     elif t.stretch[0] > 0:
         end_stretch(t, kept)
-    t.waiting[0] += max(0.0, row[PODS] - row[READY])
+    if row[PODS] > row[READY]:
+        t.waiting[0] += row[PODS] - row[READY]
     t.peak[0] = max(t.peak[0], row[PODS])
     compare(t, supply, demand[k])
     if supply != t.supply[0]:
