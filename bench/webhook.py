@@ -21,7 +21,7 @@ from hypot.cluster.discovery import Discovery
 from hypot.cluster.port import Answer
 from hypot.policy.decision import show_time
 from hypot.policy.settings import Settings
-from hypot.run.act import FINE, Actor
+from hypot.run.act import Actor
 from hypot.run.carry import Carrier
 from hypot.run.certificates import issue
 from hypot.run.config import RunConfig
@@ -30,6 +30,7 @@ from hypot.run.garbage import collect_seldom
 from hypot.run.history import UsageHistory
 from hypot.run.keep import HistoryKeeper
 from hypot.run.observe import Observer
+from hypot.run.outcome import FINE
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.rivals import Leases
 from hypot.run.shards import Shards

@@ -8,7 +8,7 @@ import yaml
 from chart import NOT_EDITED, chart_files
 
 from hypot.cli.output import to_yaml
-from hypot.kinds.crd import ALL_CRDS, crd_of
+from hypot.kinds.catalogue import ALL_CRDS, crd_of
 from hypot.run.config import RunConfig
 from hypot.run.manifests import manifests
 from hypot.run.rights import RIGHTS, Right

@@ -18,7 +18,7 @@ from cluster.fuzz.changes import Manifest
 from cluster.plane.api import JSON, MERGE, TABLE, Answer, Api, Object
 from cluster.plane.waiting import eventually
 from hypot.kinds.base import Kind
-from hypot.kinds.crd import facts_of
+from hypot.kinds.catalogue import facts_of
 from hypot.kinds.problem import Problem
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

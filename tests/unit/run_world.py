@@ -2,7 +2,7 @@
 
 import asyncio
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import msgspec
@@ -15,12 +15,14 @@ from hypot.policy.decision import condition_of, show_time
 from hypot.policy.settings import Settings
 from hypot.run.app import App
 from hypot.run.config import RunConfig, default_kinds
-from hypot.run.outcome import Outcome
+from hypot.run.outcome import Outcome, Swept
 from hypot.run.replies import Recommenders
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
-from hypot.run.sweep import Sweeper, Swept
 from unit.sizes_world import NAMESPACE, NOW, TARGET, fleet, made, pod, sample
+
+if TYPE_CHECKING:
+    from hypot.run.sweep import Sweeper
 
 PERIOD = 15.0
 OWN = "hypot-system"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler
+from hypot.kinds.catalogue import crd_of
 from hypot.kinds.checkpoint import Checkpoint, CheckpointStatus, HistogramCheckpoint
-from hypot.kinds.crd import crd_of
 
 NOON = "2026-03-02T12:00:00Z"
 STATUS = {

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hypot.kinds import decode, wpa_rules
-from hypot.kinds.crd import ALL_CRDS, crd_of, facts_of
+from hypot.kinds.catalogue import ALL_CRDS, crd_of, facts_of
 from hypot.kinds.node import INT32
 from hypot.kinds.wpa import WPA
 

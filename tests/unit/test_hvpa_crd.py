@@ -3,7 +3,7 @@
 import jsonschema
 import pytest
 
-from hypot.kinds.crd import crd_of, facts_of
+from hypot.kinds.catalogue import crd_of, facts_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_status import BLOCKING_REASONS, CONDITIONS
 from unit.hvpa_cases import RELEASED, at, manifest, seed, sized

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hypot.cluster.fake import FakeCluster
-from hypot.kinds.crd import ALL_CRDS, crd_of
+from hypot.kinds.catalogue import ALL_CRDS, crd_of
 from hypot.run import certificate_store, registration, shards, stock
 from hypot.run.config import KINDS, RunConfig
 from hypot.run.rights import (

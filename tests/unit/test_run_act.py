@@ -10,7 +10,8 @@ from hypot.policy.plan import EvictPod, RecordSize, ResizePod, ScaleTo, SetTempl
 from hypot.policy.podrow import read_pod
 from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.size import Size
-from hypot.run.act import Done, DryRunPort
+from hypot.run.act import DryRunPort
+from hypot.run.outcome import Done
 from hypot.run.writes import NotSeenError, evict_request, resize_request, scale_request, template_request
 from unit.run_world import WEB, World, all_kinds, body, web, wpa
 from unit.sizes_world import NAMESPACE, hvpa, made, node, vpa

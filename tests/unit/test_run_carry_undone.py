@@ -10,7 +10,7 @@ from hypot.policy.decision import show_time
 from hypot.policy.size import resources_of
 from hypot.run.admission import told_blocks
 from hypot.run.narrate import Narrator
-from hypot.run.sweep import Swept
+from hypot.run.outcome import Swept
 from unit.run_world import World, all_kinds, blocked, body, web
 from unit.sizes_world import FREE, NAMESPACE, NOW, box, hvpa, node, sized, vpa
 from unit.test_run_carry_partly import SIZED, TIGHT, comes_back, conflict, evicts, resized, sizer

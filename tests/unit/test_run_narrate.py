@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from hypot.cluster.fake_objects import refusal
 from hypot.policy.size import Size
 from hypot.run.narrate import Narrator
-from hypot.run.sweep import Swept
+from hypot.run.outcome import Swept
 from unit.run_outcomes import representative
 from unit.run_world import World, all_kinds, web, wpa
 from unit.sizes_world import hvpa, node, vpa

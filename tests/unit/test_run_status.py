@@ -8,7 +8,7 @@ import pytest
 
 from builders import NOW
 from hypot.cluster.port import APPLY_PATCH
-from hypot.kinds.crd import crd_of
+from hypot.kinds.catalogue import crd_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_status import HPAStatus
 from hypot.kinds.hvpa import Hvpa

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from hypot.policy.plan import EvictPod, RecordSize, ResizePod, ScaleTo
-from hypot.run.act import FINE, Done
+from hypot.run.outcome import FINE, Done
 from hypot.run.steps import ALL_AT_ONCE, AT_ONCE, LEFT, WITHIN, Steps
 
 pytestmark = pytest.mark.asyncio

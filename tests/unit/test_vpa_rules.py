@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 import yaml
 
-from hypot.kinds.crd import crd_of, facts_of
+from hypot.kinds.catalogue import crd_of, facts_of
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_rules import GATES, MAX_POLICIES, MAX_RESOURCES, spec_problems, strictness
 

@@ -3,7 +3,7 @@
 import click
 
 from hypot.cli.output import to_yaml
-from hypot.kinds.crd import ALL_CRDS, crd_of
+from hypot.kinds.catalogue import ALL_CRDS, crd_of
 
 
 @click.command("crds")

@@ -32,6 +32,9 @@ _SHORT_KINDS = {
     "svc": ("v1", "Service"),
     "namespace": ("v1", "Namespace"),
 }
+# What controllers take for true and false in an annotation.
+TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions, built from the tables of a kind and the few facts that a table cannot say.
 
-Fields, types, ranges and words come from the `Wire` of each field. What a kind adds stands in the module named like its
-own with `_crd` behind it, as FACTS: names, columns, status, required fields and the rules that need CEL.
+Fields, types, ranges and words come from the `Wire` of each field. What a kind adds stands in its own `crd` module, as
+FACTS: names, columns, status, required fields and the rules that need CEL. `catalogue` knows which kinds have one.
 
 There is no `default:` anywhere: an object comes back as it was written, and what is absent the controller decides.
 """
@@ -9,18 +9,11 @@ There is no `default:` anywhere: an object comes back as it was written, and wha
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from hypot.kinds.base import Kind
-from hypot.kinds.checkpoint import Checkpoint
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire
-from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import WPA
-
-ALL_CRDS: tuple[type[Kind], ...] = (WPA, VPA, Checkpoint, Hvpa)
 
 Schema = dict[str, Any]
 Place = tuple[type[Node], str]
@@ -82,15 +75,8 @@ class Facts:
     status_apart: bool = True
 
 
-def facts_of(kind: type[Kind]) -> Facts:
-    """Facts know their kind and not the other way round, so they are found by name when they are asked for."""
-    facts: Facts = import_module(f"{kind.__module__}_crd").FACTS
-    return facts
-
-
-def crd_of(kind: type[Kind]) -> dict[str, Any]:
+def definition_of(kind: type[Kind], facts: Facts) -> dict[str, Any]:
     """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
-    facts = facts_of(kind)
     group, _, version = kind.API_VERSION.partition("/")
     metadata: Schema = {"name": f"{facts.plural}.{group}"}
     if facts.annotations:

@@ -8,8 +8,8 @@ from typing import Any
 
 from hypot.core import amount
 from hypot.core.quantity import Quantity, format_milli
+from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.node import QUANTITY_PATTERN
-from hypot.kinds.wpa_parts import FALSE_WORDS, TRUE_WORDS
 
 _SECONDS_IN = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _DIGITS = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)"

@@ -14,9 +14,6 @@ ALGORITHMS = ("absolute", "average")
 CONVERGENCES = ("highwatermark", "lowwatermark")
 SKIP_OWNER_CHECK = "wpa.datadoghq.com/skip-owner-check"
 LIFECYCLE_CONTROL = "wpa.datadoghq.com/lifecycle-control.enabled"
-# What the controller takes for true and false in an annotation.
-TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 TLS_VERSIONS = ("TLS10", "TLS11", "TLS12", "TLS13")
 
 

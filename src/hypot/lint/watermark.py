@@ -5,10 +5,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.problem import Where
 from hypot.kinds.selector import Selector
 from hypot.kinds.wpa import DEFAULTS, LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa_parts import FALSE_WORDS, TRUE_WORDS, BandMetric, ResourceBand
+from hypot.kinds.wpa_parts import BandMetric, ResourceBand
 from hypot.lint.item import Key, amount, annotation_places, some
 from hypot.lint.labels import SelectorIndex, selector_of
 from hypot.lint.rule import WPA_ONLY, Family, Hit

@@ -16,7 +16,8 @@ from hypot.kinds.version import Version
 from hypot.policy.decision import Reading, Step
 from hypot.policy.hpa import recommend
 from hypot.policy.seen import CountAdvice, Failure
-from hypot.policy.wish import Glance, Place, Wish
+from hypot.policy.size import Place
+from hypot.policy.wish import Glance, Wish
 
 NAME = "hpa"
 

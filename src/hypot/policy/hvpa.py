@@ -18,11 +18,12 @@ from hypot.policy.plan_value import needs_more
 from hypot.policy.saturation import Saturation, saturation
 from hypot.policy.seen import Failure, Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.size import Place
 from hypot.policy.size_source import size_wish
 from hypot.policy.standing import Standing, standing
 from hypot.policy.telling import sentence
 from hypot.policy.urgency import urgency
-from hypot.policy.wish import Glance, Place, Source, Total, Wish, total_of
+from hypot.policy.wish import Glance, Source, Total, Wish, total_of
 
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
 SATURATED = "saturation"

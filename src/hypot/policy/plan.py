@@ -10,19 +10,7 @@ from typing import NamedTuple
 from hypot.core.disruption import PATIENCE
 from hypot.kinds.version import Version
 from hypot.policy.decision import Decision, show_seconds
-from hypot.policy.plan_pods import (
-    Look,
-    Room,
-    Sizes,
-    disrupts,
-    fate_of,
-    fits_nowhere,
-    has_enough,
-    has_size,
-    is_ready,
-    parts_of,
-    serving,
-)
+from hypot.policy.plan_pods import Look, Room, disrupts, fate_of, is_ready, serving
 from hypot.policy.plan_value import (
     RESIZE_ANNOTATION,
     Action,
@@ -41,6 +29,7 @@ from hypot.policy.plan_value import (
     resizing_of,
     told,
 )
+from hypot.policy.pod_size import Sizes, fits_nowhere, has_enough, has_size, parts_of
 from hypot.policy.seen import Failure, Pod, Seen
 from hypot.policy.size import Size
 from hypot.policy.standing import live

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from hypot.core.amount import RESOURCES, brief, of_milli
 from hypot.core.saturation import beyond, is_full
 from hypot.policy.seen import Container, Failure, Pod, Seen
+from hypot.policy.size import Place
 from hypot.policy.standing import live
-from hypot.policy.wish import Place
 
 
 class Heat(NamedTuple):

@@ -9,6 +9,9 @@ from hypot.core.amount import RESOURCES, brief, readable
 # The larger or the smaller of two amounts.
 Edge = Callable[[float, float], float]
 
+# Container and resource.
+Place = tuple[str, str]
+
 
 class Size(NamedTuple):
     """Requests and limits of one container; what is absent is unset."""

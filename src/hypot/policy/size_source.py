@@ -13,8 +13,8 @@ from hypot.kinds.vpa_parts import policy_of
 from hypot.policy.decision import Step, show_seconds
 from hypot.policy.hvpa_gates import settle_time
 from hypot.policy.seen import Bounds, Failure, Recommendation
-from hypot.policy.size import briefly, shown
-from hypot.policy.wish import Bound, Glance, Place, Wish
+from hypot.policy.size import Place, briefly, shown
+from hypot.policy.wish import Bound, Glance, Wish
 
 NAME = "vpa"
 # How a bound is told.

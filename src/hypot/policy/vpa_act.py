@@ -18,7 +18,7 @@ from hypot.kinds.vpa_parts import (
     UpdatePolicy,
 )
 from hypot.policy.decision import PodAction
-from hypot.policy.plan_pods import WHOLE, fits_nowhere
+from hypot.policy.pod_size import WHOLE, fits_nowhere
 from hypot.policy.seen import Node, Pod
 from hypot.policy.vpa_budget import EXHAUSTED, Budget, Controllers
 from hypot.policy.vpa_fit import Fitted, amounts

@@ -10,11 +10,10 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.policy.decision import Step
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.settings import Settings
+from hypot.policy.size import Place
 from hypot.policy.standing import Standing
 from hypot.policy.vertical import Vertical
 
-# Container and resource.
-Place = tuple[str, str]
 # A total that may only keep the count or lower it, or only keep it or raise it.
 Bound = Literal["", "at most", "at least"]
 

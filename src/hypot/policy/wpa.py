@@ -8,8 +8,8 @@ from hypot.core.bounds import Limit, factor_step
 from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import delay_over, seconds_left
+from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
-from hypot.kinds.wpa_parts import FALSE_WORDS, TRUE_WORDS
 from hypot.policy.decision import (
     Conditions,
     Decision,

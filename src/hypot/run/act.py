@@ -1,7 +1,6 @@
 """Doing what was decided: the only place that moves workloads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import structlog
 
@@ -12,6 +11,7 @@ from hypot.policy.plan import Action, EvictPod, RecordSize, ResizePod, ScaleTo, 
 from hypot.policy.podrow import inner
 from hypot.policy.seen import Scale, Seen
 from hypot.policy.size import Size
+from hypot.run.outcome import FINE, Done
 from hypot.run.rows import Object
 from hypot.run.stock import PODS, Resource, Stock
 from hypot.run.writes import (
@@ -24,24 +24,6 @@ from hypot.run.writes import (
 )
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """How a write went: in words where it did not happen, and whether it is worth another try in the next sweep."""
-
-    refusal: str = ""
-    # Overtaken by somebody else's write: nothing is wrong, and the next sweep sees what is true.
-    overtaken: bool = False
-    # No answer came: it may have been done.
-    unsure: bool = False
-
-    @property
-    def ok(self) -> bool:
-        return not self.refusal
-
-
-FINE = Done()
 
 
 class DryRunPort:

@@ -24,8 +24,8 @@ from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, Blocks, holds_of
 from hypot.policy.limits import admits, resized, within
 from hypot.policy.memory import read_conditions
-from hypot.policy.plan_pods import has_enough, has_size
 from hypot.policy.plan_value import resizing_of
+from hypot.policy.pod_size import has_enough, has_size
 from hypot.policy.podindex import selector_of
 from hypot.policy.podrow import inner, mappings, read_amount, read_pod
 from hypot.policy.seen import Container, Failure, LimitRange, Pod

@@ -20,8 +20,8 @@ from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Port, RefusedError, UnreachableError
 from hypot.policy.decision import condition_of
 from hypot.policy.hvpa_telling import kebab
-from hypot.run.act import Actor, Done, DryRunPort
-from hypot.run.carry import CARRIED_OUT, Carrier
+from hypot.run.act import Actor, DryRunPort
+from hypot.run.carry import Carrier
 from hypot.run.certificate_store import CertificateKeeper
 from hypot.run.certificates import Issued, names_of
 from hypot.run.config import RunConfig
@@ -32,7 +32,7 @@ from hypot.run.history import UsageHistory
 from hypot.run.keep import HistoryKeeper, Patience
 from hypot.run.narrate import Narrator
 from hypot.run.observe import Observer, UsageSource
-from hypot.run.outcome import Outcome
+from hypot.run.outcome import CARRIED_OUT, Done, Outcome, Swept
 from hypot.run.pod_metrics import MetricsApi
 from hypot.run.prometheus import Prometheus
 from hypot.run.replies import Recommenders, new_session
@@ -41,7 +41,7 @@ from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
 from hypot.run.serve import Server, stuck, stuck_after
 from hypot.run.shards import Shards
 from hypot.run.stock import Stock
-from hypot.run.sweep import Clocks, Sweeper, Swept
+from hypot.run.sweep import Clocks, Sweeper
 from hypot.run.tell import Teller
 from hypot.run.webhook import CertificateHolder, Times, Webhook
 

@@ -27,16 +27,16 @@ from hypot.policy.plan_rights import entitled, sized_by, withdrawn
 from hypot.policy.plan_value import SetTemplate, ways_of
 from hypot.policy.plan_value import told as in_words
 from hypot.policy.telling import sentence
-from hypot.run.act import Actor, Done
+from hypot.run.act import Actor
 from hypot.run.admission import told_blocks
 from hypot.run.events import Told, plan_ended, resize_failed, subject_of, webhook_unavailable
-from hypot.run.outcome import Outcome
+from hypot.run.outcome import CARRIED_OUT, Done, Outcome
 from hypot.run.proof import as_hold, lacking, objection, proof_of
 from hypot.run.recorded import as_before, is_recorded, recorded, unrecorded
 from hypot.run.steps import ALL_AT_ONCE, Deeds, Steps, in_place_meanwhile
 
 # The condition that says how the last decision on both axes fares, and its reason while it does.
-CARRIED_OUT, UNDER_WAY = "CarriedOut", "UnderWay"
+UNDER_WAY = "UnderWay"
 NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
 RESIZED_INSTEAD = "resized in place, for nothing is evicted at the moment"
 LATER = "The rest follows in the next sweep."

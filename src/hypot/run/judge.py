@@ -20,9 +20,8 @@ from hypot.policy.seen import Failure, Reply, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
-from hypot.run.carry import CARRIED_OUT
 from hypot.run.observe import View
-from hypot.run.outcome import Acting, Key, Outcome
+from hypot.run.outcome import CARRIED_OUT, Acting, Key, Outcome
 from hypot.run.rivals import Target, Writers, counters, older_sizer, rival_hold, sizer
 from hypot.run.rows import AutoscalerRow
 

@@ -8,8 +8,7 @@ import structlog
 from hypot.policy.decision import Decision
 from hypot.policy.size import Size, briefly
 from hypot.run.breath import Breath
-from hypot.run.outcome import Key, Outcome
-from hypot.run.sweep import Swept
+from hypot.run.outcome import Key, Outcome, Swept
 
 log = structlog.get_logger()
 # A size that differs by no more than this share from the one that was said is no news: it moves in every sweep.

@@ -15,6 +15,8 @@ Key = tuple[str, str, str]
 WEBHOOK_UNAVAILABLE = "WebhookUnavailable"
 # The hold of one whose pods did not come back, or came back with another size than they were to have.
 NOT_EVICTING = "NotEvicting"
+# The condition that says how a plan goes.
+CARRIED_OUT = "CarriedOut"
 # Whether decisions are written, or only told in logs and gauges.
 Acting = Literal["act", "recommend", "observe"]
 
@@ -42,3 +44,35 @@ class Outcome:
     def version(self) -> str:
         """Of the object that was decided on: a write to it is for no other."""
         return str(self.autoscaler.metadata.get("resourceVersion") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep came to, for gauges and logs."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    began: float = 0.0
+    seconds: float = 0.0
+    deciding: float = 0.0
+    stale_share: float = 0.0
+    # Parts of the memory that could not be written.
+    unwritten: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a write went: in words where it did not happen, and whether it is worth another try in the next sweep."""
+
+    refusal: str = ""
+    # Overtaken by somebody else's write: nothing is wrong, and the next sweep sees what is true.
+    overtaken: bool = False
+    # No answer came: it may have been done.
+    unsure: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return not self.refusal
+
+
+FINE = Done()

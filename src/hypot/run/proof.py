@@ -7,7 +7,8 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.policy.decision import Event
 from hypot.policy.hold import Hold
-from hypot.policy.plan_pods import Sizes, came_after, has_enough, has_size
+from hypot.policy.plan_pods import came_after
+from hypot.policy.pod_size import Sizes, has_enough, has_size
 from hypot.policy.seen import Pod, Scale, Seen
 from hypot.policy.standing import live
 from hypot.run.admission import LARGER, SIZED_BY, SMALLER, sizer_of

@@ -16,8 +16,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from hypot.cluster.port import encoded
 from hypot.kinds.address import told_address
+from hypot.kinds.base import TRUE_WORDS
 from hypot.kinds.wpa import SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa_parts import TRUE_WORDS, Recommender, TLSConfig
+from hypot.kinds.wpa_parts import Recommender, TLSConfig
 from hypot.policy.recommender import build_request, read_reply
 from hypot.policy.seen import Failure, Pod, Reply, Scale
 from hypot.policy.wpa_pods import ready_pods

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypot.cluster.clock import Clock
 from hypot.policy.plan import Action, EvictPod, Progress, ResizePod
 from hypot.policy.plan_value import told
-from hypot.run.act import Done
+from hypot.run.outcome import Done
 from hypot.run.proof import Proof
 
 # Resizes of one object, and of all together, that are under way at the same time.

@@ -22,7 +22,7 @@ from hypot.run.history import UsageHistory
 from hypot.run.judge import Circumstances, Judge
 from hypot.run.keep import HistoryKeeper
 from hypot.run.observe import Observer, View
-from hypot.run.outcome import Acting, Key, Outcome
+from hypot.run.outcome import Acting, Key, Outcome, Swept
 from hypot.run.rivals import Leases, overruled, sizers
 from hypot.run.rows import AutoscalerRow
 from hypot.run.shards import Shards
@@ -35,20 +35,6 @@ AT_ONCE = 32
 GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
 # No window of an autoscaler is longer, so a cold start and a jump of the clock are forgotten then.
 LONGEST_COLD = 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What one sweep came to, for gauges and logs."""
-
-    outcomes: tuple[Outcome, ...] = ()
-    began: float = 0.0
-    seconds: float = 0.0
-    deciding: float = 0.0
-    stale_share: float = 0.0
-    # Parts of the memory that could not be written.
-    unwritten: int = 0
-    trouble: str = ""
 
 
 @dataclass(slots=True)

@@ -9,10 +9,9 @@ import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.podrow import inner
-from hypot.run.act import FINE, Done
 from hypot.run.breath import Breath
 from hypot.run.events import Recorder, Told, told_by
-from hypot.run.outcome import Key, Outcome
+from hypot.run.outcome import FINE, Done, Key, Outcome
 from hypot.run.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
 from hypot.run.stock import AUTOSCALERS, Stock
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cluster.fuzz.odd_values import junk, odd_lists
 from hypot.kinds.base import Kind
-from hypot.kinds.crd import Facts, facts_of
+from hypot.kinds.catalogue import facts_of
+from hypot.kinds.crd import Facts
 from hypot.kinds.node import Node, Scalar
 
 Manifest = dict[str, Any]

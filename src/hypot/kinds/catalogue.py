@@ -1,0 +1,30 @@
+"""Every kind there is, and where its facts are."""
+
+from importlib import import_module
+from typing import Any
+
+from hypot.kinds.base import Kind
+from hypot.kinds.checkpoint import Checkpoint
+from hypot.kinds.crd import Facts, definition_of
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+
+# The facts of a definition import their kind, so they are loaded only when somebody asks for a definition.
+_FACTS: dict[type[Kind], str] = {
+    WPA: "hypot.kinds.wpa_crd",
+    VPA: "hypot.kinds.vpa_crd",
+    Checkpoint: "hypot.kinds.checkpoint_crd",
+    Hvpa: "hypot.kinds.hvpa_crd",
+}
+ALL_CRDS: tuple[type[Kind], ...] = tuple(_FACTS)
+
+
+def facts_of(kind: type[Kind]) -> Facts:
+    """What the definition of this kind says beyond its fields."""
+    facts: Facts = import_module(_FACTS[kind]).FACTS
+    return facts
+
+
+def crd_of(kind: type[Kind]) -> dict[str, Any]:
+    return definition_of(kind, facts_of(kind))
