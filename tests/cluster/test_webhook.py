@@ -14,7 +14,7 @@ import pytest
 from cluster.plane.api import Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cluster.port import Answer, Request, encoded
-from hypot.policy.decide import Autoscaler
+from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.limits import admits
 from hypot.policy.podrow import inner, read_pod
 from hypot.policy.seen import LimitRange

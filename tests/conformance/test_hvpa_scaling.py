@@ -9,6 +9,7 @@ from hypot.core.interval import per_pod, replicas_for
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of, share_of
 from hypot.kinds.hvpa_parts import MinChange, Window
+from hypot.kinds.hvpa_weights import Weight
 from hypot.policy.hvpa import decide, paradox_gate, recommend
 from hypot.policy.hvpa_gates import change_gate, direction_of, threshold, time_gate
 from hypot.policy.hvpa_resolve import Need, sized, vote_of
@@ -17,7 +18,7 @@ from hypot.policy.seen import Container, CountAdvice, Ended, Failure, Pod, Scale
 from hypot.policy.settings import Settings
 from hypot.policy.size import Size
 from hypot.policy.standing import Standing
-from hypot.policy.weights import Blend, Direction, Situation, Weight, blended, plain_blend, released
+from hypot.policy.weights import Blend, Direction, Situation, blended, plain_blend, released
 from hypot.policy.wish import Total
 
 NOW = 1_800_000_000.0

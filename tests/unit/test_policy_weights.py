@@ -5,17 +5,16 @@ from dataclasses import replace
 import pytest
 
 from hypot.kinds.hvpa_intervals import Share
+from hypot.kinds.hvpa_weights import Weight, weight_at
 from hypot.policy.size import Size
 from hypot.policy.weights import (
     Blend,
     Direction,
     Situation,
-    Weight,
     blended,
     plain_blend,
     released,
     released_count,
-    weight_at,
     weight_for_count,
 )
 

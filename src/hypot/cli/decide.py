@@ -17,10 +17,11 @@ from hypot.cli.memoryfile import alone, read_memory, write_memory
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.load import Loaded, Source
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
-from hypot.policy.decide import Autoscaler, decide
+from hypot.policy.decide import decide
 from hypot.policy.decision import Decision, show_time
 from hypot.policy.seen import Scale
 from hypot.policy.settings import Settings

@@ -6,9 +6,12 @@ from typing import Any
 from hypot.kinds.base import Kind
 from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.crd import Facts, definition_of
+from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
+
+Autoscaler = HPA | WPA | VPA | Hvpa
 
 # The facts of a definition import their kind, so they are loaded only when somebody asks for a definition.
 _FACTS: dict[type[Kind], str] = {

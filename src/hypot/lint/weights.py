@@ -9,11 +9,11 @@ import yaml
 from hypot.core.amount import RESOURCES, readable
 from hypot.core.interval import HORIZONTAL_ONLY
 from hypot.kinds.hvpa_parts import AUTO, MAINTENANCE_WINDOW, MOST_REPLICAS, OFF, HvpaSpec
+from hypot.kinds.hvpa_weights import FULL, Weight, weight_at
 from hypot.kinds.vpa_parts import ContainerPolicy, amounts_of, policy_of
 from hypot.lint.item import dig, mapping, some
 from hypot.lint.sizes import controls
 from hypot.lint.template import Template
-from hypot.policy.weights import FULL, Weight, weight_at
 
 # What the released controller reads in its blocks, and hypot at the top of the spec.
 _MOVED = ("scaleUp", "scaleDown", "limitsRequestsGapScaleParams")

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hpa_parts import Behavior, Pace
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa import with_defaults as with_wpa_defaults
-from hypot.policy.decide import Autoscaler
 from hypot.policy.hvpa_gates import Direction, scale_type, settle_time
 from hypot.policy.memory import Memory
 from hypot.policy.restrain import longest_period

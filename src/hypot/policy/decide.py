@@ -1,5 +1,6 @@
 """The one entry: the same decision in the command line, in replay and in the controller."""
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
@@ -10,8 +11,6 @@ from hypot.policy.hold import hold_back
 from hypot.policy.memory import Memory
 from hypot.policy.seen import Seen
 from hypot.policy.settings import Settings
-
-Autoscaler = HPA | WPA | VPA | Hvpa
 
 
 def decide(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ResourceBand
-from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import Failure, Pod, PodSample, Scale, Seen
 from hypot.policy.standing import has_crashed, live
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -13,7 +14,6 @@ from hypot.kinds.selector import Selector, SelectorError, read_selector
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa_parts import ExternalBand, ResourceBand
-from hypot.policy.decide import Autoscaler
 from hypot.policy.settings import Settings
 
 

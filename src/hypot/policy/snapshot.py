@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.node import replaced
@@ -15,7 +16,6 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.absent import IN_DUMP, Absent
 from hypot.policy.answers import Answers, Values
-from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
 from hypot.policy.namespace import Namespace
 from hypot.policy.podindex import PodIndex

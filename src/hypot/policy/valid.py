@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.decision import Conditions, Decision, Event, Name, with_condition
 from hypot.policy.settings import Settings
 from hypot.policy.snapshot import target_of

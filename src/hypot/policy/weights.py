@@ -11,22 +11,9 @@ from typing import Literal, NamedTuple
 from hypot.core.amount import RESOURCES
 from hypot.core.interval import least_change, scaled_limit
 from hypot.kinds.hvpa_intervals import Share
+from hypot.kinds.hvpa_weights import FULL, Weight, weight_at
 from hypot.policy.hvpa_gates import DEFAULT_LEAST_CHANGE, closed_by
 from hypot.policy.size import Size
-
-FULL = 100
-
-
-class Weight(NamedTuple):
-    """From which count to which a weight holds; the first that matches counts."""
-
-    percent: int
-    first: int
-    last: int
-
-
-def weight_at(weights: Sequence[Weight], replicas: int) -> int | None:
-    return next((w.percent for w in weights if w.first <= replicas <= w.last), None)
 
 
 def plain_blend(current: int, desired: int, weight: int) -> int:

@@ -7,6 +7,7 @@ from hypot.core.amount import RESOURCES
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa_intervals import allowed, share_of
 from hypot.kinds.hvpa_parts import MOST_REPLICAS, ScaleType
+from hypot.kinds.hvpa_weights import Weight
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import Knobs, for_container, knobs_from
 from hypot.kinds.vpa_parts import amounts_of, policy_of
@@ -20,7 +21,7 @@ from hypot.policy.standing import Standing, standing
 from hypot.policy.urgency import urgency
 from hypot.policy.vpa_fit import capped
 from hypot.policy.vpa_step import Range, stepped
-from hypot.policy.weights import Blend, Direction, Situation, Weight, released
+from hypot.policy.weights import Blend, Direction, Situation, released
 from hypot.replay.lifecycle import scale_to
 from hypot.replay.parts import Feed, Part, Scene, act, is_held_back
 from hypot.replay.plan import Plan, no_plan, pursue_plan

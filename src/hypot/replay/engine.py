@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa_intervals import allowed
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import metric_key
 from hypot.policy.settings import Settings
 from hypot.replay import rules_hpa, rules_hvpa, rules_vpa, rules_wpa

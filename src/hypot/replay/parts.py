@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import OFF
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler, decide
+from hypot.policy.decide import decide
 from hypot.policy.decision import Decision
 from hypot.policy.memory import Memory
 from hypot.policy.seen import UsageView

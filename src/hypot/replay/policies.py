@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypot.kinds.base import Ref, refer
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.load import Loaded, Source
 from hypot.kinds.problem import Where
 from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.podrow import inner, mappings
 from hypot.policy.scalerow import group_of
 from hypot.policy.snapshot import AUTOSCALERS, target_of

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.load import Source
 from hypot.kinds.vpa import VPA
-from hypot.policy.decide import Autoscaler
 from hypot.replay.policy_parts import Mishap, Policy, Start
 from hypot.replay.policy_rules import axis_obstacles, obstacles, remarks, step_of
 from hypot.replay.policy_start import Found

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa_parts import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -16,7 +17,6 @@ from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import DEFAULT_RECOMMENDER, OFF, amounts_of, policy_of
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.vpa import controlled
 from hypot.replay.policy_parts import Start
 from hypot.replay.world import World

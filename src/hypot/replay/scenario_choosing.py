@@ -6,14 +6,16 @@ from typing import Protocol
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.core.interval import replicas_for, rounded
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_intervals import intervals_of
-from hypot.policy.decide import Autoscaler, decide
+from hypot.kinds.hvpa_weights import Weight, weight_at
+from hypot.policy.decide import decide
 from hypot.policy.memory import EMPTY, Memory
 from hypot.policy.seen import Failure, Recommendation, Scale, Seen
 from hypot.policy.settings import Settings
 from hypot.policy.size import Size
-from hypot.policy.weights import Weight, blended, plain_blend, weight_at
+from hypot.policy.weights import blended, plain_blend
 
 # The other ways to read a manifest, for the side that shows what goes wrong.
 LOOKUP = "lookup"

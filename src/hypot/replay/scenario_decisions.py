@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES
-from hypot.policy.decide import Autoscaler
+from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.settings import Settings
 from hypot.replay.scenario_choosing import Chooser, chooser_of
 from hypot.replay.scenario_demand import EPOCH, seconds

@@ -24,9 +24,9 @@ import numpy as np
 
 from hypot.core.amount import CPU, RESOURCES, of_milli, to_milli
 from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.seen import (
     Bounds,
     Container,

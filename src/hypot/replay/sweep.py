@@ -8,8 +8,8 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.version import NEWEST, Version
-from hypot.policy.decide import Autoscaler
 from hypot.replay.policy_make import hindrances, made
 from hypot.replay.policy_parts import LONGEST_NAME, WORDS, Mishap, Policy, PolicyError
 from hypot.replay.policy_rules import Cluster, own_obstacles

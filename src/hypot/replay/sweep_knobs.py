@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_rules import IN_HPA
@@ -13,7 +14,6 @@ from hypot.kinds.knob_units import SECONDS
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_knobs import ANNOTATIONS, PREFIX, Knobs, knobs_from
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 
 Path = tuple[str | int, ...]
 Change = Callable[[dict[str, Any], str], None]

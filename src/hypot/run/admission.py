@@ -13,12 +13,12 @@ import msgspec
 import structlog
 
 from hypot.core.amount import MOST
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_status import BLOCKED
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa_knobs import Knobs, knobs_from
 from hypot.kinds.vpa_parts import OFF, REQUESTS_ONLY, amounts_of, policy_of
-from hypot.policy.decide import Autoscaler
 from hypot.policy.decision import condition_of
 from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, Blocks, holds_of

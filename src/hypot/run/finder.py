@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.cluster.clock import Clock
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.podrow import inner, labels_of, mappings
 from hypot.policy.seen import Failure, LimitRange
 from hypot.policy.snapshot import target_of

@@ -6,10 +6,11 @@ from typing import Any
 
 import structlog
 
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, longest_window, resumed
-from hypot.policy.decide import Autoscaler, decide
+from hypot.policy.decide import decide
 from hypot.policy.decision import Decision, Name, show_time, with_condition
 from hypot.policy.freshness import are_gone, is_untimely, unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks

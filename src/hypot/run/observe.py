@@ -9,11 +9,11 @@ from typing import Protocol
 from hypot.cluster.discovery import Discovery, path_of
 from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.absent import InCluster
-from hypot.policy.decide import Autoscaler
 from hypot.policy.freshness import Freshness, fresh
 from hypot.policy.questions import Questions, questions_of
 from hypot.policy.scalerow import has_scale

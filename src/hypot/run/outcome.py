@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hypot.policy.decide import Autoscaler
+from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.decision import Decision
 from hypot.policy.hold import Hold
 from hypot.policy.memory import Memory

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.cluster.port import Port, Request, UnreachableError
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa_scale import ScaleType
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa_parts import OFF
 from hypot.kinds.wpa import WPA
-from hypot.policy.decide import Autoscaler
 from hypot.policy.hold import Hold
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
-from hypot.policy.decide import Autoscaler
 from hypot.policy.memory import read_time
 from hypot.policy.podrow import inner, mappings, read_pod
 from hypot.policy.scalerow import selector_text

@@ -9,13 +9,13 @@ import structlog
 
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
+from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.absent import Absent
 from hypot.policy.answers import Values
-from hypot.policy.decide import Autoscaler
 from hypot.policy.snapshot import Lasting, Snapshot, UsageOf
 from hypot.run.config import RunConfig
 from hypot.run.outcome import Key
