@@ -1,6 +1,5 @@
 """The compiled engine: what it covers, where it keeps its code, and what it refuses."""
 
-import inspect
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from hypot.replay import fleet, fleet_rows
 from hypot.replay.demand import Load
 from hypot.replay.fleet_records import TooLargeError
 from hypot.replay.policy_parts import Policy, Start
+from hypot.replay.record import COLUMNS
 from hypot.replay.world import Heap, Metrics, Scoring, World
 from property.replay_worlds import policy
 
@@ -137,10 +137,20 @@ def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
     assert fresh.exists()
 
 
-def test_whatever_is_compiled_in_changes_the_folder():
-    """The numbers of columns stand in a module without a compiled function."""
-    names = set(fleet._IMPORTED.findall(inspect.getsource(fleet_rows)))
-    assert "hypot.replay.record" in names
+def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
+    """Also one that was imported from a module without any compiled function."""
+    for module in fleet.MODULES:
+        before = fleet.constants_of(module)
+        for name, value in list(vars(module).items()):
+            if isinstance(value, int | float) and not name.startswith("__"):
+                with monkeypatch.context() as changed:
+                    changed.setattr(module, name, 0.123456)
+                    assert fleet.constants_of(module) != before, f"{module.__name__}.{name}"
+
+
+def test_imported_numbers_are_among_them():
+    """The columns of a row stand in a module that has no compiled function."""
+    assert f"COLUMNS={COLUMNS}" in fleet.constants_of(fleet_rows)
 
 
 def test_a_changed_constant_changes_the_result(tmp_path):

@@ -9,13 +9,13 @@ import atexit
 import hashlib
 import inspect
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -84,7 +84,7 @@ COPY = "HYPOT_FLEET_COPY"
 FREED = 4_000_000
 # Compiled code of other versions goes after so many seconds without use.
 UNUSED = 30 * 86400.0
-_IMPORTED = re.compile(r"^from (hypot\.(?:core|replay)\.\w+|hypot\.policy\.usage) import", re.MULTILINE)
+_CONSTANTS = (bool, int, float, str, tuple, type(None), np.ndarray, np.generic)
 # In the order in which they import each other.
 MODULES: tuple[ModuleType, ...] = (
     amount,
@@ -191,16 +191,32 @@ _INLINED: set[Any] = {
 
 @cache
 def source_hash(modules: tuple[ModuleType, ...] = MODULES) -> str:
-    """Changes with any source whose numbers are compiled in, with this one, with numba, and with where all that is."""
-    sources = {__name__: inspect.getsource(sys.modules[__name__])}
-    waiting = [module.__name__ for module in modules]
-    while waiting:
-        name = waiting.pop()
-        if name not in sources:
-            sources[name] = inspect.getsource(sys.modules[name])
-            waiting += _IMPORTED.findall(sources[name])
-    about = [numba.__version__, sys.version, str(Path(__file__).resolve().parent), *map(sources.get, sorted(sources))]
-    return hashlib.sha256("\0".join(map(str, about)).encode()).hexdigest()[:16]
+    """Changes with whatever is compiled in, with this module, with numba, and with where all that is."""
+    about = [
+        numba.__version__,
+        sys.version,
+        str(Path(__file__).resolve().parent),
+        inspect.getsource(sys.modules[__name__]),
+    ]
+    about += [part for module in modules for part in (inspect.getsource(module), *constants_of(module))]
+    return hashlib.sha256("\0".join(about).encode()).hexdigest()[:16]
+
+
+def constants_of(module: ModuleType) -> list[str]:
+    """The values of a module's globals that numba compiles in, wherever they were imported from."""
+    found = []
+    for name, value in sorted(vars(module).items()):
+        if name.startswith("__"):
+            continue
+        if isinstance(value, _CONSTANTS):
+            found.append(f"{name}={value!r}")
+        elif isinstance(value, type) and issubclass(value, Enum):
+            found.append(f"{name}={list(value)!r}")
+        elif isinstance(value, type) and issubclass(value, tuple):
+            found.append(f"{name}={getattr(value, '_fields', ())!r}")
+        elif isinstance(value, ModuleType) and value.__name__.startswith("hypot."):
+            found += constants_of(value)
+    return found
 
 
 def cache_folder() -> Path:
