@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-cluster fuzz-cluster examples lint format bench bench-cluster demo scenarios results docs lock clean
+.PHONY: help setup test test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -41,6 +41,9 @@ fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
 
 examples: $(READY) ## Make examples/cluster anew, from a real cluster
 	PYTHONPATH=tests $(BIN)/python tests/cluster/twins/make_examples.py
+
+house: ## Print how the code is laid out: files per folder, tests on kinds, names defined twice
+	@$(PYTHON) docs/design/house.py
 
 lint: $(READY) ## Check style, types and the directions between layers
 	$(BIN)/ruff check

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from hypot.core.amount import CPU, MEMORY
-from hypot.kinds.vpa_knobs import Knobs
-from hypot.policy.usage import Usage
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.usage.usage import Usage
 
 CONTAINERS = 100_000
 NAMES = ("app", "proxy")

@@ -11,11 +11,11 @@ from pathlib import Path
 import yaml
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.load import load
+from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Container, Pod, PodSample, Scale, Seen
-from hypot.policy.settings import Settings
+from hypot.policy.model.seen import Container, Pod, PodSample, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
 
 NOW = 1_800_000_000.0
 ROUNDS = 7

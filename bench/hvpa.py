@@ -3,12 +3,12 @@
 from core import NOW, median_seconds, row
 
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa_knobs import Knobs
+from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.decide import decide
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Container, Pod, PodSample, Scale, Seen
-from hypot.policy.settings import Settings
-from hypot.policy.usage import Usage
+from hypot.policy.model.seen import Container, Pod, PodSample, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.usage.usage import Usage
 
 MI = 1024 * 1024
 SIZES = ((1, "500m", "2Gi"), (3, "1", "4Gi"), (6, "2", "8Gi"), (12, "4", "16Gi"), (20, "8", "32Gi"))

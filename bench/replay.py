@@ -15,12 +15,12 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.settings import Settings
-from hypot.replay.demand import Load
-from hypot.replay.engine import replay
-from hypot.replay.policy_parts import Policy, Start
-from hypot.replay.scores import score
-from hypot.replay.world import Demand, Metrics, World
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.demand import Load
+from hypot.replay.engine.engine import replay
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.score.scores import score
+from hypot.replay.world.parameters import Demand, Metrics, World
 
 DAYS, TICK, ROUNDS, WORKLOADS = 28, 15.0, 3, 1000
 START = Start("web", 2, "shop", 1000, 2**30, 1200, 2 * 2**30)
@@ -109,10 +109,10 @@ def plain_figures() -> None:
 
 def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
-    from hypot.replay import fleet  # noqa: PLC0415  what is measured
-    from hypot.replay.board import Board  # noqa: PLC0415
-    from hypot.replay.crew import work  # noqa: PLC0415
-    from hypot.replay.traces_value import Trace  # noqa: PLC0415
+    from hypot.replay.fleet import fleet  # noqa: PLC0415  what is measured
+    from hypot.replay.jobs.job_queue import Board  # noqa: PLC0415
+    from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415
+    from hypot.replay.traces.trace import Trace  # noqa: PLC0415
 
     times = 60.0 * np.arange(DAYS * 1440 + 1)
     ticks = WORKLOADS * (len(times) - 1)

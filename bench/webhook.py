@@ -19,25 +19,25 @@ import structlog
 from hypot.cluster.clock import boot
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.port import Answer
-from hypot.policy.decision import show_time
-from hypot.policy.settings import Settings
-from hypot.run.act import Actor
-from hypot.run.carry import Carrier
-from hypot.run.certificates import issue
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.settings import Settings
+from hypot.run.act.actor import Actor
+from hypot.run.act.execute import Carrier
 from hypot.run.config import RunConfig
-from hypot.run.finder import Finder
 from hypot.run.garbage import collect_seldom
-from hypot.run.history import UsageHistory
-from hypot.run.keep import HistoryKeeper
-from hypot.run.observe import Observer
+from hypot.run.observe.conflicts import Leases
+from hypot.run.observe.observer import Observer
+from hypot.run.observe.pod_metrics import MetricsApi
+from hypot.run.observe.watches import Stock
 from hypot.run.outcome import FINE
-from hypot.run.pod_metrics import MetricsApi
-from hypot.run.rivals import Leases
-from hypot.run.shards import Shards
-from hypot.run.stock import Stock
-from hypot.run.sweep import Clocks, Sweeper
-from hypot.run.tell import Teller
-from hypot.run.webhook import CertificateHolder, Webhook
+from hypot.run.reconcile import Clocks, Sweeper
+from hypot.run.report.reporter import Teller
+from hypot.run.store.shards import Shards
+from hypot.run.store.usage_history import UsageHistory
+from hypot.run.store.usage_store import HistoryKeeper
+from hypot.run.webhook.certificates import issue
+from hypot.run.webhook.finder import Finder
+from hypot.run.webhook.server import CertificateHolder, Webhook
 
 WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40

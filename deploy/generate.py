@@ -10,7 +10,7 @@ from chart import NOT_EDITED, chart_files
 from hypot.cli.output import to_yaml
 from hypot.kinds.catalogue import ALL_CRDS, crd_of
 from hypot.run.config import RunConfig
-from hypot.run.manifests import manifests
+from hypot.run.install.manifests import manifests
 from hypot.run.rights import RIGHTS, Right
 
 ROOT = Path(__file__).resolve().parent.parent

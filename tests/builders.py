@@ -3,10 +3,10 @@
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
-from hypot.policy.decision import condition_of
-from hypot.policy.memory import EMPTY, History, Memory
-from hypot.policy.seen import Container, Owner, Pod, PodSample, Scale, Seen, metric_key
-from hypot.policy.settings import Settings
+from hypot.policy.model.decision import condition_of
+from hypot.policy.model.seen import Container, Owner, Pod, PodSample, Scale, Seen, metric_key
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import EMPTY, History, Memory
 
 NOW = 1_800_000_000.0
 LONG_AGO = NOW - 3600.0

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.core.interval import LINEAR, Given, effective
-from hypot.face.replay_report import Report
-from hypot.face.replay_scores import shapes_in_words
-from hypot.policy.decision import Decision, Name, Step
-from hypot.policy.size import Size
-from hypot.replay.oracle import cost_of_sums, reference, static_peak
-from hypot.replay.record import Moment, Run, Ticks, Watch
-from hypot.replay.scorecard import Scores
-from hypot.replay.world import Shapes, World
+from hypot.face.replay.report import Report
+from hypot.face.replay.scores import shapes_in_words
+from hypot.policy.model.decision import Decision, Name, Step
+from hypot.policy.model.size import Size
+from hypot.replay.score.oracle import cost_of_sums, reference, static_peak
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.world.parameters import Shapes, World
+from hypot.replay.world.record import Moment, Run, Ticks, Watch
 
 MONDAY = 1772409600.0  # 2026-03-02, midnight in UTC
 GIB = 2.0**30
@@ -253,8 +253,8 @@ def fleet(workloads: int = 40) -> dict[str, dict[str, Scores]]:
 
 
 if __name__ == "__main__":
-    from hypot.face.replay_picture import figures_of, picture
-    from hypot.face.replay_report import page
+    from hypot.face.replay.picture import figures_of, picture
+    from hypot.face.replay.report import page
 
     folder = Path(sys.argv[1])
     (folder / "report.html").write_text(page(week()), encoding="utf-8")

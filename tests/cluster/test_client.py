@@ -9,15 +9,7 @@ from cluster.plane.controlplane import ControlPlane
 from hypot.cluster.api import Api
 from hypot.cluster.config import read_access
 from hypot.cluster.discovery import Discovery, Resource, path_of
-from hypot.cluster.port import (
-    MERGE_PATCH,
-    MayNotWriteError,
-    RefusedError,
-    Request,
-    UnreachableError,
-    encoded,
-    expect,
-)
+from hypot.cluster.port import MERGE_PATCH, MayNotWriteError, RefusedError, Request, UnreachableError, encoded, expect
 from hypot.kinds.hvpa import Hvpa
 
 pytestmark = pytest.mark.asyncio

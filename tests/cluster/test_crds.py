@@ -32,7 +32,7 @@ from cluster.fuzz.watermark_cases import BROKEN, REFUSED, TAKEN, advised, metric
 from cluster.fuzz.watermarks import manifests, sound
 from cluster.plane.api import APPLY, MERGE, Answer, Api, Object
 from hypot.kinds.wpa import WPA
-from unit.test_crd import HOMES
+from unit.kinds.test_crd import HOMES
 
 # A group of the community's needs its approval, or a word that there is none.
 APPROVAL = "api-approved.kubernetes.io"

@@ -36,14 +36,14 @@ from cluster.fuzz.size_cases import LEARNT, checkpoint, container, vpa
 from cluster.plane.api import MERGE, Api, Object
 from hypot.core.quantity import is_quantity
 from hypot.kinds.base import Kind
-from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA
-from unit.hvpa_cases import seed
-from unit.test_hvpa_crd import STATUS as HVPA_STATUS
-from unit.test_hvpa_rules import BAD, GOOD
-from unit.test_vpa_rules import GATED, RULES
+from hypot.kinds.vpa.checkpoint import Checkpoint
+from unit.kinds.hvpa.test_crd import STATUS as HVPA_STATUS
+from unit.kinds.hvpa.test_rules import BAD, GOOD
+from unit.kinds.vpa.test_rules import GATED, RULES
+from unit.policy.hvpa.hvpa_cases import seed
 
 JSON_PATCH = "application/json-patch+json"
 UNSAID: dict[type[Kind], tuple[Unsaid, ...]] = {VPA: size_cases.VPA_UNSAID, Hvpa: both_axes_cases.UNSAID}

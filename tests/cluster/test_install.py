@@ -16,7 +16,7 @@ from cluster.plane.api import APPLY, Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cli.manifests import command
 from hypot.cli.output import to_yaml
-from hypot.run.manifest_parts import CONFIG_KEY
+from hypot.run.install.objects import CONFIG_KEY
 from hypot.run.rights import said_by
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -17,12 +17,12 @@ from cluster.fuzz.many import fuzzing
 from cluster.fuzz.one_by_one import EVERYTHING, one_by_one
 from cluster.fuzz.verdicts import KUBERNETES, Verdict, as_json, disagreement, of_hypot, of_server, post, shown_in_v2
 from cluster.plane.api import Answer, Api
-from hypot.kinds.load import LoadError, load
 from hypot.kinds.problem import Problem
+from hypot.kinds.text.load import LoadError, load
 from hypot.lint import check as check_all
-from hypot.lint.own import OBJECTS
-from hypot.lint.own_fields import FIELDS
 from hypot.lint.rule import HPA_ONLY
+from hypot.lint.rules.own import OBJECTS
+from hypot.lint.rules.own_fields import FIELDS
 
 RULES = {rule.id for rule in (*OBJECTS.rules, *FIELDS.rules) if set(HPA_ONLY) <= set(rule.kinds)}
 # About the request, not about the manifest: a name of another namespace is a name.

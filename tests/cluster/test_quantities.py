@@ -15,7 +15,7 @@ from cluster.fuzz.quantity_texts import numerals, texts
 from cluster.fuzz.verdicts import STRICT_DRY_RUN, as_json, post
 from cluster.plane.api import Api
 from hypot.core.quantity import Quantity, QuantityError, stored_text
-from hypot.kinds.load import LoadError, load
+from hypot.kinds.text.load import LoadError, load
 
 MILLI = 10**6
 REFUSED, NOT_POSITIVE, NEGATIVE = "refused", "not positive", "negative"

@@ -28,7 +28,7 @@ from cluster.running.invariants import moves, too_far, too_soon, turns, twice, u
 from cluster.running.proxy import When, paths
 from cluster.running.stage import Autoscaler, Object, Stage, Workload, stays
 from hypot.core.quantity import milli
-from hypot.run.registration import configuration
+from hypot.run.webhook.registration import configuration
 
 Results = dict[Any, Future[Any]]
 # At which kind of write, and when.

@@ -31,7 +31,7 @@ from cluster.running.invariants import METRICS, moves, too_far
 from cluster.running.junk import VALID, definitions, is_loose, is_told, redefine, stored
 from cluster.running.proxy import paths
 from cluster.running.stage import CRDS, PATHS, Autoscaler, Object, Stage, Workload, install_definitions, stays
-from hypot.run.shard_text import pack
+from hypot.run.store.shard_text import pack
 
 Results = dict[str, Future[Any]]
 AT_ONCE = 9

@@ -8,12 +8,12 @@ from cluster.crds import created, path_of, serving
 from cluster.plane.api import Api
 from hypot.cluster.port import Answer, encoded
 from hypot.kinds.hpa import HPA
-from hypot.policy.decision import Event, Name
-from hypot.policy.memory import Memory
-from hypot.run.events import Recorder, Told, subject_of
-from hypot.run.rows import keep_autoscaler
-from hypot.run.status import Choice, found, is_ours, last_words, status_request, wrote
-from unit.run_outcomes import representative
+from hypot.policy.model.decision import Event, Name
+from hypot.policy.model.state import Memory
+from hypot.run.observe.rows import keep_autoscaler
+from hypot.run.report.events import Recorder, Told, subject_of
+from hypot.run.report.status import Choice, found, is_ours, last_words, status_request, wrote
+from unit.run.outcomes import representative
 
 NOW = 1_800_000_000.0
 OUTCOMES = {name: one for name, one in representative().items() if name != "wpa broken"}

@@ -16,7 +16,7 @@ from cluster.running.houses import LONG, VPA, WPA, House, reaches, watermarks
 from cluster.running.many import remembering
 from cluster.running.proxy import Call, paths
 from cluster.running.stage import CRDS, Stage, Workload
-from hypot.run import shard_text
+from hypot.run.store import shard_text
 
 Object = dict[str, Any]
 HOURS = 3600

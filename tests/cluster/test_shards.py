@@ -9,17 +9,17 @@ from cluster.plane.controlplane import ControlPlane
 from hypot.cluster.api import Api
 from hypot.cluster.config import read_access
 from hypot.cluster.port import Request, expect
-from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.policy.continuity import Remembered
-from hypot.policy.memory import History, Memory
-from hypot.policy.seen import Container, Pod, PodSample
-from hypot.policy.settings import Settings
-from hypot.run import shard_text
-from hypot.run.checkpoints import OF, PLURAL, checkpoint_request, known, restore
-from hypot.run.history import UsageHistory, key_of
-from hypot.run.shard_text import FULL, pack
-from hypot.run.shards import SELECTOR, Shards
+from hypot.policy.model.seen import Container, Pod, PodSample
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import History, Memory
+from hypot.run.store import shard_text
+from hypot.run.store.checkpoints import OF, PLURAL, checkpoint_request, known, restore
+from hypot.run.store.shard_text import FULL, pack
+from hypot.run.store.shards import SELECTOR, Shards
+from hypot.run.store.usage_history import UsageHistory, key_of
 
 pytestmark = pytest.mark.asyncio
 START = 1_700_000_000.0

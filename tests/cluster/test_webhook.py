@@ -15,15 +15,15 @@ from cluster.plane.api import Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.kinds.catalogue import Autoscaler
-from hypot.policy.limits import admits
-from hypot.policy.podrow import inner, read_pod
-from hypot.policy.seen import LimitRange
-from hypot.policy.sizerow import read_limit_range
-from hypot.run.certificate_store import CertificateKeeper
-from hypot.run.certificates import Issued, issue
-from hypot.run.webhook import CertificateHolder, Webhook, configuration
-from unit.admission_world import scaled, sizer
-from unit.sizes_world import recommended
+from hypot.policy.model.seen import LimitRange
+from hypot.policy.observe.read_pods import inner, read_pod
+from hypot.policy.observe.read_sizes import read_limit_range
+from hypot.policy.vertical.limits import admits
+from hypot.run.webhook.certificate_store import CertificateKeeper
+from hypot.run.webhook.certificates import Issued, issue
+from hypot.run.webhook.server import CertificateHolder, Webhook, configuration
+from unit.policy.sizes_world import recommended
+from unit.run.webhook.admission_world import scaled, sizer
 
 NAMES = ["127.0.0.1"]
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"

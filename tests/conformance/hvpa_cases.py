@@ -3,7 +3,7 @@
 from hypot.core.amount import to_milli
 from hypot.core.interval import LINEAR, LINEAR_PER_POD
 from hypot.kinds.vpa import VPA
-from hypot.policy.sizerow import read_advice
+from hypot.policy.observe.read_sizes import read_advice
 
 # The words of a key that name a unit -> its resource, and how many amounts one of it is.
 UNITS = {

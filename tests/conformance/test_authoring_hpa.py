@@ -3,8 +3,8 @@
 from conformance.harness import each_case
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import stored
-from hypot.kinds.hpa_parts import Metric, Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.defaults import stored
+from hypot.kinds.hpa.fields import Metric, Pace, cpu, external, limit, memory, on, pods
 from hypot.lint import check
 
 # Given -> the keyword of our constructors, the wire key and the type of the target.

@@ -7,19 +7,12 @@ from conformance.worlds import NOW, pace
 from hypot.core.quantity import Quantity, format_milli
 from hypot.core.window import changed_within
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import DEFAULT_DOWN, DEFAULT_UP, default_pace
-from hypot.kinds.hpa_parts import Behavior
-from hypot.policy.hpa import restrain
-from hypot.policy.memory import EMPTY, History, Memory
-from hypot.policy.restrain import (
-    LIMIT_REASONS,
-    Past,
-    allowed,
-    limit_by_doubling,
-    limit_by_pace,
-    longest_period,
-)
-from hypot.policy.settings import Settings
+from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, default_pace
+from hypot.kinds.hpa.fields import Behavior
+from hypot.policy.horizontal.hpa import restrain
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import EMPTY, History, Memory
+from hypot.policy.stages.restrain import LIMIT_REASONS, Past, allowed, limit_by_doubling, limit_by_pace, longest_period
 
 
 @each_case("hpa_behavior.json")

@@ -4,8 +4,8 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.core.quantity import Quantity
-from hypot.kinds.hpa_defaults import DEFAULT_DOWN, DEFAULT_UP, default_behavior, default_pace
-from hypot.kinds.hpa_parts import Behavior, Pace
+from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, default_behavior, default_pace
+from hypot.kinds.hpa.fields import Behavior, Pace
 
 KEYS = {
     "stabilization_window_seconds": "stabilizationWindowSeconds",

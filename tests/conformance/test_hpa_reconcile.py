@@ -4,11 +4,11 @@ from conformance.harness import each_case
 from conformance.worlds import NOW, ago, hpa_pod, pace, samples, values
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import read_selector
-from hypot.policy.decision import Condition
-from hypot.policy.hpa import decide, write_failed
-from hypot.policy.memory import History, Memory
-from hypot.policy.seen import Failure, Scale, Seen, metric_key, rivals
-from hypot.policy.settings import Settings
+from hypot.policy.horizontal.hpa import decide, write_failed
+from hypot.policy.model.decision import Condition
+from hypot.policy.model.seen import Failure, Scale, Seen, metric_key, rivals
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import History, Memory
 
 BROKEN = Failure("something went wrong")
 

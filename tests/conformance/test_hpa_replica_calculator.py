@@ -6,7 +6,7 @@ from conformance.harness import each_case
 from conformance.worlds import NOW, ago, hpa_pod, samples
 from hypot.core.quantity import format_milli
 from hypot.kinds.base import Ref
-from hypot.kinds.hpa_parts import (
+from hypot.kinds.hpa.fields import (
     ContainerResourceSource,
     ExternalSource,
     Metric,
@@ -15,12 +15,11 @@ from hypot.kinds.hpa_parts import (
     ResourceSource,
     Target,
 )
-from hypot.kinds.metricname import MetricName
-from hypot.policy.hpa_metrics import read_metric
-from hypot.policy.pods import group
-from hypot.policy.proposal import Look
-from hypot.policy.seen import Failure, Scale, Seen, Value, metric_key
-from hypot.policy.settings import Settings
+from hypot.kinds.meta import MetricName
+from hypot.policy.horizontal.hpa_metrics import group, read_metric
+from hypot.policy.horizontal.proposal import Look
+from hypot.policy.model.seen import Failure, Scale, Seen, Value, metric_key
+from hypot.policy.model.settings import Settings
 
 
 @each_case("hpa_replica_calculator.json")

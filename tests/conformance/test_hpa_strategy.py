@@ -4,8 +4,8 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import keeps_tolerance
-from hypot.kinds.hpa_rules import strictness
+from hypot.kinds.hpa.defaults import keeps_tolerance
+from hypot.kinds.hpa.rules import strictness
 from hypot.kinds.version import NEWEST
 
 # The tolerance gate can be set either way here; from 1.37 on it cannot be closed.

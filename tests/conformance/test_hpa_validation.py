@@ -4,7 +4,7 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_rules import Strictness, scale_problems, spec_problems, status_problems
+from hypot.kinds.hpa.rules import Strictness, scale_problems, spec_problems, status_problems
 from hypot.kinds.metadata import metadata_problems, metadata_update_problems
 
 

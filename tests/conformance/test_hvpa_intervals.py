@@ -6,7 +6,7 @@ from conformance.harness import each_case
 from conformance.hvpa_cases import UNITS, changes, division, intervals, sizes
 from hypot.core.interval import Given, effective, interval_of
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import intervals_of
+from hypot.kinds.hvpa.intervals import intervals_of
 
 # Sizes without a unit have up to four decimals.
 FINE = 10_000

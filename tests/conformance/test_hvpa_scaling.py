@@ -7,19 +7,19 @@ from conformance.hvpa_cases import amounts, changes, intervals, milli, size_advi
 from hypot.core import timeofday
 from hypot.core.interval import per_pod, replicas_for
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import intervals_of, share_of
-from hypot.kinds.hvpa_parts import MinChange, Window
-from hypot.kinds.hvpa_weights import Weight
-from hypot.policy.hvpa import decide, paradox_gate, recommend
-from hypot.policy.hvpa_gates import change_gate, direction_of, threshold, time_gate
-from hypot.policy.hvpa_resolve import Need, sized, vote_of
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Container, CountAdvice, Ended, Failure, Pod, Scale, Seen
-from hypot.policy.settings import Settings
-from hypot.policy.size import Size
-from hypot.policy.standing import Standing
-from hypot.policy.weights import Blend, Direction, Situation, blended, plain_blend, released
-from hypot.policy.wish import Total
+from hypot.kinds.hvpa.fields import MinChange, Window
+from hypot.kinds.hvpa.intervals import intervals_of, share_of
+from hypot.kinds.hvpa.weights import Weight
+from hypot.policy.hvpa.gates import change_gate, direction_of, threshold, time_gate
+from hypot.policy.hvpa.hvpa import decide, paradox_gate, recommend
+from hypot.policy.hvpa.proposal import Total
+from hypot.policy.hvpa.resolve import Need, sized, vote_of
+from hypot.policy.model.current_size import Standing
+from hypot.policy.model.seen import Container, CountAdvice, Ended, Failure, Pod, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.size import Size
+from hypot.policy.model.state import Memory
+from hypot.replay.policies.weights import Blend, Direction, Situation, blended, plain_blend, released
 
 NOW = 1_800_000_000.0
 GIB = 2**30

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hypot.kinds.load import load
+from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
-from hypot.policy.memory import Memory, show_time
-from hypot.policy.settings import Settings
-from hypot.policy.snapshot import Snapshot
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory, show_time
+from hypot.policy.observe.snapshot import Snapshot
 
 VARIABLE = "HYPOT_EXAMPLES"
 NAMES = ["shop-api", "shop-cart", "shop-idle", "shop-max", "shop-mem", "shop-slow", "shop-web"]

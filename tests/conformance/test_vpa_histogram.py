@@ -7,7 +7,7 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.core.histogram import YEAR_ONE, Bank, Layout, Saved
-from hypot.policy.memory import read_time
+from hypot.policy.model.state import read_time
 
 LINEAR = {"max_value": "largest", "bucket_size": "size", "epsilon": "epsilon"}
 EXPONENTIAL = {"max_value": "largest", "first_bucket_size": "first", "ratio": "ratio", "epsilon": "epsilon"}

@@ -13,18 +13,17 @@ from hypot.core.histogram import CPU_LAYOUT, MEMORY_LAYOUT, Bank, Layout
 from hypot.core.quantity import Quantity
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_knobs import MIB, Knobs, for_container
-from hypot.kinds.vpa_parts import AUTO, OFF, policy_of
-from hypot.policy.memory import read_time
-from hypot.policy.oom import last_oom
-from hypot.policy.podrow import read_pod
-from hypot.policy.settings import Settings
-from hypot.policy.usage import Usage
-from hypot.policy.usage_view import listed
-from hypot.policy.vertical import Vertical
-from hypot.policy.vpa import conditions_of
-from hypot.policy.vpa_fit import is_off
-from hypot.run.history import UsageHistory
+from hypot.kinds.vpa.fields import AUTO, OFF, policy_of
+from hypot.kinds.vpa.knobs import MIB, Knobs, for_container
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Vertical, read_time
+from hypot.policy.observe.read_pods import read_pod
+from hypot.policy.usage.usage import Usage
+from hypot.policy.usage.view import listed
+from hypot.policy.vertical.fit import is_off
+from hypot.policy.vertical.oom import last_oom
+from hypot.policy.vertical.vpa import conditions_of
+from hypot.run.store.usage_history import UsageHistory
 
 
 @each_case("vpa_recommender.json")

@@ -4,12 +4,12 @@ import pytest
 
 from conformance.harness import each_case
 from conformance.vpa_cases import bounds, pod, policy
-from hypot.kinds.vpa_knobs import Knobs
-from hypot.kinds.vpa_parts import IN_PLACE, EvictionRequirement
-from hypot.policy.podrow import read_resize
-from hypot.policy.seen import Container, Controller, Ended, Owner, Pod
-from hypot.policy.vpa_budget import Budget
-from hypot.policy.vpa_need import (
+from hypot.kinds.vpa.fields import IN_PLACE, EvictionRequirement
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.model.seen import Container, Controller, Ended, Owner, Pod
+from hypot.policy.observe.read_pods import read_resize
+from hypot.policy.vertical.budget import Budget
+from hypot.policy.vertical.need import (
     Priority,
     admits,
     in_order,
@@ -18,7 +18,7 @@ from hypot.policy.vpa_need import (
     priority,
     quick_oom,
 )
-from hypot.policy.vpa_resize import asks_less, in_place, key_of, resize_obstacle, still_waiting, unevictable
+from hypot.policy.vertical.resize import asks_less, in_place, key_of, resize_obstacle, still_waiting, unevictable
 
 NOW = 1_800_000_000.0
 YEAR_ONE = -62135596800.0

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_rules import CPU_BOOST, IN_PLACE_GATE, PER_VPA_CONFIG, Strictness, spec_problems, strictness
+from hypot.kinds.vpa.rules import CPU_BOOST, IN_PLACE_GATE, PER_VPA_CONFIG, Strictness, spec_problems, strictness
 
 # The option of a case, and the gate that it opens.
 GATES = {

@@ -9,14 +9,14 @@ from hypot.core.quantity import format_milli, milli
 from hypot.core.watermark import Side
 from hypot.kinds.node import FRACTION, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA, with_defaults
-from hypot.policy.decision import Condition, Reading, Step, condition_of
-from hypot.policy.memory import Memory
-from hypot.policy.recommender import metric_name
-from hypot.policy.restrain import LIMIT_REASONS, limit_by_steps
-from hypot.policy.seen import Failure, Owner, Pod, Scale, Seen, metric_key
-from hypot.policy.settings import Settings
-from hypot.policy.wpa import conclude, decide, gate, recommend, resolve
-from hypot.policy.wpa_metrics import described
+from hypot.policy.horizontal.recommender import metric_name
+from hypot.policy.horizontal.wpa import conclude, decide, gate, recommend, resolve
+from hypot.policy.horizontal.wpa_metrics import described
+from hypot.policy.model.decision import Condition, Reading, Step, condition_of
+from hypot.policy.model.seen import Failure, Owner, Pod, Scale, Seen, metric_key
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.restrain import LIMIT_REASONS, limit_by_steps
 
 SPEC_KEYS = {
     "min_replicas": "minReplicas",

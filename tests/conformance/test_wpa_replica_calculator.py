@@ -8,10 +8,10 @@ from hypot.core.quantity import format_milli
 from hypot.core.watermark import Side
 from hypot.kinds.selector import read_selector
 from hypot.kinds.wpa import WPA
-from hypot.policy.recommender import build_request
-from hypot.policy.seen import Failure, Owner, PodSample, Reply, Scale, Seen, metric_key
-from hypot.policy.wpa import recommend
-from hypot.policy.wpa_pods import group_by_sample, owned_by, ready_pods
+from hypot.policy.horizontal.recommender import build_request
+from hypot.policy.horizontal.wpa import recommend
+from hypot.policy.horizontal.wpa_metrics import group_by_sample, owned_by, ready_pods
+from hypot.policy.model.seen import Failure, Owner, PodSample, Reply, Scale, Seen, metric_key
 
 SPEC_KEYS = {
     "algorithm": "algorithm",

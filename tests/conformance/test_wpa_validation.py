@@ -7,8 +7,8 @@ import pytest
 from conformance.harness import each_case
 from hypot.core.quantity import Quantity
 from hypot.kinds.wpa import WPA, with_defaults
-from hypot.kinds.wpa_parts import marks_of
-from hypot.kinds.wpa_rules import spec_problems
+from hypot.kinds.wpa.fields import marks_of
+from hypot.kinds.wpa.rules import spec_problems
 
 # What a reconciliation that stopped at the checks leaves in the status.
 REFUSALS = ("FailedSpecCheck", "Invalid WPA specification")

@@ -7,9 +7,9 @@ import pytest
 
 from hypot.core.amount import CPU, MEMORY
 from hypot.core.histogram import MEMORY_LAYOUT, Bank
-from hypot.kinds.vpa_knobs import Knobs
-from hypot.policy.memory import read_time
-from hypot.policy.usage import Usage, contributes
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.model.state import read_time
+from hypot.policy.usage.usage import Usage, contributes
 
 OWNER, POD = ("namespace-1", "vpa-1"), "pod-1"
 NOW = 1_500_000_000.0

@@ -1,8 +1,8 @@
 """How the VPA's cases write pods, recommendations and policies, translated."""
 
 from hypot.core.amount import to_milli
-from hypot.kinds.vpa_parts import ResourcePolicy
-from hypot.policy.seen import Bounds, Container, LimitRange, Pod
+from hypot.kinds.vpa.fields import ResourcePolicy
+from hypot.policy.model.seen import Bounds, Container, LimitRange, Pod
 
 UNITS = {"cpu_millicores": "cpu", "memory_bytes": "memory"}
 FIELDS = {"target": "target", "lower_bound": "lower", "upper_bound": "upper", "uncapped_target": "uncapped"}

@@ -1,8 +1,8 @@
 """Translates the pods, samples and rules of the vector files into what policies look at."""
 
 from hypot.core.quantity import format_milli
-from hypot.kinds.hpa_parts import Pace
-from hypot.policy.seen import Container, Owner, Pod, PodSample, Value
+from hypot.kinds.hpa.fields import Pace
+from hypot.policy.model.seen import Container, Owner, Pod, PodSample, Value
 
 NOW = 1_800_000_000.0
 # The files write 1000000000 seconds ago for "set, infinitely long ago".

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from hypot.face.interval_plot import page as interval_page
-from hypot.face.replay_report import Report, page
+from hypot.face.intervals.plot import page as interval_page
+from hypot.face.replay.report import Report, page
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.load import load
-from hypot.replay.scorecard import Scores
+from hypot.kinds.text.load import load
+from hypot.replay.score.scorecard import Scores
 from page.browser import CHROMIUM, browser
 from replay_week import POLICIES, fleet, week
 

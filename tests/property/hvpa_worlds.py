@@ -9,14 +9,24 @@ from hypothesis import strategies as st
 
 from hypot.core.amount import to_milli
 from hypot.kinds.hvpa import Hvpa, refusals
-from hypot.kinds.vpa_parts import amounts_of, policy_of
-from hypot.policy.decision import Step
-from hypot.policy.hvpa import decide
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Bounds, Container, CountAdvice, Ended, Node, Pod, PodSample, Recommendation, Scale, Seen
-from hypot.policy.settings import Settings
-from hypot.policy.vertical import Recount, Vertical
-from hypot.policy.wish import Wish
+from hypot.kinds.vpa.fields import amounts_of, policy_of
+from hypot.policy.hvpa.hvpa import decide
+from hypot.policy.hvpa.proposal import Wish
+from hypot.policy.model.decision import Step
+from hypot.policy.model.seen import (
+    Bounds,
+    Container,
+    CountAdvice,
+    Ended,
+    Node,
+    Pod,
+    PodSample,
+    Recommendation,
+    Scale,
+    Seen,
+)
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory, Recount, Vertical
 from property.worlds import NOW, any_world, failures, memories
 
 RESOURCES = ("cpu", "memory")

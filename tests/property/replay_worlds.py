@@ -10,20 +10,20 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_parts import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa_parts import Step, band, resource_band
-from hypot.policy.settings import Settings
-from hypot.replay import engine
-from hypot.replay.cohorts import make_room
-from hypot.replay.demand import Load
-from hypot.replay.lifecycle import pass_time, scale_to
-from hypot.replay.params import params_of
-from hypot.replay.parts import NEVER, Both, Quick, Sizing, Whole
-from hypot.replay.policy_parts import Policy, Start
-from hypot.replay.record import Ticks
-from hypot.replay.tick import live_through
-from hypot.replay.world import Demand, Heap, Metrics, Nodes, Pods, Resize, Service, Span, World
+from hypot.kinds.wpa.fields import Step, band, resource_band
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine import engine
+from hypot.replay.engine.demand import Load
+from hypot.replay.engine.parts import NEVER, Both, Quick, Sizing, Whole
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.world.cohorts import make_room
+from hypot.replay.world.lifecycle import pass_time, scale_to
+from hypot.replay.world.parameters import Demand, Heap, Metrics, Nodes, Pods, Resize, Service, Span, World
+from hypot.replay.world.params import params_of
+from hypot.replay.world.record import Ticks
+from hypot.replay.world.tick import live_through
 
 EPOCH = 1_700_000_000.0
 ALWAYS = Span(-inf, inf)

@@ -9,7 +9,7 @@ from hypot.core.fit import LARGEST
 from hypot.core.histogram import Bank
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
 from hypot.core.whole import times_over
-from hypot.replay.fleet_loop import times_over_in_64_bits
+from hypot.replay.fleet.loops import times_over_in_64_bits
 
 DAY = 86400.0
 START = 1_700_000_000.0

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from hypot.replay import fleet
-from hypot.replay.engine import replay
-from hypot.replay.fleet_records import TooLargeError
-from hypot.replay.scores import judge, part, reference_of, score
+from hypot.replay.engine.engine import replay
+from hypot.replay.fleet import fleet
+from hypot.replay.fleet.records import TooLargeError
+from hypot.replay.score.scores import judge, part, reference_of, score
 from property.replay_worlds import GAPS, Case, cases, hpas, wpas
 from property.vertical_worlds import hvpas, setups, vpas
 

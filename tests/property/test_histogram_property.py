@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hypot.core.histogram import CPU_LAYOUT, Bank
 from hypot.core.layout import Layout
-from hypot.kinds.vpa_knobs import Knobs
-from hypot.policy.usage import Usage
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.usage.usage import Usage
 
 quick = settings(max_examples=80, deadline=None)
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.decide import decide
-from hypot.policy.decision import condition_of
 from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, Hold, hold_back, holds_of
-from hypot.policy.seen import Bounds, Container, Controller, Owner, Pod, Recommendation, Scale, Seen
-from hypot.policy.settings import Settings
-from hypot.policy.vpa_fit import amounts
+from hypot.policy.model.decision import condition_of
+from hypot.policy.model.seen import Bounds, Container, Controller, Owner, Pod, Recommendation, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.vertical.fit import amounts
 from property.hvpa_worlds import any_hvpa_world, hvpas, odd, overlapping, remembered
 from property.worlds import NOW, any_world, hpas, memories, wpas
 

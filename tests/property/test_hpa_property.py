@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_parts import Pace, cpu, external, limit
+from hypot.kinds.hpa.fields import Pace, cpu, external, limit
 from hypot.kinds.node import replaced
 from hypot.policy.decide import decide
-from hypot.policy.hpa import tolerances
-from hypot.policy.memory import EMPTY, Memory
-from hypot.policy.seen import Failure, Scale
-from hypot.policy.settings import Settings
+from hypot.policy.horizontal.hpa import tolerances
+from hypot.policy.model.seen import Failure, Scale
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import EMPTY, Memory
 from property.worlds import (
     NOW,
     any_world,

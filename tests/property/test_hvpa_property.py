@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from hypot.core.interval import replicas_for
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import counts_of, intervals_of
-from hypot.policy.decision import condition_of
-from hypot.policy.hvpa import SOURCES, decide
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Bounds, Recommendation
-from hypot.policy.settings import Settings
+from hypot.kinds.hvpa.intervals import counts_of, intervals_of
+from hypot.policy.hvpa.hvpa import SOURCES, decide
+from hypot.policy.model.decision import condition_of
+from hypot.policy.model.seen import Bounds, Recommendation
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
 from property.hvpa_worlds import (
     RESOURCES,
     UNIT,

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from hypot.kinds import wpa
 from hypot.kinds.base import InvalidAutoscaler, Ref
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import stored, with_defaults
-from hypot.kinds.hpa_parts import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.defaults import stored, with_defaults
+from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.problem import dotted
 from hypot.kinds.version import NEWEST, OLDEST
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa_parts import Recommender, Step, band, resource_band
+from hypot.kinds.wpa.fields import Recommender, Step, band, resource_band
 
 versions = st.tuples(st.just(1), st.integers(OLDEST[1], NEWEST[1]))
 

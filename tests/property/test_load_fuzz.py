@@ -8,7 +8,7 @@ import yaml
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from hypot.kinds.load import LoadError, Reader, load
+from hypot.kinds.text.load import LoadError, Reader, load
 
 FAST = settings(deadline=timedelta(seconds=5), max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 

@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.policy.decision import show_time
-from hypot.policy.memory import History, Memory, read_time
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.state import History, Memory, read_time
 from property.worlds import NOW, histories, memories
 
 quick = settings(max_examples=80, deadline=None)

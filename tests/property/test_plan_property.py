@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.core.disruption import AT_ONCE
-from hypot.policy.decision import Decision, Name
-from hypot.policy.plan import EvictPod, Plan, RecordSize, ResizePod, ScaleTo, SetTemplate, begin, pursue
-from hypot.policy.seen import Container, Owner, Pod, Resize, Scale, Seen
-from hypot.policy.size import Size
+from hypot.policy.model.decision import Decision, Name
+from hypot.policy.model.seen import Container, Owner, Pod, Resize, Scale, Seen
+from hypot.policy.model.size import Size
+from hypot.policy.plan.pursue import EvictPod, Plan, RecordSize, ResizePod, ScaleTo, SetTemplate, begin, pursue
 
 NOW = 1_800_000_000.0
 STEP = 15.0

@@ -7,15 +7,15 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
-from hypot.policy.hvpa import decide
-from hypot.policy.memory import Memory
-from hypot.replay import engine
-from hypot.replay.acting import plain
-from hypot.replay.lifecycle import scale_to
-from hypot.replay.plan import begin_plan, no_plan, pursue_plan
-from hypot.replay.quick_hvpa import hvpa_moved, hvpa_step, is_held, no_hvpa_past
-from hypot.replay.rules_hvpa import memory_of, rule_of
-from hypot.replay.usage_feed import UsageFeed
+from hypot.policy.hvpa.hvpa import decide
+from hypot.policy.model.state import Memory
+from hypot.replay.engine import engine
+from hypot.replay.engine.acting import plain
+from hypot.replay.engine.parts import UsageFeed
+from hypot.replay.numbers.hvpa import hvpa_moved, hvpa_step, is_held, no_hvpa_past
+from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
+from hypot.replay.numbers.plan import begin_plan, no_plan, pursue_plan
+from hypot.replay.world.lifecycle import scale_to
 from property.replay_worlds import GAPS, cases
 from property.vertical_worlds import hvpas
 

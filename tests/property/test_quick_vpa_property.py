@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from hypot.kinds.vpa_knobs import for_container, knobs_from
-from hypot.kinds.vpa_parts import policy_of
-from hypot.policy import usage
-from hypot.policy.vpa import controlled
-from hypot.replay import engine
-from hypot.replay.signals import cpu_sample, is_sampled, memory_sample
-from hypot.replay.usage_feed import UsageFeed
+from hypot.kinds.vpa.fields import policy_of
+from hypot.kinds.vpa.knobs import for_container, knobs_from
+from hypot.policy.usage import usage
+from hypot.policy.vertical.vpa import controlled
+from hypot.replay.engine import engine
+from hypot.replay.engine.parts import UsageFeed
+from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 from property.replay_worlds import ALWAYS, GAPS, cases, hpas, played
 from property.vertical_worlds import setups, vpas
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.replay.cohorts import SERVING, STARTING, WAITING
-from hypot.replay.engine import merges, replay
-from hypot.replay.oracle import cost_of_sums
-from hypot.replay.params import SMALL
-from hypot.replay.parts import NEVER
-from hypot.replay.scores import score
-from hypot.replay.tick import cap_of
+from hypot.replay.engine.engine import merges, replay
+from hypot.replay.engine.parts import NEVER
+from hypot.replay.score.oracle import cost_of_sums
+from hypot.replay.score.scores import score
+from hypot.replay.world.cohorts import SERVING, STARTING, WAITING
+from hypot.replay.world.params import SMALL
+from hypot.replay.world.tick import cap_of
 from property.replay_worlds import ALWAYS, GAPS, Looking, cases, held_conservation, hpas, played, wpas
 from property.vertical_worlds import hvpas
 

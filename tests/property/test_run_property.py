@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from hypot.cli.decide import _Run
 from hypot.cluster.port import UnreachableError
-from hypot.policy.absent import IN_CLUSTER, IN_DUMP
-from hypot.policy.decision import show_time
-from hypot.policy.snapshot import Snapshot
-from unit.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
-from unit.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, pod, vpa
+from hypot.policy.model.decision import show_time
+from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
+from hypot.policy.observe.snapshot import Snapshot
+from unit.policy.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, node, pod, vpa
+from unit.run.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
 
 some = settings(
     max_examples=int(os.environ.get("HYPOT_EXAMPLES", "20")),

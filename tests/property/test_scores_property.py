@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.replay.oracle import cheapest, reference, static_peak, useful_work
-from hypot.replay.ranking import Point, cost_at, front
-from hypot.replay.record import Run, Ticks
-from hypot.replay.scores import part, score, window_borders
-from unit.scores_world import world
+from hypot.replay.score.oracle import cheapest, reference, static_peak, useful_work
+from hypot.replay.score.ranking import Point, cost_at, front
+from hypot.replay.score.scores import part, score, window_borders
+from hypot.replay.world.record import Run, Ticks
+from unit.replay.score.scores_world import world
 
 quick = settings(max_examples=60, deadline=None)
 

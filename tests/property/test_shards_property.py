@@ -10,13 +10,22 @@ from hypothesis import strategies as st
 from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.kinds.vpa import VPA
-from hypot.policy.seen import Container, Ended, Pod, PodSample
-from hypot.policy.settings import Settings
-from hypot.run import shard_text
-from hypot.run.checkpoints import checkpoint_name, restore
-from hypot.run.history import UsageHistory, key_of
-from hypot.run.shard_text import COUNTS, RESIDUES, BrokenError, UnknownVersionError, pack, shard_of, spread, unpack
-from hypot.run.shards import Shards
+from hypot.policy.model.seen import Container, Ended, Pod, PodSample
+from hypot.policy.model.settings import Settings
+from hypot.run.store import shard_text
+from hypot.run.store.checkpoints import checkpoint_name, restore
+from hypot.run.store.shard_text import (
+    COUNTS,
+    RESIDUES,
+    BrokenError,
+    UnknownVersionError,
+    pack,
+    shard_of,
+    spread,
+    unpack,
+)
+from hypot.run.store.shards import Shards
+from hypot.run.store.usage_history import UsageHistory, key_of
 
 START, HOUR = 1_700_000_000.0, 3600.0
 SETTINGS = Settings()

@@ -6,12 +6,12 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hypot.kinds.vpa_parts import UPDATE_MODES
+from hypot.kinds.vpa.fields import UPDATE_MODES
 from hypot.policy.decide import decide
-from hypot.policy.memory import Memory
-from hypot.policy.settings import Settings
-from hypot.policy.snapshot import Snapshot
-from unit.sizes_world import (
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.observe.snapshot import Snapshot
+from unit.policy.sizes_world import (
     HOUR,
     NOW,
     TARGET,

@@ -7,11 +7,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.kinds.vpa_knobs import Knobs
-from hypot.kinds.vpa_parts import UPDATE_MODES, ResourcePolicy, UpdatePolicy, amounts_of, policy_of
-from hypot.policy.seen import Bounds, Container, Controller, Ended, LimitRange, Owner, Pod, Resize
-from hypot.policy.vpa_act import plan
-from hypot.policy.vpa_fit import amounts, capped, fit
+from hypot.kinds.vpa.fields import UPDATE_MODES, ResourcePolicy, UpdatePolicy, amounts_of, policy_of
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.model.seen import Bounds, Container, Controller, Ended, LimitRange, Owner, Pod, Resize
+from hypot.policy.vertical.act import plan
+from hypot.policy.vertical.fit import amounts, capped, fit
 from property.worlds import NOW
 
 often = settings(max_examples=40, deadline=None)

@@ -10,11 +10,11 @@ from hypot.core.bounds import factor_step
 from hypot.core.quantity import milli
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import WPA, with_defaults
-from hypot.kinds.wpa_parts import Step, band, resource_band
+from hypot.kinds.wpa.fields import Step, band, resource_band
 from hypot.policy.decide import decide
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Scale
-from hypot.policy.settings import Settings
+from hypot.policy.model.seen import Scale
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
 from property.worlds import NOW, any_world, bands, inside, maybe, memories, steady_world, steps, wpas
 
 often = settings(max_examples=40, deadline=None)

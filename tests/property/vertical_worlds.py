@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.hvpa import Hvpa, interval
-from hypot.kinds.hvpa_parts import Change, MinChange, ResourceChanges, ScaleType
+from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleType
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_parts import HIGHER, LOWER, ContainerPolicy, EvictionRequirement
-from hypot.policy.settings import Settings
+from hypot.kinds.vpa.fields import HIGHER, LOWER, ContainerPolicy, EvictionRequirement
+from hypot.policy.model.settings import Settings
 from property.replay_worlds import MIB, hpa_metrics, maybe
 
 # Knobs that make something happen within an hour.

@@ -5,13 +5,13 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_parts import Pace, cpu, external, limit, memory, on, pods
+from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa_parts import Recommender, Step, band, resource_band
-from hypot.policy.decision import Condition
-from hypot.policy.memory import History, Memory
-from hypot.policy.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
-from hypot.policy.settings import Settings
+from hypot.kinds.wpa.fields import Recommender, Step, band, resource_band
+from hypot.policy.model.decision import Condition
+from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import History, Memory
 
 NOW = 1_800_000_000.0
 NAMES = [f"web-{i}" for i in range(6)]

@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 import yaml
 
-from hypot.run import gauge_names
 from hypot.run.config import RunConfig
-from hypot.run.manifest_parts import USER, config_data
+from hypot.run.install.objects import USER, config_data
+from hypot.run.report import gauge_table
 from hypot.run.rights import FEATURES, Grants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ def test_every_feature_is_a_template():
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 def test_alerts_ask_for_metrics_and_labels_that_there_are(alert):
     """An alert on a name that nobody tells never fires."""
-    families = {family.name: family for family in gauge_names.FAMILIES}
+    families = {family.name: family for family in gauge_table.FAMILIES}
     plain = re.sub(r"\{[^}]*\}|\"[^\"]*\"|(?<=ignoring )\([^)]*\)", "", alert["expr"])
     names = set(re.findall(r"[a-z_]{2,}", plain)) - _WORDS
     assert names

@@ -18,14 +18,23 @@ from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.load import Loaded, Source
+from hypot.kinds.text.load import Loaded, Source
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
-from hypot.policy.decision import Decision, show_time
-from hypot.policy.seen import Scale
-from hypot.policy.settings import Settings
-from hypot.policy.snapshot import AUTOSCALERS, Key, Snapshot, is_autoscaler, is_known, key_of, may_matter, target_of
+from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.seen import Scale
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.snapshot import (
+    AUTOSCALERS,
+    Key,
+    Snapshot,
+    is_autoscaler,
+    is_known,
+    key_of,
+    may_matter,
+    target_of,
+)
 from hypot.policy.valid import blocking, refusal
 
 _ORIGINS = {

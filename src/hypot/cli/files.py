@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hypot.kinds.load import Loaded, LoadError, Reader
+from hypot.kinds.text.load import Loaded, LoadError, Reader
 
 # Smaller inputs are read before a bar could be seen.
 _WORTH_A_BAR = 4 * 2**20

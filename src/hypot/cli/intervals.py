@@ -13,12 +13,12 @@ from hypot.cli.files import BadInput, manifests_named, read_objects
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
-from hypot.face.interval_table import UNITS, Row, Table, figure, named, notes_of, silent, tables_of
+from hypot.face.intervals.table import UNITS, Row, Table, figure, named, notes_of, silent, tables_of
 from hypot.face.style import printable
 from hypot.kinds.base import Ref
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.load import Loaded, Source
 from hypot.kinds.problem import Problem
+from hypot.kinds.text.load import Loaded, Source
 
 _GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
 _PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
@@ -132,7 +132,7 @@ def _draw(path: str, hvpas: list[Hvpa]) -> None:
 
 
 def _page(hvpas: list[Hvpa]) -> bytes:
-    from hypot.face.interval_plot import page  # noqa: PLC0415  the rules and plotly, only for drawing
+    from hypot.face.intervals.plot import page  # noqa: PLC0415  the rules and plotly, only for drawing
 
     return page(hvpas).encode("utf-8", "replace")
 
@@ -145,7 +145,7 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
     if not any(table.rows for table in tables_of(hvpas[0])):
         raise BadInput(f"{hvpas[0]}: nothing to draw, as no container of it is sized")
     try:
-        from hypot.face.interval_picture import picture  # noqa: PLC0415  matplotlib, only for pictures
+        from hypot.face.intervals.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

@@ -13,10 +13,10 @@ from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
 from hypot.kinds.base import count_of
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
-from hypot.lint.catalogue import UnknownRule, known_ids
+from hypot.lint.input.world import worth_keeping
 from hypot.lint.report import Finding, Report, check
+from hypot.lint.rule_list import UnknownRule, known_ids
 from hypot.lint.sarif import sarif
-from hypot.lint.world import worth_keeping
 
 _WIDEST = 110
 _COLOURS = {"error": "red", "warning": "yellow", "advice": "cyan"}

@@ -8,7 +8,7 @@ import click
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.runconfig import what_is_usable
-from hypot.run.manifests import cannot_be_installed, manifests
+from hypot.run.install.manifests import cannot_be_installed, manifests
 from hypot.run.rights import Grants
 
 GRANTS = ("template", "children")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hypot.cli.files import BadInput
-from hypot.kinds.yamltext import Fault, documents
+from hypot.kinds.text.yamltext import Fault, documents
 
 # As much as a ConfigMap may hold.
 LARGEST = 2**20

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from hypot.cli.files import BadInput
 from hypot.cli.output import to_json
 from hypot.policy.continuity import Remembered
-from hypot.policy.decision import EARLIEST, LATEST
+from hypot.policy.model.decision import EARLIEST, LATEST
 
 _VERSION = 1
 

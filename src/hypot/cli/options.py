@@ -6,9 +6,9 @@ import click
 
 from hypot.cli.files import BadInput
 from hypot.cli.mapping import read_mapping
-from hypot.policy.decision import LATEST
-from hypot.policy.memory import read_time
-from hypot.policy.settings import Settings, SettingsError
+from hypot.policy.model.decision import LATEST
+from hypot.policy.model.settings import Settings, SettingsError
+from hypot.policy.model.state import read_time
 
 settings_named = click.option(
     "--settings", "settings_file", metavar="FILE", help="The controller's flags and gates, YAML or JSON."

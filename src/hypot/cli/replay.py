@@ -15,15 +15,15 @@ from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.verdict import glyphs_for, safe_for, width_of
-from hypot.policy.decision import show_time
-from hypot.policy.settings import Settings
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.settings import Settings
 
 if TYPE_CHECKING:
-    from hypot.replay.comparison import Comparison, Job, Judged
-    from hypot.replay.policy_parts import Policy
-    from hypot.replay.traces import History
-    from hypot.replay.traces_value import Trace
-    from hypot.replay.world import Span, World
+    from hypot.replay.jobs.comparison import Comparison, Job, Judged
+    from hypot.replay.policies.policy import Policy
+    from hypot.replay.traces.history import History
+    from hypot.replay.traces.trace import Trace
+    from hypot.replay.world.parameters import Span, World
 
 WEEK = 7 * 86400.0
 # Prometheus is asked for a value every so many seconds, or every tick where that is longer.
@@ -152,10 +152,10 @@ def _read(
     query: str | None,
 ) -> _Asked:
     """Everything that was named, with all that is wrong with it at once where one thing does not hang on another."""
-    from hypot.replay.policies import read_policies  # noqa: PLC0415  only for this command
-    from hypot.replay.sweep import expand, parse_sweeps  # noqa: PLC0415
-    from hypot.replay.world import World  # noqa: PLC0415
-    from hypot.replay.world_file import read_world  # noqa: PLC0415
+    from hypot.replay.policies.grid import expand, parse_sweeps  # noqa: PLC0415
+    from hypot.replay.policies.read import read_policies  # noqa: PLC0415  only for this command
+    from hypot.replay.world.file import read_world  # noqa: PLC0415
+    from hypot.replay.world.parameters import World  # noqa: PLC0415
 
     _check_usage(traces, prometheus, query)
     wrong: list[str] = []
@@ -211,13 +211,13 @@ def _history(
 ) -> "list[Trace] | History":
     """All traces, or where they are too many to be held at once, the files that they come from."""
     if prometheus and query:
-        from hypot.replay.traces_prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
+        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
 
         until = time.time() if end is None else end
         since = until - WEEK if start is None else start
         with bar("asking Prometheus", None) as progress:
             return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
-    from hypot.replay.traces import open_history  # noqa: PLC0415  only where it is asked for
+    from hypot.replay.traces.history import open_history  # noqa: PLC0415  only where it is asked for
 
     with bar("reading", None) as progress:
         history = open_history(traces, start, end, progress.at)
@@ -227,9 +227,9 @@ def _history(
 
 def _told(explain: str | None, asked: _Asked) -> "Span":
     """The stretch of time that is explained."""
-    from hypot.kinds.knob_units import SECONDS  # noqa: PLC0415  only where it is asked for
-    from hypot.replay.parts import NEVER  # noqa: PLC0415
-    from hypot.replay.world import Span  # noqa: PLC0415
+    from hypot.kinds.units import SECONDS  # noqa: PLC0415  only where it is asked for
+    from hypot.replay.engine.parts import NEVER  # noqa: PLC0415
+    from hypot.replay.world.parameters import Span  # noqa: PLC0415
 
     if explain is None:
         return NEVER
@@ -254,7 +254,7 @@ def _told(explain: str | None, asked: _Asked) -> "Span":
 
 def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
     """The same traces, as long as each can be replayed and judged."""
-    from hypot.replay.comparison import check_scoring  # noqa: PLC0415  only for this command
+    from hypot.replay.jobs.comparison import check_scoring  # noqa: PLC0415  only for this command
 
     for trace in traces:
         check_scoring(trace, world)
@@ -273,7 +273,7 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
         # Each worker makes it ready for itself, if it can.
         return ticks >= WORTH_COMPILING
     try:
-        from hypot.replay import fleet  # noqa: PLC0415  numba, only where it is used
+        from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "numba":
             raise
@@ -301,11 +301,11 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
 def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) -> "Generator[tuple[int, Judged]]":
     """At home or away."""
     if not engine.startswith("dask://"):
-        from hypot.replay.crew import work  # noqa: PLC0415  only for this command
+        from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415  only for this command
 
         return work(jobs, ticks, progress.add)
     try:
-        from hypot.replay.dask_crew import spread  # noqa: PLC0415  only where it is asked for
+        from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only where it is asked for
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
             raise
@@ -315,7 +315,7 @@ def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) ->
 
 def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
     """The traces and the ticks of all of them; those of a large history as if all were as the first."""
-    from hypot.replay.demand import ticks_of  # noqa: PLC0415  only for this command
+    from hypot.replay.engine.demand import ticks_of  # noqa: PLC0415  only for this command
 
     if isinstance(asked.traces, list):
         traces = list(_bound(asked.traces, asked.world))
@@ -327,10 +327,10 @@ def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
 
 def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in processes of their own where it pays."""
-    from hypot.replay.board import Board  # noqa: PLC0415  only for this command
-    from hypot.replay.crew import CrewError  # noqa: PLC0415
-    from hypot.replay.scores import ScoreError  # noqa: PLC0415
-    from hypot.replay.traces_value import TraceError  # noqa: PLC0415
+    from hypot.replay.jobs.job_queue import Board  # noqa: PLC0415  only for this command
+    from hypot.replay.jobs.local_jobs import CrewError  # noqa: PLC0415
+    from hypot.replay.score.scores import ScoreError  # noqa: PLC0415
+    from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
 
     try:
         traces, ticks = _counted(asked)

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 from hypot.cli.files import BadInput, write_whole
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, Outcome, tell
-from hypot.face.replay_scores import shapes_in_words
-from hypot.face.replay_table import fleet_table, fleet_words, table
-from hypot.face.replay_value import Report
+from hypot.face.replay.scores import shapes_in_words
+from hypot.face.replay.table import fleet_table, fleet_words, table
+from hypot.face.replay.value import Report
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_intervals import intervals_of
-from hypot.kinds.load import Source
-from hypot.policy.decision import show_seconds, show_time
-from hypot.replay.comparison import Comparison, Judged, tuned
-from hypot.replay.policy_parts import Policy
-from hypot.replay.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
-from hypot.replay.record import Moment
-from hypot.replay.scorecard import Scores
-from hypot.replay.world import Span, World
-from hypot.replay.world_file import world_to_dict
+from hypot.kinds.hvpa.intervals import intervals_of
+from hypot.kinds.text.load import Source
+from hypot.policy.model.decision import show_seconds, show_time
+from hypot.replay.jobs.comparison import Comparison, Judged, tuned
+from hypot.replay.policies.policy import Policy
+from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.world.file import world_to_dict
+from hypot.replay.world.parameters import Span, World
+from hypot.replay.world.record import Moment
 
 if TYPE_CHECKING:
     from hypot.core.interval import Interval
@@ -245,7 +245,7 @@ def write_reports(
     report = report_of(comparisons, policies, families, world)
     for path in paths:
         if path.lower().endswith((".html", ".htm")):
-            from hypot.face.replay_report import page  # noqa: PLC0415  plotly, only where a page is written
+            from hypot.face.replay.report import page  # noqa: PLC0415  plotly, only where a page is written
 
             write_whole(path, page(report).encode("utf-8", "replace"))
         else:
@@ -255,7 +255,7 @@ def write_reports(
 def _draw(path: str, report: Report) -> None:
     """The overview under the name that was given, and every figure beside it."""
     try:
-        from hypot.face.replay_picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
+        from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

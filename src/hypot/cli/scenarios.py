@@ -14,8 +14,8 @@ from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 
 if TYPE_CHECKING:
-    from hypot.replay.scenario_file import Case
-    from hypot.replay.scenarios import Result
+    from hypot.replay.scenario.file import Case
+    from hypot.replay.scenario.scenarios import Result
 
 _FORMS = ["table", "json", "markdown"]
 _COLOURS = {"passed": "up", "failed": "undecided", "waiting": "down"}
@@ -40,7 +40,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
 
     Exit status: 0 all passed or wait for what hypot does not have yet, 1 some failed, 2 bad usage or input.
     """
-    from hypot.replay import scenarios as all_of_them  # noqa: PLC0415  numpy, only for this command
+    from hypot.replay.scenario import scenarios as all_of_them  # noqa: PLC0415  numpy, only for this command
 
     try:
         wanted = all_of_them.chosen(
@@ -94,7 +94,7 @@ def rows_of(result: "Result") -> Iterator[Row]:
 
 def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, str]]:
     """Each figure with its bar, at the first figure that a condition names."""
-    from hypot.replay.scenarios import unit  # noqa: PLC0415  numpy, only for this command
+    from hypot.replay.scenario.scenarios import unit  # noqa: PLC0415  numpy, only for this command
 
     bad, good = result.bad[case.name], result.good[case.name]
     for name in bad:

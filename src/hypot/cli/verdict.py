@@ -11,10 +11,10 @@ from typing import NamedTuple, TextIO
 
 import click
 
-from hypot.kinds.load import Source
 from hypot.kinds.problem import Problem
-from hypot.policy.decision import Decision, Step
-from hypot.policy.size import briefly
+from hypot.kinds.text.load import Source
+from hypot.policy.model.decision import Decision, Step
+from hypot.policy.model.size import briefly
 
 _WIDEST = 110
 _INDENT = 4

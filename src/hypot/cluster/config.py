@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from hypot.kinds.yamltext import Fault, documents
+from hypot.kinds.text.yamltext import Fault, documents
 
 LARGEST_KUBECONFIG = 8 * 2**20
 # Mappings within mappings, and values that aliases repeat; a kubeconfig has few of either.

@@ -4,21 +4,21 @@ from importlib import import_module
 from typing import Any
 
 from hypot.kinds.base import Kind
-from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.crd import Facts, definition_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 
 Autoscaler = HPA | WPA | VPA | Hvpa
 
 # The facts of a definition import their kind, so they are loaded only when somebody asks for a definition.
 _FACTS: dict[type[Kind], str] = {
-    WPA: "hypot.kinds.wpa_crd",
-    VPA: "hypot.kinds.vpa_crd",
-    Checkpoint: "hypot.kinds.checkpoint_crd",
-    Hvpa: "hypot.kinds.hvpa_crd",
+    WPA: "hypot.kinds.wpa.crd",
+    VPA: "hypot.kinds.vpa.crd",
+    Checkpoint: "hypot.kinds.vpa.checkpoint_crd",
+    Hvpa: "hypot.kinds.hvpa.crd",
 }
 ALL_CRDS: tuple[type[Kind], ...] = tuple(_FACTS)
 

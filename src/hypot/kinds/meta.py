@@ -6,6 +6,7 @@ In its types null stands for nothing, also within lists and maps, where it leave
 import re
 from calendar import monthrange
 from collections.abc import Mapping
+from dataclasses import field as dataclass_field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
@@ -175,3 +176,15 @@ SELECTOR = Scalar(
     shape=LabelSelector,
     stored=stored_selector,
 )
+
+
+@node
+class MetricName(Node):
+    """Which series: a name and, where one name has many, a selector."""
+
+    GO: ClassVar[str] = "MetricIdentifier"
+
+    name: Annotated[str | None, Wire("name", STRING)] = None
+    selector: Annotated[Mapping[str, Any] | None, Wire("selector", SELECTOR)] = dataclass_field(
+        default=None, hash=False
+    )

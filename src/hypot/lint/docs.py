@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Iterator
 
-from hypot.lint.catalogue import FAMILIES, RULES
-from hypot.lint.given import IGNORE_ANNOTATION
 from hypot.lint.report import SEVERITIES
 from hypot.lint.rule import Family, Rule
+from hypot.lint.rule_list import FAMILIES, RULES
+from hypot.lint.rules.given import IGNORE_ANNOTATION
 
 _MEANING = {
     "error": "the cluster refuses it, or accepts it and it never works",

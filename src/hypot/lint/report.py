@@ -7,14 +7,14 @@ from dataclasses import field as dataclass_field
 from typing import Any
 
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
-from hypot.kinds.load import Loaded
 from hypot.kinds.problem import Problem, Severity, Where, dotted
+from hypot.kinds.text.load import Loaded
 from hypot.kinds.version import NEWEST, Version, parse_version
-from hypot.lint.catalogue import RULES, known_ids, rule_of
-from hypot.lint.given import ignored_by
-from hypot.lint.item import Item
+from hypot.lint.input.item import Item
+from hypot.lint.input.world import World, kinds_of
 from hypot.lint.rule import Rule
-from hypot.lint.world import World, kinds_of
+from hypot.lint.rule_list import RULES, known_ids, rule_of
+from hypot.lint.rules.given import ignored_by
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 

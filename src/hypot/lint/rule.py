@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hypot.kinds.problem import Severity, Where
 
 if TYPE_CHECKING:
-    from hypot.lint.item import Item
-    from hypot.lint.world import World
+    from hypot.lint.input.item import Item
+    from hypot.lint.input.world import World
 
 HPA_ONLY = ("HorizontalPodAutoscaler",)
 WPA_ONLY = ("WatermarkPodAutoscaler",)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hypot.lint.catalogue import RULES, rule_of
 from hypot.lint.report import Finding, Report
 from hypot.lint.rule import Rule
+from hypot.lint.rule_list import RULES, rule_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}

@@ -10,15 +10,15 @@ from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import with_defaults
-from hypot.kinds.hpa_parts import Behavior, Pace
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa import with_defaults as with_wpa_defaults
-from hypot.policy.hvpa_gates import Direction, scale_type, settle_time
-from hypot.policy.memory import Memory
-from hypot.policy.restrain import longest_period
-from hypot.policy.settings import Settings
+from hypot.policy.hvpa.gates import Direction, scale_type, settle_time
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.restrain import longest_period
 
 _WAYS: tuple[Direction, ...] = ("up", "down")
 

@@ -5,12 +5,14 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy import hpa, hvpa, vpa, wpa
-from hypot.policy.decision import Decision
 from hypot.policy.hold import hold_back
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Seen
-from hypot.policy.settings import Settings
+from hypot.policy.horizontal import hpa, wpa
+from hypot.policy.hvpa import hvpa
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.seen import Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.vertical import vpa
 
 
 def decide(spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from hypot.core.amount import CPU, of_milli
-from hypot.policy.decision import Decision
 from hypot.policy.hold import Hold, blocked
-from hypot.policy.seen import Container, Pod, Seen
-from hypot.policy.size import Size
-from hypot.policy.standing import live
+from hypot.policy.model.current_size import live
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.seen import Container, Pod, Seen
+from hypot.policy.model.size import Size
 
 WINDOW = 300.0
 # Of workloads and of cores: one in ten, and never less than so many workloads.

@@ -12,10 +12,14 @@ from typing import Any, Literal, NamedTuple
 from hypot.kinds.base import Kind
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_status import BLOCKED
+from hypot.kinds.hvpa.status import BLOCKED
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.decision import (
+from hypot.policy.horizontal.wpa import newest_first
+from hypot.policy.hvpa.gates import REASONS
+from hypot.policy.hvpa.report import HvpaTelling, kebab
+from hypot.policy.model.current_size import has_crashed
+from hypot.policy.model.decision import (
     Condition,
     Conditions,
     Decision,
@@ -26,16 +30,12 @@ from hypot.policy.decision import (
     renewed,
     show_time,
 )
-from hypot.policy.hvpa_gates import REASONS
-from hypot.policy.hvpa_telling import HvpaTelling, kebab
-from hypot.policy.memory import Memory
-from hypot.policy.plan_value import needs_more
-from hypot.policy.seen import Pod, Scale, Seen
-from hypot.policy.size import Edge, Size, between
-from hypot.policy.standing import has_crashed
-from hypot.policy.telling import sentence
-from hypot.policy.vpa_fit import amounts
-from hypot.policy.wpa import newest_first
+from hypot.policy.model.plan import needs_more
+from hypot.policy.model.seen import Pod, Scale, Seen
+from hypot.policy.model.size import Edge, Size, between
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.report import sentence
+from hypot.policy.vertical.fit import amounts
 
 PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
 # The most replicas that a scale can hold.

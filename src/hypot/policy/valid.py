@@ -9,11 +9,11 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.decision import Conditions, Decision, Event, Name, with_condition
-from hypot.policy.settings import Settings
-from hypot.policy.snapshot import target_of
-from hypot.policy.telling import sentence
-from hypot.policy.vpa import forbids
+from hypot.policy.model.decision import Conditions, Decision, Event, Name, with_condition
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.snapshot import target_of
+from hypot.policy.stages.report import sentence
+from hypot.policy.vertical.vpa import forbids
 
 # By which condition each kind says that its object cannot be used: type, status and reason.
 _UNUSABLE = {

@@ -18,32 +18,32 @@ from hypot.cluster.config import Access
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Port, RefusedError, UnreachableError
-from hypot.policy.decision import condition_of
-from hypot.policy.hvpa_telling import kebab
-from hypot.run.act import Actor, DryRunPort
-from hypot.run.carry import Carrier
-from hypot.run.certificate_store import CertificateKeeper
-from hypot.run.certificates import Issued, names_of
+from hypot.policy.hvpa.report import kebab
+from hypot.policy.model.decision import condition_of
+from hypot.run.act.actor import Actor, DryRunPort
+from hypot.run.act.execute import Carrier
 from hypot.run.config import RunConfig
-from hypot.run.finder import Finder
 from hypot.run.garbage import collect_seldom
-from hypot.run.gauges import Histogram, Telling
-from hypot.run.history import UsageHistory
-from hypot.run.keep import HistoryKeeper, Patience
-from hypot.run.narrate import Narrator
-from hypot.run.observe import Observer, UsageSource
+from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, lookout
+from hypot.run.observe.observer import Observer, UsageSource
+from hypot.run.observe.pod_metrics import MetricsApi
+from hypot.run.observe.prometheus import Prometheus
+from hypot.run.observe.recommenders import Recommenders, new_session
+from hypot.run.observe.watches import Stock
 from hypot.run.outcome import CARRIED_OUT, Done, Outcome, Swept
-from hypot.run.pod_metrics import MetricsApi
-from hypot.run.prometheus import Prometheus
-from hypot.run.replies import Recommenders, new_session
+from hypot.run.reconcile import Clocks, Sweeper
+from hypot.run.report.gauges import Histogram, Telling
+from hypot.run.report.log import Narrator
+from hypot.run.report.reporter import Teller
+from hypot.run.report.serve import Server, stuck, stuck_after
 from hypot.run.rights import features_of, memory_of, own_name
-from hypot.run.rivals import ACTS_IN, Leases, acts_in, lookout
-from hypot.run.serve import Server, stuck, stuck_after
-from hypot.run.shards import Shards
-from hypot.run.stock import Stock
-from hypot.run.sweep import Clocks, Sweeper
-from hypot.run.tell import Teller
-from hypot.run.webhook import CertificateHolder, Times, Webhook
+from hypot.run.store.shards import Shards
+from hypot.run.store.usage_history import UsageHistory
+from hypot.run.store.usage_store import HistoryKeeper, Patience
+from hypot.run.webhook.certificate_store import CertificateKeeper
+from hypot.run.webhook.certificates import Issued, names_of
+from hypot.run.webhook.finder import Finder
+from hypot.run.webhook.server import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
 # Says on the Lease whether its holder lets new pods come up smaller than they are written.

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 from typing import Any, Literal, Self, get_args
 
 from hypot.kinds.names import dns_label, dns_subdomain
-from hypot.policy.settings import Settings, SettingsError, settings_schema, wire_name
+from hypot.policy.model.settings import Settings, SettingsError, settings_schema, wire_name
 
 # What is done for a kind: nothing, only its recommendation, decisions that are told and not written, or everything.
 Mode = Literal["off", "recommend", "observe", "act"]

@@ -11,20 +11,20 @@ from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, longest_window, resumed
 from hypot.policy.decide import decide
-from hypot.policy.decision import Decision, Name, show_time, with_condition
-from hypot.policy.freshness import are_gone, is_untimely, unmeasured
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import PLAN_UNDER_WAY, Hold, blocked, hold_back, holds_of
-from hypot.policy.memory import Memory
-from hypot.policy.plan import outgrows
-from hypot.policy.seen import Failure, Reply, Scale, Seen
-from hypot.policy.settings import Settings
+from hypot.policy.model.decision import Decision, Name, show_time, with_condition
+from hypot.policy.model.seen import Failure, Reply, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.observe.freshness import are_gone, is_untimely, unmeasured
+from hypot.policy.plan.pursue import outgrows
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
-from hypot.run.observe import View
+from hypot.run.observe.conflicts import Target, Writers, counters, older_sizer, rival_hold, sizer
+from hypot.run.observe.observer import View
+from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Key, Outcome
-from hypot.run.rivals import Target, Writers, counters, older_sizer, rival_hold, sizer
-from hypot.run.rows import AutoscalerRow
 
 log = structlog.get_logger()
 # The hold of a plan whose object is not valid any more.

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hypot.kinds.catalogue import Autoscaler
-from hypot.policy.decision import Decision
 from hypot.policy.hold import Hold
-from hypot.policy.memory import Memory
-from hypot.policy.seen import Seen
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.seen import Seen
+from hypot.policy.model.state import Memory
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]

@@ -11,17 +11,16 @@ from cluster.fuzz.odd_values import odd_amounts, odd_texts
 from cluster.fuzz.sizes import AMOUNTS, ODD_PARTS, containers, modes, update_policies
 from cluster.fuzz.watermarks import sound_metadata, targets
 from hypot.core.quantity import Quantity, is_quantity
-from hypot.kinds.hpa_parts import Pace
-from hypot.kinds.hpa_rules import POLICY_TYPES, SELECT_POLICIES
+from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.hpa.rules import POLICY_TYPES, SELECT_POLICIES
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa_blocks import METADATA
-from hypot.kinds.hvpa_crd_metrics import HPA_SHAPES
-from hypot.kinds.hvpa_interval_rules import MAX_INTERVALS
-from hypot.kinds.hvpa_parts import EXTRAPOLATIONS, MAINTENANCE_WINDOW, MODES, MOST_REPLICAS
-from hypot.kinds.hvpa_rules import MAX_METRICS, MAX_WEIGHTS
+from hypot.kinds.hvpa.crd import HPA_SHAPES
+from hypot.kinds.hvpa.fields import EXTRAPOLATIONS, MAINTENANCE_WINDOW, METADATA, MODES, MOST_REPLICAS
+from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
+from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
 from hypot.kinds.node import STRING, STRINGS
-from hypot.kinds.vpa_parts import RESOURCES
-from hypot.kinds.wpa_rules import QUANTITY_TEXT
+from hypot.kinds.vpa.fields import RESOURCES
+from hypot.kinds.wpa.rules import QUANTITY_TEXT
 
 # Sound manifests.
 

@@ -5,14 +5,14 @@ from typing import Any
 from cluster.crds import Unsaid, beside
 from cluster.fuzz.changes import Manifest
 from cluster.fuzz.size_cases import noted, of_parts
-from hypot.kinds.hvpa_interval_rules import MAX_INTERVALS
-from hypot.kinds.hvpa_parts import MOST_REPLICAS
-from hypot.kinds.hvpa_rules import MAX_METRICS, MAX_WEIGHTS
+from hypot.kinds.hvpa.fields import MOST_REPLICAS
+from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
+from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
 from hypot.kinds.problem import Problem
-from hypot.kinds.vpa_parts import LONGEST_AMOUNT
-from hypot.kinds.vpa_rules import MAX_POLICIES
-from hypot.kinds.wpa_rules import MAX_SELECTOR_ENTRIES, OPERATORS, VALUES_NEEDED
-from unit.hvpa_cases import RELEASED, at, hpa, manifest, policy, seed, sized, vpa
+from hypot.kinds.vpa.fields import LONGEST_AMOUNT
+from hypot.kinds.vpa.rules import MAX_POLICIES
+from hypot.kinds.wpa.rules import MAX_SELECTOR_ENTRIES, OPERATORS, VALUES_NEEDED
+from unit.policy.hvpa.hvpa_cases import RELEASED, at, hpa, manifest, policy, seed, sized, vpa
 
 COUNTS = ("spec.hpa.template.spec.minReplicas", "spec.hpa.template.spec.maxReplicas")
 

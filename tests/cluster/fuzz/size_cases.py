@@ -6,10 +6,10 @@ from cluster.crds import Unsaid
 from cluster.fuzz.changes import Manifest
 from cluster.fuzz.sizes import manifest_of
 from hypot.core.quantity import Quantity
-from hypot.kinds.checkpoint import Checkpoint
 from hypot.kinds.problem import Problem
-from hypot.kinds.vpa_parts import LONGEST_AMOUNT, MAX_RESOURCES
-from hypot.kinds.vpa_rules import MAX_POLICIES, MAX_REQUIREMENTS
+from hypot.kinds.vpa.checkpoint import Checkpoint
+from hypot.kinds.vpa.fields import LONGEST_AMOUNT, MAX_RESOURCES
+from hypot.kinds.vpa.rules import MAX_POLICIES, MAX_REQUIREMENTS
 
 WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 

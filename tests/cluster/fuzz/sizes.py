@@ -11,7 +11,7 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import BOOL, INT32, STRING
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa_parts import (
+from hypot.kinds.vpa.fields import (
     AMOUNT,
     CHANGES,
     CONTAINER_MODES,
@@ -24,7 +24,7 @@ from hypot.kinds.vpa_parts import (
     TEXT_LIST,
     UPDATE_MODES,
 )
-from hypot.kinds.vpa_rules import MAX_POLICIES, MAX_REQUIREMENTS
+from hypot.kinds.vpa.rules import MAX_POLICIES, MAX_REQUIREMENTS
 
 # Sound manifests.
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from cluster.plane.api import JSON, Answer, Api
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa_defaults import stored
+from hypot.kinds.hpa.defaults import stored
 from hypot.kinds.problem import Problem
 
 KUBERNETES = (1, 36)

@@ -4,7 +4,7 @@ from typing import Any
 
 from cluster.fuzz.changes import ABSENT, Manifest
 from cluster.fuzz.watermarks import manifest_of
-from hypot.kinds.wpa_rules import MAX_METRICS, MAX_SELECTOR_ENTRIES
+from hypot.kinds.wpa.rules import MAX_METRICS, MAX_SELECTOR_ENTRIES
 
 
 def metric(**changes: Any) -> Manifest:

@@ -9,8 +9,8 @@ from cluster.fuzz.odd_values import MAX_INT32, MAX_INT64, junk, odd_amounts, odd
 from hypot.core.quantity import Quantity
 from hypot.kinds.node import BOOL, FRACTION, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa_parts import ALGORITHMS, CONVERGENCES, TLS_VERSIONS
-from hypot.kinds.wpa_rules import MAX_METRICS, MAX_SELECTOR_ENTRIES, OPERATORS, VALUES_NEEDED
+from hypot.kinds.wpa.fields import ALGORITHMS, CONVERGENCES, TLS_VERSIONS
+from hypot.kinds.wpa.rules import MAX_METRICS, MAX_SELECTOR_ENTRIES, OPERATORS, VALUES_NEEDED
 
 # Sound manifests.
 

@@ -7,7 +7,7 @@ from typing import Any
 from cluster.plane.waiting import eventually
 from cluster.running.controller import Controller
 from cluster.running.stage import Stage
-from hypot.run.registration import PATH, configuration
+from hypot.run.webhook.registration import PATH, configuration
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 

@@ -31,9 +31,9 @@ from cluster.twins.shapes import (
     utilisation,
 )
 from cluster.twins.twin import _asks, _pod_metrics, _totals, _value
-from hypot.policy.decision import show_time
-from hypot.run.shard_text import VERSION, pack
-from hypot.run.shards import LABELS, PREFIX
+from hypot.policy.model.decision import show_time
+from hypot.run.store.shard_text import VERSION, pack
+from hypot.run.store.shards import LABELS, PREFIX
 
 Object = dict[str, Any]
 SYNC_PERIOD = 1.0

@@ -16,12 +16,12 @@ from cluster.twins.statuses import NEAR, Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
-from hypot.policy.decision import Decision, show_time
-from hypot.policy.memory import History, Memory, read_time
-from hypot.policy.seen import Seen, metric_key
-from hypot.policy.settings import Settings
-from hypot.policy.snapshot import Snapshot
-from hypot.policy.valuerow import MetricValues
+from hypot.policy.model.decision import Decision, show_time
+from hypot.policy.model.seen import Seen, metric_key
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import History, Memory, read_time
+from hypot.policy.observe.read_values import MetricValues
+from hypot.policy.observe.snapshot import Snapshot
 
 Object = dict[str, Any]
 # How far the controller's look at its clock may be from the requests around it, beside what those tell.

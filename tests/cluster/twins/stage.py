@@ -12,7 +12,7 @@ from cluster.twins.audit import Request, read_audit
 from cluster.twins.script import script_of
 from cluster.twins.shapes import SHAPES, Shape
 from cluster.twins.twin import Twin
-from hypot.policy.settings import Settings
+from hypot.policy.model.settings import Settings
 
 # Chosen so that no window or period is a multiple of it: recommendations never sit on the edge of a window.
 SYNC_PERIOD = 1.3

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hypot.core.quantity import Quantity
-from hypot.policy.memory import read_time
+from hypot.policy.model.state import read_time
 
 Object = dict[str, Any]
 Told = dict[str, Any]

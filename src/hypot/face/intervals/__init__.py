@@ -1,0 +1,1 @@
+"""The scaling intervals of an Hvpa, as tables and charts."""

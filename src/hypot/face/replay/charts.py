@@ -1,0 +1,168 @@
+"""The figures of a replay: the ones over everything, and those over time, one line a policy."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from hypot.face.replay.figure import Axis, Chart, Line, Look, Note, round_ticks
+from hypot.face.replay.moments import decisions
+from hypot.face.replay.plane import pareto, plane, spread
+from hypot.face.replay.value import ORACLE, Report
+from hypot.face.replay.watch import watch_charts
+from hypot.face.style import dash_of, tint_of
+from hypot.face.thin import COLUMNS, means, roughness, thin
+from hypot.policy.model.decision import show_seconds
+from hypot.replay.world.record import Floats, Run
+
+DEMAND = "demand"
+_GIB = 2.0**30
+_HOUR = 3600.0
+_MANY = 4
+_FEWEST_COLUMNS = 60
+# Less than this many milliseconds or percent is drawn as this much: a logarithmic scale has no place for nothing.
+_SHORTEST, _LEAST_LATE = 1.0, 0.01
+# A line that crosses more of its height than this in each column hides the others.
+_ROUGH = 0.012
+_TIME = Axis("", "time")
+
+
+def charts_of(report: Report) -> tuple[Chart, ...]:
+    """All figures that have something to show."""
+    made = [pareto(report), plane(report), spread(report)]
+    if all(len(run.ticks.at) for run in report.runs) and report.runs:
+        made += _over_time(report)
+        made += [chart for run in report.runs for chart in watch_charts(report, run, columns_for(report))]
+    return tuple([chart for chart in made if not chart.empty])
+
+
+def columns_for(report: Report) -> int:
+    """With more policies than a few each of them gets fewer points: a page stays small."""
+    return report.share(COLUMNS, among=_MANY, least=_FEWEST_COLUMNS)
+
+
+def resolution(report: Report) -> str:
+    """How much time a point stands for, in words; nothing where every tick is drawn."""
+    at, columns = report.runs[0].ticks.at, columns_for(report)
+    if len(at) <= 2 * columns:
+        return ""
+    column = show_seconds((at[-1] - at[0]) / columns)
+    return f"Lines show the lowest and the highest value of every {column}; where that is a haze, a line has the mean."
+
+
+def spent(run: Run) -> Floats:
+    """What has been paid up to the end of each tick."""
+    prices, ticks = run.world.prices, run.ticks
+    an_hour = ticks.cpu * prices.cpu + ticks.memory / 1e9 * prices.memory
+    return np.cumsum(an_hour) * (run.world.tick / _HOUR)
+
+
+def _over_time(report: Report) -> list[Chart]:
+    return [
+        _supply(report),
+        _replicas(report),
+        decisions(report),
+        _latency(report),
+        _late(report),
+        *_sizes(report),
+        _cost(report),
+    ]
+
+
+def _supply(report: Report) -> Chart:
+    words = "Requested cores of the pods that serve, against what must be there."
+    lines = (*_demand_lines(report), *_lines(report, lambda run: run.ticks.ready_cpu))
+    return Chart("supply", "Demand and supply", words, _TIME, Axis("cores", unit=" cores"), lines)
+
+
+def _demand_lines(report: Report) -> Iterator[Line]:
+    """The demand as ground, below all others; without it, the work that was offered."""
+    ticks, columns = report.runs[0].ticks, columns_for(report)
+    needed = ticks.work / np.maximum(ticks.efficiency, 1e-6) if report.demand is None else report.demand
+    at = ticks.at[len(ticks.at) - len(needed) :]
+    yield Line(DEMAND, DEMAND, "faint", *thin(at, needed, columns), look="area", width=1.0)
+    if report.oracle is not None:
+        at = ticks.at[len(ticks.at) - len(report.oracle) :]
+        line = Line(ORACLE, ORACLE, "ink", at, report.oracle, look="step", dash="dot", width=1.2)
+        yield from _thinned(line, columns)
+
+
+def _replicas(report: Report) -> Chart:
+    most = max(float(run.ticks.replicas.max(initial=1.0)) for run in report.runs)
+    few = tuple([float(count) for count in range(int(most) + 1)]) if most <= 6 else ()
+    axis = Axis("pods", ticks=few, words=tuple([f"{count:g}" for count in few]), unit=" pods")
+    lines = _lines(report, lambda run: run.ticks.replicas)
+    return Chart("replicas", "Replicas", "How many pods are asked for.", _TIME, axis, lines)
+
+
+def _latency(report: Report) -> Chart:
+    deadline = 1000.0 * report.runs[0].world.service.deadline
+    lines = _lines(report, lambda run: np.maximum(1000.0 * run.ticks.p99, _SHORTEST), "line", log=True)
+    words = "The 99th percentile. Above the dashed line requests miss their deadline."
+    chart = Chart("latency", "Latency", words, _TIME, _powers("p99, ms", " ms", lines, deadline), lines)
+    return _with_level(chart, deadline, f"deadline, {deadline:g} ms")
+
+
+def _late(report: Report) -> Chart:
+    allowed = 100.0 * (1.0 - report.runs[0].world.service.slo)
+    lines = _lines(report, lambda run: np.maximum(100.0 * run.ticks.late, _LEAST_LATE), "line", log=True)
+    axis = _powers("late, %", " %", lines, allowed, least=_LEAST_LATE)
+    chart = Chart("late", "Late requests", "Which share of the requests misses its deadline.", _TIME, axis, lines)
+    return _with_level(chart, allowed, f"the SLO allows {allowed:.4g} %")
+
+
+def _sizes(report: Report) -> Iterator[Chart]:
+    words = "What a new pod requests."
+    cpu = _lines(report, lambda run: run.ticks.size_cpu)
+    yield Chart("cpu", "CPU of a pod", words, _TIME, Axis("cores", unit=" cores"), cpu)
+    memory = _lines(report, lambda run: run.ticks.size_memory / _GIB)
+    yield Chart("memory", "Memory of a pod", words, _TIME, Axis("GiB", unit=" GiB"), memory)
+
+
+def _cost(report: Report) -> Chart:
+    words = "What all pods have cost so far, those that start and stop included."
+    return Chart("cost", "Cost", words, _TIME, Axis("$", unit=" $"), _lines(report, spent, "line"))
+
+
+def _lines(
+    report: Report, values: Callable[[Run], Floats], look: Look = "step", *, log: bool = False
+) -> tuple[Line, ...]:
+    """One line a policy, above all hazes."""
+    columns = columns_for(report)
+    made: list[Line] = []
+    for run in report.runs:
+        place = report.place(run.policy)
+        line = Line(run.policy, run.policy, tint_of(place), run.ticks.at, values(run), look, dash_of(place))
+        made += _thinned(line, columns, log=log)
+    return tuple(sorted(made, key=lambda line: line.look != "haze"))
+
+
+def _thinned(line: Line, columns: int, *, log: bool = False) -> Iterator[Line]:
+    """Where a line swings too fast to be told from the others it is a haze, and its mean the line."""
+    few = thin(line.xs, line.ys, columns)
+    if roughness(line.xs, np.log(line.ys) if log else line.ys, columns) <= _ROUGH:
+        yield line._replace(xs=few[0], ys=few[1])
+        return
+    mean = means(line.xs, line.ys, columns)
+    yield line._replace(xs=few[0], ys=few[1], look="haze", dash="solid", width=1.0)
+    yield line._replace(xs=mean[0], ys=mean[1], look="step")
+
+
+def _with_level(chart: Chart, level: float, words: str) -> Chart:
+    """A line across, and what it means."""
+    ends = (
+        np.array([end for line in chart.lines for end in line.xs[[0, -1]]]) if len(chart.lines[0].xs) else np.empty(0)
+    )
+    across = np.array([ends.min(), ends.max()]) if len(ends) else ends
+    line = Line(words, "", "ink", across, np.full(len(across), level), dash="dash", width=1.2)
+    notes = tuple([Note(float(x), level, words) for x in across[:1]])
+    return chart._replace(lines=(*chart.lines, line), notes=notes)
+
+
+def _powers(title: str, unit: str, lines: tuple[Line, ...], level: float, *, least: float = 0.0) -> Axis:
+    """As far as the lines go, the level within."""
+    seen = np.concatenate([line.ys for line in lines] + [np.array([level / 1.5, level * 2.0])])
+    seen = seen[np.isfinite(seen) & (seen > 0.0)]
+    ends = (float(seen.min()) / 1.2, float(seen.max()) * 1.3)
+    ticks, words = round_ticks(*ends)
+    words = tuple([f"≤{word}" if tick <= least else word for tick, word in zip(ticks, words, strict=True)])
+    return Axis(title, "log", ticks, words, ends, unit)

@@ -1,0 +1,165 @@
+"""Decisions as marks with their reasons, and the pods that died; one lane a policy."""
+
+from collections.abc import Iterator, Sequence
+from math import log
+from textwrap import wrap
+from typing import NamedTuple
+
+import numpy as np
+
+from hypot.face.replay.figure import Axis, Chart, Dots, Note, Symbol
+from hypot.face.replay.value import Report
+from hypot.face.style import printable, tint_of
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.size import briefly
+from hypot.replay.world.record import Floats, Moment, Run
+
+# More marks could not be told apart, and their reasons would fill the page.
+MOST_MARKS = 400
+_MOST_TEXT = 700
+_ALL_TEXT = 800_000
+_WRAPPED = 76
+_SMALL, _LARGE = 7.0, 13.0
+# Where in its lane its name stands, and where those that died.
+_NAME, _DEAD = 0.42, -0.25
+
+
+class _Deaths(NamedTuple):
+    symbol: Symbol
+    words: str
+    at: Floats
+    pods: Floats
+
+
+def decisions(report: Report) -> Chart:
+    """Lane by lane, the first policy on top."""
+    most = report.share(MOST_MARKS)
+    shown = sum(min(len(run.moments), most) for run in report.runs)
+    room = min(_MOST_TEXT, _ALL_TEXT // max(shown, 1))
+    lanes = {run.policy: float(len(report.runs) - i) for i, run in enumerate(report.runs)}
+    dots = [one for run in report.runs for one in _lane(report, run, lanes[run.policy], room)]
+    start = report.runs[0].ticks.at[:1]
+    notes = [Note(float(at), lanes[run.policy] + _NAME, _name(run)) for run in report.runs for at in start]
+    axis = Axis("", "lanes", ends=(0.4, len(lanes) + 0.75))
+    return Chart("decisions", "Decisions", _words(report, most), Axis("", "time"), axis, (), tuple(dots), tuple(notes))
+
+
+def chosen(moments: Sequence[Moment], most: int = MOST_MARKS) -> list[Moment]:
+    """The largest moves of all, and the largest of each stretch of time, so that no part of a replay is without."""
+    if len(moments) <= most:
+        return list(moments)
+    sizes = np.array([move_of(moment.decision) for moment in moments])
+    order = np.argsort(-sizes, kind="stable")
+    at = np.array([moment.at for moment in moments])
+    stretch = np.floor((at - at[0]) / max(at[-1] - at[0], 1.0) * (most // 2) * 0.999).astype(np.int64)
+    firsts = order[np.unique(stretch[order], return_index=True)[1]]
+    kept = np.unique(np.concatenate([firsts, order[: most - len(firsts)]]))
+    return [moments[i] for i in kept.tolist()]
+
+
+def move_of(decision: Decision) -> float:
+    """How far a decision moves replicas or a size, as a logarithm: doubling and halving are alike."""
+    moves = [_distance(decision.current or 0, decision.desired or 0)] if decision.recounts else []
+    had = {size.container: size.requests for size in decision.sizes}
+    moves += [
+        _distance(had.get(size.container, {}).get(resource, 0), amount)
+        for size in decision.desired_sizes
+        for resource, amount in size.requests.items()
+    ]
+    return max(moves, default=0.0)
+
+
+def _distance(before: float, after: float) -> float:
+    return abs(log(max(after, 1) / max(before, 1)))
+
+
+def _words(report: Report, most: int) -> str:
+    words = "Point at a mark to read why. ▲ more replicas, ▼ fewer, ◆ another size alone."
+    if any(run.ticks.evicted.any() or run.ticks.killed.any() for run in report.runs):
+        words += " Below, the pods that died: ○ for a new size, ✕ for want of memory."
+    cut = [run for run in report.runs if len(run.moments) > most]
+    return f"{words} Of each policy at most {most} are shown, the largest." if cut else words
+
+
+def _name(run: Run) -> str:
+    count = len(run.moments)
+    return f"{printable(run.policy)}, {count or 'no'} {'change' if count == 1 else 'changes'}"
+
+
+def _lane(report: Report, run: Run, lane: float, room: int) -> Iterator[Dots]:
+    tint = tint_of(report.place(run.policy))
+    most = report.share(MOST_MARKS)
+    kept = chosen(run.moments, most)
+    farthest = max((move_of(moment.decision) for moment in kept), default=0.0)
+    sizes = [_SMALL + (_LARGE - _SMALL) * (move_of(one.decision) / farthest if farthest else 0.0) for one in kept]
+    yield Dots(
+        run.policy,
+        run.policy,
+        tint,
+        tuple([moment.at for moment in kept]),
+        tuple([lane] * len(kept)),
+        tuple([_symbol(moment.decision) for moment in kept]),
+        tuple(sizes),
+        tuple([told(moment.decision, room) for moment in kept]),
+    )
+    for deaths in _deaths_of(run, most):
+        yield _dead(deaths, run.policy, lane)
+
+
+def _symbol(decision: Decision) -> Symbol:
+    if not decision.recounts or decision.desired is None or decision.current is None:
+        return "resize"
+    return "up" if decision.desired > decision.current else "down"
+
+
+def told(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
+    """What changes, why, and the sentences of the steps; cut where there is no room for more."""
+    lines = [f"{decision.autoscaler}: {', '.join(_changes(decision))}", decision.reason]
+    lines += [step.sentence for step in decision.steps]
+    told: list[str] = []
+    for line in lines:
+        if not line:
+            continue
+        if len(line) > room:
+            return (*told, *wrap(f"{printable(line)[: max(room, 0)]} …", _WRAPPED))
+        room -= len(line)
+        told += wrap(printable(line), _WRAPPED)
+    return tuple(told)
+
+
+def _changes(decision: Decision) -> Iterator[str]:
+    if decision.recounts:
+        yield f"{decision.current} → {decision.desired} replicas"
+    had = {size.container: briefly(size.requests) for size in decision.sizes}
+    for size in decision.desired_sizes:
+        for resource, amount in briefly(size.requests).items():
+            before = had.get(size.container, {}).get(resource, "none")
+            if amount != before:
+                yield f"{size.container} {resource} {before} → {amount}"
+
+
+def _deaths_of(run: Run, most: int) -> Iterator[_Deaths]:
+    """At most so many marks of each kind; those that died close together share one."""
+    kinds: tuple[tuple[Symbol, str, Floats], ...] = (
+        ("evicted", "died for a new size", run.ticks.evicted),
+        ("killed", "killed for want of memory", run.ticks.killed),
+    )
+    for symbol, words, column in kinds:
+        where = np.flatnonzero(column > 0)
+        groups = np.array_split(where, min(len(where), most)) if len(where) else []
+        firsts = np.array([group[0] for group in groups], dtype=np.int64)
+        yield _Deaths(symbol, words, run.ticks.at[firsts], np.array([column[group].sum() for group in groups]))
+
+
+def _dead(deaths: _Deaths, policy: str, lane: float) -> Dots:
+    count = len(deaths.at)
+    return Dots(
+        f"{policy}, {deaths.words}",
+        policy,
+        "ink",
+        tuple(deaths.at.tolist()),
+        (lane + _DEAD,) * count,
+        (deaths.symbol,) * count,
+        (_SMALL,) * count,
+        tuple([(f"{pods:g} {'pod' if pods == 1 else 'pods'} {deaths.words}",) for pods in deaths.pods.tolist()]),
+    )

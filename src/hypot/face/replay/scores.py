@@ -1,0 +1,190 @@
+"""Scores as they are read: which columns, with how many digits, and which policy is best."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from math import isinf, isnan
+from statistics import median
+from typing import Any, NamedTuple
+
+from hypot.core.amount import MEMORY, readable
+from hypot.face.replay.value import REFERENCES
+from hypot.replay.score.scorecard import Better, Scores
+from hypot.replay.world.parameters import Shapes
+
+NOTHING = "-"
+# By workload and policy.
+Fleet = Mapping[str, Mapping[str, Scores]]
+
+
+class Column(NamedTuple):
+    """One score: its name in a table, in words and for sorting."""
+
+    key: str
+    head: str
+    unit: str
+    better: Better
+    digits: int
+    why: str
+    of: Callable[[Scores], float | None]
+    # The part of a table of all scores that it belongs to.
+    group: str = ""
+
+
+class Spread(NamedTuple):
+    """One score of one policy over a fleet."""
+
+    median: float
+    worst: float
+
+
+# The first score of each part.
+_GROUPS = {
+    "cost": "Cost",
+    "late": "Quality",
+    "under": "Elasticity",
+    "slack": "Waste and harm",
+    "replica_changes": "Effort",
+    "shape": "Shape",
+    "price": "All in one",
+}
+
+
+def _reader(name: str) -> Callable[[Scores], float | None]:
+    return lambda scores: getattr(scores, name)
+
+
+def _column(name: str, head: str = "", unit: str | None = None) -> Column:
+    given: Any = next(f for f in fields(Scores) if f.name == name)
+    about = given.metadata
+    unit = about["unit"] if unit is None else unit
+    head = head or name.replace("_", " ")
+    names = [f.name for f in fields(Scores)]
+    group = [_GROUPS[one] for one in names[: names.index(name) + 1] if one in _GROUPS][-1]
+    return Column(name, head, unit, about["better"], about["digits"], about["why"], _reader(name), group)
+
+
+def changes(scores: Scores) -> float | None:
+    """Replicas and sizes together."""
+    known = [value for value in (scores.replica_changes, scores.size_changes) if value is not None]
+    return sum(known) if known else None
+
+
+ALL = tuple([_column(f.name) for f in fields(Scores)])
+CHOSEN = (
+    _column("cost"),
+    _column("to_oracle", "cost", "x oracle"),
+    _column("late"),
+    _column("lost"),
+    _column("p99"),
+    _column("cpu_hours", "cpu", "core-h"),
+    _column("peak_pods", "peak", "pods"),
+    Column(
+        "changes", "changes", "/day", "low", 1, "Changes of the number of replicas and of the size of pods.", changes
+    ),
+    _column("restarts"),
+    _column("price"),
+)
+# What a fleet is judged by.
+SPREAD = tuple([column for column in CHOSEN if column.key in {"to_oracle", "late", "lost", "p99", "changes"}])
+# Who wins a workload.
+WINS = CHOSEN[-1]
+
+
+def shown(column: Column, value: float | None) -> str:
+    """As many digits as the score has; what is more than nothing is not shown as nothing."""
+    if value is None or isnan(value):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinf(value):
+        return "inf" if value > 0 else "-inf"
+    text = f"{value:.{column.digits}f}"
+    least = 10.0**-column.digits
+    return f"<{least:.{column.digits}f}" if 0 < value < least / 2 else text
+
+
+def best_of(column: Column, scores: Mapping[str, Scores]) -> frozenset[str]:
+    """The policies whose figure is the best one, as it is shown; none where it is the same for all."""
+    return best_among(column, {name: column.of(one) for name, one in scores.items()})
+
+
+def best_among(column: Column, values: Mapping[str, float | None]) -> frozenset[str]:
+    known = {
+        name: value
+        for name, value in values.items()
+        if name not in REFERENCES and value is not None and not isnan(value)
+    }
+    if not column.better or len(known) < 2:
+        return frozenset()
+    first = min(known.values()) if column.better == "low" else max(known.values())
+    best = frozenset(name for name, value in known.items() if shown(column, value) == shown(column, first))
+    return best if len(best) < len(known) else frozenset()
+
+
+def rows_of(scores: Mapping[str, Scores]) -> dict[str, Scores]:
+    """The policies as they were given, then the references."""
+    competing = {name: one for name, one in scores.items() if name not in REFERENCES}
+    return competing | {name: scores[name] for name in REFERENCES if name in scores}
+
+
+def known_of(scores: Mapping[str, Scores]) -> tuple[Column, ...]:
+    """All scores that anybody has."""
+    return tuple([column for column in ALL if any(column.of(one) is not None for one in scores.values())])
+
+
+def spreads_of(fleet: Fleet, column: Column) -> dict[str, Spread | None]:
+    """By policy, the references last."""
+    return {name: _spread(column, of_policy(fleet, name)) for name in policies_of(fleet)}
+
+
+def _spread(column: Column, scores: Iterable[Scores]) -> Spread | None:
+    """None where no workload has the score."""
+    values = [value for one in scores if (value := column.of(one)) is not None and not isnan(value)]
+    if not values:
+        return None
+    return Spread(median(values), min(values) if column.better == "high" else max(values))
+
+
+def best_spreads(column: Column, spreads: Mapping[str, Spread | None]) -> tuple[frozenset[str], frozenset[str]]:
+    """The policies with the best median, and those whose worst is the best."""
+    medians = {name: None if spread is None else spread.median for name, spread in spreads.items()}
+    worsts = {name: None if spread is None else spread.worst for name, spread in spreads.items()}
+    return best_among(column, medians), best_among(column, worsts)
+
+
+def policies_of(fleet: Fleet) -> tuple[str, ...]:
+    """Every policy of a fleet once, the references last."""
+    return tuple(rows_of({name: one for scores in fleet.values() for name, one in scores.items()}))
+
+
+def of_policy(fleet: Fleet, policy: str) -> list[Scores]:
+    return [scores[policy] for scores in fleet.values() if policy in scores]
+
+
+def wins_of(fleet: Fleet) -> dict[str, int]:
+    """On how many workloads each policy has the lowest price; those that are as good as each other all win."""
+    won = {name: 0 for name in policies_of(fleet) if name not in REFERENCES}
+    for scores in fleet.values():
+        known = {name: value for name in won if name in scores and (value := WINS.of(scores[name])) is not None}
+        for name, value in known.items():
+            won[name] += value <= min(known.values())
+    return won
+
+
+def missing_of(fleet: Fleet) -> list[str]:
+    """Which policies did not run on every workload, in words."""
+    counts = {name: len(of_policy(fleet, name)) for name in policies_of(fleet)}
+    short = {name: count for name, count in counts.items() if count < len(fleet)}
+    return [f"{name}: on {count} of {len(fleet)} workloads" for name, count in short.items()]
+
+
+def shapes_in_words(shapes: Shapes) -> str:
+    """Which shapes the oracle may use. A reference is printed with what it is held to."""
+    replicas = _from_to(str(shapes.min_replicas), str(shapes.max_replicas))
+    cpu = _from_to(f"{shapes.min_cpu:g}", f"{shapes.max_cpu:g}")
+    memory = _from_to(readable(MEMORY, shapes.min_memory), readable(MEMORY, shapes.max_memory))
+    return f"The oracle may use {replicas} replicas of {cpu} {'core' if cpu == '1' else 'cores'} and {memory}."
+
+
+def _from_to(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,214 @@
+"""The scores of a replay as lines of text."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import NamedTuple, Protocol
+
+from hypot.face.replay.scores import (
+    CHOSEN,
+    NOTHING,
+    SPREAD,
+    Column,
+    Fleet,
+    best_of,
+    best_spreads,
+    known_of,
+    missing_of,
+    of_policy,
+    policies_of,
+    rows_of,
+    shown,
+    spreads_of,
+    wins_of,
+)
+from hypot.face.replay.value import REFERENCES
+from hypot.face.style import printable
+from hypot.replay.score.ranking import late_or_lost
+from hypot.replay.score.scorecard import Scores
+
+WIDTH = 100
+_GAP = "  "
+_LEAST_NAME = 12
+_CUT = ".."
+_WIDEST_HEAD = 16
+# Of more workloads than these the worst are named, so many of each policy, for so many policies.
+_ALL_SEEN, _WORST, _TOLD = 5, 3, 7
+
+
+class Style(Protocol):
+    """How a terminal shows what matters more, or less."""
+
+    def __call__(self, text: str, /, *, bold: bool = False, dim: bool = False) -> str: ...
+
+
+class _Cell(NamedTuple):
+    text: str
+    best: bool = False
+
+
+class _Block(NamedTuple):
+    """Cells below each other: heads, then one for each row."""
+
+    heads: tuple[str, ...]
+    cells: tuple[_Cell, ...]
+
+    @property
+    def width(self) -> int:
+        return max(len(text) for text in (*self.heads, *(cell.text for cell in self.cells)))
+
+
+def table(
+    scores: Mapping[str, Scores],
+    *,
+    notes: Sequence[str] = (),
+    wide: bool = False,
+    width: int = WIDTH,
+    style: Style | None = None,
+) -> list[str]:
+    """One line a policy, the best of each column marked. Without a style, marks are stars.
+
+    Wide, all scores that anybody has are there: one line each, the policies side by side, as many as fit.
+    """
+    rows = rows_of({printable(name): one for name, one in scores.items()})
+    lines = list(_all_scores(rows, width, style) if wide else _chosen(rows, width, style))
+    return [*lines, *_below(notes, width, style)]
+
+
+def fleet_table(
+    fleet: Fleet,
+    *,
+    notes: Sequence[str] = (),
+    width: int = WIDTH,
+    style: Style | None = None,
+) -> list[str]:
+    """One line a policy: the median and the worst over all workloads, and how many it wins by price."""
+    named = {workload: {printable(name): one for name, one in scores.items()} for workload, scores in fleet.items()}
+    names = policies_of(named)
+    blocks = [block for column in SPREAD for block in _spread_blocks(named, column)]
+    won = {name: count for name, count in wins_of(named).items() if len(fleet) > 1}
+    most = max(won.values(), default=0)
+    cells = [_Cell(str(won.get(name, NOTHING)), most > 0 and won.get(name) == most) for name in names]
+    blocks.append(_Block(("", "wins"), tuple(cells)))
+    lines = _lines(names, ("", "policy"), blocks, width, style)
+    explained = f"Over {len(fleet)} workloads; a policy wins where its price is the lowest."
+    return [*lines, *_below([explained, *missing_of(named), *notes], width, style)]
+
+
+def fleet_words(fleet: Fleet) -> Iterator[str]:
+    """What all workloads cost together, and on which a policy is at its worst: a median shows neither."""
+    known = {name: of_policy(fleet, name) for name in policies_of(fleet)}
+    costs = {
+        name: sum(one.cost or 0.0 for one in scores) for name, scores in known.items() if len(scores) == len(fleet)
+    }
+    if costs:
+        yield f"All together cost: {', '.join(f'{printable(name)} ${cost:.2f}' for name, cost in costs.items())}."
+    if len(fleet) <= _ALL_SEEN:
+        return
+    competing = [name for name in known if name not in REFERENCES]
+    for name in competing[:_TOLD]:
+        late = _worst(fleet, name, late_or_lost, "%")
+        dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
+        words = [f"most late or lost on {late}"] * bool(late) + [f"dearest against the oracle on {dear}"] * bool(dear)
+        if words:
+            yield f"{printable(name)}: {'; '.join(words)}."
+    if len(competing) > _TOLD:
+        yield f"Of {len(competing) - _TOLD} more policies -o csv tells every workload."
+
+
+def _worst(fleet: Fleet, policy: str, of: Callable[[Scores], float], unit: str) -> str:
+    """The few workloads with the highest figure, the first of equal ones first; none where all have nothing."""
+    figures = {workload: of(scores[policy]) for workload, scores in fleet.items() if policy in scores}
+    highest = sorted(figures, key=lambda workload: -figures[workload])[:_WORST]
+    return ", ".join(f"{printable(name)} ({figures[name]:.3g} {unit})" for name in highest if figures[name] > 0)
+
+
+def _chosen(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iterator[str]:
+    blocks = []
+    for column in CHOSEN:
+        best = best_of(column, rows)
+        cells = [_Cell(shown(column, column.of(one)), name in best) for name, one in rows.items()]
+        blocks.append(_Block((column.head, column.unit), tuple(cells)))
+    return _lines(tuple(rows), ("policy", ""), blocks, width, style)
+
+
+def _spread_blocks(fleet: Fleet, column: Column) -> Iterator[_Block]:
+    """Two columns: the name of the score stands over the first, its unit over the second."""
+    spreads = spreads_of(fleet, column)
+    heads = ((column.head, "median"), (column.unit, "worst"))
+    for place, best in enumerate(best_spreads(column, spreads)):
+        texts = {name: NOTHING if one is None else shown(column, one[place]) for name, one in spreads.items()}
+        yield _Block(heads[place], tuple([_Cell(text, name in best) for name, text in texts.items()]))
+
+
+def _all_scores(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iterator[str]:
+    """As many policies side by side as fit, the others below."""
+    columns = known_of(rows)
+    best = {column.key: best_of(column, rows) for column in columns}
+    names = [f"{column.head}, {column.unit}" if column.unit else column.head for column in columns]
+    first = max(map(len, names), default=0)
+    blocks = {
+        name: _Block(
+            (_cut(name, _WIDEST_HEAD),), tuple([_Cell(shown(c, c.of(one)), name in best[c.key]) for c in columns])
+        )
+        for name, one in rows.items()
+    }
+    left = list(blocks)
+    while left:
+        fitting = _fitting([blocks[name] for name in left], width - 1 - first)
+        yield from _lines(names, ("score",), [blocks[name] for name in left[:fitting]], width, style)
+        left = left[fitting:]
+        if left:
+            yield ""
+
+
+def _fitting(blocks: Sequence[_Block], room: int) -> int:
+    """How many of them, at least one."""
+    for count, block in enumerate(blocks):
+        room -= block.width + len(_GAP)
+        if room < 0:
+            return max(count, 1)
+    return len(blocks)
+
+
+def _lines(
+    names: Sequence[str], heads: Sequence[str], blocks: Sequence[_Block], width: int, style: Style | None
+) -> Iterator[str]:
+    """Names to the left, figures to the right; the mark of the best stands in the gap before the next column."""
+    room = max(width - 1 - sum(block.width + len(_GAP) for block in blocks), _LEAST_NAME)
+    texts = [_cut(name, room) for name in (*heads, *names)]
+    room = max(map(len, texts))
+    for i, head in enumerate(heads):
+        line = head.ljust(room) + "".join(_GAP + block.heads[i].rjust(block.width) for block in blocks)
+        yield _styled(line.rstrip(), style, bold=True) if i == 0 else _styled(line.rstrip(), style, dim=True)
+    for i, name in enumerate(names):
+        reference = name in REFERENCES
+        cells = [_cell(block.cells[i], block.width, style, dim=reference) for block in blocks]
+        label = _styled(texts[len(heads) + i].ljust(room), style, dim=reference)
+        yield f"{label} {''.join(cells)}".rstrip()
+
+
+def _cell(cell: _Cell, width: int, style: Style | None, *, dim: bool) -> str:
+    padding = " " * (width - len(cell.text) + 1)
+    if cell.best:
+        return padding + (f"{cell.text}*" if style is None else style(cell.text, bold=True) + " ")
+    return padding + _styled(cell.text, style, dim=dim) + " "
+
+
+def _styled(text: str, style: Style | None, *, bold: bool = False, dim: bool = False) -> str:
+    return text if style is None or not text else style(text, bold=bold, dim=dim)
+
+
+def _cut(name: str, room: int) -> str:
+    """Names that are too long lose their middle: what tells them apart stands at either end."""
+    if len(name) <= room:
+        return name
+    tail = (room - len(_CUT)) // 2
+    return name[: room - len(_CUT) - tail] + _CUT + name[len(name) - tail :]
+
+
+def _below(notes: Sequence[str], width: int, style: Style | None) -> Iterator[str]:
+    if notes:
+        yield ""
+    for note in notes:
+        for line in wrap(printable(note), width, subsequent_indent=_GAP, break_on_hyphens=False):
+            yield _styled(line, style, dim=True)

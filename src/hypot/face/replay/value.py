@@ -1,0 +1,108 @@
+"""What a report of a replay is made of: everything is given, nothing is computed again."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypot.core.interval import Interval
+from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, TAKEN
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.world.record import Floats, Run
+
+__all__ = ["FIGURES", "ORACLE", "REFERENCES", "STATIC_PEAK", "CannotDraw", "Report", "headline"]
+
+# What policies are compared with; they win nothing.
+REFERENCES = TAKEN
+
+# The figures by name. Those that a replay has nothing to show in cannot be drawn.
+FIGURES = (
+    "overview",
+    "pareto",
+    "plane",
+    "spread",
+    "supply",
+    "replicas",
+    "decisions",
+    "latency",
+    "late",
+    "cpu",
+    "memory",
+    "cost",
+    "watch",
+)
+# More lines could not be told apart.
+MOST_RUNS = 40
+# Times before this are counted from the start of a replay: no trace of a cluster is as old.
+_CLOCK = 1e8
+
+
+class CannotDraw(ValueError):  # noqa: N818  it names what was asked for
+    """There is no such figure, or this replay has nothing to show in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One replay as it is shown: of one workload with its runs, or of a fleet by its scores alone."""
+
+    # What was replayed, and the outcome in one sentence.
+    title: str
+    verdict: str
+    # By policy, the references among them.
+    scores: Mapping[str, Scores] = field(default_factory=dict)
+    runs: tuple[Run, ...] = ()
+    # Cores, one value a tick, up to the last one of the runs: what must be there, and what is bought by somebody who
+    # knows the future.
+    demand: Floats | None = None
+    oracle: Floats | None = None
+    # Scaling intervals of cpu, by policy; totals are millicores.
+    intervals: Mapping[str, Sequence[Interval]] = field(default_factory=dict)
+    # The world by the names of its file, and in words which shapes the oracle may use.
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    shapes: str = ""
+    notes: tuple[str, ...] = ()
+    # By workload and policy.
+    fleet: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Those that compete, in the order in which they were given."""
+        names = [*(run.policy for run in self.runs), *self.scores, *(p for by in self.fleet.values() for p in by)]
+        return tuple([name for name in dict.fromkeys(names) if name not in REFERENCES])
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From the first to the last moment of the runs."""
+        at = [run.ticks.at for run in self.runs if len(run.ticks.at)]
+        ends = [run.ticks.at[-1] + run.world.tick for run in self.runs if len(run.ticks.at)]
+        return (float(min(one[0] for one in at)), float(max(ends))) if at else (0.0, 0.0)
+
+    @property
+    def dated(self) -> bool:
+        """Whether times are dates, and not hours since the start."""
+        return self.span[0] >= _CLOCK
+
+    def bounded(self) -> "Report":
+        """With no more runs than a page can hold; the scores of all stay."""
+        if len(self.runs) <= MOST_RUNS:
+            return self
+        words = f"Of {len(self.runs)} policies the first {MOST_RUNS} are drawn over time."
+        return replace(self, runs=self.runs[:MOST_RUNS], notes=(*self.notes, words))
+
+    def place(self, policy: str) -> int:
+        """Which of the policies this is: its colour goes by it."""
+        return self.policies.index(policy)
+
+    def key(self, who: str) -> str:
+        """A name that is safe wherever names of policies are not."""
+        return f"policy-{self.place(who) + 1}" if who in self.policies else who
+
+    def share(self, most: int, *, among: int = 7, least: int = 20) -> int:
+        """How many of something each run may have, so that the page stays as small with many runs as with these."""
+        return max(least, min(most, most * among // max(len(self.runs), 1)))
+
+
+def headline(report: Report) -> tuple[str, str]:
+    """The first sentence of the verdict, and the rest of it."""
+    first, *rest = re.split(r"(?<=[.!?])\s+(?=[^\W\d_])", report.verdict, maxsplit=1)
+    return first, "".join(rest)

@@ -1,0 +1,51 @@
+"""HorizontalPodAutoscaler, autoscaling/v2."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.fields import Behavior, HPASpec, Metric, Pace
+from hypot.kinds.hpa.rules import spec_problems, strictness
+from hypot.kinds.hpa.versions import V1
+from hypot.kinds.node import node, replaced
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version
+
+
+@node
+class HPA(HPASpec):
+    """A HorizontalPodAutoscaler."""
+
+    def __init__(
+        self,
+        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        *,
+        max_replicas: int,
+        min_replicas: int | None = None,
+        metrics: Iterable[Metric] | Metric | None = None,
+        scale_up: Pace | None = None,
+        scale_down: Pace | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        ref = refer(target)
+        paced = scale_up is not None or scale_down is not None
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            target=ref,
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            metrics=None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            behavior=Behavior(scale_up, scale_down) if paced else None,
+        )
+
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        """What the API server of that version would refuse on creation, once it has completed the object."""
+        complete = with_defaults(self, kubernetes, gates)
+        if self.read_from == V1:  # its behavior stands in an annotation, which nobody completes
+            complete = replaced(complete, behavior=self.behavior)
+        return spec_problems(complete, strictness(self, None, kubernetes, gates))

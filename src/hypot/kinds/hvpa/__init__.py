@@ -1,0 +1,170 @@
+"""Hvpa, autoscaling.k8s.io/v1alpha1: totals in, one point of replicas and size out."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.fields import Behavior, Metric, Pace
+from hypot.kinds.hpa.rules import spec_problems as hpa_problems
+from hypot.kinds.hpa.rules import strictness
+from hypot.kinds.hvpa.fields import (
+    HPABlock,
+    HPATemplate,
+    HPATemplateSpec,
+    HvpaSpec,
+    ResourceChanges,
+    ScaleType,
+    ScalingInterval,
+    VPABlock,
+    VPATemplate,
+    VPATemplateSpec,
+    Window,
+    interval,
+)
+from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
+from hypot.kinds.node import Itself, node, replaced
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version
+from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, VPASpec
+
+__all__ = ["Hvpa", "hpa_of", "interval", "refusals", "vpa_of"]
+
+
+@node
+class Hvpa(HvpaSpec):
+    """An Hvpa."""
+
+    def __init__(
+        self,
+        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        *,
+        intervals: Iterable[ScalingInterval],
+        overlap: ResourceChanges | None = None,
+        base: ResourceChanges | None = None,
+        limits_gap: ResourceChanges | None = None,
+        scale_up: ScaleType | None = None,
+        scale_down: ScaleType | None = None,
+        window: Window | tuple[str, str] | None = None,
+        min_replicas: int | None = None,
+        max_replicas: int | None = None,
+        metrics: Iterable[Metric] | Metric | None = None,
+        pace_up: Pace | None = None,
+        pace_down: Pace | None = None,
+        containers: Iterable[ContainerPolicy] | None = None,
+        knobs: Mapping[str, str] | None = None,
+        use_hpa: bool = True,
+        use_vpa: bool = True,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong.
+
+        `knobs` are annotations for the size recommender. A block of the HPA or the VPA is written only where there is
+        something to say in it.
+        """
+        ref = refer(target)
+        paced = pace_up is not None or pace_down is not None
+        hpa = HPATemplateSpec(
+            min_replicas,
+            max_replicas,
+            None if metrics is None else (metrics,) if isinstance(metrics, Metric) else tuple(metrics),
+            Behavior(pace_up, pace_down) if paced else None,
+        )
+        policy = None if containers is None else ResourcePolicy(tuple(containers))
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            replicas=None,
+            target=ref,
+            hpa=_hpa_block(hpa, use=use_hpa),
+            vpa=_vpa_block(policy, knobs, use=use_vpa),
+            scale_up=scale_up,
+            scale_down=scale_down,
+            base=base,
+            limits_gap=limits_gap,
+            intervals=tuple(intervals),
+            overlap=overlap,
+            window=Window(*window) if isinstance(window, tuple) else window,
+            weights=None,
+        )
+
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        """What stands against this object."""
+        yield from spec_problems(self)
+        if self.hpa_template is not None:
+            yield from _template_problems(self, kubernetes, gates)
+
+
+def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
+    """The errors in this object. One that is asked about with every decision is checked once."""
+    return _refusals(Itself(hvpa))
+
+
+@lru_cache(4096)
+def _refusals(this: Itself[Hvpa]) -> tuple[Problem, ...]:
+    return tuple(problem for problem in this.value.problems() if problem.severity == "error")
+
+
+def _hpa_block(spec: HPATemplateSpec, *, use: bool) -> HPABlock | None:
+    template = HPATemplate(spec=spec) if spec.write() else None
+    return HPABlock(use, template=template) if template is not None or not use else None
+
+
+def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *, use: bool) -> VPABlock | None:
+    spec = None if policy is None else VPATemplateSpec(resource_policy=policy)
+    metadata = {"annotations": dict(knobs)} if knobs else None
+    template = VPATemplate(metadata, spec) if metadata or spec else None
+    return VPABlock(use, template=template) if template is not None or not use else None
+
+
+def _template_problems(hvpa: HvpaSpec, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+    """The rules of an HPA over the metrics and the behavior of its template; counts have rules of their own."""
+    hpa = replaced(hpa_of(hvpa), min_replicas=None)
+    complete = with_defaults(hpa, kubernetes, gates)
+    for problem in hpa_problems(complete, strictness(hpa, None, kubernetes, gates)):
+        if problem.where[1] in {"metrics", "behavior"}:
+            yield replace(problem, where=(*IN_HPA, *problem.where[1:]))
+
+
+def hpa_of(hvpa: HvpaSpec) -> HPA:
+    """The HorizontalPodAutoscaler that the template describes, for the same target and named like the Hvpa."""
+    template = hvpa.hpa_template or HPATemplate()
+    return replaced(
+        HPA.from_dict({"metadata": _metadata(hvpa, template.metadata)}),
+        target=hvpa.target,
+        min_replicas=template.min_replicas,
+        max_replicas=_most(hvpa),
+        metrics=template.metrics,
+        behavior=template.behavior,
+    )
+
+
+def _most(hvpa: HvpaSpec) -> int | None:
+    """The last interval bounds an HPA that has no bound of its own."""
+    if hvpa.max_replicas is not None or not hvpa.intervals:
+        return hvpa.max_replicas
+    return hvpa.intervals[-1].max_replicas
+
+
+def vpa_of(hvpa: HvpaSpec) -> VPASpec:
+    """The VerticalPodAutoscaler that the template describes, for the same target and named like the Hvpa."""
+    template = hvpa.vpa_template or VPATemplate()
+    return replaced(
+        VPASpec.from_dict({"metadata": _metadata(hvpa, template.metadata)}),
+        target=hvpa.target,
+        update_policy=template.update_policy,
+        resource_policy=template.resource_policy,
+    )
+
+
+def _metadata(hvpa: HvpaSpec, written: Any) -> dict[str, Any]:
+    own = hvpa.metadata if isinstance(hvpa.metadata, dict) else {}
+    metadata = {key: own[key] for key in ("name", "namespace") if key in own}
+    if isinstance(written, dict):
+        metadata.update({key: written[key] for key in ("labels", "annotations") if written.get(key)})
+    return metadata

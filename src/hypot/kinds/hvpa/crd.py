@@ -1,0 +1,376 @@
+"""What the CRD of Hvpas needs beyond their fields: rules in CEL, metrics of v2 and v2beta1, columns, and its scale."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from hypot.core import timeofday
+from hypot.core.interval import HORIZONTAL_ONLY
+from hypot.kinds.base import Ref
+from hypot.kinds.crd import BLOCKED_COLUMN, ONLY_NUMBERS_AND_TEXT, Check, Column, Facts, Place, condition_path
+from hypot.kinds.hpa.fields import Behavior, Limit, Pace
+from hypot.kinds.hpa.rules import MAX_PERIOD, MAX_WINDOW, METRIC_TYPES, POLICY_TYPES, SELECT_POLICIES
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import (
+    MAINTENANCE_WINDOW,
+    MOST_REPLICAS,
+    HPABlock,
+    HPATemplate,
+    HPATemplateSpec,
+    ScaleType,
+    ScalingInterval,
+    VPABlock,
+    VPATemplate,
+    Window,
+)
+from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
+from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
+from hypot.kinds.hvpa.status import LIMITED, STATUS
+from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, Wire, node
+from hypot.kinds.vpa.crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
+from hypot.kinds.vpa.fields import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
+from hypot.kinds.wpa.crd import FACTS as WPA_FACTS
+from hypot.kinds.wpa.rules import QUANTITY_TEXT, LabelRequirement, LabelSelector
+
+_OLD = "of v2beta1"
+# An HPA takes a number with a fraction for a quantity, so its template does.
+_AMOUNT = Scalar(
+    QUANTITY.go,
+    {"x-kubernetes-preserve-unknown-fields": True, "pattern": QUANTITY_TEXT, **ONLY_NUMBERS_AND_TEXT},
+    QUANTITY.fits,
+    QUANTITY.want,
+)
+
+
+@node
+class _Target(Node):
+    GO: ClassVar[str] = "MetricTarget"
+
+    type: Annotated[str | None, Wire("type", STRING, doc="Utilization, Value or AverageValue")] = None
+    value: Annotated[Any, Wire("value", _AMOUNT, doc="in total")] = None
+    average: Annotated[Any, Wire("averageValue", _AMOUNT, doc="per pod")] = None
+    utilization: Annotated[int | None, Wire("averageUtilization", INT32, doc="percent of the request")] = None
+
+
+@node
+class _TargetOrObject(_Target):
+    """What is called target in an Object metric: in v2beta1 the object itself."""
+
+    api_version: Annotated[str | None, Wire("apiVersion", STRING, doc=f"of the object; {_OLD}")] = None
+    kind: Annotated[str | None, Wire("kind", STRING, doc=f"of the object; {_OLD}")] = None
+    name: Annotated[str | None, Wire("name", STRING, doc=f"of the object; {_OLD}")] = None
+
+
+@node
+class _Name(Node):
+    GO: ClassVar[str] = "MetricIdentifier"
+
+    name: Annotated[str | None, Wire("name", STRING, doc="name of the series")] = None
+    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc="which of the series")] = None
+
+
+@node
+class _Resource(Node):
+    GO: ClassVar[str] = "ResourceMetricSource"
+
+    name: Annotated[str | None, Wire("name", STRING, doc="cpu or memory")] = None
+    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
+    old_utilization: Annotated[int | None, Wire("targetAverageUtilization", INT32, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+
+
+@node
+class _ContainerResource(_Resource):
+    container: Annotated[str | None, Wire("container", STRING, doc="the container")] = None
+
+
+@node
+class _Pods(Node):
+    GO: ClassVar[str] = "PodsMetricSource"
+
+    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
+    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
+    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
+    old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+
+
+@node
+class _Described(Ref):
+    """An HPA's own rules say what must be in it, in either form."""
+
+
+@node
+class _Object(Node):
+    GO: ClassVar[str] = "ObjectMetricSource"
+
+    described: Annotated[_Described | None, Wire("describedObject", _Described, doc="the object")] = None
+    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
+    target: Annotated[_TargetOrObject | None, Wire("target", _TargetOrObject, doc="what it is held at")] = None
+    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
+    old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
+    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("averageValue", _AMOUNT, doc=_OLD)] = None
+
+
+@node
+class _External(Node):
+    GO: ClassVar[str] = "ExternalMetricSource"
+
+    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
+    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
+    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
+    old_selector: Annotated[Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc=_OLD)] = None
+    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
+    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+
+
+@node
+class AnyMetric(Node):
+    """One metric in either form."""
+
+    GO: ClassVar[str] = "MetricSpec"
+
+    type: Annotated[str | None, Wire("type", STRING, schema={"enum": list(METRIC_TYPES)}, doc="which block counts")] = (
+        None
+    )
+    resource: Annotated[_Resource | None, Wire("resource", _Resource, doc="a resource of the pods")] = None
+    container_resource: Annotated[
+        _ContainerResource | None, Wire("containerResource", _ContainerResource, doc="a resource of one container")
+    ] = None
+    pods: Annotated[_Pods | None, Wire("pods", _Pods, doc="a metric of the pods")] = None
+    object: Annotated[_Object | None, Wire("object", _Object, doc="a metric of another object")] = None
+    external: Annotated[_External | None, Wire("external", _External, doc="a metric from outside the cluster")] = None
+
+
+HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
+    (HPATemplateSpec, "metrics"): AnyMetric,
+    (_Name, "selector"): LabelSelector,
+    (_Pods, "selector"): LabelSelector,
+    (_Object, "selector"): LabelSelector,
+    (_External, "metricSelector"): LabelSelector,
+    (Pace, "tolerance"): _AMOUNT,
+}
+
+
+def metric_checks() -> Iterator[Check]:
+    for kind, block in METRIC_TYPES.items():
+        cel, words = f"!has(self.type) || self.type != '{kind}' || has(self.{block})", f"type {kind} needs this block"
+        yield Check("metric-source", cel, words, f".{block}", "Required")
+
+
+def behavior_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The behavior of an HPA has the API server's own schema elsewhere; here it needs words and bounds."""
+    yield (Behavior, "scaleUp"), {"description": "of rising wishes"}
+    yield (Behavior, "scaleDown"), {"description": "of falling wishes"}
+    yield (Pace, "policies"), {"description": "how much may change in a period", "minItems": 1}
+    seconds = {"description": "how long wishes are remembered", "minimum": 0, "maximum": MAX_WINDOW}
+    yield (Pace, "stabilizationWindowSeconds"), seconds
+    yield (Pace, "selectPolicy"), {"description": "which policy counts", "enum": list(SELECT_POLICIES)}
+    not_negative = {"pattern": QUANTITY_TEXT.replace("[+-]?", r"\+?", 1), "minimum": 0}
+    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a share", **not_negative}
+    yield (Limit, "type"), {"description": "what is counted", "enum": list(POLICY_TYPES)}
+    yield (Limit, "value"), {"description": "how many pods, or percent", "minimum": 1}
+    yield (Limit, "periodSeconds"), {"description": "in how many seconds", "minimum": 1, "maximum": MAX_PERIOD}
+
+
+# Groups under k8s.io are the community's. An API server serves a kind there only where its definition says how it came.
+UNAPPROVED = {"api-approved.kubernetes.io": "unapproved, experimental API of hypot"}
+SCALE = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.targetSelector",
+}
+
+
+# An amount with a digit that is not zero.
+_DIGITS = r"(0*[1-9][0-9]*(\.[0-9]*)?|0*\.0*[1-9][0-9]*)"
+_SOME = {"pattern": AMOUNT_TEXT.replace(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)", _DIGITS), "minimum": 1}
+
+
+@node
+class Sizes(Node):
+    """The shape of maxResources, which is kept as the mapping it was."""
+
+    GO: ClassVar[str] = "ResourceList"
+
+    cpu: Annotated[Amount | None, Wire("cpu", AMOUNT, schema=_SOME, doc="cpu of one pod")] = None
+    memory: Annotated[Amount | None, Wire("memory", AMOUNT, schema=_SOME, doc="memory of one pod")] = None
+
+
+def _has(path: str) -> str:
+    """Whether a field is there, asked from the spec inwards."""
+    keys = path.split(".")
+    return " && ".join(f"has(self.{'.'.join(keys[: i + 1])})" for i in range(len(keys)))
+
+
+_LIST, _WEIGHTS = "self.scalingIntervals", "self.weightBasedScalingIntervals"
+_LAST = f"{_LIST}[size({_LIST}) - 1]"
+_BUT_THE_LAST = list(range(MAX_INTERVALS - 1))
+_MIN, _MAX = "hpa.template.spec.minReplicas", "hpa.template.spec.maxReplicas"
+_POLICIES = "vpa.template.spec.resourcePolicy.containerPolicies"
+_NO_INTERVALS = f"!has({_LIST}) || size({_LIST}) == 0"
+
+
+def _form_checks() -> Iterator[Check]:
+    weighted = f"has({_WEIGHTS}) && size({_WEIGHTS}) > 0"
+    some = f"has({_LIST}) && size({_LIST}) > 0"
+    words = "needs at least one interval"
+    yield Check("scaling-intervals", f"({some}) || ({weighted})", words, ".scalingIntervals", "Required")
+    words = "must not stand beside scalingIntervals, which take its place"
+    both = f"!({some} && {weighted})"
+    yield Check("weights-and-intervals", both, words, ".weightBasedScalingIntervals", "Forbidden")
+    first = f"(has(w.startReplicaCount) && w.startReplicaCount > 0 ? w.startReplicaCount : ({_or(_MIN, '1')}))"
+    last = f"(has(w.lastReplicaCount) && w.lastReplicaCount > 0 ? w.lastReplicaCount : ({_or(_MAX, '2147483647')}))"
+    ordered = f"!has({_WEIGHTS}) || {_WEIGHTS}.all(w, {first} <= {last})"
+    words = "must not end below its first count"
+    yield Check("weight", ordered, words, ".weightBasedScalingIntervals")
+
+
+def _or(path: str, otherwise: str) -> str:
+    return f"{_has(path)} ? self.{path} : {otherwise}"
+
+
+def _count_checks() -> Iterator[Check]:
+    at, gaps = ".scalingIntervals", f"{_LIST}.filter(i, !has(i.maxReplicas)).size()"
+    only_last = f"{_NO_INTERVALS} || {gaps} == (has({_LAST}.maxReplicas) ? 0 : 1)"
+    yield Check("interval-replicas", only_last, "only the last interval may leave maxReplicas out", at, "Required")
+    written = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas)"
+    words = "maxReplicas must be set where the hpa block has none"
+    yield Check("interval-replicas", f"{written} || ({_has(_MAX)})", words, at, "Required")
+    within = f"self.{_MAX} >= 1 && self.{_MAX} <= {MOST_REPLICAS}"
+    words = f"maxReplicas must be set where that of the hpa block is not between 1 and {MOST_REPLICAS}"
+    yield Check("interval-replicas", f"{written} || !({_has(_MAX)}) || ({within})", words, at)
+    one, following = f"{_LIST}[k]", f"{_LIST}[k + 1]"
+    unknown = f"k + 1 >= size({_LIST}) || !has({one}.maxReplicas) || !has({following}.maxReplicas)"
+    # Places are counted off: what a list is made into has no size to API servers before 1.30, and no end to its cost.
+    rising = f"{_BUT_THE_LAST}.all(k, {unknown} || {one}.maxReplicas < {following}.maxReplicas)"
+    below = f"{_LIST}.all(i, !has(i.maxReplicas) || i.maxReplicas < self.{_MAX})"
+    beyond = f"has({_LAST}.maxReplicas) || !({_has(_MAX)}) || {below}"
+    words = "maxReplicas must be greater than that of the interval before"
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || ({rising} && ({beyond}))", words, at)
+    from_hpa = f"size({_LIST}) > 1 || !({_has(_MAX)}) || self.{_MAX} >= self.{_MIN}"
+    enough = f"has({_LIST}[0].maxReplicas) ? {_LIST}[0].maxReplicas >= self.{_MIN} : ({from_hpa})"
+    words = "the first maxReplicas must not be below minReplicas"
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || !({_has(_MIN)}) || ({enough})", words, at)
+
+
+def _size_checks() -> Iterator[Check]:
+    """Of sizes CEL can say that they are there; it cannot multiply them."""
+    for name in RESOURCES:
+        sized = f"has(i.maxResources) && has(i.maxResources.{name})"
+        pinned = f"has(i.effectiveIntervalExtrapolation) && i.effectiveIntervalExtrapolation == '{HORIZONTAL_ONLY}'"
+        elsewhere = f"has(p.controlledResources) && !('{name}' in p.controlledResources)"
+        capped = f"has(p.maxAllowed) && '{name}' in p.maxAllowed"
+        off = f"has(p.mode) && p.mode == '{OFF}'"
+        covers = f"self.{_POLICIES}.all(p, ({off}) || ({elsewhere}) || ({capped}))"
+        covered = f"{_has(_POLICIES)} && size(self.{_POLICIES}) > 0 && {covers}"
+        every = f"{_LIST}.all(i, ({pinned}) || ({sized})) || ({covered})"
+        words = f"maxResources.{name} must be set where maxAllowed says nothing of it"
+        yield Check("interval-size", f"{_NO_INTERVALS} || {every}", words, ".scalingIntervals", "Required")
+
+
+def _other_checks() -> Iterator[Check]:
+    modes = [
+        f"({_has(path)} && self.{path} == '{MAINTENANCE_WINDOW}')"
+        for block in ("", "hpa.", "vpa.")
+        for path in (f"{block}{direction}.updatePolicy.updateMode" for direction in ("scaleUp", "scaleDown"))
+    ]
+    words = f"must be set for the mode {MAINTENANCE_WINDOW}"
+    needed = f"has(self.maintenanceTimeWindow) || !({' || '.join(modes)})"
+    yield Check("maintenance-window", needed, words, ".maintenanceTimeWindow", "Required")
+    for name in RESOURCES:
+        path = f"scalingIntervalsOverlap.{name}.percentage"
+        within = f"!({_has(path)}) || self.{path} <= 100"
+        yield Check("percentage", within, "must be less than or equal to 100", f".{path}")
+
+
+_MIN_OVER_MAX = Check(
+    "min-over-max",
+    "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+    "must be greater than or equal to minReplicas",
+    ".maxReplicas",
+)
+
+_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_METADATA: dict[str, Any] = {
+    "properties": {
+        "labels": {**_TEXTS, "description": "its labels"},
+        "annotations": {**_TEXTS, "description": "its annotations; in the vpa block also knobs of the recommender"},
+        "ownerReferences": {
+            "type": "array",
+            "description": "must not be set: what is made of the template belongs to the Hvpa",
+            "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            "maxItems": 0,
+            "x-kubernetes-list-type": "atomic",
+        },
+    }
+}
+
+
+_COLUMNS = (
+    Column("Target", "string", ".spec.targetRef.name", "the workload"),
+    Column("Replicas", "integer", ".status.replicas", "how many pods there are"),
+    Column("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
+    BLOCKED_COLUMN,
+    Column("Limited", "string", condition_path(LIMITED), "whether more is asked for than there may be"),
+    Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+)
+
+
+MAX_CONTROLLED = 10
+
+
+def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    yield (Ref, "kind"), {"minLength": 1}
+    yield (Ref, "name"), {"minLength": 1}
+    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
+    yield (Hvpa, "scalingIntervals"), {"maxItems": MAX_INTERVALS}
+    yield (Hvpa, "weightBasedScalingIntervals"), {"maxItems": MAX_WEIGHTS}
+    yield (HPATemplateSpec, "metrics"), {"maxItems": MAX_METRICS}
+    for key in ("begin", "end"):
+        yield (Window, key), {"pattern": f"^{timeofday.PATTERN}$"}
+    span = {"pattern": f"^{timeofday.SPAN_PATTERN}$", "maxLength": timeofday.LONGEST_SPAN}
+    yield (ScaleType, "stabilizationDuration"), span
+    for template in (HPATemplate, VPATemplate):
+        yield (template, "metadata"), _METADATA
+    for place, hint in WPA_FACTS.hints.items():
+        if place[0] in {LabelSelector, LabelRequirement}:
+            yield place, dict(hint)
+    # A rule looks into this list for each interval; two names are all there are.
+    controlled: Place = (ContainerPolicy, "controlledResources")
+    yield controlled, {**PART_HINTS[controlled], "maxItems": MAX_CONTROLLED}
+    yield from behavior_hints()
+
+
+FACTS = Facts(
+    doc="Scales a workload on both axes: from how much in total to how many pods of what size.",
+    plural="hvpas",
+    short_names=("hvpa",),
+    status=STATUS,
+    columns=_COLUMNS,
+    required={
+        Hvpa: ("targetRef",),
+        Ref: ("kind", "name"),
+        Window: ("begin", "end"),
+        AnyMetric: ("type",),
+        Limit: ("periodSeconds", "type", "value"),
+        LabelRequirement: WPA_FACTS.required[LabelRequirement],
+        **PART_REQUIRED,
+    },
+    checks={
+        Hvpa: (*_form_checks(), *_count_checks(), *_size_checks(), *_other_checks()),
+        HPATemplateSpec: (_MIN_OVER_MAX,),
+        AnyMetric: tuple(metric_checks()),
+        LabelRequirement: WPA_FACTS.checks[LabelRequirement],
+        **PART_CHECKS,
+    },
+    hints={**PART_HINTS, **dict(_hints())},
+    shapes={
+        (HPABlock, "selector"): LabelSelector,
+        (VPABlock, "selector"): LabelSelector,
+        (ScalingInterval, "maxResources"): Sizes,
+        **HPA_SHAPES,
+    },
+    annotations=UNAPPROVED,
+    scale=SCALE,
+)

@@ -1,0 +1,204 @@
+"""The rules that make the intervals of an Hvpa well defined: every total is for one count, and no count is left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from hypot.core.amount import show
+from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, effective
+from hypot.kinds.hvpa.fields import EXTRAPOLATIONS, MOST_REPLICAS, HvpaSpec, ScalingInterval
+from hypot.kinds.hvpa.intervals import last_count, share_of
+from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.vpa.fields import OFF, RESOURCES, ContainerPolicy, amounts_of
+from hypot.kinds.vpa.rules import resource_list_problems
+
+MAX_INTERVALS = 50
+_HERE: Where = ("spec", "scalingIntervals")
+_IN_TOTAL = "the overlap is meant of all pods together"
+
+
+class _View(NamedTuple):
+    """What the intervals are to one container: which resources, within which bounds."""
+
+    resources: Sequence[str]
+    least: Mapping[str, int]
+    most: Mapping[str, int]
+
+
+class _Row(NamedTuple):
+    """One interval, its last count where that is known, and its sizes as amounts where they can be read."""
+
+    at: Where
+    interval: ScalingInterval
+    end: int | None
+    sizes: Mapping[str, int]
+
+
+def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
+    """Counts and sizes first; totals and the overlap are judged only where those are right."""
+    intervals = hvpa.intervals or ()
+    if not intervals:
+        if not hvpa.weights:
+            hint = "one interval with maxReplicas and maxResources scales up to there"
+            yield Problem("scaling-intervals", "Required", _HERE, "needs at least one interval", hint=hint)
+        return
+    if len(intervals) > MAX_INTERVALS:
+        words = f"must have at most {MAX_INTERVALS} items"
+        yield Problem("scaling-intervals", "TooMany", _HERE, words, len(intervals), "one interval may span many counts")
+        return
+    views = _views(hvpa)
+    rows = [
+        _Row((*_HERE, i), interval, last_count(hvpa, interval), amounts_of(interval.max_resources))
+        for i, interval in enumerate(intervals)
+    ]
+    found = [*_count_problems(rows, hvpa.min_replicas)]
+    for row in rows:
+        found += _size_problems(row, views)
+        found += _bound_problems(row, views)
+    yield from found
+    yield from _last_count_problems(hvpa, rows[-1])
+    if found:
+        return
+    totals = _once(_total_problems(rows, views))
+    yield from totals
+    if not totals and hvpa.overlap is not None:
+        yield from _once(_overlap_problems(hvpa, rows, views))
+
+
+def _views(hvpa: HvpaSpec) -> list[_View]:
+    """One for each container that is sized; where nobody has a policy, one for all."""
+    policies = hvpa.container_policies
+    written = (policies.containers or ()) if policies is not None else ()
+    return [
+        _View(
+            RESOURCES if policy.controlled_resources is None else policy.controlled_resources,
+            amounts_of(policy.min_allowed),
+            amounts_of(policy.max_allowed),
+        )
+        for policy in written or (ContainerPolicy(),)
+        if policy.mode != OFF
+    ]
+
+
+def _once(problems: Iterator[Problem]) -> list[Problem]:
+    """Of several containers with the same trouble one is told."""
+    return list({problem.where: problem for problem in problems}.values())
+
+
+def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
+    before = 0
+    for row in rows:
+        where, count = (*row.at, "maxReplicas"), row.end
+        if row.interval.max_replicas is None and row is not rows[-1]:
+            yield Problem("interval-replicas", "Required", where, "only the last interval may leave it out")
+            continue
+        if count is None:
+            words = "must be set where the hpa block has no maxReplicas"
+            yield Problem("interval-replicas", "Required", where, words)
+        elif not 1 <= count <= MOST_REPLICAS:
+            words = f"must be between 1 and {MOST_REPLICAS}"
+            yield Problem("interval-replicas", "Invalid", where, words, count)
+        elif count <= before:
+            words = f"must be greater than {before}, where the interval before it ends"
+            yield Problem("interval-replicas", "Invalid", where, words, count, "every count belongs to one interval")
+        elif not before and count < least:
+            words = f"must not be below minReplicas, which is {least}"
+            yield Problem("interval-replicas", "Invalid", where, words, count)
+        before = max(before, count or 0)
+
+
+def _last_count_problems(hvpa: HvpaSpec, row: _Row) -> Iterator[Problem]:
+    last, most = row.interval.max_replicas, hvpa.max_replicas
+    if hvpa.uses_hpa and last is not None and most is not None and last != most:
+        words = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's wish only"
+        hint = "write the same count in both"
+        yield Problem("last-interval", "Notice", (*row.at, "maxReplicas"), words, last, hint, severity="warning")
+
+
+def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
+    division = row.interval.extrapolation
+    if division is not None and division not in EXTRAPOLATIONS:
+        place = (*row.at, "effectiveIntervalExtrapolation")
+        yield Problem("extrapolation", "NotSupported", place, unsupported(EXTRAPOLATIONS), division)
+    mapping: Mapping[str, Any] = row.interval.max_resources or {}
+    written = {name: amount for name, amount in mapping.items() if amount is not None}
+    at = (*row.at, "maxResources")
+    for name, amount in mapping.items():
+        if name not in RESOURCES:
+            words = "is no resource that pods are sized by"
+            yield Problem("interval-resource", "NotSupported", (*at, name), words, amount, "known here: cpu, memory")
+    yield from resource_list_problems({name: written[name] for name in RESOURCES if name in written}, at)
+    for name, size in row.sizes.items():
+        if size == 0:
+            yield Problem("interval-size", "Invalid", (*at, name), "must be greater than zero", written[name])
+    if division == HORIZONTAL_ONLY:
+        return
+    for name in RESOURCES:
+        if name not in written and any(name in view.resources and name not in view.most for view in views):
+            words, hint = "must be set where maxAllowed says nothing of it", "without it no total has a count"
+            yield Problem("interval-size", "Required", (*at, name), words, hint=hint)
+
+
+def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
+    """A size that a container may not have. Small sidecars may stay far below what the main container gets."""
+    for name, size in row.sizes.items():
+        of_it = [view for view in views if name in view.resources]
+        least = max((view.least.get(name, 0) for view in of_it), default=0)
+        caps = [view.most.get(name, size) for view in of_it]
+        words = ""
+        if size < least:
+            words = f"must not be below minAllowed, which is {show(name, least)}"
+        elif max(caps, default=size) < size:
+            words = f"must not be above maxAllowed, which is {show(name, max(caps))}"
+        if words:
+            written = (row.interval.max_resources or {})[name]
+            yield Problem("interval-bounds", "Invalid", (*row.at, "maxResources", name), words, written)
+
+
+def _total_problems(rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
+    for view in views:
+        for name in view.resources:
+            before = 0
+            for row in rows:
+                size = row.sizes.get(name, view.most.get(name))
+                if size is None:
+                    continue
+                total = (row.end or 0) * size
+                if total <= before:
+                    yield _total_problem(row, name, size, before)
+                before = total
+
+
+def _total_problem(row: _Row, name: str, size: int, before: int) -> Problem:
+    total = f"{row.end} x {show(name, size)} = {show(name, (row.end or 0) * size)}"
+    words = f"in total {total} of {name}, which must be more than the {show(name, before)} of the interval before it"
+    written = row.interval.max_resources or {}
+    where = (*row.at, "maxResources", name) if name in written else row.at
+    return Problem("interval-total", "Invalid", where, words, written.get(name), "more pods must not be less in total")
+
+
+def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
+    """A count may not be kept beyond the whole interval below it."""
+    for view in views:
+        for name in view.resources:
+            value, percent = share_of(hvpa.overlap, name).both
+            sizes = [row.sizes.get(name, view.most.get(name)) for row in rows]
+            if not value or None in sizes:
+                continue
+            given = tuple(
+                Given(row.end or 0, size or 0, row.interval.extrapolation or LINEAR)
+                for row, size in zip(rows, sizes, strict=True)
+            )
+            narrowest = _narrowest(given, hvpa.min_replicas, view.least.get(name, 0), value, percent)
+            if narrowest is not None and value >= narrowest:
+                words = f"must be less than {show(name, narrowest)}, which is all that the narrowest interval spans"
+                where = ("spec", "scalingIntervalsOverlap", name, "value")
+                yield Problem("overlap", "Invalid", where, words, getattr(hvpa.overlap, name).value, _IN_TOTAL)
+
+
+@lru_cache(1024)
+def _narrowest(given: tuple[Given, ...], first: int, least: int, value: int, percent: int) -> int | None:
+    """The least that any count spans which another one can be kept in the place of."""
+    made = effective(given, first, least, value, percent)
+    return min((one.high - one.below for one, above in pairwise(made) if not above.pinned), default=None)

@@ -1,0 +1,117 @@
+"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total is for.
+
+The same object is asked with every decision, so what is read from it is remembered by the object itself.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from hypot.core.amount import RESOURCES
+from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, Interval, effective
+from hypot.kinds.hvpa.fields import MOST_REPLICAS, Change, HvpaSpec, ResourceChanges, ScalingInterval
+from hypot.kinds.node import Itself
+from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
+
+_REMEMBERED = 16_384
+
+
+class Share(NamedTuple):
+    """A value and a percentage, as amounts; None where it was not given."""
+
+    value: int | None = None
+    percent: int | None = None
+
+    @property
+    def both(self) -> tuple[int, int]:
+        """The two, absent as nothing."""
+        return self.value or 0, self.percent or 0
+
+
+def share_of(changes: ResourceChanges | None, resource: str) -> Share:
+    change: Change | None = getattr(changes, resource, None)
+    if change is None:
+        return Share()
+    return Share(amounts_of({resource: change.value}).get(resource), change.percentage)
+
+
+Meant = Literal["overlap", "base", "limits_gap"]
+
+
+def share(hvpa: HvpaSpec, meant: Meant, resource: str) -> Share:
+    return _share(Itself(hvpa), meant, resource)
+
+
+@lru_cache(_REMEMBERED)
+def _share(this: Itself[HvpaSpec], meant: Meant, resource: str) -> Share:
+    return share_of(getattr(this.value, meant), resource)
+
+
+class Allowed(NamedTuple):
+    """What one container may have, and whether it may be touched at all."""
+
+    least: Mapping[str, int]
+    most: Mapping[str, int]
+    controlled: tuple[str, ...] = RESOURCES
+    switched_off: bool = False
+    requests_only: bool = False
+
+
+def allowed(hvpa: HvpaSpec, container: str) -> Allowed:
+    return _allowed(Itself(hvpa), container)
+
+
+@lru_cache(_REMEMBERED)
+def _allowed(this: Itself[HvpaSpec], container: str) -> Allowed:
+    policy = policy_of(this.value.container_policies, container)
+    if policy is None:
+        return Allowed({}, {})
+    least, most = amounts_of(policy.min_allowed), amounts_of(policy.max_allowed)
+    written = policy.controlled_resources
+    controlled = RESOURCES if written is None else tuple([resource for resource in RESOURCES if resource in written])
+    left_alone = policy.mode == OFF or not controlled
+    return Allowed(least, most, controlled, left_alone, policy.controlled_values == REQUESTS_ONLY)
+
+
+def intervals_of(hvpa: HvpaSpec, container: str, resource: str) -> tuple[Interval, ...]:
+    """None at all where some interval has no largest size for this resource: then it says nothing about counts."""
+    return _intervals(Itself(hvpa), container, resource)
+
+
+@lru_cache(_REMEMBERED)
+def _intervals(this: Itself[HvpaSpec], container: str, resource: str) -> tuple[Interval, ...]:
+    hvpa, bounds = this.value, allowed(this.value, container)
+    given: list[Given] = []
+    for interval in hvpa.intervals or ():
+        size = amounts_of(interval.max_resources).get(resource, bounds.most.get(resource))
+        replicas = last_count(hvpa, interval)
+        if size is None or replicas is None or replicas > MOST_REPLICAS:
+            return ()
+        given.append(Given(replicas, size, interval.extrapolation or LINEAR))
+    overlap = share(hvpa, "overlap", resource).both
+    return effective(given, hvpa.min_replicas, bounds.least.get(resource, 0), *overlap)
+
+
+def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:
+    return hvpa.max_replicas if interval.max_replicas is None else interval.max_replicas
+
+
+def counts_of(hvpa: HvpaSpec) -> tuple[int, int]:
+    """The fewest and the most replicas that any interval is for."""
+    return _counts(Itself(hvpa))
+
+
+@lru_cache(_REMEMBERED)
+def _counts(this: Itself[HvpaSpec]) -> tuple[int, int]:
+    hvpa = this.value
+    ends = [end for interval in hvpa.intervals or () if (end := last_count(hvpa, interval)) is not None]
+    return hvpa.min_replicas, max(ends, default=hvpa.min_replicas)
+
+
+def only_counts_at(hvpa: HvpaSpec, replicas: int) -> bool:
+    """Whether at this count pods have one size, and only their number moves."""
+    for interval in hvpa.intervals or ():
+        end = last_count(hvpa, interval)
+        if end is not None and replicas <= end:
+            return interval.extrapolation == HORIZONTAL_ONLY
+    return False

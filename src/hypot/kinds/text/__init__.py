@@ -1,0 +1,1 @@
+"""Kubernetes objects from YAML and JSON text, with the file and line of each."""

@@ -1,0 +1,384 @@
+"""Kubernetes objects from files: what `kubectl get -o yaml|json` prints and what people write.
+
+A text is held while its file is read. Afterwards each object keeps its own stretch of it, and that is read again
+when someone asks for a line inside the object.
+"""
+
+import codecs
+import os
+import pathlib
+import stat
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn, Protocol, TypeGuard
+
+from hypot.kinds.text import jsontext, yamltext
+from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
+from hypot.kinds.text.yamltext import Document, Fault, Part, Path, Take
+
+__all__ = ["Keep", "Limits", "LoadError", "Loaded", "Path", "Progress", "Reader", "Source", "load"]
+
+
+class LoadError(Exception):
+    """What could not be read, and where."""
+
+    def __init__(self, file: str, line: int | None, message: str) -> None:
+        super().__init__(file, line, message)
+        self.file = file
+        self.line = line
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}" if self.line is None else f"{self.file}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much input is accepted; what is beyond is refused."""
+
+    file_bytes: int = 256 * 2**20
+    """One file. Some 30,000 pods as kubectl prints them; a device or the wrong file does not fill the memory."""
+
+    depth: int = 100
+    """Mappings and lists within each other. A CRD schema needs about 25; Python's stack ends near 1000."""
+
+    aliased_nodes: int = 100_000
+    """Values the aliases of one file unfold to. A few hundred are useful; a billion laughs are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an object stands."""
+
+    file: str
+    line: int
+    _text: str = field(default="", repr=False, compare=False)
+    _top: int = field(default=1, repr=False, compare=False)  # the line on which that text begins
+    _base: Path = field(default=(), repr=False, compare=False)  # where in that text the object stands
+    _form: "_Form | None" = field(default=None, repr=False, compare=False)
+
+    def line_of(self, path: Path) -> int:
+        """The line of the key or element at this path, or of the deepest part of the path that exists."""
+        lines = self._form.lines_by_path(self._text) if self._form else {}
+        for length in range(len(path), 0, -1):
+            if (line := lines.get(self._base + path[:length])) is not None:
+                return self._top + line
+        return self.line
+
+    def inside(self, path: Path) -> "Source":
+        """Where the object at this path inside this one stands."""
+        return Source(self.file, self.line_of(path), self._text, self._top, self._base + path, self._form)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    data: dict[str, Any]
+    source: Source
+
+
+Keep = Callable[[str, str], bool]
+Progress = Callable[[int, int], None]
+_DEFAULT_LIMITS: Final = Limits()
+
+
+def load(
+    paths: Iterable[str],
+    *,
+    progress: Progress | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
+    keep: Keep | None = None,
+) -> Iterator[Loaded]:
+    """The objects in these files, in the directories among them, and in "-" (stdin)."""
+    return Reader(progress=progress, limits=limits, keep=keep).read(paths)
+
+
+class Reader:
+    """Reads objects, and counts by kind those that `keep` refused."""
+
+    def __init__(
+        self, *, progress: Progress | None = None, limits: Limits = _DEFAULT_LIMITS, keep: Keep | None = None
+    ) -> None:
+        self.passed_over: Counter[str] = Counter()
+        self._progress = progress
+        self._limits = limits
+        self._keep = keep
+
+    def read(self, paths: Iterable[str]) -> Iterator[Loaded]:
+        names = [name for path in paths for name in _files(path)]
+        total = _bytes_ahead(names)
+        done = 0
+        for name in names:
+            raw = _bytes_of(name, self._limits.file_bytes)
+            size = len(raw)
+            text = _Text(_shown(name), _decoded(_shown(name), raw))
+            del raw
+            yield from self._objects(text, self._pace(done, total, size / max(1, len(text.text))))
+            done += size
+            self._tell(done, total)
+
+    def _objects(self, text: "_Text", pace: Callable[[int], None]) -> Iterator[Loaded]:
+        def take(data: Any, offset: int) -> Any:
+            pace(offset)
+            return self._stub(data)
+
+        try:
+            for form, document in _documents(text, self._limits, take):
+                yield from self._unfold(text, form, document)
+                pace(document.whole.end)
+        except Fault as fault:
+            raise text.error(fault) from fault
+
+    def _unfold(self, text: "_Text", form: "_Form", document: Document) -> Iterator[Loaded]:
+        data = document.whole.data
+        if data is None:
+            return
+        if document.items is not None and _is_list(data):
+            for part in document.items:
+                yield from self._walk(_inherit(data, part.data), text.source(part, form))
+            return
+        source = text.source(document.whole, form)
+        yield from self._walk(form.whole(text, document, self._limits), source)
+
+    def _walk(self, data: Any, source: Source) -> Iterator[Loaded]:
+        if not isinstance(data, dict):
+            raise LoadError(source.file, source.line, f"expected an object with apiVersion and kind, got {_type(data)}")
+        if _is_list(data):
+            for index, item in enumerate(_items(data, source)):
+                yield from self._walk(_inherit(data, item), source.inside(("items", index)))
+            return
+        api_version, kind = _identity(data, "apiVersion", source), _identity(data, "kind", source)
+        if self._keep is None or self._keep(api_version, kind):
+            yield Loaded(data, source)
+        else:
+            self.passed_over[kind] += 1
+
+    def _stub(self, data: Any) -> Any:
+        """An item that will be passed over is let go of at once; only what is counted stays."""
+        if self._keep is None or not isinstance(data, dict) or _is_list(data):
+            return data
+        api_version, kind = data.get("apiVersion"), data.get("kind")
+        if not _is_text(api_version) or not _is_text(kind) or self._keep(api_version, kind):
+            return data
+        return {"apiVersion": api_version, "kind": kind}
+
+    def _pace(self, done: int, total: int, bytes_per_character: float) -> Callable[[int], None]:
+        """Tells how far a file is read, once a mebibyte."""
+        told = 0
+
+        def pace(offset: int) -> None:
+            nonlocal told
+            if offset - told >= 2**20:
+                told = offset
+                self._tell(done + int(offset * bytes_per_character), total)
+
+        return pace
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(done, total)
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_list(data: Any) -> bool:
+    """A List, or a typed one like PodMetricsList; a kind that merely ends in "List" has no top-level items."""
+    if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str):
+        return False
+    return kind == "List" or (kind.endswith("List") and isinstance(data.get("items", 0), list | None))
+
+
+def _inherit(parent: dict[str, Any], item: Any) -> Any:
+    """An item of a typed list may leave out what the list says for all of them; the API server does."""
+    if parent["kind"] == "List" or not isinstance(item, dict):
+        return item
+    said = {"apiVersion": parent.get("apiVersion"), "kind": parent["kind"].removesuffix("List")}
+    missing = {name: value for name, value in said.items() if item.get(name) in (None, "")}
+    return missing | {name: value for name, value in item.items() if name not in missing} if missing else item
+
+
+def _items(data: dict[str, Any], source: Source) -> list[Any]:
+    items = data.get("items")
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        raise LoadError(
+            source.file, source.line_of(("items",)), f"the items of a List must be a list, got {_type(items)}"
+        )
+    return items
+
+
+def _identity(data: dict[str, Any], name: str, source: Source) -> str:
+    value = data.get(name)
+    if _is_text(value):
+        return value
+    if value in (None, ""):
+        raise LoadError(source.file, source.line, f"an object without {name}; every Kubernetes object has one")
+    raise LoadError(source.file, source.line_of((name,)), f"{name} must be text, got {_type(value)}; quote it")
+
+
+def _type(value: Any) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _shown(name: str) -> str:
+    return "<stdin>" if name == "-" else name
+
+
+def _files(path: str) -> list[str]:
+    if path == "-":
+        return [path]
+    try:
+        return _manifests_below(path) if stat.S_ISDIR(pathlib.Path(path).stat().st_mode) else [path]
+    except (OSError, ValueError) as error:
+        raise _cannot_read(path, error) from error
+
+
+def _manifests_below(directory: str) -> list[str]:
+    def stop(error: OSError) -> NoReturn:
+        raise _cannot_read(error.filename or directory, error) from error
+
+    found = []
+    for folder, folders, files in os.walk(directory, onerror=stop):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        manifests = (name for name in files if not name.startswith("."))
+        found += [
+            str(pathlib.Path(folder, name)) for name in manifests if name.lower().endswith((".yaml", ".yml", ".json"))
+        ]
+    if not found:
+        raise LoadError(directory, None, "no .yaml, .yml or .json file in this directory or below it")
+    return sorted(found)
+
+
+def _bytes_ahead(names: list[str]) -> int:
+    """What there is to read, or 0 when a pipe is among it."""
+    total = 0
+    for name in names:
+        try:
+            state = pathlib.Path(name).stat() if name != "-" else None
+        except OSError as error:
+            raise _cannot_read(name, error) from error
+        if state is None or not stat.S_ISREG(state.st_mode):
+            return 0
+        total += state.st_size
+    return total
+
+
+def _bytes_of(name: str, most: int) -> bytes:
+    try:
+        if name == "-":
+            raw = sys.stdin.buffer.read(most + 1) if sys.stdin else b""
+        else:
+            with pathlib.Path(name).open("rb") as file:
+                raw = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise _cannot_read(_shown(name), error) from error
+    if len(raw) > most:
+        raise LoadError(_shown(name), None, f"larger than {most:,} bytes; split it, or select less when dumping")
+    return raw
+
+
+def _cannot_read(name: str, error: OSError | ValueError) -> LoadError:
+    why = getattr(error, "strerror", None) or str(error)
+    todo = "check who may read it" if isinstance(error, PermissionError) else "check the path"
+    return LoadError(name, None, f"cannot read it: {why}; {todo}")
+
+
+def _decoded(file: str, raw: bytes) -> str:
+    """UTF-8, or UTF-16 with its mark, which is what a PowerShell redirection writes."""
+    encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        offset = len(raw[: error.start].decode(encoding, "replace"))
+        fault = Fault(offset, f"not {encoding.upper()} text; save it as UTF-8")
+        raise _Text(file, raw.decode(encoding, "replace")).error(fault) from error
+    if (nul := text.find("\0")) >= 0:
+        raise _Text(file, text).error(Fault(nul, "a NUL character; this is a binary file, or UTF-16 without its mark"))
+    return text
+
+
+@dataclass(slots=True)
+class _Text:
+    """The text of one file, and the lines in it."""
+
+    file: str
+    text: str
+    _offset: int = 0
+    _line: int = 1
+
+    def line(self, offset: int) -> int:
+        """Lines as editors count them. Going forwards, which is nearly always, each stretch is counted once."""
+        if offset < self._offset:
+            return self.text.count("\n", 0, offset) + 1
+        self._line += self.text.count("\n", self._offset, offset)
+        self._offset = offset
+        return self._line
+
+    def source(self, part: Part, form: "_Form") -> Source:
+        line = self.line(part.start)
+        return Source(self.file, line, self.stretch(part), line, (), form)
+
+    def stretch(self, part: Part) -> str:
+        """The part's text; its first line gets its indentation back, so that it is the same YAML on its own."""
+        return " " * part.column + self.text[part.start : part.end]
+
+    def error(self, fault: Fault) -> LoadError:
+        offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is where its last line ends
+        column = offset - self.text.rfind("\n", 0, offset)
+        earlier = "" if fault.earlier is None else f" on line {self.line(fault.earlier)}"
+        return LoadError(self.file, self.line(offset), f"{fault.message}{earlier} (column {column})")
+
+
+class _Documents(Protocol):
+    def __call__(self, text: str, start: int, *, depth: int, aliased: int, take: Take) -> Iterator[Document]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """YAML or JSON."""
+
+    documents: _Documents
+    lines_by_path: Callable[[str], dict[Path, int]]
+
+    def read(self, text: str, start: int, limits: Limits, take: Take) -> Iterator[Document]:
+        return self.documents(text, start, depth=limits.depth, aliased=limits.aliased_nodes, take=take)
+
+    def whole(self, text: _Text, document: Document, limits: Limits) -> Any:
+        """The document's data. Where items were let go of and it is no list after all, they are read again."""
+        if not document.trimmed:
+            return document.whole.data
+        return next(self.read(text.stretch(document.whole), 0, limits, lambda data, _: data)).whole.data
+
+
+def _documents(text: _Text, limits: Limits, take: Take) -> Iterator[tuple[_Form, Document]]:
+    """JSON where it looks like JSON; what is none is read as YAML from there on, as kubectl does."""
+    named_json = text.file.lower().endswith(".json")
+    end = 0
+    no_json: Fault | None = None
+    if named_json or text.text.startswith(("{", "["), skip_space(text.text, 0)):
+        try:
+            for document in _JSON.read(text.text, 0, limits, take):
+                yield _JSON, document
+                end = document.whole.end
+        except NotJson as fault:
+            if named_json or (end and not text.text.startswith("---", skip_space(text.text, end))):
+                raise
+            no_json = fault
+        else:
+            return
+    try:
+        for document in _YAML.read(text.text, end, limits, take):
+            yield _YAML, document
+    except Fault as fault:
+        meant_as_json = no_json is not None and not end and LOOKS_LIKE_JSON.match(text.text)
+        raise (no_json if meant_as_json and no_json else fault) from fault
+
+
+_YAML: Final = _Form(yamltext.documents, yamltext.lines_by_path)
+_JSON: Final = _Form(jsontext.documents, jsontext.lines_by_path)

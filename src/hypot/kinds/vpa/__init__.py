@@ -1,0 +1,118 @@
+"""VerticalPodAutoscaler, autoscaling.k8s.io/v1: how large the containers of a workload are."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+from hypot.kinds.base import HasKindAndName, Kind, Ref, metadata_of, refer, seconds
+from hypot.kinds.node import Node, node, replaced
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version
+from hypot.kinds.vpa.fields import (
+    AUTO,
+    IN_PLACE,
+    IN_PLACE_OR_RECREATE,
+    OFF,
+    RECREATE,
+    REQUESTS_AND_LIMITS,
+    RESOURCES,
+    ContainerPolicy,
+    EvictionRequirement,
+    RecommenderRef,
+    ResourcePolicy,
+    StartupBoost,
+    UpdatePolicy,
+    VPASpec,
+)
+from hypot.kinds.vpa.knobs import knob_problems
+from hypot.kinds.vpa.rules import spec_problems, strictness
+from hypot.kinds.vpa.status import VPAStatus
+
+__all__ = ["RESIZES_IN_PLACE", "VPA", "with_defaults", "with_policy_defaults"]
+
+# The first Kubernetes whose pods can be resized without an administrator opening a gate.
+RESIZES_IN_PLACE: Version = (1, 33)
+
+
+@node
+class VPA(VPASpec):
+    """A VerticalPodAutoscaler."""
+
+    FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
+    STATUS: ClassVar[type[Node] | None] = VPAStatus
+
+    def __init__(
+        self,
+        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        *,
+        mode: str | None = None,
+        min_replicas: int | None = None,
+        eviction_requirements: Iterable[EvictionRequirement] | None = None,
+        evict_after_oom: Any = None,
+        containers: Iterable[ContainerPolicy] | None = None,
+        recommender: str | None = None,
+        startup_boost: StartupBoost | None = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        ref = refer(target)
+        requirements = None if eviction_requirements is None else tuple(eviction_requirements)
+        updates = UpdatePolicy(mode, min_replicas, requirements, seconds(evict_after_oom))
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            target=ref,
+            update_policy=updates if updates.write() else None,
+            resource_policy=None if containers is None else ResourcePolicy(tuple(containers)),
+            recommenders=None if recommender is None else (RecommenderRef(recommender),),
+            startup_boost=startup_boost,
+        )
+
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        """What stands against this object; a gate is closed only where `gates` says so."""
+        yield from spec_problems(self, strictness(gates=gates))
+        if self.mode in {IN_PLACE, IN_PLACE_OR_RECREATE} and kubernetes < RESIZES_IN_PLACE:
+            words = "pods can be resized in place from Kubernetes 1.33 on"
+            place = ("spec", "updatePolicy", "updateMode")
+            yield Problem("in-place-version", "Invalid", place, words, self.mode, severity="warning")
+        yield from knob_problems(self.annotations, ("metadata", "annotations"))
+
+    def unreadable_status(self) -> Iterator[Problem]:
+        """A status must be readable, but what another version of the recommender adds to it is no fault."""
+        return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
+
+
+def with_defaults(vpa: VPA) -> VPA:
+    """The object as its controllers complete it; the same object where nothing is missing."""
+    changes: dict[str, Any] = {}
+    updates: Any = vpa.update_policy
+    if updates is None:
+        changes["update_policy"] = UpdatePolicy(RECREATE)
+    elif isinstance(updates, UpdatePolicy) and not updates.mode:
+        changes["update_policy"] = replaced(updates, mode=RECREATE)
+    sizes = vpa.resource_policy
+    complete = with_policy_defaults(sizes)
+    if complete is not sizes:
+        changes["resource_policy"] = complete
+    return replaced(vpa, **changes) if changes else vpa
+
+
+def with_policy_defaults(policy: ResourcePolicy | None) -> ResourcePolicy | None:
+    """A resource policy whose containers say everything that otherwise goes without saying."""
+    if not isinstance(policy, ResourcePolicy) or not isinstance(policy.containers, tuple):
+        return policy
+    complete = tuple([_complete(one) for one in policy.containers])
+    unchanged = all(after is before for after, before in zip(complete, policy.containers, strict=True))
+    return policy if unchanged else replaced(policy, containers=complete)
+
+
+def _complete(policy: Any) -> Any:
+    if not isinstance(policy, ContainerPolicy):
+        return policy
+    defaults: dict[str, Any] = {"mode": AUTO, "controlled_resources": list(RESOURCES)}
+    if policy.mode != OFF:
+        # Beside Off the word for it is refused.
+        defaults["controlled_values"] = REQUESTS_AND_LIMITS
+    missing = {name: value for name, value in defaults.items() if getattr(policy, name) is None}
+    return replaced(policy, **missing) if missing else policy

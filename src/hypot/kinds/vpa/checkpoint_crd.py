@@ -1,0 +1,54 @@
+"""What the CRD of VerticalPodAutoscalerCheckpoints needs beyond their fields.
+
+The status is no subresource here: recommenders write a checkpoint as one, and an API server would drop the status then.
+"""
+
+from typing import Any
+
+from hypot.kinds.crd import Column, Facts
+from hypot.kinds.vpa.checkpoint import Checkpoint
+from hypot.kinds.vpa.crd import APPROVED
+
+_TIME = {"type": "string", "format": "date-time", "nullable": True}
+_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+# Typed for every reader, and open beside that: what a recommender of another version writes is kept.
+_HISTOGRAM: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        "referenceTimestamp": {**_TIME, "description": "the time that the weights are for"},
+        "bucketWeights": {
+            "type": "object",
+            "description": "weight by bucket; the largest is 10000",
+            "additionalProperties": {"type": "number"},
+        },
+        "totalWeight": {"type": "number", "description": "the sum of the weights before they were cut to parts"},
+    },
+}
+_STATUS: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        "lastUpdateTime": {**_TIME, "description": "when this was written"},
+        "version": {"type": "string", "description": "the format; recommenders read v3"},
+        "cpuHistogram": {**_HISTOGRAM, "description": "cpu usage"},
+        "memoryHistogram": {**_HISTOGRAM, "description": "peaks of memory usage"},
+        "firstSampleStart": {**_TIME, "description": "the first cpu sample"},
+        "lastSampleStart": {**_TIME, "description": "the last cpu sample"},
+        "totalSamplesCount": {"type": "integer", "format": "int64", "description": "cpu samples so far"},
+    },
+}
+
+FACTS = Facts(
+    doc="What a recommender has learned of one container, kept over its restarts.",
+    plural="verticalpodautoscalercheckpoints",
+    short_names=("vpacheckpoint",),
+    status=_STATUS,
+    status_apart=False,
+    columns=(
+        Column("VPA", "string", ".spec.vpaObjectName", "the autoscaler"),
+        Column("Container", "string", ".spec.containerName", "the container"),
+        Column("Samples", "integer", ".status.totalSamplesCount", "cpu samples so far"),
+        Column("Updated", "date", ".status.lastUpdateTime", "time since this was written"),
+    ),
+    required={Checkpoint: ("vpaObjectName", "containerName")},
+    annotations=APPROVED,
+)

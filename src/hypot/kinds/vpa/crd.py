@@ -1,0 +1,185 @@
+"""What the CRD of VerticalPodAutoscalers needs beyond their fields: the rules in CEL, the columns, the status.
+
+What concerns the parts alone is shared: the CRD of any kind that has a template of such an autoscaler takes it too.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from hypot.kinds.base import Ref
+from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount
+from hypot.kinds.node import Node
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import (
+    FACTOR,
+    FIXED,
+    OFF,
+    REQUESTS_AND_LIMITS,
+    RESOURCES,
+    ContainerPolicy,
+    CPUBoost,
+    EvictionRequirement,
+    RecommenderRef,
+    ResourcePolicy,
+    UpdatePolicy,
+)
+from hypot.kinds.vpa.rules import MAX_POLICIES, MAX_RECOMMENDERS, MAX_REQUIREMENTS
+
+# Groups under k8s.io are the community's; this one and its kinds were approved there.
+APPROVED = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}
+_GRAINS = {"cpu": "milli CPUs", "memory": "bytes"}
+# From here on a floating-point number no longer tells a whole number from the next.
+_EXACT = "4.0e15"
+
+
+def _whole(place: str, resource: str) -> str:
+    """Whether an amount is a whole number of its smallest parts: whether it is equal to the one nearest to it.
+
+    CEL cannot multiply a quantity, and to make one of a text costs more than an API server grants. So millicores are
+    reached by adding, and the nearest whole number is added to nothing. A list of one gives a value its name.
+
+    API servers add to some quantities in place, so every sum begins with nothing. And the fractions of binary units
+    they take for powers of two; one more is as whole, and no longer in the units of `0.1Ki`.
+    """
+    nearest = "quantity('0').add(int(a.asApproximateFloat() + 0.5))"
+    test = f"a.asApproximateFloat() >= {_EXACT} || a.compareTo({nearest}) == 0"
+    for _ in range(3 if resource == "cpu" else 0):
+        test = f"[quantity('0'){'.add(a)' * 10}].all(a, {test})"
+    return f"[quantity('1').add({cel_amount(place)})].all(a, {test})"
+
+
+def _whole_check(place: str, given: str, resource: str, at: str) -> Check:
+    words = f"must be a whole number of {_GRAINS[resource]}"
+    return Check("whole-amount", f"!({given}) || {_whole(place, resource)}", words, at)
+
+
+def _bound_checks() -> Iterator[Check]:
+    for resource in RESOURCES:
+        low, high = f"self.minAllowed['{resource}']", f"self.maxAllowed['{resource}']"
+        has_low = f"has(self.minAllowed) && '{resource}' in self.minAllowed"
+        has_high = f"has(self.maxAllowed) && '{resource}' in self.maxAllowed"
+        yield _whole_check(low, has_low, resource, f".minAllowed.{resource}")
+        yield _whole_check(high, has_high, resource, f".maxAllowed.{resource}")
+        ordered = f"!({has_low} && {has_high}) || !{cel_amount(high)}.isLessThan({cel_amount(low)})"
+        yield Check("allowed-range", ordered, "must not be below minAllowed", f".maxAllowed.{resource}")
+
+
+def _policy_checks() -> Iterator[Check]:
+    yield from _bound_checks()
+    switched_off = f"has(self.mode) && self.mode == '{OFF}'"
+    both = f"has(self.controlledValues) && self.controlledValues == '{REQUESTS_AND_LIMITS}'"
+    words = f"must not be {REQUESTS_AND_LIMITS} where the mode is {OFF}"
+    yield Check("controlled-values", f"!({switched_off} && {both})", words, ".controlledValues", "Forbidden")
+    ratio = cel_amount("self.oomBumpUpRatio")
+    at_least_one = f"!has(self.oomBumpUpRatio) || !{ratio}.isLessThan(quantity('1'))"
+    yield Check("oom-bump-up", at_least_one, "must be greater than or equal to 1", ".oomBumpUpRatio")
+
+
+def _boost_checks() -> Iterator[Check]:
+    for kind, wanted, other in ((FACTOR, "factor", "quantity"), (FIXED, "quantity", "factor")):
+        unless = f"!has(self.type) || self.type != '{kind}' || "
+        yield Check("startup-boost", f"{unless}has(self.{wanted})", f"type {kind} needs it", f".{wanted}", "Required")
+        words = f"type {kind} does not have it"
+        yield Check("startup-boost", f"{unless}!has(self.{other})", words, f".{other}", "Forbidden")
+    yield _whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
+
+
+def _part_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    yield (ResourcePolicy, "containerPolicies"), {"maxItems": MAX_POLICIES}
+    yield (UpdatePolicy, "evictionRequirements"), {"maxItems": MAX_REQUIREMENTS}
+    named = {"type": "string", "enum": list(RESOURCES)}
+    yield (ContainerPolicy, "controlledResources"), {"items": named}
+
+
+# What holds of the parts wherever they stand.
+PART_REQUIRED: dict[type[Node], tuple[str, ...]] = {
+    UpdatePolicy: ("updateMode",),
+    ContainerPolicy: ("containerName",),
+    EvictionRequirement: ("changeRequirement", "resources"),
+    CPUBoost: ("type",),
+}
+PART_CHECKS: dict[type[Node], tuple[Check, ...]] = {
+    ContainerPolicy: tuple(_policy_checks()),
+    CPUBoost: tuple(_boost_checks()),
+}
+PART_HINTS: dict[Place, dict[str, Any]] = dict(_part_hints())
+
+_TEXT = {"type": "string"}
+_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_AMOUNTS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {"anyOf": [{"type": "integer"}, _TEXT], "x-kubernetes-int-or-string": True},
+}
+
+
+def _list(items: dict[str, Any], doc: str) -> dict[str, Any]:
+    return {"type": "array", "description": doc, "items": items, "x-kubernetes-list-type": "atomic"}
+
+
+_RECOMMENDED: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        "containerName": {**_TEXT, "description": "the container"},
+        "target": {**_AMOUNTS, "description": "what it should request"},
+        "lowerBound": {**_AMOUNTS, "description": "with less it is changed at once"},
+        "upperBound": {**_AMOUNTS, "description": "with more it is changed at once"},
+        "uncappedTarget": {**_AMOUNTS, "description": "the target without the bounds of its policy"},
+    },
+}
+_CONDITION: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        **dict.fromkeys(("type", "status", "reason", "message"), _TEXT),
+        "lastTransitionTime": {"type": "string", "format": "date-time", "nullable": True},
+        "observedGeneration": {"type": "integer", "format": "int64"},
+    },
+}
+# Typed where columns and people look, open beside that: what a recommender of another version writes is kept.
+_STATUS: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        "recommendation": {
+            **_OPEN,
+            "description": "the recommended sizes",
+            "properties": {"containerRecommendations": _list(_RECOMMENDED, "by container, sorted by name")},
+        },
+        "conditions": _list(_CONDITION, "how things stand, sorted by type"),
+        "observedGeneration": {"type": "integer", "format": "int64", "description": "the spec this status is about"},
+    },
+}
+
+_FIRST_TARGET = ".status.recommendation.containerRecommendations[0].target"
+_COLUMNS = (
+    Column("Mode", "string", ".spec.updatePolicy.updateMode", "how recommendations reach the pods"),
+    Column("CPU", "string", f"{_FIRST_TARGET}.cpu", "cpu of the first container"),
+    Column("Mem", "string", f"{_FIRST_TARGET}.memory", "memory of the first container"),
+    Column(
+        "Provided",
+        "string",
+        ".status.conditions[?(@.type=='RecommendationProvided')].status",
+        "whether there is a recommendation",
+    ),
+    Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+    BLOCKED_COLUMN,
+    Column("MinReplicas", "integer", ".spec.updatePolicy.minReplicas", "fewest pods that are disrupted", wide=True),
+)
+
+
+def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    yield (Ref, "kind"), {"minLength": 1}
+    yield (Ref, "name"), {"minLength": 1}
+    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
+    yield (VPA, "recommenders"), {"maxItems": MAX_RECOMMENDERS}
+
+
+FACTS = Facts(
+    doc="Sizes the containers of a workload after what they use.",
+    plural="verticalpodautoscalers",
+    short_names=("vpa",),
+    status=_STATUS,
+    columns=_COLUMNS,
+    required={VPA: ("targetRef",), Ref: ("kind", "name"), RecommenderRef: ("name",), **PART_REQUIRED},
+    checks=PART_CHECKS,
+    hints={**dict(_hints()), **PART_HINTS},
+    annotations=APPROVED,
+)

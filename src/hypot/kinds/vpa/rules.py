@@ -1,0 +1,336 @@
+"""The rules for VerticalPodAutoscalers: its webhook's checks, its schema's, and the ones that keep it from harm.
+
+Every error here is also in the generated CRD, as schema or as CEL, except for closed gates and for bounds of resources
+that nobody sizes. The gates are those of the vertical autoscaler's own components. hypot honours the fields that they
+guard, so such a field is refused only where somebody said that its gate is closed.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeGuard
+
+from hypot.core.quantity import Quantity
+from hypot.kinds.base import target_problems
+from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.vpa.fields import (
+    AMOUNT_TEXT,
+    AUTO,
+    BOOST_TYPES,
+    CHANGES,
+    CONTAINER_MODES,
+    CONTROLLED_VALUES,
+    FACTOR,
+    IN_PLACE,
+    LONGEST_AMOUNT,
+    MAX_RESOURCES,
+    OFF,
+    REQUESTS_AND_LIMITS,
+    RESOURCES,
+    UPDATE_MODES,
+    Amount,
+    ContainerPolicy,
+    CPUBoost,
+    EvictionRequirement,
+    RecommenderRef,
+    ResourceList,
+    ResourcePolicy,
+    StartupBoost,
+    UpdatePolicy,
+    VPASpec,
+)
+
+# As many as API servers before 1.34 can afford to compare: they take any quantity for a text of three megabytes.
+MAX_POLICIES = 15
+MAX_REQUIREMENTS = 20
+MAX_RECOMMENDERS = 1
+
+PER_VPA_CONFIG, CPU_BOOST, IN_PLACE_GATE = "PerVPAConfig", "CPUStartupBoost", "InPlace"
+GATES = (PER_VPA_CONFIG, CPU_BOOST, IN_PLACE_GATE)
+# The fields of a container policy that the first of these gates guards, and the least that the counted ones may be.
+_PER_CONTAINER = ("oom_bump_up_ratio", "oom_min_bump_up", "memory_interval", "memory_interval_count")
+_LEAST = {"memory_interval": 1, "memory_interval_count": 1}
+
+_AMOUNT = re.compile(AMOUNT_TEXT)
+_NANOS_PER_MILLI, _NANOS_PER_UNIT = 10**6, 10**9
+# Resource -> the smallest part that is counted, in nano-units, and its name.
+_GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, "bytes")}
+
+
+@dataclass(frozen=True, slots=True)
+class Strictness:
+    """What depends on the cluster's set-up, and on what the object was before."""
+
+    needs_target: bool = True
+    closed_gates: frozenset[str] = frozenset()
+    # Resources under control that are none, but stood in the object before.
+    kept_resources: frozenset[str] = frozenset()
+
+    def closes(self, gate: str) -> bool:
+        return gate in self.closed_gates
+
+
+LENIENT = Strictness()
+
+
+def strictness(old: VPASpec | None = None, gates: Mapping[str, bool] | None = None) -> Strictness:
+    """How strict a creation, or an update of `old`, is checked: what an object used already it may go on to use."""
+    closed = {gate for gate in GATES if (gates or {}).get(gate) is False}
+    if old is None:
+        return Strictness(closed_gates=frozenset(closed))
+    before = old.readable()
+    used = {gate for gate in closed if _uses(before, gate)}
+    return Strictness(closed_gates=frozenset(closed - used), kept_resources=frozenset(_strange_resources(before)))
+
+
+def _uses(vpa: VPASpec, gate: str) -> bool:
+    policies = _policies(vpa)
+    if gate == IN_PLACE_GATE:
+        return vpa.mode == IN_PLACE
+    if gate == CPU_BOOST:
+        boosts = vpa.startup_boost is not None and vpa.startup_boost.cpu is not None
+        return boosts or any(policy.startup_boost is not None for policy in policies)
+    evicts = vpa.update_policy is not None and vpa.update_policy.evict_after_oom is not None
+    return evicts or any(getattr(policy, name) is not None for policy in policies for name in _PER_CONTAINER)
+
+
+def _strange_resources(vpa: VPASpec) -> set[str]:
+    controlled = {name for policy in _policies(vpa) for name in policy.controlled_resources or ()}
+    return controlled - set(RESOURCES)
+
+
+def _policies(vpa: VPASpec) -> tuple[ContainerPolicy, ...]:
+    return (vpa.resource_policy.containers or ()) if vpa.resource_policy is not None else ()
+
+
+def spec_problems(vpa: VPASpec, strict: Strictness = LENIENT) -> Iterator[Problem]:
+    """The rules over a spec as it stands, without defaults."""
+    yield from _target_problems(vpa, strict)
+    if vpa.update_policy is not None:
+        yield from update_policy_problems(vpa.update_policy, ("spec", "updatePolicy"), strict)
+    yield from recommender_problems(vpa.recommenders or (), ("spec", "recommenders"))
+    if vpa.startup_boost is not None:
+        yield from boost_problems(vpa.startup_boost, ("spec", "startupBoost"), strict)
+    if vpa.resource_policy is not None:
+        yield from resource_policy_problems(vpa.resource_policy, ("spec", "resourcePolicy"), strict)
+
+
+def _target_problems(vpa: VPASpec, strict: Strictness) -> Iterator[Problem]:
+    where: Where = ("spec", "targetRef")
+    ref = vpa.target
+    if ref is None:
+        if strict.needs_target:
+            words, hint = "must name the workload whose pods are sized", "a selector as in v1beta1 is not enough"
+            yield Problem("target-ref", "Required", where, words, hint=hint)
+        return
+    yield from target_problems(ref, where)
+
+
+def update_policy_problems(policy: UpdatePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+    yield from _mode_problems(policy.mode, (*where, "updateMode"), strict)
+    yield from _least(policy.min_replicas, 1, (*where, "minReplicas"))
+    oom = (*where, "evictAfterOOMSeconds")
+    if policy.evict_after_oom is not None and strict.closes(PER_VPA_CONFIG):
+        yield _forbidden(PER_VPA_CONFIG, oom)
+    else:
+        yield from _least(policy.evict_after_oom, 1, oom)
+    requirements = policy.eviction_requirements or ()
+    yield from _too_many("eviction-requirement", len(requirements), MAX_REQUIREMENTS, (*where, "evictionRequirements"))
+    for i, requirement in enumerate(requirements):
+        yield from _requirement_problems(requirement, (*where, "evictionRequirements", i))
+
+
+def _mode_problems(mode: str | None, where: Where, strict: Strictness) -> Iterator[Problem]:
+    if mode is None:
+        words = "must be set where there is an updatePolicy"
+        yield Problem("update-mode", "Required", where, words, hint="Recreate is what holds without an updatePolicy")
+    elif mode not in UPDATE_MODES:
+        words = unsupported(word for word in UPDATE_MODES if word != AUTO)
+        yield Problem("update-mode", "NotSupported", where, words, mode, _did_you_mean(mode, UPDATE_MODES))
+    elif mode == IN_PLACE and strict.closes(IN_PLACE_GATE):
+        yield _forbidden(IN_PLACE_GATE, where)
+    elif mode == AUTO:
+        words = "Auto is deprecated; today it means Recreate"
+        yield Problem("auto-mode", "Deprecated", where, words, mode, "write the mode that you mean", severity="warning")
+
+
+def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Iterator[Problem]:
+    change, resources = requirement.change, requirement.resources
+    if not change:
+        yield Problem("eviction-requirement", "Required", (*where, "changeRequirement"), "must be set")
+    elif change not in CHANGES:
+        hint = _did_you_mean(change, CHANGES)
+        place = (*where, "changeRequirement")
+        yield Problem("eviction-requirement", "NotSupported", place, unsupported(CHANGES), change, hint)
+    if resources is None:
+        yield Problem("eviction-requirement", "Required", (*where, "resources"), "must be set")
+    elif not set(resources) & set(RESOURCES):
+        words = "names neither cpu nor memory, so it never holds and no pod is ever disrupted"
+        yield Problem("eviction-never", "Invalid", (*where, "resources"), words, list(resources), severity="warning")
+
+
+def recommender_problems(recommenders: Iterable[RecommenderRef], where: Where) -> Iterator[Problem]:
+    named = tuple(recommenders)
+    yield from _too_many("recommender", len(named), MAX_RECOMMENDERS, where)
+    for i, recommender in enumerate(named):
+        if not recommender.name:
+            yield Problem("recommender", "Required", (*where, i, "name"), "must name a recommender")
+
+
+def boost_problems(boost: StartupBoost, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+    if strict.closes(CPU_BOOST):
+        yield _forbidden(CPU_BOOST, where)
+    elif boost.cpu is not None:
+        yield from _cpu_boost_problems(boost.cpu, (*where, "cpu"))
+
+
+def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
+    yield from _least(boost.duration, 0, (*where, "durationSeconds"))
+    yield from _least(boost.factor, 1, (*where, "factor"))
+    if boost.quantity is not None:
+        yield from _amount_problems(boost.quantity, "cpu", (*where, "quantity"))
+    kind = boost.type
+    if not kind:
+        yield Problem("startup-boost", "Required", (*where, "type"), f"must be one of {', '.join(BOOST_TYPES)}")
+        return
+    if kind not in BOOST_TYPES:
+        yield Problem("startup-boost", "NotSupported", (*where, "type"), unsupported(BOOST_TYPES), kind)
+        return
+    by_factor = kind == FACTOR
+    wanted, other = ("factor", "quantity") if by_factor else ("quantity", "factor")
+    if getattr(boost, wanted) is None:
+        yield Problem("startup-boost", "Required", (*where, wanted), f"type {kind} needs it")
+    if getattr(boost, other) is not None:
+        yield Problem("startup-boost", "Forbidden", (*where, other), f"type {kind} does not have it")
+
+
+def resource_policy_problems(policy: ResourcePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+    containers = policy.containers or ()
+    at = (*where, "containerPolicies")
+    yield from _too_many("policy-count", len(containers), MAX_POLICIES, at)
+    names = [container.container_name for container in containers]
+    for i, container in enumerate(containers):
+        yield from _container_problems(container, (*at, i), strict)
+        name = container.container_name
+        if name and name in names[:i]:
+            words = "has a policy already; only one of them is ever used"
+            place = (*at, i, "containerName")
+            yield Problem("duplicate-policy", "Duplicate", place, words, name, severity="warning")
+
+
+def _container_problems(policy: ContainerPolicy, where: Where, strict: Strictness) -> Iterator[Problem]:
+    if not policy.container_name:
+        hint = "write a container's name, or * for all that have no policy of their own"
+        yield Problem("container-name", "Required", (*where, "containerName"), "", hint=hint)
+    if policy.mode is not None and policy.mode not in CONTAINER_MODES:
+        words, hint = unsupported(CONTAINER_MODES), _did_you_mean(policy.mode, CONTAINER_MODES)
+        yield Problem("container-mode", "NotSupported", (*where, "mode"), words, policy.mode, hint)
+    yield from _bound_problems(policy, where)
+    yield from _controlled_problems(policy, where, strict)
+    for name, w in policy.TABLE:
+        value = getattr(policy, name)
+        if name not in _PER_CONTAINER or value is None:
+            continue
+        if strict.closes(PER_VPA_CONFIG):
+            yield _forbidden(PER_VPA_CONFIG, (*where, w.key))
+        elif name in _LEAST:
+            yield from _least(value, _LEAST[name], (*where, w.key))
+        else:
+            yield from _bump_up_problems(name, value, (*where, w.key))
+    if policy.startup_boost is not None:
+        yield from boost_problems(policy.startup_boost, (*where, "startupBoost"), strict)
+
+
+def _bump_up_problems(name: str, value: Amount, where: Where) -> Iterator[Problem]:
+    if not is_plain(value):
+        yield _no_amount(value, where)
+    elif name == "oom_bump_up_ratio" and Quantity.parse(value).nanos < _NANOS_PER_UNIT:
+        words = "must be greater than or equal to 1"
+        yield Problem("oom-bump-up", "Invalid", where, words, value, "1.2 gives a fifth more after an OOM kill")
+
+
+def _controlled_problems(policy: ContainerPolicy, where: Where, strict: Strictness) -> Iterator[Problem]:
+    values = policy.controlled_values
+    place = (*where, "controlledValues")
+    if values is not None and values not in CONTROLLED_VALUES:
+        hint = _did_you_mean(values, CONTROLLED_VALUES)
+        yield Problem("controlled-values", "NotSupported", place, unsupported(CONTROLLED_VALUES), values, hint)
+    if policy.mode == OFF and values == REQUESTS_AND_LIMITS:
+        yield Problem("controlled-values", "Forbidden", place, f"must not be {values} where the mode is Off")
+    for i, resource in enumerate(policy.controlled_resources or ()):
+        if resource in RESOURCES:
+            continue
+        place = (*where, "controlledResources", i)
+        if resource in strict.kept_resources:
+            words = "is not supported, and stays only because the object has it already"
+            yield Problem("controlled-resources", "NotSupported", place, words, resource, severity="warning")
+        else:
+            hint = _did_you_mean(resource, RESOURCES)
+            yield Problem("controlled-resources", "NotSupported", place, unsupported(RESOURCES), resource, hint)
+
+
+def _bound_problems(policy: ContainerPolicy, where: Where) -> Iterator[Problem]:
+    low, high = policy.min_allowed or {}, policy.max_allowed or {}
+    yield from resource_list_problems(low, (*where, "minAllowed"))
+    yield from resource_list_problems(high, (*where, "maxAllowed"))
+    for resource, most in high.items():
+        least = low.get(resource)
+        if not is_plain(least) or not is_plain(most):
+            continue
+        if Quantity.parse(most) < Quantity.parse(least):
+            words, place = f"must not be below minAllowed, which is {least}", (*where, "maxAllowed", resource)
+            yield Problem("allowed-range", "Invalid", place, words, most)
+
+
+def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Problem]:
+    """Amounts of resources that only cpu and memory are ever taken from."""
+    yield from _too_many("resource-count", len(amounts), MAX_RESOURCES, where)
+    for resource, amount in amounts.items():
+        if amount is not None:
+            yield from _amount_problems(amount, resource, (*where, resource))
+        if resource not in RESOURCES:
+            words, hint = "is ignored: only cpu and memory are sized", _did_you_mean(resource, RESOURCES)
+            yield Problem("ignored-resource", "NotSupported", (*where, resource), words, amount, hint, "warning")
+
+
+def _amount_problems(amount: Amount, resource: str, where: Where) -> Iterator[Problem]:
+    if not is_plain(amount):
+        yield _no_amount(amount, where)
+        return
+    grain, name = _GRAINS.get(resource, (1, ""))
+    if Quantity.parse(amount).nanos % grain:
+        yield Problem("whole-amount", "Invalid", where, f"must be a whole number of {name}", amount)
+
+
+def is_plain(amount: Amount | None) -> TypeGuard[Amount]:
+    """Whether a schema takes it for an amount too."""
+    if isinstance(amount, str):
+        return len(amount) <= LONGEST_AMOUNT and bool(_AMOUNT.fullmatch(amount))
+    return amount is not None and 0 <= amount < 2**63
+
+
+def _no_amount(amount: Amount, where: Where) -> Problem:
+    words = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
+    return Problem("quantity", "Invalid", where, words, amount, "write 500m, 2, 512Mi or 1.5Gi")
+
+
+def _least(value: int | None, least: int, where: Where) -> Iterator[Problem]:
+    if value is not None and value < least:
+        yield Problem("range", "Invalid", where, f"must be greater than or equal to {least}", value)
+
+
+def _too_many(rule: str, count: int, most: int, where: Where) -> Iterator[Problem]:
+    if count > most:
+        yield Problem(rule, "TooMany", where, f"must have at most {most} item{'s' if most > 1 else ''}", count)
+
+
+def _forbidden(gate: str, where: Where) -> Problem:
+    words = f"is not allowed while the feature gate {gate} is closed"
+    return Problem("vpa-gate", "Forbidden", where, words, hint=f"open {gate} in the autoscaler's components")
+
+
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
+    by_lower = {name.lower(): name for name in known}
+    near = get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return f"did you mean {by_lower[near[0]]}?" if near else ""

@@ -1,0 +1,99 @@
+"""WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two marks and a band between them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hypot.core.quantity import Quantity, is_quantity
+from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
+from hypot.kinds.node import node, replaced
+from hypot.kinds.problem import Problem
+from hypot.kinds.version import Version
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Amount, BandMetric, Recommender, Step, WPASpec
+from hypot.kinds.wpa.rules import spec_problems
+
+__all__ = ["DEFAULTS", "LIFECYCLE_CONTROL", "SKIP_OWNER_CHECK", "WPA", "with_defaults"]
+
+
+@node
+class WPA(WPASpec):
+    """A WatermarkPodAutoscaler."""
+
+    def __init__(
+        self,
+        target: str | Ref | Mapping[str, Any] | HasKindAndName,
+        *,
+        max_replicas: int,
+        min_replicas: int | None = None,
+        metrics: Iterable[BandMetric] | None = None,
+        recommender: Recommender | None = None,
+        algorithm: str | None = None,
+        tolerance: Amount | None = None,
+        scale_up: Step | None = None,
+        scale_down: Step | None = None,
+        modulo: int | None = None,
+        converge: str | None = None,
+        dry_run: bool | None = None,
+        tolerate_zero: bool | None = None,
+        min_available: int | None = None,
+        readiness_delay: Any = None,
+        name: str | None = None,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        ref, up, down = refer(target), scale_up or Step(), scale_down or Step()
+        self.author(
+            metadata_of(name or ref.name, namespace, labels, annotations),
+            target=ref,
+            min_replicas=min_replicas,
+            max_replicas=max_replicas,
+            metrics=None if metrics is None else tuple(metrics),
+            recommender=recommender,
+            algorithm=algorithm,
+            tolerance=tolerance,
+            up_factor=up.percent,
+            down_factor=down.percent,
+            up_rest=seconds(up.rest),
+            down_rest=seconds(down.rest),
+            up_after=seconds(up.after),
+            down_after=seconds(down.after),
+            modulo=modulo,
+            converge=converge,
+            dry_run=dry_run,
+            tolerate_zero=tolerate_zero,
+            min_available=min_available,
+            readiness_delay=seconds(readiness_delay),
+        )
+
+    def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        """What stands against this object; the controller's defaults are applied first, as it does."""
+        del kubernetes, gates
+        missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
+        return spec_problems(replaced(self, **missing))
+
+
+# What the controller writes into a spec that leaves it out.
+DEFAULTS: dict[str, Any] = {
+    "min_replicas": 1,
+    "algorithm": "absolute",
+    "tolerance": "100m",
+    "up_factor": 50,
+    "down_factor": 20,
+    "up_rest": 60,
+    "down_rest": 300,
+    "modulo": 1,
+}
+_ZERO_IS_UNSET = ("tolerance", "up_rest", "down_rest")
+
+
+def with_defaults(wpa: WPA) -> WPA:
+    """The object as the controller completes it; the same object where nothing is missing."""
+    changes = {name: value for name, value in DEFAULTS.items() if _is_unset(name, getattr(wpa, name))}
+    return replaced(wpa, **changes) if changes else wpa
+
+
+def _is_unset(name: str, value: Any) -> bool:
+    if value is None or value == "":
+        return True
+    return name in _ZERO_IS_UNSET and is_quantity(value) and Quantity.parse(value).sign == 0

@@ -1,0 +1,212 @@
+"""What the CRD of WatermarkPodAutoscalers needs beyond their fields: the rules in CEL, the columns, the status."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from hypot.kinds.base import Ref
+from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount, condition_path
+from hypot.kinds.node import INT32, WHOLE_OR_QUANTITY
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import BandMetric, ExternalBand, Recommender, ResourceBand
+from hypot.kinds.wpa.rules import (
+    LONGEST_QUANTITY,
+    MAX_METRICS,
+    MAX_SELECTOR_ENTRIES,
+    OPERATORS,
+    QUANTITY_TEXT,
+    VALUES_NEEDED,
+    LabelRequirement,
+    LabelSelector,
+)
+
+
+def _compared(mark: str) -> str:
+    return f"{cel_amount(mark)}.compareTo(quantity('0'))"
+
+
+def _factor_checks() -> Iterator[Check]:
+    up, down = "self.scaleUpLimitFactor", "self.scaleDownLimitFactor"
+    yield Check("limit-factor", f"!has({up}) || {_compared(up)} >= 0", "must not be negative", ".scaleUpLimitFactor")
+    yield Check(
+        "limit-factor",
+        f"!has({down}) || ({_compared(down)} >= 0 && {cel_amount(down)}.isLessThan(quantity('100')))",
+        "must be at least 0 and less than 100",
+        ".scaleDownLimitFactor",
+    )
+
+
+_SPEC_CHECKS = (
+    Check(
+        "min-over-max",
+        "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+        "must be greater than or equal to minReplicas",
+        ".maxReplicas",
+    ),
+    *_factor_checks(),
+    Check(
+        "metrics-or-recommender",
+        "!has(self.recommender) || !has(self.metrics) || size(self.metrics) == 0",
+        "metrics and recommender exclude each other",
+        ".recommender",
+        "Forbidden",
+    ),
+    Check(
+        "metrics-or-recommender",
+        "has(self.recommender) || (has(self.metrics) && size(self.metrics) > 0)",
+        "needs metrics or a recommender",
+        ".metrics",
+        "Required",
+    ),
+)
+
+
+def _mark_checks(block: str, unless: str = "") -> Iterator[Check]:
+    """The rules for two marks, one of which may be missing; `unless` says when they do not apply."""
+    high, low = f"self{block}.highWatermark", f"self{block}.lowWatermark"
+    at_high, at_low = f"{block}.highWatermark", f"{block}.lowWatermark"
+    least_low = f"{_compared(low)} >= (has({high}) ? 0 : 1)"
+    ordered = f"!{cel_amount(high)}.isLessThan({cel_amount(low)})"
+    yield Check("watermark", f"{unless}!has({high}) || {_compared(high)} > 0", "must be greater than zero", at_high)
+    yield Check(
+        "watermark", f"{unless}!has({low}) || {least_low}", "must not be negative, nor zero as the only mark", at_low
+    )
+    yield Check(
+        "watermark",
+        f"{unless}!has({high}) || !has({low}) || {ordered}",
+        "must not be below the low watermark",
+        at_high,
+    )
+
+
+def _metric_checks(kind: str) -> Iterator[Check]:
+    """A block is held to its rules only where the type names it."""
+    block, name = f".{kind.lower()}", "metricName" if kind == "External" else "name"
+    source = f"self{block}"
+    other = f"self.type != '{kind}' || "
+    absent = f"{other}!has({source}) || "
+    needed = {
+        "metric-name": (name, f"has({source}.{name}) && size({source}.{name}) > 0", "must specify a metric name"),
+        "metric-selector": (
+            "metricSelector",
+            f"has({source}.metricSelector)",
+            "must be set; {} takes every series",
+        ),
+        "watermark": (
+            "highWatermark",
+            f"has({source}.highWatermark) || has({source}.lowWatermark)",
+            "at least one watermark must be set",
+        ),
+    }
+    yield Check("metric-source", f"{other}has({source})", f"type {kind} needs this block", block, "Required")
+    for rule, (key, cel, words) in needed.items():
+        yield Check(rule, f"{absent}({cel})", words, f"{block}.{key}", "Required")
+    yield from _mark_checks(block, absent)
+
+
+_REQUIREMENT_CHECK = Check(
+    "selector",
+    f"(self.operator in {list(VALUES_NEEDED)}) == (has(self.values) && size(self.values) > 0)",
+    "values must be given for In and NotIn, and not for Exists and DoesNotExist",
+    ".values",
+)
+
+_STATUS_TEXT = {"type": "string"}
+_TIME = {"type": "string", "format": "date-time", "nullable": True}
+_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+# Typed where columns and people look, open beside that: what a controller of another version writes is kept.
+_STATUS: dict[str, Any] = {
+    **_OPEN,
+    "properties": {
+        "currentReplicas": {**INT32.schema, "description": "the count that the scale reports"},
+        "desiredReplicas": {**INT32.schema, "description": "the count that was last decided"},
+        "lastScaleTime": {**_TIME, "description": "the last move, in either direction"},
+        "scalingEventsCount": {**INT32.schema, "description": "moves so far"},
+        "lastConditionType": {**_STATUS_TEXT, "description": "the condition that was written last"},
+        "lastConditionState": {**_STATUS_TEXT, "description": "its state"},
+        "observedGeneration": {"type": "integer", "format": "int64", "description": "the spec this status is about"},
+        "currentMetrics": {
+            "type": "array",
+            "description": "the values that were compared, one per metric",
+            "items": {**_OPEN, "properties": {"type": _STATUS_TEXT}},
+            "x-kubernetes-list-type": "atomic",
+        },
+        "conditions": {
+            "type": "array",
+            "description": "newest transition first",
+            "items": {
+                **_OPEN,
+                "properties": {
+                    **dict.fromkeys(("type", "status", "reason", "message"), _STATUS_TEXT),
+                    "lastTransitionTime": _TIME,
+                },
+            },
+            "x-kubernetes-list-type": "atomic",
+        },
+    },
+}
+
+
+# A path that descends by itself (`..`) takes mappings in random order, and goes on to the next metric.
+_FIRST_METRIC = ".spec.metrics[0]['external','resource']"
+# External metrics report a value, resources the mean of the pods.
+_FIRST_VALUE = ".status.currentMetrics[0]['external','resource']['currentValue','currentAverageValue']"
+
+_COLUMNS = (
+    Column("scaling active", "string", condition_path("ScalingActive"), "whether a count could be computed"),
+    Column("condition", "string", ".status.lastConditionType", "the condition that was written last"),
+    Column("condition state", "string", ".status.lastConditionState", "its state"),
+    Column("value", "string", _FIRST_VALUE, "value of the first metric"),
+    Column("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high mark of the first metric"),
+    Column("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low mark of the first metric"),
+    Column("age", "date", ".metadata.creationTimestamp", "time since creation"),
+    Column("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
+    Column("max replicas", "integer", ".spec.maxReplicas", "never more than this"),
+    Column("dry-run", "string", condition_path("DryRun"), "whether decisions are only told"),
+    replace(BLOCKED_COLUMN, name="blocked"),
+    Column("last scale", "date", ".status.lastScaleTime", "time since the last move"),
+    Column("scale count", "integer", ".status.scalingEventsCount", "moves so far", wide=True),
+)
+
+
+def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
+    for part in (WPA, ExternalBand, ResourceBand, Recommender):
+        for _, w in part.TABLE:
+            if w.type is WHOLE_OR_QUANTITY:
+                yield (part, w.key), {"pattern": QUANTITY_TEXT, "maxLength": LONGEST_QUANTITY}
+    yield (WPA, "tolerance"), {"maxLength": LONGEST_QUANTITY}
+    yield (WPA, "metrics"), {"maxItems": MAX_METRICS}
+    yield (Ref, "kind"), {"minLength": 1}
+    yield (Ref, "name"), {"minLength": 1}
+    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
+    for block in (ExternalBand, ResourceBand):
+        yield (block, "metricSelector"), {"x-kubernetes-map-type": "atomic"}
+    yield (LabelSelector, "matchLabels"), {"maxProperties": MAX_SELECTOR_ENTRIES}
+    yield (LabelSelector, "matchExpressions"), {"maxItems": MAX_SELECTOR_ENTRIES}
+    yield (LabelRequirement, "key"), {"minLength": 1}
+    yield (LabelRequirement, "operator"), {"enum": list(OPERATORS)}
+
+
+FACTS = Facts(
+    doc="Keeps a workload's metrics between two marks by adding and removing replicas.",
+    plural="watermarkpodautoscalers",
+    short_names=("wpa",),
+    status=_STATUS,
+    columns=_COLUMNS,
+    required={
+        WPA: ("maxReplicas", "scaleTargetRef"),
+        Ref: ("kind", "name"),
+        BandMetric: ("type",),
+        Recommender: ("highWatermark", "lowWatermark", "url"),
+        LabelRequirement: ("key", "operator"),
+    },
+    checks={
+        WPA: _SPEC_CHECKS,
+        BandMetric: (*_metric_checks("External"), *_metric_checks("Resource")),
+        Recommender: tuple(_mark_checks("")),
+        LabelRequirement: (_REQUIREMENT_CHECK,),
+    },
+    hints=dict(_hints()),
+    shapes={(block, "metricSelector"): LabelSelector for block in (ExternalBand, ResourceBand)},
+)

@@ -1,0 +1,276 @@
+"""The rules for WatermarkPodAutoscalers: its controller's checks, and the ones that keep it from harm.
+
+Every error here is also in the generated CRD, as schema or as CEL.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar
+
+from hypot.core.quantity import Quantity
+from hypot.kinds.address import told_address
+from hypot.kinds.base import Ref, target_problems
+from hypot.kinds.decode import decode_problems
+from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, Wire, node
+from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.wpa.fields import (
+    ALGORITHMS,
+    CONVERGENCES,
+    TLS_VERSIONS,
+    Amount,
+    BandMetric,
+    Recommender,
+    TLSConfig,
+    WPASpec,
+    marks_of,
+)
+
+# What an API server can check in CEL it must be able to count first, so lists and texts that CEL reads have an end.
+# Fifteen metrics are what API servers before 1.34 grant: they take any quantity for a text of three megabytes.
+MAX_METRICS = 15
+MAX_SELECTOR_ENTRIES = 100
+LONGEST_QUANTITY = 64
+# Every text of this form is a quantity to hypot and to Kubernetes alike: it has digits, and an exponent within reason.
+QUANTITY_TEXT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+
+VALUES_NEEDED = ("In", "NotIn")
+VALUES_FORBIDDEN = ("Exists", "DoesNotExist")
+OPERATORS = VALUES_NEEDED + VALUES_FORBIDDEN
+
+_FRACTION = re.compile(FRACTION_PATTERN)
+_QUANTITY = re.compile(QUANTITY_TEXT)
+
+_TEXTS = Scalar(
+    "[]string",
+    {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
+    lambda v: isinstance(v, list) and all(isinstance(item, str) for item in v),
+    "a list of texts",
+)
+
+
+@node
+class LabelRequirement(Node):
+    GO: ClassVar[str] = "LabelSelectorRequirement"
+
+    key: Annotated[str | None, Wire("key", STRING, doc="the label")] = None
+    operator: Annotated[str | None, Wire("operator", STRING, doc="how the label relates to the values")] = None
+    values: Annotated[list[str] | None, Wire("values", _TEXTS, doc="for In and NotIn only")] = None
+
+
+@node
+class LabelSelector(Node):
+    """The shape of a metricSelector, which is kept as the mapping it was."""
+
+    GO: ClassVar[str] = "LabelSelector"
+
+    labels: Annotated[Mapping[str, str] | None, Wire("matchLabels", STRINGS, doc="labels and their values")] = None
+    expressions: Annotated[
+        tuple[LabelRequirement, ...] | None,
+        Wire("matchExpressions", LabelRequirement, many=True, doc="all of them must hold"),
+    ] = None
+
+
+def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
+    """The rules over a spec as it stands, without defaults."""
+    yield from target_problems(wpa.target or Ref(), ("spec", "scaleTargetRef"))
+    yield from _replica_problems(wpa)
+    yield from _tolerance_problems(wpa.tolerance)
+    yield from _factor_problems(wpa)
+    yield from _number_problems(wpa)
+    if wpa.recommender is not None and wpa.metrics:
+        words = "metrics and recommender exclude each other"
+        yield Problem("metrics-or-recommender", "Forbidden", ("spec", "recommender"), words, hint="keep one of them")
+    if wpa.recommender is None and not wpa.metrics:
+        words = "needs metrics or a recommender"
+        hint = "without either the target would be walked down to minReplicas"
+        yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), words, hint=hint)
+    count = len(wpa.metrics or ())
+    if count > MAX_METRICS:
+        yield Problem("metric-count", "TooMany", ("spec", "metrics"), f"must have at most {MAX_METRICS} items", count)
+    for i, metric in enumerate(wpa.metrics or ()):
+        yield from _metric_problems(metric, ("spec", "metrics", i))
+        yield from _block_problems(metric, ("spec", "metrics", i))
+    if wpa.recommender is not None:
+        yield from _recommender_problems(wpa.recommender, ("spec", "recommender"))
+    yield from _quantity_problems(wpa, ("spec",))
+
+
+def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
+    low, high = wpa.min_replicas, wpa.max_replicas
+    if low is None:
+        yield Problem("min-replicas", "Required", ("spec", "minReplicas"), "must be set")
+    elif low < 1:
+        yield _least("min-replicas", "minReplicas", low, 1)
+    if high is None:
+        yield Problem("max-replicas", "Required", ("spec", "maxReplicas"), "must be set")
+    elif high < 1:
+        yield _least("max-replicas", "maxReplicas", high, 1)
+    if low is not None and high is not None and high < low:
+        words = "must be greater than or equal to minReplicas"
+        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), words, high, f"minReplicas is {low}")
+
+
+def _least(rule: str, key: str, value: int, least: int) -> Problem:
+    return Problem(rule, "Invalid", ("spec", key), f"must be greater than or equal to {least}", value)
+
+
+def _tolerance_problems(tolerance: Amount | None) -> Iterator[Problem]:
+    if tolerance is None:
+        return
+    if not _is_share(tolerance):
+        words = "must be a share between 0 and 1"
+        yield Problem(
+            "tolerance", "Invalid", ("spec", "tolerance"), words, tolerance, "write 0.01 or 10m for one percent"
+        )
+
+
+def _is_share(tolerance: Amount) -> bool:
+    if isinstance(tolerance, str):
+        return len(tolerance) <= LONGEST_QUANTITY and bool(_FRACTION.match(tolerance))
+    return 0 <= tolerance <= 1
+
+
+def _quantity_problems(part: Node, where: Where) -> Iterator[Problem]:
+    """Quantities that a schema can tell from other text."""
+    for name, w in part.TABLE:
+        amount = getattr(part, name)
+        if w.type is WHOLE_OR_QUANTITY and amount is not None and not _is_plain(amount):
+            words = f"must be a whole number of 64 bits, or a plain quantity of at most {LONGEST_QUANTITY} characters"
+            yield Problem("quantity", "Invalid", (*where, w.key), words, amount, "write 500m, 2 or 1.5Gi")
+
+
+def _is_plain(amount: Amount) -> bool:
+    if isinstance(amount, str):
+        return len(amount) <= LONGEST_QUANTITY and bool(_QUANTITY.match(amount))
+    return -(2**63) <= amount < 2**63
+
+
+def _factor_problems(wpa: WPASpec) -> Iterator[Problem]:
+    up, down = wpa.up_factor, wpa.down_factor
+    for key, factor in (("scaleUpLimitFactor", up), ("scaleDownLimitFactor", down)):
+        if factor is None:
+            yield Problem("limit-factor", "Required", ("spec", key), "must be set once defaults are applied")
+    if up is not None and Quantity.parse(up).sign < 0:
+        yield Problem("limit-factor", "Invalid", ("spec", "scaleUpLimitFactor"), "must not be negative", up)
+    if down is not None and not 0 <= Quantity.parse(down).nanos < 100 * 10**9:
+        words = "must be at least 0 and less than 100"
+        yield Problem("limit-factor", "Invalid", ("spec", "scaleDownLimitFactor"), words, down)
+
+
+# Wire key -> attribute, least and greatest value.
+_NUMBERS: dict[str, tuple[str, int, int | None]] = {
+    "upscaleForbiddenWindowSeconds": ("up_rest", 1, None),
+    "downscaleForbiddenWindowSeconds": ("down_rest", 1, None),
+    "upscaleDelayAboveWatermarkSeconds": ("up_after", 0, None),
+    "downscaleDelayBelowWatermarkSeconds": ("down_after", 0, None),
+    "replicaScalingAbsoluteModulo": ("modulo", 1, None),
+    "minAvailableReplicaPercentage": ("min_available", 0, 100),
+    "readinessDelaySeconds": ("readiness_delay", 1, None),
+}
+
+
+def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
+    for key, (name, least, most) in _NUMBERS.items():
+        value = getattr(wpa, name)
+        if value is not None and value < least:
+            yield _least("range", key, value, least)
+        if value is not None and most is not None and value > most:
+            yield Problem("range", "Invalid", ("spec", key), f"must be less than or equal to {most}", value)
+    if wpa.algorithm is not None and wpa.algorithm not in ALGORITHMS:
+        words = unsupported(ALGORITHMS)
+        yield Problem("algorithm", "NotSupported", ("spec", "algorithm"), words, wpa.algorithm)
+    if wpa.converge and wpa.converge not in CONVERGENCES:
+        words = unsupported(CONVERGENCES)
+        yield Problem("converge", "NotSupported", ("spec", "convergeTowardsWatermark"), words, wpa.converge)
+
+
+def _metric_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
+    kind = metric.type or ""
+    if kind not in {"External", "Resource"}:
+        words = unsupported(("External", "Resource"))
+        yield Problem("metric-type", "NotSupported", (*where, "type"), words, kind)
+        return
+    key, source = kind.lower(), metric.source
+    if source is None:
+        yield Problem("metric-source", "Required", (*where, key), f"type {kind} needs this block")
+        return
+    name_key = "metricName" if kind == "External" else "name"
+    if not source.name:
+        yield Problem("metric-name", "Required", (*where, key, name_key), "must specify a metric name")
+    if source.selector is None:
+        words, hint = "must be set", "write metricSelector: {} to take every series"
+        yield Problem("metric-selector", "Required", (*where, key, "metricSelector"), words, hint=hint)
+    yield from _mark_problems(source.high, source.low, (*where, key))
+
+
+def _block_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
+    """What holds of a block even where the type names the other one: the API server reads both."""
+    for key, source in (("external", metric.external), ("resource", metric.resource)):
+        if source is None:
+            continue
+        yield from _quantity_problems(source, (*where, key))
+        if source.selector is not None:
+            yield from _selector_problems(source.selector, (*where, key, "metricSelector"))
+
+
+def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
+    selector = LabelSelector.read(written)
+    yield from decode_problems(selector, where)
+    selector = selector.readable()
+    for key, entries in (("matchLabels", selector.labels or {}), ("matchExpressions", selector.expressions or ())):
+        if len(entries) > MAX_SELECTOR_ENTRIES:
+            words = f"must have at most {MAX_SELECTOR_ENTRIES} items"
+            yield Problem("selector", "TooMany", (*where, key), words, len(entries))
+    for i, requirement in enumerate(selector.expressions or ()):
+        yield from _requirement_problems(requirement, (*where, "matchExpressions", i))
+
+
+def _requirement_problems(requirement: LabelRequirement, where: Where) -> Iterator[Problem]:
+    operator = requirement.operator or ""
+    if not requirement.key:
+        yield Problem("selector", "Required", (*where, "key"), "must name a label")
+    if operator not in OPERATORS:
+        yield Problem("selector", "NotSupported", (*where, "operator"), unsupported(OPERATORS), operator)
+    if operator in VALUES_NEEDED and not requirement.values:
+        yield Problem("selector", "Required", (*where, "values"), f"must be given for operator {operator}")
+    if operator in VALUES_FORBIDDEN and requirement.values:
+        yield Problem("selector", "Forbidden", (*where, "values"), f"must not be given for operator {operator}")
+
+
+def _mark_problems(high: Amount | None, low: Amount | None, where: Where) -> Iterator[Problem]:
+    if high is None and low is None:
+        words = "at least one watermark must be set"
+        yield Problem("watermark", "Required", (*where, "highWatermark"), words, hint="one mark alone acts as a target")
+        return
+    top, bottom = (Quantity.parse(mark) for mark in marks_of(high, low) if mark is not None)
+    if top.sign <= 0:
+        key = "highWatermark" if high is not None else "lowWatermark"
+        yield _mark("must be greater than zero", (*where, key), high if high is not None else low)
+    if low is not None and high is not None and bottom.sign < 0:
+        yield _mark("must not be negative", (*where, "lowWatermark"), low)
+    if top < bottom:
+        yield _mark("must not be below the low watermark", (*where, "highWatermark"), high)
+
+
+def _mark(words: str, where: Where, value: Any) -> Problem:
+    return Problem("watermark", "Invalid", where, words, value)
+
+
+def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Problem]:
+    url = recommender.url or ""
+    if not url:
+        yield Problem("recommender-url", "Required", (*where, "url"), "must be set")
+    elif not re.match(r"https?://.", url):
+        words = "must be an http or https address"
+        yield Problem("recommender-url", "Invalid", (*where, "url"), words, told_address(url))
+    for key, mark in (("highWatermark", recommender.high), ("lowWatermark", recommender.low)):
+        if mark is None:
+            yield Problem("watermark", "Required", (*where, key), "a recommender needs both watermarks")
+    if recommender.high is not None and recommender.low is not None:
+        yield from _mark_problems(recommender.high, recommender.low, where)
+    yield from _quantity_problems(recommender, where)
+    tls = recommender.tls or TLSConfig()
+    for key, version in (("minVersion", tls.min_version), ("maxVersion", tls.max_version)):
+        if version is not None and version not in TLS_VERSIONS:
+            words = unsupported(TLS_VERSIONS)
+            yield Problem("tls-version", "NotSupported", (*where, "tlsConfig", key), words, version)

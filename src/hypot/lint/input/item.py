@@ -1,0 +1,138 @@
+"""An object of the input, read with care: nothing in it needs to have the type it should have."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, NamedTuple
+
+from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.base import DEFAULT_NAMESPACE
+from hypot.kinds.text.load import Source
+
+# As many names as a sentence bears.
+_NAMED = 3
+
+
+class Key(NamedTuple):
+    """Which object, whatever the version of its API."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A manifest and where it stands. Rules ask for the same few things again and again, so those are kept."""
+
+    data: Mapping[str, Any]
+    source: Source | None = None
+
+    @property
+    def api_version(self) -> str:
+        return text(self.data.get("apiVersion"))
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def kind(self) -> str:
+        return text(self.data.get("kind"))
+
+    @cached_property
+    def metadata(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("metadata"))
+
+    @property
+    def name(self) -> str:
+        return text(self.metadata.get("name"))
+
+    @property
+    def namespace(self) -> str:
+        return text(self.metadata.get("namespace")) or DEFAULT_NAMESPACE
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return mapping(self.data.get("spec"))
+
+    @property
+    def annotations(self) -> Mapping[str, Any]:
+        return mapping(self.metadata.get("annotations"))
+
+    @cached_property
+    def key(self) -> Key:
+        return Key(self.group, self.kind, self.namespace, self.name)
+
+    @property
+    def live(self) -> bool:
+        """Whether it was read from a cluster, which fills in what nobody wrote."""
+        return bool(self.data.get("status") or self.metadata.get("uid") or self.metadata.get("resourceVersion"))
+
+    @property
+    def owners(self) -> frozenset[tuple[str, str]]:
+        """Kind and name of everything that owns it."""
+        references = [mapping(one) for one in sequence(self.metadata.get("ownerReferences"))]
+        return frozenset((text(one.get("kind")), text(one.get("name"))) for one in references)
+
+    @property
+    def controlled(self) -> bool:
+        """Whether another object made it and keeps it as it is."""
+        return any(mapping(one).get("controller") is True for one in sequence(self.metadata.get("ownerReferences")))
+
+    def __str__(self) -> str:
+        return str(self.key)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def whole(value: Any) -> int | None:
+    """A count; YAML's true is none."""
+    return value if type(value) is int else None
+
+
+def amount(value: Any) -> int | None:
+    """Milli-units of a quantity, or None where it is none."""
+    try:
+        return None if value is None else milli(value)
+    except QuantityError:
+        return None
+
+
+def dig(value: Any, *path: str) -> Any:
+    """What stands at a path of keys, or None."""
+    for key in path:
+        value = mapping(value).get(key)
+    return value
+
+
+def annotation_places(item: Item, name: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The place and the text of an annotation, if it is there."""
+    value = item.annotations.get(name)
+    if isinstance(value, str):
+        yield ("metadata", "annotations", name), value
+
+
+def some(names: Iterable[object], total: int | None = None) -> str:
+    """Names for a sentence, bounded: `a, b, c and 4 more`. With a total only the first names are looked at."""
+    known = names if isinstance(names, list) else list(islice(names, _NAMED))
+    count = len(known) if total is None else total
+    shown = [str(name) for name in known[:_NAMED]]
+    if count > len(shown):
+        return f"{', '.join(shown)} and {count - len(shown)} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

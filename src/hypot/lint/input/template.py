@@ -1,0 +1,131 @@
+"""What a pod of a workload will ask for, once the API server has completed it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypot.kinds.version import Version, gate_open
+from hypot.lint.input.item import Item, amount, dig, mapping, sequence, text
+
+Resources = Mapping[str, Any]
+
+# Init containers with restartPolicy Always run on beside the others, and the HPA controller counts them.
+SIDECARS_SINCE: Version = (1, 29)
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    name: str
+    requests: Resources = field(default_factory=dict)
+    limits: Resources = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the LimitRanges of a namespace give to a container that does not say."""
+
+    requests: Resources = field(default_factory=dict)
+    limits: Resources = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A pod template: containers that run all the time, native sidecars included, and those that end before."""
+
+    labels: Mapping[str, str]
+    running: tuple[Container, ...]
+    before: tuple[Container, ...] = ()
+    pod: Container | None = None
+
+    def container(self, name: str) -> Container | None:
+        return next((one for one in self.running if one.name == name), None)
+
+    def without_request(self, resource: str, container: str) -> list[str]:
+        """The containers for whose sake a utilisation cannot be computed; none where the pod itself asks."""
+        if container:
+            found = self.container(container)
+            return [container] if found is not None and resource not in found.requests else []
+        if self.pod is not None:
+            asked = resource in {**self.pod.requests, **self.pod.limits}
+            asked = asked or any(resource in one.requests for one in (*self.running, *self.before))
+            return [] if asked else [one.name for one in self.running]
+        return [one.name for one in self.running if resource not in one.requests]
+
+    def request(self, resource: str, container: str = "") -> int | None:
+        """Milli-units that utilisation is measured against; None where it cannot be told."""
+        asked = [one.requests.get(resource) for one in self._counted(container)]
+        if container or self.pod is None:
+            return _total(asked)
+        of_pod = self.pod.requests.get(resource)
+        if of_pod is None and not any(asked):
+            of_pod = self.pod.limits.get(resource)
+        return amount(of_pod) if of_pod is not None else _total(asked)
+
+    def limit(self, resource: str, container: str = "") -> int | None:
+        """Milli-units beyond which usage cannot go; None where nothing stops it."""
+        bound = _total([one.limits.get(resource) for one in self._counted(container)])
+        of_pod = amount(self.pod.limits.get(resource)) if self.pod is not None else None
+        known = [one for one in (bound, of_pod) if one is not None]
+        return min(known) if known else None
+
+    def _counted(self, container: str) -> list[Container]:
+        return [one for one in self.running if not container or one.name == container]
+
+
+def _total(amounts: Iterable[Any]) -> int | None:
+    known = [amount(one) for one in amounts]
+    return None if not known or None in known else sum(one for one in known if one is not None)
+
+
+def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Template | None:
+    """The template, or None where there is nothing of the kind."""
+    spec = dig(data, "spec")
+    written = [mapping(one) for one in sequence(dig(spec, "containers"))]
+    if not written:
+        return None
+    initial = [mapping(one) for one in sequence(dig(spec, "initContainers"))]
+    sidecars = [one for one in initial if kubernetes >= SIDECARS_SINCE and one.get("restartPolicy") == "Always"]
+    before = [one for one in initial if one not in sidecars]
+    labels = {name: value for name, value in mapping(dig(data, "metadata", "labels")).items() if isinstance(value, str)}
+    return Template(
+        labels,
+        tuple(_container(one, defaults) for one in (*sidecars, *written)),
+        tuple(_container(one, defaults) for one in before),
+        _pod_level(spec, kubernetes),
+    )
+
+
+def _container(data: Mapping[str, Any], defaults: Defaults) -> Container:
+    """A limit without a request is a request as well; a LimitRange fills in what is still missing."""
+    requests, limits = _resources(data)
+    return Container(text(data.get("name")), {**defaults.requests, **limits, **requests}, {**defaults.limits, **limits})
+
+
+def _pod_level(spec: Any, kubernetes: Version) -> Container | None:
+    if not gate_open("PodLevelResources", kubernetes):
+        return None
+    requests, limits = _resources(spec)
+    return Container("", requests, limits) if requests or limits else None
+
+
+def _resources(data: Any) -> tuple[Resources, Resources]:
+    return _given(dig(data, "resources", "requests")), _given(dig(data, "resources", "limits"))
+
+
+def _given(resources: Any) -> Resources:
+    return {name: value for name, value in mapping(resources).items() if value is not None}
+
+
+def defaults_of(limit_ranges: Iterable[Item]) -> Defaults:
+    """As the API server completes them: a maximum is also the default limit, that or a minimum the default request."""
+    requests: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for item in limit_ranges:
+        for entry in sequence(item.spec.get("limits")):
+            if dig(entry, "type") != "Container":
+                continue
+            most = {**_given(dig(entry, "max")), **_given(dig(entry, "default"))}
+            asked = {**_given(dig(entry, "min")), **most, **_given(dig(entry, "defaultRequest"))}
+            limits = {**most, **limits}
+            requests = {**asked, **requests}
+    return Defaults(requests, limits)

@@ -1,0 +1,374 @@
+"""All objects of the input together, each read once and found by what the rules ask for."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from hypot.kinds.base import Kind, Ref
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.defaults import DEFAULT_METRICS
+from hypot.kinds.hpa.fields import Metric, Target
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa.fields import OFF
+from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.problem import Where
+from hypot.kinds.selector import Selector
+from hypot.kinds.version import Version
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.checkpoint import Checkpoint
+from hypot.kinds.wpa import WPA
+from hypot.lint.input.item import Item, Key, dig, mapping, text, whole
+from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.template import Defaults, Template, defaults_of, read_template
+
+K = TypeVar("K", HPA, WPA, VPA, Hvpa)
+
+_PAUSED = "autoscaling.keda.sh/paused"
+# Groups in which a kind is the one meant here, whatever its version says.
+_GROUPS: dict[type[Kind], tuple[str, ...]] = {
+    HPA: ("autoscaling", "", "apps", "extensions"),
+    WPA: ("datadoghq.com",),
+    VPA: ("autoscaling.k8s.io",),
+    Hvpa: ("autoscaling.k8s.io", "autoscaling.gardener.cloud"),
+    Checkpoint: ("autoscaling.k8s.io",),
+}
+# Workloads of Kubernetes' own, and the group of each.
+WORKLOAD_GROUPS = {
+    "Deployment": "apps",
+    "StatefulSet": "apps",
+    "ReplicaSet": "apps",
+    "ReplicationController": "",
+    "DaemonSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+}
+# Kinds that a HorizontalPodAutoscaler stands behind.
+BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
+# Objects that no rule looks at, by group ("" is all of core but the kinds beside it) and kind.
+_CORE_KINDS = frozenset(
+    {"ReplicationController", "LimitRange", "ResourceQuota", "Namespace", "HorizontalPodAutoscaler"}
+)
+_IDLE_GROUPS = frozenset(
+    {
+        "metrics.k8s.io",
+        "custom.metrics.k8s.io",
+        "external.metrics.k8s.io",
+        "events.k8s.io",
+        "discovery.k8s.io",
+        "coordination.k8s.io",
+        "rbac.authorization.k8s.io",
+        "storage.k8s.io",
+        "apiextensions.k8s.io",
+        "networking.k8s.io",
+        "admissionregistration.k8s.io",
+        "certificates.k8s.io",
+    }
+)
+
+
+def worth_keeping(api_version: str, kind: str) -> bool:
+    """Whether any rule may look at such an object; pods and metrics of a dump are let go of while it is read."""
+    group = api_version.rpartition("/")[0]
+    if not group:
+        return kind in _CORE_KINDS
+    return group not in _IDLE_GROUPS and not (group == "apps" and kind == "ControllerRevision")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Autoscaler(Generic[K]):
+    """An autoscaler as it is written, and what of it could be read. `root` is where its fields stand in the object."""
+
+    item: Item
+    written: K
+    spec: K
+    target: Key | None
+    root: Where = ("spec",)
+
+    @property
+    def reference(self) -> Where:
+        """Where it says what it points at."""
+        return _reference(self.item)
+
+
+AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """Something that sets the replicas of a target, whatever its kind, and the least it sets."""
+
+    item: Item
+    target: Key
+    least: int
+
+    @property
+    def reference(self) -> Where:
+        return _reference(self.item)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """Something with pods. Where the input holds it twice, its pods are anybody's guess and it has no template."""
+
+    item: Item
+    template: Template | None
+    selector: Selector | None
+
+    @property
+    def key(self) -> Key:
+        return self.item.key
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUse:
+    """A metric of an HPA, or of an Hvpa's template of one, that is a resource of the pods, or of one container."""
+
+    scaler: Autoscaler[HPA]
+    where: Where
+    resource: str
+    container: str
+    target: Target
+
+
+class World:
+    """The input, indexed. Rules only read it."""
+
+    def __init__(self, items: Iterable[Item], kubernetes: Version) -> None:
+        self.items = tuple(items)
+        self.kubernetes = kubernetes
+        self._by_kind: dict[tuple[str, str], list[Item]] = defaultdict(list)
+        for item in self.items:
+            self._by_kind[item.group, item.kind].append(item)
+
+    def of_kind(self, group: str, kind: str) -> list[Item]:
+        return self._by_kind.get((group, kind), [])
+
+    def _items(self, cls: type[Kind]) -> Iterator[Item]:
+        for group in _GROUPS[cls]:
+            yield from self.of_kind(group, cls.KIND)
+
+    @cached_property
+    def hpas(self) -> tuple[Autoscaler[HPA], ...]:
+        return tuple(_autoscaler(HPA, item) for item in self._items(HPA))
+
+    @cached_property
+    def wpas(self) -> tuple[Autoscaler[WPA], ...]:
+        return tuple(_autoscaler(WPA, item) for item in self._items(WPA))
+
+    @cached_property
+    def vpas(self) -> tuple[Autoscaler[VPA], ...]:
+        return tuple(_autoscaler(VPA, item) for item in self._items(VPA))
+
+    @cached_property
+    def hvpas(self) -> tuple[Autoscaler[Hvpa], ...]:
+        return tuple(_autoscaler(Hvpa, item) for item in self._items(Hvpa))
+
+    @cached_property
+    def checkpoints(self) -> tuple[tuple[Item, Checkpoint], ...]:
+        return tuple((item, Checkpoint.from_dict(item.data)) for item in self._items(Checkpoint))
+
+    @property
+    def counting(self) -> Iterator[Autoscaler[HPA] | Autoscaler[WPA]]:
+        """The autoscalers with a minReplicas and a maxReplicas of their own."""
+        yield from self.hpas
+        yield from self.wpas
+
+    @property
+    def autoscalers(self) -> Iterator[AnyAutoscaler]:
+        """Everything that points at a workload, to scale or to size it."""
+        yield from self.counting
+        yield from self.vpas
+        yield from self.hvpas
+
+    @cached_property
+    def hpa_sources(self) -> tuple[Autoscaler[HPA], ...]:
+        """HPAs that are objects, and those that Hvpas have a template of, or mean by having no block for them."""
+        return (*self.hpas, *(_template_of_hpa(one) for one in self.hvpas if one.spec.uses_hpa))
+
+    @cached_property
+    def scaled_objects(self) -> list[Item]:
+        return self.of_kind("keda.sh", "ScaledObject")
+
+    @cached_property
+    def claims(self) -> dict[Key, list[Claim]]:
+        """Everything that really scales, by what it scales; a dry run or a paused ScaledObject writes nothing."""
+        found: dict[Key, list[Claim]] = defaultdict(list)
+        for claim in self._all_claims:
+            if writes(claim.item):
+                found[claim.target].append(claim)
+        return dict(found)
+
+    @cached_property
+    def _all_claims(self) -> tuple[Claim, ...]:
+        found = []
+        for one in (*self.counting, *self.hvpas):
+            if one.target is not None:
+                least = one.spec.min_replicas
+                found.append(Claim(one.item, one.target, 1 if least is None else least))
+        for item in self.scaled_objects:
+            target = _keda_target(item)
+            if target is not None:
+                found.append(Claim(item, target, whole(item.spec.get("minReplicaCount")) or 0))
+        return tuple(found)
+
+    @cached_property
+    def workloads(self) -> dict[Key, Workload]:
+        """Everything with a pod template, and whatever else an autoscaler points at."""
+        found: dict[Key, Workload] = {}
+        targets = {claim.target for claim in self._all_claims} | {vpa.target for vpa in self.vpas}
+        for item in self.items:
+            template = _template_data(item)
+            if template is None and item.key not in targets:
+                continue
+            twice = item.key in found
+            found[item.key] = Workload(item, None if twice else self._template(item, template), _selector(item))
+        return found
+
+    def _template(self, item: Item, data: Any) -> Template | None:
+        return read_template(data, self.defaults.get(item.namespace, Defaults()), self.kubernetes)
+
+    @cached_property
+    def kinds_in(self) -> frozenset[tuple[str, str, str]]:
+        """Group, kind and namespace of the workloads that are there."""
+        return frozenset(key[:3] for key, workload in self.workloads.items() if not workload.item.controlled)
+
+    @cached_property
+    def namespaces_of(self) -> dict[tuple[str, str, str], list[str]]:
+        """Where there is a workload of this group, kind and name."""
+        found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        for key in self.workloads:
+            found[key.group, key.kind, key.name].append(key.namespace)
+        return found
+
+    @cached_property
+    def defaults(self) -> dict[str, Defaults]:
+        by_namespace: dict[str, list[Item]] = defaultdict(list)
+        for item in self.of_kind("", "LimitRange"):
+            by_namespace[item.namespace].append(item)
+        return {namespace: defaults_of(items) for namespace, items in by_namespace.items()}
+
+    def target_of(self, scaler: AnyAutoscaler) -> Workload | None:
+        return None if scaler.target is None else self.workloads.get(scaler.target)
+
+    def template_of(self, scaler: AnyAutoscaler) -> Template | None:
+        """The pods of an autoscaler; a Rollout may borrow those of a Deployment, and an Hvpa stands for its target."""
+        workload = self.target_of(scaler)
+        if workload is None or workload.template is not None:
+            return workload.template if workload is not None else None
+        reference = "targetRef" if workload.key.kind == Hvpa.KIND else "workloadRef"
+        borrowed = mapping(workload.item.spec.get(reference))
+        if not borrowed:
+            return None
+        lender = self.workloads.get(_key(borrowed.get("apiVersion"), borrowed, workload.key.namespace))
+        return lender.template if lender is not None else None
+
+    @cached_property
+    def pods_scaled_by_hpa(self) -> SelectorIndex[Workload]:
+        """The targets of HorizontalPodAutoscalers, by the labels of the pods they select; KEDA makes such too."""
+        selected = []
+        for target, claims in self.claims.items():
+            workload = self.workloads.get(target)
+            by_hpa = any(claim.item.kind in BY_HPA for claim in claims)
+            if workload is None or workload.selector is None or not by_hpa:
+                continue
+            selected.append((target.namespace, workload.selector, workload))
+        return SelectorIndex(selected)
+
+    @cached_property
+    def resource_uses(self) -> tuple[ResourceUse, ...]:
+        sources = ((hpa, where, metric) for hpa in self.hpa_sources for where, metric in metrics_of(hpa))
+        return tuple(use for source in sources for use in _uses(*source))
+
+
+def _autoscaler(cls: type[K], item: Item) -> Autoscaler[K]:
+    written = cls.from_dict(item.data)
+    spec = written if written.sound() else written.readable()
+    return Autoscaler(item, written, spec, _target(item, spec.target))
+
+
+def _template_of_hpa(hvpa: Autoscaler[Hvpa]) -> Autoscaler[HPA]:
+    hpa = hpa_of(hvpa.spec)
+    return Autoscaler(hvpa.item, hpa, hpa, hvpa.target, IN_HPA)
+
+
+def _target(item: Item, ref: Ref | None) -> Key | None:
+    """A VerticalPodAutoscaler finds Kubernetes' own workloads by their kind, whatever the group."""
+    if ref is None or not ref.kind or not ref.name:
+        return None
+    group = WORKLOAD_GROUPS.get(ref.kind, ref.group) if item.kind == VPA.KIND else ref.group
+    return Key(group, ref.kind, item.namespace, ref.name)
+
+
+def _reference(item: Item) -> Where:
+    return ("spec", "targetRef" if item.kind in {VPA.KIND, Hvpa.KIND} else "scaleTargetRef")
+
+
+def _keda_target(item: Item) -> Key | None:
+    ref = mapping(item.spec.get("scaleTargetRef"))
+    if not text(ref.get("name")):
+        return None
+    kind = text(ref.get("kind")) or "Deployment"
+    return _key(ref.get("apiVersion") or "apps/v1", {**ref, "kind": kind}, item.namespace)
+
+
+def mode_of(vpa: Autoscaler[VPA]) -> str:
+    """The update mode that holds; an unquoted Off is YAML's false."""
+    return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
+
+
+def writes(item: Item) -> bool:
+    """Whether it changes anything. For KEDA any word but a false one is paused; an Hvpa may be off both ways."""
+    if item.kind == WPA.KIND:
+        return item.spec.get("dryRun") is not True
+    if item.kind == Hvpa.KIND:
+        modes = [dig(item.spec, direction, "updatePolicy", "updateMode") for direction in ("scaleUp", "scaleDown")]
+        return not all(mode in (OFF, False) for mode in modes)
+    return item.annotations.get(_PAUSED, "false") in {"false", "False", "FALSE", "f", "F", "0"}
+
+
+def _key(api_version: Any, ref: Any, namespace: str) -> Key:
+    return Key(text(api_version).rpartition("/")[0], text(dig(ref, "kind")), namespace, text(dig(ref, "name")))
+
+
+def _template_data(item: Item) -> Any:
+    """The pod template of anything that has one where such things have it."""
+    found = item.spec.get("template")
+    if found is None:
+        found = dig(item.spec, "jobTemplate", "spec", "template")
+    return found if isinstance(dig(found, "spec", "containers"), list) else None
+
+
+def _selector(item: Item) -> Selector | None:
+    data = item.spec.get("selector")
+    if item.kind != "ReplicationController":
+        return selector_of(data)
+    labels = data or dig(item.spec, "template", "metadata", "labels")
+    return selector_of({"matchLabels": labels}) if isinstance(labels, dict) else None
+
+
+def metrics_of(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Metric]]:
+    """The metrics that count, with their places; where none is written the API server adds one."""
+    if hpa.written.metrics is None or hpa.written.metrics == ():
+        yield (*hpa.root, "metrics"), DEFAULT_METRICS[0]
+        return
+    for i, metric in enumerate(hpa.spec.metrics or ()):
+        yield (*hpa.root, "metrics", i), metric
+
+
+def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[ResourceUse]:
+    resource, container = metric.resource, metric.container_resource
+    if metric.type == "Resource" and resource is not None:
+        at = where if where[-1] == "metrics" else (*where, "resource")
+        yield ResourceUse(hpa, at, resource.name or "", "", resource.target or Target())
+    elif metric.type == "ContainerResource" and container is not None and container.container:
+        at = (*where, "containerResource")
+        yield ResourceUse(hpa, at, container.name or "", container.container, container.target or Target())
+
+
+def kinds_of(world: World) -> Iterator[tuple[Item, Kind]]:
+    """Every object of a kind that has rules of its own."""
+    for one in world.autoscalers:
+        yield one.item, one.written
+    yield from world.checkpoints

@@ -1,0 +1,83 @@
+"""Every rule there is, by id."""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from hypot.lint.input.world import World
+from hypot.lint.rule import Family, Hit, Rule
+from hypot.lint.rules.axes import AXES
+from hypot.lint.rules.bounds import BOUNDS
+from hypot.lint.rules.conflicts import RIVALS
+from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
+from hypot.lint.rules.metrics import METRICS
+from hypot.lint.rules.own import OBJECTS, UPDATES
+from hypot.lint.rules.own_fields import FIELDS
+from hypot.lint.rules.own_hvpa import HVPA_FIELDS
+from hypot.lint.rules.own_vpa import VPA_FIELDS
+from hypot.lint.rules.pace import PACE
+from hypot.lint.rules.requests import REQUESTS
+from hypot.lint.rules.sizes import SIZES
+from hypot.lint.rules.target import TARGET
+from hypot.lint.rules.versions import VERSIONS
+from hypot.lint.rules.watermark import WATERMARKS
+
+FAMILIES: tuple[Family, ...] = (
+    TARGET,
+    REQUESTS,
+    METRICS,
+    RIVALS,
+    BOUNDS,
+    PACE,
+    WATERMARKS,
+    SIZES,
+    AXES,
+    VERSIONS,
+    GIVEN,
+    OBJECTS,
+    FIELDS,
+    VPA_FIELDS,
+    HVPA_FIELDS,
+    UPDATES,
+)
+
+
+class UnknownRule(ValueError):  # noqa: N818  it names what was written
+    """A rule id that there is none of, with the ids that are near."""
+
+
+@GIVEN.rule(
+    "unknown-ignore",
+    "warning",
+    title="An annotation that silences a rule that does not exist",
+    why="A mistyped id silences nothing, and after a rename the finding comes back unnoticed.",
+    fix=f"write ids of rules in {IGNORE_ANNOTATION}, separated by commas",
+    example="there is no rule request-mising; did you mean request-missing or target-missing?",
+    kinds=("every object",),
+)
+def unknown_ignore(world: World) -> Iterator[Hit]:
+    for item in world.items:
+        for rule_id in ignored_by(item):
+            if rule_id not in RULES:
+                yield Hit(item, ("metadata", "annotations", IGNORE_ANNOTATION), no_such_rule(rule_id))
+
+
+RULES: dict[str, Rule] = {rule.id: rule for family in FAMILIES for rule in family.rules}
+
+
+def rule_of(rule_id: str) -> Rule:
+    """The rule of that id; a kind may be ahead of the catalogue, and its problem is told all the same."""
+    return RULES.get(rule_id) or Rule(rule_id, "error", rule_id, rule_id, "see the message", "", (), "Objects")
+
+
+def no_such_rule(rule_id: str) -> str:
+    near = get_close_matches(rule_id, RULES, 3, 0.6)
+    return f"there is no rule {rule_id}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def known_ids(rule_ids: Iterable[str]) -> frozenset[str]:
+    """These ids, if there are such rules."""
+    asked = frozenset(rule_ids)
+    unknown = sorted(asked - RULES.keys())
+    if unknown:
+        raise UnknownRule("; ".join(no_such_rule(rule_id) for rule_id in unknown))
+    return asked

@@ -1,0 +1,172 @@
+"""Rules over how few and how many, and what else has a say in it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from hypot.core.quantity import format_milli
+from hypot.kinds.selector import Selector
+from hypot.lint.input.item import Item, amount, mapping, some, text, whole
+from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.template import Template
+from hypot.lint.input.world import Workload, World
+from hypot.lint.rule import BOTH, Family, Hit
+
+BOUNDS = Family("Bounds", "How few, how many, and what else has a say in it.")
+
+
+@BOUNDS.rule(
+    "single-replica",
+    "advice",
+    title="Down to one replica",
+    why="With one pod every node drain, eviction or crash is an outage. minReplicas 0 is taken as meant.",
+    fix="set minReplicas to 2 or more",
+    example="minReplicas is not written, so it is 1: each drain or crash of that pod is an outage",
+    kinds=BOTH,
+)
+def single_replica(world: World) -> Iterator[Hit]:
+    for one in world.counting:
+        least, written = one.spec.min_replicas, one.written.min_replicas
+        if least == 1 or written is None:
+            said = "is not written, so it is 1" if written is None else "is 1"
+            yield Hit(
+                one.item, ("spec", "minReplicas"), f"minReplicas {said}: each drain or crash of that pod is an outage"
+            )
+
+
+@BOUNDS.rule(
+    "min-equals-max",
+    "warning",
+    title="No room between minReplicas and maxReplicas",
+    why="The autoscaler holds the count and never reacts to load.",
+    fix="raise maxReplicas, or remove the autoscaler and set replicas on the workload",
+    example="minReplicas and maxReplicas are both 3, so the load never changes anything",
+    kinds=BOTH,
+)
+def min_equals_max(world: World) -> Iterator[Hit]:
+    for one in world.counting:
+        low, high = one.spec.min_replicas, one.spec.max_replicas
+        if one.written.min_replicas is None:
+            low = 1
+        if high is not None and low == high:
+            words = f"minReplicas and maxReplicas are both {high}, so the load never changes anything"
+            yield Hit(one.item, ("spec", "maxReplicas"), words)
+
+
+@BOUNDS.rule(
+    "pdb-blocks-evictions",
+    "warning",
+    title="A disruption budget that leaves nothing to evict at the minimum",
+    why="While the autoscaler is at its minimum the budget wants as many healthy pods as there are. No pod can be "
+    "evicted, so node drains and upgrades hang. Percentages are rounded up, as the disruption controller does.",
+    fix="set maxUnavailable: 1, or raise minReplicas above what the budget asks for",
+    example="wants 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted there",
+    kinds=("PodDisruptionBudget",),
+)
+def pdb_blocks_evictions(world: World) -> Iterator[Hit]:
+    for budget, workloads in _budgeted(world).items():
+        scalers = [claim.item for one in workloads for claim in world.claims.get(one.key, ())]
+        least = sum(_least(world, one) for one in workloads)
+        for key in ("minAvailable", "maxUnavailable"):
+            wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
+            if wanted is not None and wanted >= least:
+                who = some(scalers)
+                words = f"wants {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted there"
+                yield Hit(budget, ("spec", key), words)
+
+
+def _budgeted(world: World) -> dict[Item, list[Workload]]:
+    """The disruption budgets, and the workloads whose pods each covers."""
+    budgets = [
+        (item.namespace, chosen, item)
+        for item in world.of_kind("policy", "PodDisruptionBudget")
+        if (chosen := _budget_selector(item)) is not None
+    ]
+    found: dict[Item, list[Workload]] = defaultdict(list)
+    if not budgets:
+        return found
+    index = SelectorIndex(budgets)
+    for key, workload in world.workloads.items():
+        if workload.template is None or workload.item.controlled or key.kind in {"Job", "CronJob", "DaemonSet"}:
+            continue
+        for budget in index.matching(key.namespace, workload.template.labels):
+            found[budget].append(workload)
+    return found
+
+
+def _budget_selector(item: Item) -> Selector | None:
+    """An empty selector takes every pod of the namespace in policy/v1, and took none before."""
+    selector = selector_of(item.spec.get("selector"))
+    if selector is not None and not selector.requirements and item.api_version != "policy/v1":
+        return None
+    return selector
+
+
+def _least(world: World, workload: Workload) -> int:
+    """The fewest pods a workload has while it has any."""
+    claims = world.claims.get(workload.key)
+    if claims:
+        return max(1, *(claim.least for claim in claims))
+    replicas = whole(workload.item.spec.get("replicas"))
+    return 1 if replicas is None else replicas
+
+
+def _wanted(key: str, value: Any, pods: int) -> int | None:
+    """How many pods must stay healthy; None where the budget does not say."""
+    share = _share(value, pods)
+    if share is None:
+        return None
+    return share if key == "minAvailable" else max(0, pods - share)
+
+
+def _share(value: Any, pods: int) -> int | None:
+    if whole(value) is not None:
+        return whole(value)
+    percent = text(value).removesuffix("%")
+    return -(-int(percent) * pods // 100) if value != percent and percent.isdecimal() else None
+
+
+@BOUNDS.rule(
+    "quota-too-small",
+    "warning",
+    title="The namespace's quota ends before maxReplicas",
+    why="Pods beyond the quota are refused. The autoscaler keeps asking, the workload stays short of it, and other "
+    "workloads of the namespace find nothing left.",
+    fix="raise the quota, lower maxReplicas, or ask for less per pod",
+    example="20 pods ask for 10 requests.cpu, and ResourceQuota shop/compute allows 4: it ends at 8 pods",
+    kinds=BOTH,
+)
+def quota_too_small(world: World) -> Iterator[Hit]:
+    quotas: dict[str, list[Item]] = defaultdict(list)
+    for item in world.of_kind("", "ResourceQuota"):
+        if not item.spec.get("scopes") and not item.spec.get("scopeSelector"):
+            quotas[item.namespace].append(item)
+    if not quotas:
+        return
+    for one in world.counting:
+        template, most = world.template_of(one), one.spec.max_replicas
+        for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
+            for words in _over(quota, template, most or 0):
+                yield Hit(one.item, ("spec", "maxReplicas"), words)
+
+
+def _over(quota: Item, template: Template | None, most: int) -> Iterator[str]:
+    for key, value in mapping(quota.spec.get("hard")).items():
+        per_pod = _per_pod(key, template)
+        allowed = amount(value)
+        if per_pod and allowed is not None and per_pod * most > allowed:
+            binary = "memory" in key
+            asked, room = format_milli(per_pod * most, binary), format_milli(allowed, binary)
+            yield f"{most} pods ask for {asked} {key}, and {quota} allows {room}: it ends at {allowed // per_pod} pods"
+
+
+def _per_pod(key: str, template: Template | None) -> int | None:
+    """What one pod takes of a quota, in milli-units; None where it takes nothing that is known."""
+    if template is None:
+        return None
+    if key in {"pods", "count/pods"}:
+        return 1000
+    side, _, resource = key.rpartition(".")
+    if resource not in {"cpu", "memory"} or side not in {"", "requests", "limits"}:
+        return None
+    return template.limit(resource) if side == "limits" else template.request(resource)

@@ -1,0 +1,188 @@
+"""Rules over autoscalers that get in each other's way."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import INITIAL, OFF, policy_of
+from hypot.lint.input.item import Key, dig, some, text
+from hypot.lint.input.world import (
+    BY_HPA,
+    AnyAutoscaler,
+    Autoscaler,
+    Claim,
+    ResourceUse,
+    Workload,
+    World,
+    mode_of,
+    writes,
+)
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Family, Hit
+from hypot.lint.rules.sizes import controls
+
+RIVALS = Family("Rivals", "Autoscalers that fight over the same pods.")
+
+_TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
+_THROUGH_HVPA = (
+    "let the HorizontalPodAutoscaler scale the Hvpa (scaleTargetRef of kind Hvpa), or move its metrics into the Hvpa's "
+    "hpa block and delete it"
+)
+
+
+@RIVALS.rule(
+    "two-autoscalers",
+    "error",
+    title="Two autoscalers on one target",
+    why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
+    "writes at every sync. A KEDA ScaledObject makes a HorizontalPodAutoscaler of its own, so a second one is a rival. "
+    "An Hvpa sets replicas too; an HPA beside it scales the Hvpa, not the target. Dry-run, paused and owned "
+    "autoscalers are no rivals.",
+    fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
+    example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
+    "AmbiguousSelector",
+    kinds=(*BOTH, *HVPA_ONLY, "ScaledObject"),
+)
+def two_autoscalers(world: World) -> Iterator[Hit]:
+    for target, claims in world.claims.items():
+        rivals = _rivals(claims) if len(claims) > 1 else {}
+        horizontal = sum(1 for key in rivals if key.kind in BY_HPA)
+        both_axes = any(key.kind == Hvpa.KIND for key in rivals)
+        for one, claim in rivals.items() if len(rivals) > 1 else ():
+            alike = one.kind in BY_HPA and horizontal > 1
+            outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
+            others = some((key for key in rivals if key != one), len(rivals) - 1)
+            hint = _THROUGH_HVPA if both_axes and horizontal else ""
+            yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
+
+
+def _rivals(claims: list[Claim]) -> dict[Key, Claim]:
+    """Those that really write, each once however often the input holds it."""
+    by_key = {claim.item.key: claim for claim in claims if claim.item.name}
+    if len(by_key) < 2:
+        return by_key
+    items = [claim.item for claim in by_key.values()]
+    made = {(item.kind, item.name) for item in items}
+    taken = {
+        text(dig(item.spec, "advanced", "horizontalPodAutoscalerConfig", "name"))
+        for item in items
+        if item.annotations.get(_TAKES_OVER) == "true"
+    }
+    return {
+        key: claim for key, claim in by_key.items() if not claim.item.owners & made and claim.item.name not in taken
+    }
+
+
+@RIVALS.rule(
+    "ambiguous-selector",
+    "error",
+    title="Two targets whose selectors match the same pods",
+    why="Before it computes anything the controller asks which HorizontalPodAutoscalers select a pod. If one pod "
+    "belongs to two of them, both stop: ScalingActive is False with reason AmbiguousSelector.",
+    fix="give each workload a label of its own, in its selector and its pod template",
+    example="Deployment shop/web and Deployment shop/api select the same pods: their autoscalers stop with "
+    "AmbiguousSelector",
+    kinds=HPA_ONLY,
+)
+def ambiguous_selector(world: World) -> Iterator[Hit]:
+    shared: dict[Key, tuple[Workload, ...]] = {}
+    seen: set[int] = set()
+    for key, workload in world.workloads.items():
+        if workload.template is None or workload.item.controlled:
+            continue
+        group = world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
+        if len(group) < 2 or id(group) in seen:
+            continue
+        seen.add(id(group))
+        for one in group:
+            shared.setdefault(one.key, group)
+    for hpa in world.hpas:
+        rivals = shared.get(hpa.target) if hpa.target is not None else None
+        if rivals is not None and not hpa.item.owners:
+            others = some((other.key for other in rivals if other.key != hpa.target), len(rivals) - 1)
+            words = f"{hpa.target} and {others} select the same pods: their autoscalers stop with AmbiguousSelector"
+            yield Hit(hpa.item, hpa.reference, words)
+
+
+@RIVALS.rule(
+    "two-sizers",
+    "error",
+    title="Two autoscalers that size the same pods",
+    why="Of several VerticalPodAutoscalers for one pod the oldest acts and the others never do, which nobody promises "
+    "to keep so. An Hvpa sizes pods itself, so a VerticalPodAutoscaler beside it undoes its writes, be it only when "
+    "pods start. One with updateMode Off only recommends and is no rival, nor is an Hvpa that is Off both ways.",
+    fix="keep one, or set updateMode to Off in the VerticalPodAutoscaler: an Hvpa can still read its recommendation",
+    example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: the oldest acts, others never",
+    kinds=SIZING,
+)
+def two_sizers(world: World) -> Iterator[Hit]:
+    sizers: dict[Key, dict[Key, AnyAutoscaler]] = defaultdict(dict)
+    for vpa in world.vpas:
+        if vpa.target is not None and vpa.item.name and mode_of(vpa) != OFF:
+            sizers[vpa.target][vpa.item.key] = vpa
+    for hvpa in world.hvpas:
+        if hvpa.target is not None and hvpa.item.name and writes(hvpa.item):
+            sizers[hvpa.target][hvpa.item.key] = hvpa
+    for target, found in sizers.items():
+        yield from _sizing_rivals(target, found) if len(found) > 1 else ()
+
+
+def _sizing_rivals(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[Hit]:
+    made = {(key.kind, key.name) for key in found}
+    rivals = {key: one for key, one in found.items() if not one.item.owners & made}
+    vertical = sum(1 for key in rivals if key.kind == VPA.KIND)
+    if len(rivals) < 2 or not vertical:
+        return  # of Hvpas alone it is told that they scale the same target
+    outcome = "the oldest acts, others never" if vertical == len(rivals) else "they undo each other's writes"
+    for key, one in rivals.items():
+        others = some((other for other in rivals if other != key), len(rivals) - 1)
+        yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
+
+
+@RIVALS.rule(
+    "vpa-conflict",
+    "error",
+    title="A VerticalPodAutoscaler steers the resource that replicas are scaled on",
+    why="Replicas follow usage as a share of the request, and the VerticalPodAutoscaler changes the request from the "
+    "same usage. Each reacts to what the other did, and together they run to many tiny pods or to few large ones. "
+    "Modes Off and Initial, and containers whose policy is Off, are no conflict; nor are Pods, Object and External "
+    "metrics, nor an averageValue or a watermark, which are amounts and no share of the request.",
+    fix="write an averageValue target, take the resource out of controlledResources, set updateMode to Off, or write "
+    "an Hvpa, which decides replicas and size together",
+    example="VerticalPodAutoscaler shop/web sets the cpu requests of container app, which this metric scales on",
+    kinds=HPA_ONLY,
+)
+def vpa_conflict(world: World) -> Iterator[Hit]:
+    steering: dict[Key, list[Autoscaler[VPA]]] = defaultdict(list)
+    for vpa in world.vpas:
+        if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
+            steering[vpa.target].append(vpa)
+    for use in _shares(world.resource_uses) if steering else ():
+        for vpa in steering.get(use.scaler.target, ()) if use.scaler.target is not None else ():
+            steered = _steered(world, use, vpa)
+            if steered:
+                what = f"the {use.resource} requests of {_containers(steered)}"
+                yield Hit(use.scaler.item, use.where, f"{vpa.item} sets {what}, which this metric scales on")
+
+
+def _shares(uses: Iterable[ResourceUse]) -> Iterator[ResourceUse]:
+    """Metrics of HPAs that are a share of the request; those of an Hvpa are its own business."""
+    for use in uses:
+        if use.target.utilization is not None and use.target.average is None and use.scaler.item.kind in BY_HPA:
+            yield use
+
+
+def _containers(names: list[str]) -> str:
+    if names == ["*"]:
+        return "the containers"
+    return f"container{'s' if len(names) > 1 else ''} {some(names)}"
+
+
+def _steered(world: World, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
+    """The containers of the metric whose requests for the resource are set."""
+    template, names = world.template_of(use.scaler), ["*"]
+    if use.container:
+        names = [use.container]
+    elif template is not None:
+        names = [one.name for one in template.running]
+    return [name for name in names if controls(policy_of(vpa.spec.resource_policy, name), use.resource)]

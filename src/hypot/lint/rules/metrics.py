@@ -1,0 +1,195 @@
+"""Rules over the metrics of an autoscaler on their own."""
+
+import json
+from collections.abc import Iterator
+
+from hypot.core.quantity import format_milli
+from hypot.kinds.hpa.fields import Metric, Target
+from hypot.kinds.problem import dotted
+from hypot.lint.input.item import amount
+from hypot.lint.input.template import Template
+from hypot.lint.input.world import World, metrics_of
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Family, Hit
+
+METRICS = Family("Metrics", "Metrics that are accepted and do not do what they seem to.")
+
+_MANY_CORES = 8_000
+_MEBIBYTE = 2**20 * 1000
+
+
+@METRICS.rule(
+    "object-target-type",
+    "error",
+    title="An Object metric whose target type and field disagree",
+    why="The API server does not compare them. For Object metrics the controller obeys the type, does not find the "
+    "field, and fails (FailedGetObjectMetric) at every sync.",
+    fix="write type Value with value, or type AverageValue with averageValue",
+    example="type Utilization finds no field of its own here (value is set): the metric always fails with "
+    "FailedGetObjectMetric",
+    kinds=MEASURING,
+)
+def object_target_type(world: World) -> Iterator[Hit]:
+    for hpa in world.hpa_sources:
+        for where, metric in metrics_of(hpa):
+            target = metric.object.target if metric.type == "Object" and metric.object is not None else None
+            if target is None or (target.value is None and target.average is None):
+                continue
+            works = {"Value": target.value, "AverageValue": target.average}.get(target.type or "") is not None
+            if target.type in _TARGET_TYPES and not works:
+                given = " and ".join(_fields(target))
+                words = f"type {target.type} finds no field of its own here ({given} is set)"
+                outcome = "the metric always fails with FailedGetObjectMetric"
+                yield Hit(hpa.item, (*where, "object", "target", "type"), f"{words}: {outcome}")
+
+
+_TARGET_TYPES = ("Utilization", "Value", "AverageValue")
+
+
+def _fields(target: Target) -> list[str]:
+    held = {
+        "value": target.value,
+        "averageValue": target.average,
+        "averageUtilization": target.utilization,
+    }
+    return [key for key, amount in held.items() if amount is not None]
+
+
+@METRICS.rule(
+    "target-type-mismatch",
+    "warning",
+    title="A metric whose target type says something else than the field that counts",
+    why="The API server does not compare them, and outside Object metrics the controller looks at the fields only. "
+    "Whoever reads the type is misled.",
+    fix="write the type that belongs to the field",
+    example="type Utilization, but averageValue is what counts: write type AverageValue",
+    kinds=MEASURING,
+)
+def target_type_mismatch(world: World) -> Iterator[Hit]:
+    for hpa in world.hpa_sources:
+        for where, metric in metrics_of(hpa):
+            key, target = _chosen(metric)
+            field, expected = _acted_on(key, target)
+            if field and target.type in _TARGET_TYPES and target.type != expected:
+                words = f"type {target.type}, but {field} is what counts: write type {expected}"
+                yield Hit(hpa.item, (*where, key, "target", "type"), words)
+
+
+def _chosen(metric: Metric) -> tuple[str, Target]:
+    """The block that the type names, with the target in it; Object has its own rule."""
+    sources = {
+        "Resource": ("resource", metric.resource),
+        "ContainerResource": ("containerResource", metric.container_resource),
+        "Pods": ("pods", metric.pods),
+        "External": ("external", metric.external),
+    }
+    key, source = sources.get(metric.type or "", ("", None))
+    return key, (source.target if source is not None else None) or Target()
+
+
+def _acted_on(key: str, target: Target) -> tuple[str, str]:
+    if target.average is not None:
+        return "averageValue", "AverageValue"
+    if key == "external" and target.value is not None:
+        return "value", "Value"
+    if key in {"resource", "containerResource"} and target.utilization is not None:
+        return "averageUtilization", "Utilization"
+    return "", ""
+
+
+@METRICS.rule(
+    "duplicate-metric",
+    "advice",
+    title="The same metric twice",
+    why="The largest proposal wins, so of two targets for one metric only the lower ever counts.",
+    fix="keep the one with the lower target",
+    example="the same metric as spec.metrics[0]; only the lower of the two targets ever counts",
+    kinds=MEASURING,
+)
+def duplicate_metric(world: World) -> Iterator[Hit]:
+    for hpa in world.hpa_sources:
+        first: dict[str, int] = {}
+        for i, (where, metric) in enumerate(metrics_of(hpa)):
+            identity = _identity(metric)
+            earlier = first.setdefault(identity, i) if identity else i
+            if earlier != i:
+                same = dotted((*hpa.root, "metrics", earlier))
+                yield Hit(hpa.item, where, f"the same metric as {same}; only the lower of the two targets ever counts")
+
+
+def _identity(metric: Metric) -> str:
+    """What is measured, and on which scale it is compared; the amount of the target left out."""
+    if metric.type == "Object" and metric.object is not None:
+        target = metric.object.target or Target()
+    else:
+        target = _chosen(metric)[1]
+    written = metric.write()
+    for source in written.values():
+        if isinstance(source, dict):
+            source.pop("target", None)
+    fields = _fields(target)
+    return json.dumps([written, fields], sort_keys=True, default=str) if fields else ""
+
+
+@METRICS.rule(
+    "memory-alone",
+    "advice",
+    title="Memory as the only metric",
+    why="Most processes do not give memory back when load falls, and adding pods rarely lowers the memory of the "
+    "others. Such an autoscaler grows and hardly ever shrinks.",
+    fix="add the metric that load moves (cpu, requests per second, queue length), or size memory with a "
+    "VerticalPodAutoscaler",
+    example="memory is the only metric; it rarely falls with the load, so pods are added and hardly ever removed",
+    kinds=HPA_ONLY,
+)
+def memory_alone(world: World) -> Iterator[Hit]:
+    uses: dict[int, list[str]] = {}
+    for use in world.resource_uses:
+        uses.setdefault(id(use.scaler), []).append(use.resource)
+    for hpa in world.hpas:
+        resources = uses.get(id(hpa), [])
+        if resources and set(resources) == {"memory"} and len(resources) == len(hpa.spec.metrics or ()):
+            words = "memory is the only metric; it rarely falls with the load"
+            yield Hit(hpa.item, ("spec", "metrics", 0), f"{words}, so pods are added and hardly ever removed")
+
+
+@METRICS.rule(
+    "unit-slip",
+    "warning",
+    title="An amount that looks like a slip of the unit",
+    why="A bare number of cpu is whole cores and a bare number of memory is bytes; 100 for cpu means a hundred "
+    "cores, 512 for memory half a kilobyte.",
+    fix="write the unit: 500m for half a core, 512Mi for memory; averageUtilization for a percentage",
+    example="averageValue 100 means 100 whole cores for each pod",
+    kinds=(*BOTH, *HVPA_ONLY),
+)
+def unit_slip(world: World) -> Iterator[Hit]:
+    for use in world.resource_uses:
+        words = _slip(use.resource, use.target.average, world.template_of(use.scaler))
+        if words:
+            yield Hit(use.scaler.item, (*use.where, "target", "averageValue"), f"averageValue {words}")
+    for wpa in world.wpas:
+        if wpa.spec.algorithm != "average":
+            continue
+        for i, metric in enumerate(wpa.spec.metrics or ()):
+            source = metric.resource if metric.type == "Resource" else None
+            words = _slip(source.name or "", source.high, world.template_of(wpa)) if source is not None else ""
+            if words:
+                yield Hit(wpa.item, ("spec", "metrics", i, "resource", "highWatermark"), f"highWatermark {words}")
+
+
+def _slip(resource: str, written: object, template: Template | None) -> str:
+    held = amount(written)
+    if held is None or held <= 0:
+        return ""
+    if resource == "memory" and held < _MEBIBYTE:
+        return f"{written} means {format_milli(held, binary=True)} bytes for each pod"
+    if resource != "cpu" or held < _MANY_CORES or held % 1000 or _is_large(template, held):
+        return ""
+    return f"{written} means {held // 1000} whole cores for each pod"
+
+
+def _is_large(template: Template | None, cpu: int) -> bool:
+    """Whether the pods really are of that size."""
+    if template is None:
+        return False
+    return max(template.request("cpu") or 0, template.limit("cpu") or 0) >= cpu

@@ -1,0 +1,132 @@
+"""Rules over how fast an autoscaler moves."""
+
+from collections.abc import Iterator
+
+from hypot.core.quantity import milli
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import Pace
+from hypot.kinds.problem import Where
+from hypot.kinds.version import gate_open
+from hypot.lint.input.item import amount
+from hypot.lint.input.world import Autoscaler, World
+from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Family, Hit
+from hypot.policy.model.settings import Settings
+
+PACE = Family("Pace", "How fast replicas are added and removed.")
+
+SYNC_PERIOD = int(Settings().sync_period)
+_SHORT_WINDOW = 60
+_UP, _DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
+
+
+def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
+    for key, pace in (("scaleUp", hpa.spec.scale_up), ("scaleDown", hpa.spec.scale_down)):
+        if pace is not None:
+            yield (*hpa.root, "behavior", key), pace
+
+
+@PACE.rule(
+    "short-period",
+    "advice",
+    title="A policy period shorter than the controller's sync",
+    why="The controller looks every 15 seconds, so a shorter period never holds anything back: the policy allows its "
+    "value at every sync.",
+    fix="write a period of 15 seconds or more",
+    example="10 seconds are less than the 15 between two syncs, so this allows its value at every sync",
+    kinds=MEASURING,
+)
+def short_period(world: World) -> Iterator[Hit]:
+    for hpa in world.hpa_sources:
+        for where, pace in _paces(hpa):
+            for i, policy in enumerate(pace.limits or ()):
+                if policy.period is not None and 0 < policy.period < SYNC_PERIOD:
+                    words = f"{policy.period} seconds are less than the {SYNC_PERIOD} between two syncs"
+                    at = (*where, "policies", i, "periodSeconds")
+                    yield Hit(hpa.item, at, f"{words}, so this allows its value at every sync")
+
+
+@PACE.rule(
+    "no-down-window",
+    "advice",
+    title="Scale-down without a pause",
+    why="Without a stabilisation window a single low sample removes pods that the next one needs again. The default is "
+    "300 seconds. For a WatermarkPodAutoscaler it is the window after the last move that holds it.",
+    fix="leave stabilizationWindowSeconds out for 300 seconds, or write how long load may dip; 60 or more for "
+    "downscaleForbiddenWindowSeconds",
+    example="a window of 0 seconds lets one low sample remove pods",
+    kinds=BOTH,
+)
+def no_down_window(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        pace = hpa.spec.scale_down
+        if pace is not None and pace.window == 0 and pace.select != "Disabled":
+            where = (*_DOWN, "stabilizationWindowSeconds")
+            yield Hit(hpa.item, where, "a window of 0 seconds lets one low sample remove pods")
+    for wpa in world.wpas:
+        rest = wpa.spec.down_rest
+        if rest is not None and 0 < rest < _SHORT_WINDOW and amount(wpa.spec.down_factor) != 0:
+            at = ("spec", "downscaleForbiddenWindowSeconds")
+            yield Hit(wpa.item, at, f"only {rest} seconds after any move pods may be removed again")
+
+
+@PACE.rule(
+    "never-shrinks",
+    "advice",
+    title="Scale-down is switched off",
+    why="Replicas only ever grow; each peak is paid for until someone lowers the count by hand.",
+    fix="leave it so if it is meant; otherwise write policies, or a scaleDownLimitFactor above 0",
+    example="selectPolicy Disabled: pods are added and never removed",
+    kinds=BOTH,
+)
+def never_shrinks(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        if hpa.spec.scale_down is not None and hpa.spec.scale_down.select == "Disabled":
+            yield Hit(hpa.item, (*_DOWN, "selectPolicy"), "selectPolicy Disabled: pods are added and never removed")
+    for wpa in world.wpas:
+        if amount(wpa.spec.down_factor) == 0:
+            words = "a limit factor of 0 switches the direction off: pods are added and never removed"
+            yield Hit(wpa.item, ("spec", "scaleDownLimitFactor"), words)
+
+
+@PACE.rule(
+    "never-grows",
+    "warning",
+    title="Scale-up is switched off",
+    why="No load adds a pod. Only minReplicas does.",
+    fix="write policies, or a scaleUpLimitFactor above 0",
+    example="selectPolicy Disabled: no load ever adds a pod",
+    kinds=BOTH,
+)
+def never_grows(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        if hpa.spec.scale_up is not None and hpa.spec.scale_up.select == "Disabled":
+            yield Hit(hpa.item, (*_UP, "selectPolicy"), "selectPolicy Disabled: no load ever adds a pod")
+    for wpa in world.wpas:
+        if amount(wpa.spec.up_factor) == 0:
+            words = "a limit factor of 0 switches the direction off: no load ever adds a pod"
+            yield Hit(wpa.item, ("spec", "scaleUpLimitFactor"), words)
+
+
+@PACE.rule(
+    "wide-tolerance",
+    "warning",
+    title="A tolerance of 100 % or more",
+    why="The tolerance is a share, not a percentage: 10 means a thousand percent. At 1 or more on scaleDown no usage "
+    "is low enough to remove a pod; on scaleUp usage must more than double.",
+    fix="write a share: 0.1 or 100m for ten percent",
+    example="a tolerance of 10 is 1000 %: no usage is low enough to remove a pod",
+    kinds=HPA_ONLY,
+)
+def wide_tolerance(world: World) -> Iterator[Hit]:
+    if not gate_open("HPAConfigurableTolerance", world.kubernetes):
+        return
+    for hpa in world.hpas:
+        for where, pace in _paces(hpa):
+            if pace.tolerance is None or milli(pace.tolerance) < 1000:
+                continue
+            percent = milli(pace.tolerance) // 10
+            outcome = "no usage is low enough to remove a pod"
+            if where == _UP:
+                outcome = f"pods are added only above {100 + percent} % of the target"
+            words = f"a tolerance of {pace.tolerance} is {percent} %: {outcome}"
+            yield Hit(hpa.item, (*where, "tolerance"), words)

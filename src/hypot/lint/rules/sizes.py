@@ -1,0 +1,212 @@
+"""Rules over what may be done with containers, and over sizes that never reach a pod."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hypot.core.quantity import format_milli
+from hypot.kinds.base import count_of
+from hypot.kinds.hvpa.rules import IN_VPA
+from hypot.kinds.problem import Where
+from hypot.kinds.vpa import RESIZES_IN_PLACE, VPA
+from hypot.kinds.vpa.fields import (
+    ANY_CONTAINER,
+    AUTO,
+    IN_PLACE,
+    IN_PLACE_OR_RECREATE,
+    OFF,
+    RECREATE,
+    RESOURCES,
+    ContainerPolicy,
+    ResourcePolicy,
+)
+from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
+from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, whole
+from hypot.lint.input.world import AnyAutoscaler, Autoscaler, World, mode_of, writes
+from hypot.lint.rule import SIZING, VPA_ONLY, Family, Hit
+
+SIZES = Family("Sizes", "What may be done with containers, and sizes that never reach a pod.")
+
+# Workloads that say how many pods they have.
+_COUNTED = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
+_DISRUPTING = frozenset({RECREATE, AUTO, IN_PLACE_OR_RECREATE, IN_PLACE})
+
+
+def controls(policy: ContainerPolicy | None, resource: str) -> bool:
+    """Whether a policy, or none, lets a container be sized by this resource."""
+    if policy is None or policy.controlled_resources is None:
+        return (policy is None or policy.mode != OFF) and resource in RESOURCES
+    return policy.mode != OFF and resource in policy.controlled_resources
+
+
+class _Policy(NamedTuple):
+    """A container policy, whose it is, and where it stands."""
+
+    of: AnyAutoscaler
+    where: Where
+    policy: ContainerPolicy
+
+
+def _policies(world: World) -> Iterator[_Policy]:
+    """Every container policy that may come to do something."""
+    for vpa in world.vpas:
+        if mode_of(vpa) != OFF:
+            yield from _written(vpa, vpa.spec.resource_policy, ("spec", "resourcePolicy"))
+    for hvpa in world.hvpas:
+        if writes(hvpa.item):
+            yield from _written(hvpa, hvpa.spec.container_policies, (*IN_VPA, "resourcePolicy"))
+
+
+def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> Iterator[_Policy]:
+    for i, policy in enumerate((policies.containers or ()) if policies is not None else ()):
+        yield _Policy(one, (*at, "containerPolicies", i), policy)
+
+
+@SIZES.rule(
+    "policy-container-missing",
+    "warning",
+    title="A policy for a container that the pods do not have",
+    why="A policy is found by the name of its container. One that no pod has is never read, and the container that was "
+    "meant is sized without bounds. Ordinary init containers are not sized.",
+    fix="name a container of the pod template, or * for all others; one that is only injected later cannot be seen "
+    "here, so silence the rule for it",
+    example="Deployment shop/web has no container api; its containers are app and proxy",
+    kinds=SIZING,
+)
+def policy_container_missing(world: World) -> Iterator[Hit]:
+    for one, where, policy in _policies(world):
+        name, template = policy.container_name, world.template_of(one)
+        if not name or name == ANY_CONTAINER or template is None or template.container(name) is not None:
+            continue
+        words = f"{name} of {one.target} is an init container, and those are not sized"
+        if not any(container.name == name for container in template.before):
+            known = some([container.name for container in template.running])
+            words = f"{one.target} has no container {name}; its containers are {known}"
+        yield Hit(one.item, (*where, "containerName"), words)
+
+
+class _Range(NamedTuple):
+    """What a namespace allows a container of one resource, in milli-units, and which LimitRange says so."""
+
+    least: int = 0
+    most: int | None = None
+    least_by: Item | None = None
+    most_by: Item | None = None
+
+
+@SIZES.rule(
+    "limit-range-bounds",
+    "warning",
+    title="Bounds of a policy that the namespace's LimitRange does not allow",
+    why="Sizes are first brought within the LimitRange and then within the policy, so the policy wins. A container "
+    "never comes near a maxAllowed above the LimitRange's max, or a minAllowed below its min; a minAllowed above "
+    "the max, or a maxAllowed below the min, makes pods that the API server refuses.",
+    fix="write bounds within the LimitRange, or widen the LimitRange",
+    example="maxAllowed 4 is above the 2 of cpu that LimitRange shop/compute allows: no container ever gets there",
+    kinds=SIZING,
+)
+def limit_range_bounds(world: World) -> Iterator[Hit]:
+    ranges = _ranges(world)
+    for one, where, policy in _policies(world) if ranges else ():
+        of_namespace = ranges.get(one.item.namespace, {})
+        for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
+            for resource, allowed in of_namespace.items():
+                written = (bounds or {}).get(resource)
+                words = _outside(key, amount(written), allowed, resource)
+                if words:
+                    yield Hit(one.item, (*where, key, resource), f"{key} {written} is {words}")
+
+
+def _outside(key: str, held: int | None, allowed: _Range, resource: str) -> str:
+    """What comes of a bound that is not within the range; empty where it is."""
+    if held is None:
+        return ""
+    binary = resource == "memory"
+    if allowed.most is not None and held > allowed.most:
+        outcome = "no container ever gets there" if key == "maxAllowed" else "the API server refuses every such pod"
+        most = format_milli(allowed.most, binary)
+        return f"above the {most} of {resource} that {allowed.most_by} allows: {outcome}"
+    if held < allowed.least:
+        outcome = "no container ever gets there" if key == "minAllowed" else "the API server refuses every such pod"
+        least = format_milli(allowed.least, binary)
+        return f"below the {least} of {resource} that {allowed.least_by} asks for: {outcome}"
+    return ""
+
+
+def _ranges(world: World) -> dict[str, dict[str, _Range]]:
+    """By namespace and resource: of several LimitRanges the lowest max and the highest min hold."""
+    found: dict[str, dict[str, _Range]] = defaultdict(dict)
+    for item in world.of_kind("", "LimitRange"):
+        here = found[item.namespace]
+        for entry in sequence(item.spec.get("limits")):
+            if dig(entry, "type") == "Container":
+                for resource in RESOURCES:
+                    here[resource] = _narrowed(here.get(resource, _Range()), item, mapping(entry), resource)
+    return found
+
+
+def _narrowed(known: _Range, item: Item, entry: Mapping[str, object], resource: str) -> _Range:
+    least, most = amount(dig(entry, "min", resource)), amount(dig(entry, "max", resource))
+    if least is not None and least > known.least:
+        known = known._replace(least=least, least_by=item)
+    if most is not None and (known.most is None or most < known.most):
+        known = known._replace(most=most, most_by=item)
+    return known
+
+
+@SIZES.rule(
+    "too-few-replicas",
+    "advice",
+    title="Too few replicas for the size of a running pod to change",
+    why="No pod is evicted or resized while fewer are alive than minReplicas of the updatePolicy, which is 2 unless it "
+    "is said. Of such a workload only pods that start for another reason get the recommended size.",
+    fix="run more replicas, or write updatePolicy.minReplicas: 1 to accept the interruption",
+    example="Deployment shop/web has 1 replica, and no running pod is changed while fewer than 2 are alive",
+    kinds=VPA_ONLY,
+)
+def too_few_replicas(world: World) -> Iterator[Hit]:
+    for vpa in world.vpas:
+        needed, replicas = _needed(vpa), _replicas(world, vpa)
+        if needed is not None and replicas is not None and 0 < replicas < needed:
+            words = f"{vpa.target} has {count_of(replicas, 'replica')}, and no running pod is changed while fewer than "
+            yield Hit(vpa.item, ("spec", "updatePolicy", "minReplicas"), f"{words}{needed} are alive")
+
+
+def _needed(vpa: Autoscaler[VPA]) -> int | None:
+    """How many pods must be alive; None where nothing is disrupted, or in-place resizes ask for no room."""
+    knobs = for_updates(knobs_from(vpa.spec.annotations, Knobs()), vpa.spec.update_policy)
+    mode = mode_of(vpa)
+    if mode not in _DISRUPTING or (knobs.in_place_skips_budget and mode in {IN_PLACE, IN_PLACE_OR_RECREATE}):
+        return None
+    return knobs.min_replicas
+
+
+def _replicas(world: World, vpa: Autoscaler[VPA]) -> int | None:
+    """The replicas of a target that nothing scales; without a count there is one."""
+    workload = world.target_of(vpa)
+    if workload is None or vpa.target is None or vpa.target.kind not in _COUNTED or world.claims.get(vpa.target):
+        return None
+    written = workload.item.spec.get("replicas")
+    return 1 if written is None else whole(written)
+
+
+@SIZES.rule(
+    "recreates-pods",
+    "advice",
+    title="Pods are evicted to resize them, where they could be resized in place",
+    why="From Kubernetes 1.33 on most changes of size need no restart. InPlaceOrRecreate resizes the pod where it "
+    "runs, and evicts it only where that does not work.",
+    fix="write updateMode: InPlaceOrRecreate",
+    example="updateMode Recreate evicts each pod that is to be resized; InPlaceOrRecreate resizes it where it runs",
+    kinds=VPA_ONLY,
+)
+def recreates_pods(world: World) -> Iterator[Hit]:
+    if world.kubernetes < RESIZES_IN_PLACE:
+        return
+    for vpa in world.vpas:
+        mode = mode_of(vpa)
+        if mode in {RECREATE, AUTO}:
+            written = dig(vpa.item.spec, "updatePolicy", "updateMode")
+            said = f"updateMode {mode}" if written else f"updateMode is not written, so it is {mode}, which"
+            words = f"{said} evicts each pod that is to be resized; {IN_PLACE_OR_RECREATE} resizes it where it runs"
+            yield Hit(vpa.item, ("spec", "updatePolicy", "updateMode"), words)

@@ -1,0 +1,229 @@
+"""Rules over an autoscaler and the object it points at."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
+from hypot.kinds.vpa import VPA
+from hypot.lint.input.item import Item, Key, some, whole
+from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
+from hypot.lint.rule import HPA_ONLY, POINTING, Family, Hit
+
+TARGET = Family("Target", "The object that is scaled, and the one that is meant.")
+
+# Workloads of Kubernetes' own that people point at and that have no scale subresource; they can be sized all the same.
+_NOT_SCALABLE = {
+    ("apps", "DaemonSet"): "it runs one pod on each node",
+    ("batch", "Job"): "its parallelism is no replica count",
+    ("batch", "CronJob"): "it makes Jobs",
+}
+# Things that people point at and that nothing can be done with.
+_NO_WORKLOAD = {
+    ("", "Pod"): "point at what made it",
+    ("", "Service"): "point at the workload behind it",
+}
+_SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
+
+
+@TARGET.rule(
+    "target-kind",
+    "error",
+    title="A reference to a well-known kind with another group or spelling",
+    why="Kind and API group are looked up exactly as written. Where they do not exist together the controller reports "
+    "FailedGetScale and does nothing. A VerticalPodAutoscaler finds Kubernetes' own kinds whatever the group, and "
+    "reports ConfigUnsupported for a kind that it does not find.",
+    fix="write the kind as Kubernetes does, with its group: apps/v1 Deployment",
+    example="there is no Deployment in extensions/v1beta1: FailedGetScale, and nothing is scaled",
+    kinds=POINTING,
+)
+def target_kind(world: World) -> Iterator[Hit]:
+    for one in world.autoscalers:
+        ref = one.spec.target
+        kind = _meant(one) if ref is not None else None
+        if ref is None or kind is None:
+            continue
+        group = WORKLOAD_GROUPS[kind]
+        right = f"write apiVersion: {f'{group}/' if group else ''}v1 and kind: {kind}"
+        outcome = "FailedGetScale, and nothing is scaled"
+        if isinstance(one.written, VPA):
+            outcome = "ConfigUnsupported, and nothing is sized"
+        if ref.kind != kind:
+            words = f"{ref.kind} is not how Kubernetes spells {kind}: {outcome}"
+            yield Hit(one.item, (*one.reference, "kind"), words, right)
+        elif one.target is not None and one.target.group != group and not _refused(world, one):
+            words = f"there is no {kind} in {ref.api_version or 'the core group'}: {outcome}"
+            yield Hit(one.item, (*one.reference, "apiVersion"), words, right)
+
+
+def _meant(one: AnyAutoscaler) -> str | None:
+    """The well-known kind that a reference means, however it is spelt; of those that can be scaled, or sized."""
+    kind = _SPELLINGS.get(one.target.kind.lower()) if one.target is not None else None
+    if kind is None or isinstance(one.written, VPA):
+        return kind
+    return None if (WORKLOAD_GROUPS[kind], kind) in _NOT_SCALABLE else kind
+
+
+def _refused(world: World, one: AnyAutoscaler) -> bool:
+    """Whether the API server itself asks for the missing group."""
+    grouped = one.target is not None and bool(one.target.group)
+    return isinstance(one.written, HPA) and not grouped and world.kubernetes >= SCALE_TARGET_NEEDS_GROUP
+
+
+@TARGET.rule(
+    "target-not-scalable",
+    "error",
+    title="A target that has no replica count",
+    why="Only objects with a scale subresource can be scaled. For others the controller reports FailedGetScale. Sizes "
+    "can also be set on a DaemonSet, a Job or a CronJob, but not on a Pod or a Service.",
+    fix="point at the Deployment, StatefulSet or custom resource that owns the pods",
+    example="a DaemonSet has no scale subresource (it runs one pod on each node)",
+    kinds=POINTING,
+)
+def target_not_scalable(world: World) -> Iterator[Hit]:
+    for one in world.autoscalers:
+        why = _unfit(one)
+        if why and one.target is not None and not _refused(world, one):
+            yield Hit(one.item, (*one.reference, "kind"), f"a {one.target.kind} has no scale subresource ({why})")
+
+
+def _unfit(one: AnyAutoscaler) -> str:
+    """Why nothing can be done with such a target; empty where something can."""
+    if one.target is None:
+        return ""
+    of_target = (one.target.group, one.target.kind)
+    scaled = "" if isinstance(one.written, VPA) else _NOT_SCALABLE.get(of_target, "")
+    return _NO_WORKLOAD.get(of_target, scaled)
+
+
+def _absent(world: World) -> Iterator[tuple[AnyAutoscaler, Key]]:
+    for one in world.autoscalers:
+        target = one.target
+        if target is not None and target not in world.workloads and not _unfit(one) and _is_well_written(one):
+            yield one, target
+
+
+def _is_well_written(one: AnyAutoscaler) -> bool:
+    known = _meant(one)
+    return known is None or (one.target is not None and one.target[:2] == (WORKLOAD_GROUPS[known], known))
+
+
+def _beside(world: World, target: Key) -> bool:
+    return (target.group, target.kind, target.namespace) in world.kinds_in
+
+
+def _elsewhere(world: World, target: Key) -> str:
+    namespaces = world.namespaces_of.get((target.group, target.kind, target.name))
+    if not namespaces:
+        return ""
+    return f"; there is one in namespace {some(sorted(namespaces))}, and an autoscaler reaches only its own namespace"
+
+
+@TARGET.rule(
+    "target-missing",
+    "warning",
+    title="A target that is not there, among others of its kind",
+    why="The input has workloads of that kind and namespace, or one of that name in another namespace, but not this "
+    "one. For a mistyped name nothing is scaled or sized.",
+    fix="correct the name or the namespace, or add the workload to the input",
+    example="there is no Deployment shop/wbe among the input, which has others of its kind and namespace",
+    kinds=POINTING,
+)
+def target_missing(world: World) -> Iterator[Hit]:
+    for one, target in _absent(world):
+        elsewhere = _elsewhere(world, target)
+        if _beside(world, target):
+            words = f"there is no {target} among the input, which has others of its kind and namespace{elsewhere}"
+            yield Hit(one.item, (*one.reference, "name"), words)
+        elif elsewhere:
+            yield Hit(one.item, (*one.reference, "name"), f"there is no {target} among the input{elsewhere}")
+
+
+@TARGET.rule(
+    "target-not-given",
+    "advice",
+    title="The target is not among the input",
+    why="Most rules look at the autoscaler together with its workload: requests, containers, selectors, budgets. "
+    "Without the workload they are silent.",
+    fix="name the workload's manifest too, or a dump of the namespace",
+    example="Deployment shop/web is not among the input, so what depends on its pods was not checked",
+    kinds=POINTING,
+)
+def target_not_given(world: World) -> Iterator[Hit]:
+    for one, target in _absent(world):
+        if not _beside(world, target) and not _elsewhere(world, target):
+            words = f"{target} is not among the input, so what depends on its pods was not checked"
+            yield Hit(one.item, (*one.reference, "name"), words)
+
+
+def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
+    """Every scaled workload that says how many replicas it has; an Hvpa that an HPA scales is one too."""
+    for target, claims in world.claims.items():
+        workload = world.workloads.get(target)
+        replicas = whole(workload.item.spec.get("replicas")) if workload is not None else None
+        if workload is not None and replicas is not None:
+            yield workload, replicas, [claim.item for claim in claims]
+
+
+@TARGET.rule(
+    "replicas-on-target",
+    "warning",
+    title="A fixed replica count on a workload that is scaled",
+    why="Each time the manifest is applied the workload jumps to this count, whatever the load, until the autoscaler "
+    "has walked it back. Objects read from a cluster are exempt: there the field is always filled in. So is an Hvpa "
+    "that an HPA scales: it must begin with a count.",
+    fix="leave spec.replicas out; of a workload that runs, take it out of the last applied configuration first "
+    "(`kubectl apply edit-last-applied`), or it is set to 1 once",
+    example="every apply sets 3 replicas, against HorizontalPodAutoscaler shop/web",
+    kinds=("Deployment", "StatefulSet", "ReplicaSet", "any kind with replicas"),
+)
+def replicas_on_target(world: World) -> Iterator[Hit]:
+    for workload, replicas, scalers in _replicas(world):
+        if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
+            words = f"every apply sets {replicas} replicas, against {some(scalers)}"
+            yield Hit(workload.item, ("spec", "replicas"), words)
+
+
+@TARGET.rule(
+    "target-at-zero",
+    "advice",
+    title="The target has 0 replicas, which switches its autoscaler off",
+    why="A workload at 0 that its autoscaler did not bring there is taken as paused: ScalingActive is False with "
+    "reason ScalingDisabled until someone sets another count.",
+    fix="set at least one replica (or leave the field out) to switch the autoscaler on",
+    example="0 replicas switch HorizontalPodAutoscaler shop/web off (ScalingDisabled)",
+    kinds=("Deployment", "StatefulSet", "ReplicaSet", "any kind with replicas"),
+)
+def target_at_zero(world: World) -> Iterator[Hit]:
+    for workload, replicas, scalers in _replicas(world):
+        off = [one for one in scalers if one.kind != "ScaledObject" and one.spec.get("minReplicas") != 0]
+        if replicas == 0 and off:
+            reason = "" if all(one.kind == Hvpa.KIND for one in off) else " (ScalingDisabled)"
+            words = f"0 replicas switch {some(off)} off{reason}"
+            yield Hit(workload.item, ("spec", "replicas"), words)
+
+
+@TARGET.rule(
+    "foreign-pods",
+    "warning",
+    title="Pods of another workload count as the target's",
+    why="A HorizontalPodAutoscaler takes every pod that the target's selector matches, whoever owns it. Pods of a Job "
+    "or a canary with the same labels are averaged in, and one of them without a request stops the whole metric.",
+    fix="give the target's pods and selector a label that the others do not have",
+    example="the selector of Deployment shop/web also matches the pods of Job shop/migrate, so their usage is counted",
+    kinds=HPA_ONLY,
+)
+def foreign_pods(world: World) -> Iterator[Hit]:
+    strangers: dict[Key, list[str]] = defaultdict(list)
+    for key, workload in world.workloads.items():
+        if workload.template is None or workload.item.controlled:
+            continue
+        selecting = world.pods_scaled_by_hpa.matching(key.namespace, workload.template.labels)
+        if len(selecting) == 1 and selecting[0].key != key:
+            strangers[selecting[0].key].append(str(key))
+    for hpa in world.hpas:
+        others = strangers.get(hpa.target) if hpa.target is not None else None
+        if others:
+            words = f"the selector of {hpa.target} also matches the pods of {some(others)}, so their usage is counted"
+            yield Hit(hpa.item, hpa.reference, words)

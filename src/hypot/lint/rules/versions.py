@@ -1,0 +1,99 @@
+"""Rules over what the given version of Kubernetes serves and has switched on."""
+
+from collections.abc import Iterator
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.versions import FORMER
+from hypot.kinds.problem import Where
+from hypot.kinds.version import Version, gate_open, opened_in, show_version
+from hypot.lint.input.world import Autoscaler, World, kinds_of
+from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Family, Hit
+
+VERSIONS = Family("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
+
+# Version of the autoscaling API -> the first Kubernetes without it.
+_REMOVED: dict[str, Version] = {"autoscaling/v2beta1": (1, 25), "autoscaling/v2beta2": (1, 26)}
+_SERVED = ("autoscaling/v1", "autoscaling/v2")
+
+
+@VERSIONS.rule(
+    "api-version-not-served",
+    "error",
+    title="An API version that this Kubernetes does not serve",
+    why="autoscaling/v2beta1 was removed in Kubernetes 1.25 and v2beta2 in 1.26; other versions never were. kubectl "
+    "answers that there are no matches for the kind. hypot reads the object as autoscaling/v2 and goes on.",
+    fix="write autoscaling/v2; `kubectl convert` rewrites the metrics of v2beta1",
+    example="autoscaling/v2beta2 was removed in Kubernetes 1.26",
+    kinds=EVERY,
+)
+def api_version_not_served(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        written = hpa.item.api_version
+        removed = _REMOVED.get(written)
+        if removed is not None and world.kubernetes >= removed:
+            words = f"{written} was removed in Kubernetes {show_version(removed)}"
+            yield Hit(hpa.item, ("apiVersion",), words)
+        elif removed is None and written not in _SERVED:
+            words = f"no Kubernetes serves HorizontalPodAutoscaler in {written}; it was read as {HPA.API_VERSION}"
+            yield Hit(hpa.item, ("apiVersion",), words, f"write {HPA.API_VERSION}")
+    for item, kind in kinds_of(world):
+        known = {kind.API_VERSION, *kind.FORMER_VERSIONS}
+        if not isinstance(kind, HPA) and item.api_version not in known:
+            words = f"{item.api_version} is not a version of {kind.KIND}; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
+
+
+@VERSIONS.rule(
+    "old-api-version",
+    "warning",
+    title="An old version of the API",
+    why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 knows one cpu percentage "
+    "and nothing else. The betas of the VerticalPodAutoscaler are served no more, and the group of the redesigned Hvpa "
+    "is another. hypot reads such an object as the newest version, and writes it as that.",
+    fix="write autoscaling/v2, autoscaling.k8s.io/v1 for a VerticalPodAutoscaler, autoscaling.k8s.io/v1alpha1 for an "
+    "Hvpa",
+    example="autoscaling/v2beta2 is gone from Kubernetes 1.26 on; it was read as autoscaling/v2",
+    kinds=(*HPA_ONLY, *SIZING, *CHECKPOINT_ONLY),
+)
+def old_api_version(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        written = hpa.item.api_version
+        removed = _REMOVED.get(written)
+        read = f"it was read as {HPA.API_VERSION}"
+        if removed is not None and world.kubernetes < removed:
+            yield Hit(
+                hpa.item, ("apiVersion",), f"{written} is gone from Kubernetes {show_version(removed)} on; {read}"
+            )
+        elif removed is None and written in FORMER:
+            yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
+    for item, kind in kinds_of(world):
+        if not isinstance(kind, HPA) and item.api_version in kind.FORMER_VERSIONS:
+            words = f"{item.api_version} is an old version of this API; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
+
+
+@VERSIONS.rule(
+    "gate-closed",
+    "error",
+    title="A field that this Kubernetes drops, because its feature gate is closed",
+    why="A field behind a closed gate vanishes when the object is stored, without a word: a tolerance before "
+    "Kubernetes 1.35, ContainerResource metrics before 1.27.",
+    fix="leave the field out, upgrade, or silence the rule if the gate is open on your cluster",
+    example="Kubernetes 1.34 drops the tolerance: its gate HPAConfigurableTolerance is open from 1.35 on",
+    kinds=HPA_ONLY,
+)
+def gate_closed(world: World) -> Iterator[Hit]:
+    for hpa in world.hpas:
+        for gate, what, where in _gated(hpa):
+            if not gate_open(gate, world.kubernetes):
+                version = f"Kubernetes {show_version(world.kubernetes)}"
+                yield Hit(hpa.item, where, f"{version} drops {what}: its gate {gate} is open from {opened_in(gate)} on")
+
+
+def _gated(hpa: Autoscaler[HPA]) -> Iterator[tuple[str, str, Where]]:
+    for key, pace in (("scaleUp", hpa.spec.scale_up), ("scaleDown", hpa.spec.scale_down)):
+        if pace is not None and pace.tolerance is not None:
+            yield "HPAConfigurableTolerance", "the tolerance", ("spec", "behavior", key, "tolerance")
+    for i, metric in enumerate(hpa.spec.metrics or ()):
+        if metric.type == "ContainerResource":
+            yield "HPAContainerMetrics", "ContainerResource metrics", ("spec", "metrics", i)

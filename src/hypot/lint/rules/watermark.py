@@ -1,0 +1,260 @@
+"""Rules for WatermarkPodAutoscalers: what its controller does silently."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
+from hypot.kinds.problem import Where
+from hypot.kinds.selector import Selector
+from hypot.kinds.wpa import DEFAULTS, LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA
+from hypot.kinds.wpa.fields import BandMetric, ResourceBand
+from hypot.lint.input.item import Key, amount, annotation_places, some
+from hypot.lint.input.labels import SelectorIndex, selector_of
+from hypot.lint.input.world import Autoscaler, World
+from hypot.lint.rule import WPA_ONLY, Family, Hit
+
+WATERMARKS = Family("Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.")
+
+_LOG_ATTRIBUTES = "wpa.datadoghq.com/logs-attributes"
+
+
+def _metrics(wpa: Autoscaler[WPA]) -> Iterator[tuple[Where, BandMetric]]:
+    for i, metric in enumerate(wpa.spec.metrics or ()):
+        yield ("spec", "metrics", i), metric
+
+
+def _resources(world: World) -> Iterator[tuple[Autoscaler[WPA], Where, ResourceBand]]:
+    for wpa in world.wpas:
+        for where, metric in _metrics(wpa):
+            if metric.type == "Resource" and metric.resource is not None:
+                yield wpa, (*where, "resource"), metric.resource
+
+
+@WATERMARKS.rule(
+    "wpa-selector-misses-pods",
+    "error",
+    title="A Resource metric whose selector does not match the target's pods",
+    why="metricSelector chooses the pods that are measured. If it does not match the labels of the target's pods there "
+    "is no sample, or one of somebody else's pods, and one failing metric fails the whole pass.",
+    fix="write the labels of the target's pods",
+    example="the selector does not match the pods of Deployment shop/web (labels app=web)",
+    kinds=WPA_ONLY,
+)
+def wpa_selector_misses_pods(world: World) -> Iterator[Hit]:
+    for wpa, where, source in _resources(world):
+        template, selector = world.template_of(wpa), selector_of(source.selector)
+        if template is None or selector is None or selector.matches(template.labels):
+            continue
+        labels = ", ".join(f"{name}={value}" for name, value in template.labels.items()) or "none"
+        words = f"the selector does not match the pods of {wpa.target} (labels {labels})"
+        yield Hit(wpa.item, (*where, "metricSelector"), words)
+
+
+@WATERMARKS.rule(
+    "wpa-selector-too-wide",
+    "warning",
+    title="A Resource metric whose selector takes in other pods",
+    why="metricSelector chooses the pods that are measured, and their usage is added up whoever owns them. An empty "
+    "selector adds up the whole namespace.",
+    fix="write the labels of the target's pods, and of no other",
+    example="an empty selector adds up the cpu of every pod in namespace shop",
+    kinds=WPA_ONLY,
+)
+def wpa_selector_too_wide(world: World) -> Iterator[Hit]:
+    narrow = []
+    for wpa, where, source in _resources(world):
+        selector, at = selector_of(source.selector), (*where, "metricSelector")
+        if selector is not None and selector.requirements:
+            narrow.append((wpa.item.namespace, selector, _Chosen(wpa, at, selector)))
+        elif selector is not None:
+            words = f"an empty selector adds up the {source.name} of every pod in namespace {wpa.item.namespace}"
+            yield Hit(wpa.item, at, words)
+    yield from _taken_in(world, SelectorIndex(narrow)) if narrow else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chosen:
+    """The pods that one metric measures."""
+
+    wpa: Autoscaler[WPA]
+    where: Where
+    selector: Selector
+
+    def own(self, world: World) -> bool:
+        target = world.target_of(self.wpa)
+        return target is not None and target.template is not None and self.selector.matches(target.template.labels)
+
+
+def _taken_in(world: World, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
+    """Workloads with equal labels are matched by the same selectors, so they are handled together."""
+    alike: dict[int, tuple[tuple[_Chosen, ...], list[Key]]] = {}
+    for key, workload in world.workloads.items():
+        if workload.template is not None and not workload.item.controlled:
+            matching = index.matching(key.namespace, workload.template.labels)
+            alike.setdefault(id(matching), (matching, []))[1].append(key)
+    groups: dict[_Chosen, list[list[Key]]] = defaultdict(list)
+    for matching, keys in alike.values():
+        for chosen in matching:
+            groups[chosen].append(keys)
+    for chosen, taken in groups.items():
+        total = sum(len(keys) for keys in taken) - chosen.own(world)
+        if total > 0:
+            names = some((key for keys in taken for key in keys if key != chosen.wpa.target), total)
+            yield Hit(
+                chosen.wpa.item, chosen.where, f"the selector also matches the pods of {names}, so their usage is added"
+            )
+
+
+@WATERMARKS.rule(
+    "wpa-absolute-resource",
+    "warning",
+    title="A Resource metric under the absolute algorithm",
+    why="absolute compares the sum over all pods with the marks and then multiplies by the pods again: three pods at "
+    "90 with a high mark of 40 become 21. It is the default.",
+    fix="write algorithm: average, which compares the usage per pod",
+    example="algorithm absolute compares the sum over all pods, not the usage of one, with the marks",
+    kinds=WPA_ONLY,
+)
+def wpa_absolute_resource(world: World) -> Iterator[Hit]:
+    for wpa, where, _ in _resources(world):
+        if (wpa.written.algorithm or "absolute") == "absolute":
+            words = "algorithm absolute compares the sum over all pods, not the usage of one, with the marks"
+            yield Hit(wpa.item, where, words)
+
+
+@WATERMARKS.rule(
+    "wpa-zero-tolerance",
+    "warning",
+    title="A tolerance of 0 means 10 %",
+    why="The controller takes 0 for absent and fills in its default of 10 %.",
+    fix="write a small tolerance such as 1m",
+    example="a tolerance of 0 counts as absent and becomes 10 %",
+    kinds=WPA_ONLY,
+)
+def wpa_zero_tolerance(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        if amount(wpa.spec.tolerance) == 0:
+            yield Hit(wpa.item, ("spec", "tolerance"), "a tolerance of 0 counts as absent and becomes 10 %")
+
+
+@WATERMARKS.rule(
+    "wpa-ignored-block",
+    "warning",
+    title="A metric with a block that its type does not name",
+    why="Only the block of the type is read; the other looks as if it counted.",
+    fix="make it a metric of its own, or remove it",
+    example="type Resource reads the resource block only; external is ignored",
+    kinds=WPA_ONLY,
+)
+def wpa_ignored_block(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        for where, metric in _metrics(wpa):
+            if metric.external is None or metric.resource is None or metric.source is None:
+                continue
+            read, ignored = ("external", "resource") if metric.type == "External" else ("resource", "external")
+            words = f"type {metric.type} reads the {read} block only; {ignored} is ignored"
+            yield Hit(wpa.item, (*where, ignored), words)
+
+
+@WATERMARKS.rule(
+    "wpa-skip-verify",
+    "warning",
+    title="insecureSkipVerify is never applied",
+    why="The controller accepts the field and verifies the recommender's certificate all the same.",
+    fix="give the recommender's certificate authority in caFile",
+    example="insecureSkipVerify is accepted and never applied: the certificate is verified",
+    kinds=WPA_ONLY,
+)
+def wpa_skip_verify(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        tls = wpa.spec.recommender.tls if wpa.spec.recommender is not None else None
+        if tls is not None and tls.insecure_skip_verify:
+            words = "insecureSkipVerify is accepted and never applied: the certificate is verified"
+            yield Hit(wpa.item, ("spec", "recommender", "tlsConfig", "insecureSkipVerify"), words)
+
+
+@WATERMARKS.rule(
+    "wpa-one-mark",
+    "advice",
+    title="Only one watermark",
+    why="The missing mark is taken from the other, so the band is a point: the metric acts as the target of a "
+    "HorizontalPodAutoscaler, rounded up in both directions, with only the tolerance to keep it still.",
+    fix="write both marks; the room between them is what this kind is for",
+    example="without lowWatermark the band is one point, and the metric acts as a plain target",
+    kinds=WPA_ONLY,
+)
+def wpa_one_mark(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        for where, metric in _metrics(wpa):
+            source, key = metric.source, (metric.type or "").lower()
+            if source is None or (source.high is None) == (source.low is None):
+                continue
+            missing = "highWatermark" if source.high is None else "lowWatermark"
+            words = f"without {missing} the band is one point, and the metric acts as a plain target"
+            yield Hit(wpa.item, (*where, key), words)
+
+
+@WATERMARKS.rule(
+    "wpa-dry-run",
+    "advice",
+    title="Dry run is on",
+    why="Decisions are made and told, and nothing is written to the target.",
+    fix="remove dryRun when the autoscaler is to act",
+    example="dryRun is on: the target is never changed",
+    kinds=WPA_ONLY,
+)
+def wpa_dry_run(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        if wpa.spec.dry_run:
+            yield Hit(wpa.item, ("spec", "dryRun"), "dryRun is on: the target is never changed")
+
+
+@WATERMARKS.rule(
+    "wpa-slow-to-grow",
+    "advice",
+    title="Upscaling waits longer than downscaling",
+    why="Adding pods late costs requests, removing them late costs money; the longer wait is nearly always meant for "
+    "the way down. Each window starts with any move, in either direction.",
+    fix="swap the two windows",
+    example="after any move pods are added only after 600 seconds but removed after 300",
+    kinds=WPA_ONLY,
+)
+def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        up, down = wpa.spec.up_rest or DEFAULTS["up_rest"], wpa.spec.down_rest or DEFAULTS["down_rest"]
+        if up > down:
+            words = f"after any move pods are added only after {up} seconds but removed after {down}"
+            key = "upscale" if wpa.spec.up_rest is not None else "downscale"
+            yield Hit(wpa.item, ("spec", f"{key}ForbiddenWindowSeconds"), words)
+
+
+@WATERMARKS.rule(
+    "wpa-annotation",
+    "warning",
+    title="An annotation whose value the controller does not understand",
+    why="lifecycle-control.enabled takes a Go boolean, skip-owner-check exactly true, logs-attributes a JSON object. "
+    "Anything else is ignored.",
+    fix='write "true" or "false"; for logs-attributes a JSON object',
+    example='"yes" is not a boolean, so lifecycle control stays off',
+    kinds=WPA_ONLY,
+)
+def wpa_annotation(world: World) -> Iterator[Hit]:
+    for wpa in world.wpas:
+        for where, value in annotation_places(wpa.item, LIFECYCLE_CONTROL):
+            if value not in TRUE_WORDS | FALSE_WORDS:
+                yield Hit(wpa.item, where, f"{json.dumps(value)} is not a boolean, so lifecycle control stays off")
+        for where, value in annotation_places(wpa.item, SKIP_OWNER_CHECK):
+            if value != "true" and value.lower() in {"true", "1", "t", "yes", "y", "on"}:
+                yield Hit(wpa.item, where, f"only the word true counts, so {json.dumps(value)} changes nothing")
+        for where, value in annotation_places(wpa.item, _LOG_ATTRIBUTES):
+            if not _is_json_object(value):
+                yield Hit(wpa.item, where, "not a JSON object, so no attribute is added to the log")
+
+
+def _is_json_object(value: str) -> bool:
+    try:
+        return isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,184 @@
+"""A weight-based Hvpa in the form of intervals, to paste."""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import yaml
+
+from hypot.core.amount import RESOURCES, readable
+from hypot.core.interval import HORIZONTAL_ONLY
+from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, MOST_REPLICAS, OFF, HvpaSpec
+from hypot.kinds.hvpa.weights import FULL, Weight, weight_at
+from hypot.kinds.vpa.fields import ContainerPolicy, amounts_of, policy_of
+from hypot.lint.input.item import dig, mapping, some
+from hypot.lint.input.template import Template
+from hypot.lint.rules.sizes import controls
+
+# What the released controller reads in its blocks, and hypot at the top of the spec.
+_MOVED = ("scaleUp", "scaleDown", "limitsRequestsGapScaleParams")
+_STRICTNESS = {AUTO: 0, MAINTENANCE_WINDOW: 1, OFF: 2}
+_DIRECTIONS: dict[str, Callable[..., str]] = {"scaleUp": min, "scaleDown": max}
+_KEPT_METADATA = ("name", "namespace", "labels", "annotations")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_FILL = "fill in"
+
+
+class Stretch(NamedTuple):
+    """Counts that one weight holds for, up to the last of them; None where nobody says which that is."""
+
+    weight: int
+    last: int | None
+
+
+class Sizes(NamedTuple):
+    """The size of a pod today and the largest it may have, by resource; None where nobody says."""
+
+    today: Mapping[str, int | None]
+    most: Mapping[str, int | None]
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
+def interval_form(hvpa: HvpaSpec, template: Template | None) -> str:
+    """The same manifest with scaling intervals in the place of weights. Sizes that nobody tells are left to fill in.
+
+    Weight 0 becomes a horizontalOnly interval at the size that pods have when it is entered: today's, or the largest
+    one where pods grow before. Any other weight becomes an interval up to the largest size that is allowed.
+    """
+    hvpa = hvpa if hvpa.sound() else hvpa.readable()
+    spec, moved = _spec(hvpa)
+    form = {"apiVersion": hvpa.API_VERSION, "kind": hvpa.KIND, "metadata": _metadata(hvpa), "spec": spec}
+    text: str = yaml.dump(form, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    notes = [f"# {some(moved)}: for both axes now, and of all pods together"] if moved else []
+    rows = _rows(stretches(hvpa), sizes_of(hvpa, template), _several(hvpa, template))
+    return "\n".join([*notes, text.rstrip("\n"), "  scalingIntervals:", *rows])
+
+
+def _metadata(hvpa: HvpaSpec) -> dict[str, Any]:
+    """What a person writes of it, without what the cluster adds."""
+    written: Mapping[str, Any] = hvpa.to_dict()["metadata"] if isinstance(hvpa.metadata, dict) else {}
+    kept = {key: written[key] for key in _KEPT_METADATA if written.get(key)}
+    if isinstance(kept.get("annotations"), dict):
+        kept["annotations"].pop(_LAST_APPLIED, None)
+    return {key: value for key, value in kept.items() if value}
+
+
+def _spec(hvpa: HvpaSpec) -> tuple[dict[str, Any], list[str]]:
+    """The spec without weights, and what of the blocks stands at its top now."""
+    spec: dict[str, Any] = hvpa.to_dict()["spec"]
+    for key in ("weightBasedScalingIntervals", "scalingIntervals"):
+        spec.pop(key, None)
+    blocks = [block for block in (spec.get("vpa"), spec.get("hpa")) if isinstance(block, dict)]
+    moved = []
+    for key in _MOVED:
+        found = [block.pop(key, None) for block in blocks]
+        if any(found) and not spec.get(key):
+            spec[key] = _one_for_both(key, [mapping(one) for one in found])
+            moved.append(key)
+    return spec, moved
+
+
+def _one_for_both(key: str, of_blocks: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """The vpa block's amounts, and of two modes the freer one going up and the stricter one going down.
+
+    So no pod waits for more than it waited for before, and none is taken away that was kept.
+    """
+    written = {name: value for name, value in next(one for one in of_blocks if one).items() if name != "replicas"}
+    modes = [dig(one, "updatePolicy", "updateMode") or AUTO for one in of_blocks]
+    if key in _DIRECTIONS and len(set(modes)) > 1:
+        written["updatePolicy"] = {"updateMode": _DIRECTIONS[key](modes, key=lambda mode: _STRICTNESS.get(mode, 0))}
+    return written
+
+
+def stretches(hvpa: HvpaSpec) -> list[Stretch]:
+    """The weights as stretches of counts without a gap; where several hold for a count the first does."""
+    first, most = hvpa.min_replicas, hvpa.max_replicas or 0
+    written = hvpa.weights or ()
+    ends = [one.last or most or one.start or 0 for one in written]
+    end = min(max([first, most, *ends]), MOST_REPLICAS)
+    weights = [Weight(one.vpa_weight or 0, one.start or first, one.last or end) for one in written]
+    open_end = not most and any(not one.last for one in written)
+    by_count = _without_gaps([weight_at(weights, count) for count in range(first, end + 1)])
+    found, count = [], first - 1
+    for weight, group in groupby(by_count):
+        count += sum(1 for _ in group)
+        found.append(Stretch(weight, None if open_end and count == end else count))
+    return found
+
+
+def _without_gaps(weights: list[int | None]) -> list[int]:
+    """A count that no weight is for goes with the ones below it, or above it at the start."""
+    before = next((weight for weight in weights if weight is not None), FULL)
+    filled = []
+    for weight in weights:
+        before = before if weight is None else weight
+        filled.append(before)
+    return filled
+
+
+def sizes_of(hvpa: HvpaSpec, template: Template | None) -> Sizes:
+    """For each resource that is sized at all, what the largest container has and may have."""
+    policies = hvpa.container_policies
+    written = (policies.containers or ()) if policies is not None else ()
+    today: dict[str, int | None] = {}
+    most: dict[str, int | None] = {}
+    for resource in RESOURCES:
+        of_it = [policy for policy in written or (ContainerPolicy(),) if controls(policy, resource)]
+        if not of_it:
+            continue
+        least = max(amounts_of(policy.min_allowed).get(resource, 0) for policy in of_it)
+        caps = [amounts_of(policy.max_allowed).get(resource, 0) for policy in of_it]
+        most[resource] = max(caps) or None
+        has = max(_requests(hvpa, template, resource).values(), default=0)
+        has = max(has, least) if has else 0
+        today[resource] = min(has, most[resource] or has) or None
+    return Sizes(today, most)
+
+
+def _requests(hvpa: HvpaSpec, template: Template | None, resource: str) -> dict[str, int]:
+    """What each container that is sized asks for today."""
+    return {
+        container.name: amounts_of(container.requests).get(resource, 0)
+        for container in (template.running if template is not None else ())
+        if controls(policy_of(hvpa.container_policies, container.name), resource)
+    }
+
+
+def _several(hvpa: HvpaSpec, template: Template | None) -> list[str]:
+    """The containers that are sized, where they are not of one size."""
+    sizes = [_requests(hvpa, template, resource) for resource in RESOURCES]
+    return sorted(set().union(*sizes)) if any(len(set(size.values())) > 1 for size in sizes) else []
+
+
+def _rows(found: list[Stretch], sizes: Sizes, several: list[str]) -> Iterator[str]:
+    now = sizes.today
+    for stretch in found:
+        only_counts = stretch.weight == 0
+        now = now if only_counts else sizes.most
+        yield from _comments(stretch.weight, several)
+        yield f"  - maxReplicas: {f'<most replicas>  # {_FILL}' if stretch.last is None else stretch.last}"
+        yield "    maxResources:" if now else "    maxResources: {}"
+        for resource, size in now.items():
+            yield f"      {resource}: {_unknown(now is sizes.today) if size is None else readable(resource, size)}"
+        if only_counts:
+            yield f"    effectiveIntervalExtrapolation: {HORIZONTAL_ONLY}"
+
+
+def _comments(weight: int, several: list[str]) -> Iterator[str]:
+    if weight:
+        yield f"  # was vpaWeight {weight}: pods grow up to maxAllowed"
+        return
+    yield "  # was vpaWeight 0: only their number moves, and pods keep their size"
+    if several:
+        yield f"  # {some(several)} all get this size; write maxAllowed or mode Off for those that must stay smaller"
+
+
+def _unknown(of_today: bool) -> str:
+    if of_today:
+        return f"<request of today>  # {_FILL}: the workload is not among the input, or does not say"
+    return f"<largest size>  # {_FILL}: there is no maxAllowed"

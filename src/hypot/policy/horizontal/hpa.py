@@ -1,0 +1,316 @@
+"""One decision of a HorizontalPodAutoscaler, as the controller of the given Kubernetes version makes it."""
+
+from typing import Any, NamedTuple
+
+from hypot.core.quantity import Quantity
+from hypot.kinds.base import Ref
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
+from hypot.kinds.hpa.fields import Behavior
+from hypot.kinds.selector import SelectorError, parse_selector
+from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
+from hypot.policy.horizontal.hpa_metrics import read_metric
+from hypot.policy.horizontal.proposal import Look
+from hypot.policy.model.decision import Decision, ErrorKind, Event, Reading, refused, show_seconds, show_time
+from hypot.policy.model.seen import Failure, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import EMPTY, History, Memory
+from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.stages.resolve import failures, largest
+from hypot.policy.stages.restrain import (
+    Limited,
+    Past,
+    Stabilised,
+    limit_by_doubling,
+    limit_by_pace,
+    longest_period,
+    stabilise,
+    stabilise_downwards,
+)
+
+ABOVE_MAX = "Current number of replicas above Spec.MaxReplicas"
+BELOW_MIN = "Current number of replicas below Spec.MinReplicas"
+ALL_BELOW = "All metrics below target"
+
+
+def decide(hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
+    """What the controller would do now, why, and what it must remember. Nothing is done here."""
+    return _Pass(with_defaults(hpa, settings.kubernetes, settings.gates), seen, memory, settings).run()
+
+
+def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[Reading, ...]:
+    """What each metric asks for. The scale must have been read."""
+    if isinstance(seen.scale, Failure):
+        raise TypeError("recommend needs a scale; decide handles its absence")
+    down, up = tolerances(hpa, settings)
+    look = Look(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
+    return tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
+
+
+def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
+    """Downwards and upwards; each side of a behavior may replace the cluster's."""
+    down = up = settings.tolerance
+    if hpa.behavior is None or not settings.gate("HPAConfigurableTolerance"):
+        return down, up
+    if hpa.scale_down is not None and hpa.scale_down.tolerance is not None:
+        down = Quantity.parse(hpa.scale_down.tolerance).nanos / 10**9
+    if hpa.scale_up is not None and hpa.scale_up.tolerance is not None:
+        up = Quantity.parse(hpa.scale_up.tolerance).nanos / 10**9
+    return down, up
+
+
+class Resolved(NamedTuple):
+    """The metric that counts, or none; `error` may be there beside it."""
+
+    best: Reading | None
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    failed_reason: str = ""
+
+
+def resolve(readings: tuple[Reading, ...], current: int) -> Resolved:
+    """The largest proposal; while any metric fails nothing shrinks."""
+    broken, best = failures(readings), largest(readings)
+    if not broken:
+        return Resolved(best, "" if best else "there is no metric")
+    first = broken[0]
+    words = f"invalid metrics ({len(broken)} invalid out of {len(readings)}), first error is: {first.error}"
+    if best is not None and (best.proposal or 0) < current:
+        best = None
+    return Resolved(best, words, first.error_kind, first.failed_reason)
+
+
+class Restrained(NamedTuple):
+    replicas: int
+    stabilised: Stabilised
+    limited: Limited
+    history: History
+
+
+def restrain(hpa: HPA, recommendation: int, current: int, memory: Memory, now: float, settings: Settings) -> Restrained:
+    """Stabilise, then limit; what history keeps is the bare recommendation."""
+    low, high = _least(hpa), hpa.max_replicas or 0
+    history = memory.recommendations or EMPTY
+    if hpa.behavior is None:
+        window = settings.downscale_window
+        settled = stabilise_downwards(recommendation, history, now, window)
+        limited = limit_by_doubling(
+            current, settled.replicas, low, high, settings.scale_up_factor, settings.scale_up_floor
+        )
+        return Restrained(limited.replicas, settled, limited, history.with_entry(recommendation, now, now - window))
+    up, down = hpa.scale_up or DEFAULT_UP, hpa.scale_down or DEFAULT_DOWN
+    up_window = float(up.window or 0)
+    down_window = settings.downscale_window if down.window is None else float(down.window)
+    settled = stabilise(recommendation, current, history, now, up_window, down_window)
+    past = Past(memory.ups, memory.downs, memory.unknown_move)
+    limited = limit_by_pace(current, settled.replicas, low, high, up, down, past, now)
+    kept = history.with_entry(recommendation, now, now - max(up_window, down_window))
+    return Restrained(limited.replicas, settled, limited, kept)
+
+
+def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
+    """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
+    told = f"New size: {decision.desired}; reason: {decision.reason}; error: {message}"
+    return refused(decision, "FailedUpdateScale", "FailedRescale", told, memory.old_status())
+
+
+def _least(hpa: HPA) -> int:
+    return 1 if hpa.min_replicas is None else hpa.min_replicas
+
+
+class _Pass(Telling):
+    """One pass of the controller, in its order."""
+
+    def __init__(self, hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> None:
+        super().__init__(hpa, seen, memory)
+        self.hpa, self.settings = hpa, settings
+        self.low, self.high = _least(hpa), hpa.max_replicas or 0
+        self.history = memory.recommendations
+
+    def run(self) -> tuple[Decision, Memory]:
+        ref, scale = self.hpa.target or Ref(), self.seen.scale
+        if self.high < max(self.low, 1):
+            return self._bad_bounds()
+        if (ref.api_version or "").count("/") > 1:
+            scale = Failure(f"unexpected GroupVersion string: {ref.api_version}", "spec")
+        if isinstance(scale, Failure):
+            self.no_scale(scale, "FailedGetScale")
+            return self._undecided(None)
+        self.scale_read()
+        if self.memory.recommendations is None:
+            self.memory = self.memory.looked_at_first(scale.replicas, self.now)
+            self.history = self.memory.recommendations
+        return self._jump(scale.replicas) or self._from_metrics(scale)
+
+    def _bad_bounds(self) -> tuple[Decision, Memory]:
+        """No API server holds such an object; going to its maximum would be going to nothing."""
+        message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no size is allowed"
+        self.step("observe", "bad-spec", None, None, sentence(message))
+        self.failed(message, "spec")
+        return self._undecided(None)
+
+    def _jump(self, current: int) -> tuple[Decision, Memory] | None:
+        """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
+        if current == 0:
+            return None if self._wakes() else self._stay_off()
+        bound = self.outside_bounds(current, self.low, self.high)
+        if bound is None:
+            return None
+        return self._finish(current, bound, ABOVE_MAX if current > bound else BELOW_MIN)
+
+    def _wakes(self) -> bool:
+        """Whether a target at zero is looked at: since 1.36 only if the autoscaler itself brought it there."""
+        if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO:
+            return self.low == 0
+        return self._marked() and (self.low != 0 or self._outside_metric())
+
+    def _marked(self) -> bool:
+        mark = self.told.get("ScaledToZero")
+        return self.settings.gate("HPAScaleToZero") and mark is not None and mark.status == "True"
+
+    def _outside_metric(self) -> bool:
+        return any(m.type in {"Object", "External"} for m in self.hpa.metrics or ())
+
+    def _stay_off(self) -> tuple[Decision, Memory]:
+        self.switched_off("The target was set to zero replicas, not by this autoscaler")
+        if not self.settings.gate("HPAScaleToZero"):
+            self.told.pop("ScaledToZero", None)
+        return self._finish(0, 0, "")
+
+    def _from_metrics(self, scale: Scale) -> tuple[Decision, Memory]:
+        current = scale.replicas
+        if not self._selector_is_good(scale):
+            return self._undecided(current)
+        self.read(recommend(self.hpa, self.seen, self.settings))
+        resolved = resolve(self.readings, current)
+        self.failed(resolved.error, resolved.error_kind)
+        if resolved.best is None or resolved.best.proposal is None:
+            return self._metrics_failed(current, resolved)
+        words = f"a count was computed from {resolved.best.description}"
+        self.condition("ScalingActive", "True", "ValidMetricFound", words)
+        return self._restrained(current, resolved.best, resolved.best.proposal)
+
+    def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Decision, Memory]:
+        first = failures(self.readings)
+        message = f"the count could not be computed: {first[0].error}" if first else "there is no metric"
+        self.condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
+        self.warn("FailedComputeMetricsReplicas", resolved.error)
+        lower = largest(self.readings)
+        also = f"; the others propose {lower.proposal}, and nothing shrinks on missing data" if lower else ""
+        words = sentence(f"{resolved.error}{also}: stay at {current}")
+        self.step("resolve", "hold-on-failure", current, current, words)
+        return self._undecided(current)
+
+    def _restrained(self, current: int, best: Reading, recommendation: int) -> tuple[Decision, Memory]:
+        self.resolved(current, best)
+        done = restrain(self.hpa, recommendation, current, self.memory, self.now, self.settings)
+        self.history = done.history
+        self._tell_stabilised(recommendation, current, done.stabilised)
+        self.limited(done.stabilised.replicas, done.limited, self.low, self.high, {})
+        desired, reason = done.replicas, ""
+        if recommendation > current:
+            reason = f"{best.description} above target"
+        elif recommendation < current:
+            reason = ALL_BELOW
+        if current == 0 and self.low != 0 and self._marked() and desired < self.low:
+            words = f"Awake again, at least the minimum: {self.low}."
+            self.step("restrain", "below-min", desired, self.low, words)
+            desired, reason = self.low, reason or BELOW_MIN
+        return self._finish(current, desired, reason)
+
+    def _tell_stabilised(self, recommendation: int, current: int, settled: Stabilised) -> None:
+        if settled.replicas == recommendation:
+            self.condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size may be used as it is")
+            return
+        downwards = recommendation < current or self.hpa.behavior is None
+        reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
+        self.condition("AbleToScale", "True", reason, f"the {extreme} of the recent recommendations counts")
+        until = f" until {show_time(settled.from_then)}, if it lasts" if settled.from_then else ""
+        words = (
+            f"The stabilisation window holds {recommendation} back{until}: its {extreme} recommendation counts, "
+            f"{settled.replicas}."
+        )
+        numbers = {"until": show_time(settled.from_then)} if settled.from_then else {}
+        rule = "stabilise-down" if downwards else "stabilise-up"
+        self.step("restrain", rule, recommendation, settled.replicas, words, numbers)
+        since = self.memory.since
+        if since is not None and settled.from_then and since > self.now - settled.window:
+            self._tell_unknown(recommendation, current, settled.from_then)
+
+    def _tell_unknown(self, recommendation: int, current: int, from_then: float) -> None:
+        word = "smaller" if recommendation < current else "larger"
+        self.unknown.append(
+            f"earlier recommendations are not known; as after a controller restart the current size counts as the "
+            f"first, so nothing {word} than {current} takes effect before {show_time(from_then)}, in "
+            f"{show_seconds(from_then - self.now)}"
+        )
+
+    def _selector_is_good(self, scale: Scale) -> bool:
+        if not scale.selector:
+            return self._bad_selector("InvalidSelector", "SelectorRequired", "selector is required")
+        try:
+            parse_selector(scale.selector)
+        except SelectorError as error:
+            return self._bad_selector("InvalidSelector", "InvalidSelector", f"the selector cannot be read: {error}")
+        if self.seen.rivals:
+            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.rivals)}"
+            return self._bad_selector("AmbiguousSelector", "AmbiguousSelector", message)
+        return True
+
+    def _bad_selector(self, reason: str, event: str, message: str) -> bool:
+        self.condition("ScalingActive", "False", reason, message)
+        self.warn(event, message)
+        self.warn("FailedComputeMetricsReplicas", message)
+        self.step("observe", "selector", None, None, sentence(message))
+        self.failed(message, "internal")
+        return False
+
+    def _finish(self, current: int, desired: int, reason: str) -> tuple[Decision, Memory]:
+        unwritten, rescales = self.conditions, desired != current
+        if rescales:
+            self.condition("AbleToScale", "True", "SucceededRescale", f"the target's scale was set to {desired}")
+            self.events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
+            self._mark_zero(current, desired)
+        status = self._status(current, desired, self.now if rescales else self.memory.last_scale)
+        period = _event_period(self.hpa.behavior, current, desired)
+        decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, event_period=period)
+        kept = self.memory.desired if rescales else desired
+        return decision, self.memory.after_deciding(self.history, unwritten, kept)
+
+    def _mark_zero(self, current: int, desired: int) -> None:
+        if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not self.settings.gate("HPAScaleToZero"):
+            self.told.pop("ScaledToZero", None)
+            return
+        to_zero = current > 0 and desired == 0 and self.low == 0 and self._outside_metric()
+        reason, negation = ("ScaledToZero", "") if to_zero else ("NotScaledToZero", "not ")
+        self.condition("ScaledToZero", to_zero, reason, f"the autoscaler has {negation}brought the target to zero")
+
+    def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
+        """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
+        if current is None:
+            old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
+            status = {key: value for key, value in old.items() if key != "conditions"}
+        else:
+            status = self._status(current, self.memory.desired, self.memory.last_scale)
+        decision = self.decision(current, current, status, decided=False)
+        return decision, self.memory.after_deciding(self.history, self.conditions, self.memory.desired)
+
+    def _status(self, current: int, desired: int, last_scale: float | None) -> dict[str, Any]:
+        status: dict[str, Any] = {}
+        if self.readings:
+            status["currentMetrics"] = [reading.status for reading in self.readings]
+        status["currentReplicas"] = current
+        status["desiredReplicas"] = desired
+        if last_scale is not None:
+            status["lastScaleTime"] = show_time(last_scale)
+        generation = self.hpa.metadata.get("generation")
+        if generation is not None and self.settings.gate("HPAGeneration"):
+            status["observedGeneration"] = generation
+        return status
+
+
+def _event_period(behavior: Behavior | None, current: int | None, desired: int | None) -> float | None:
+    if behavior is None or current is None or desired is None:
+        return None
+    pace = behavior.scale_up if desired > current else behavior.scale_down
+    return float(longest_period(pace.limits or ())) if pace else None

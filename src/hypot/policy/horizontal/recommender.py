@@ -1,0 +1,73 @@
+"""The questions a WatermarkPodAutoscaler asks a recommender, and the answers it takes. No network here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.core.quantity import milli
+from hypot.kinds.base import Ref
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import Recommender
+from hypot.policy.model.seen import Failure, Reply, Scale
+from hypot.policy.model.state import read_time
+
+_COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
+
+
+def build_request(wpa: WPA, scale: Scale, ready: int, cluster: str = "") -> dict[str, Any]:
+    """The JSON body of a question; "current" is what the scale asks for, not the pods there are."""
+    recommender, ref = wpa.recommender or Recommender(), wpa.target or Ref()
+    target = {
+        "type": recommender.target_type or "",
+        "targetValue": 0,
+        "lowerBound": _plain(recommender.low),
+        "upperBound": _plain(recommender.high),
+    }
+    return {
+        "state": {"desiredReplicas": scale.replicas, "currentReplicas": scale.replicas, "readyReplicas": ready},
+        "targetRef": {
+            "kind": ref.kind or "",
+            "name": ref.name or "",
+            "apiVersion": ref.api_version or "",
+            "namespace": wpa.namespace,
+            "cluster": cluster,
+        },
+        "constraints": {"minReplicas": wpa.min_replicas or 1, "maxReplicas": wpa.max_replicas or 0},
+        "targets": [target],
+        "settings": dict(recommender.settings or {}),
+    }
+
+
+def _plain(mark: Any) -> float:
+    return 0.0 if mark is None else milli(mark) / 1000
+
+
+def read_reply(data: Any) -> Reply | Failure:
+    """An answer, or why it is none; only the first observed target is used.
+
+    Protobuf's JSON leaves out what is zero, so a count may be missing, but not all that makes a reply.
+    """
+    if not isinstance(data, Mapping):
+        return Failure("the recommender's answer is not a JSON object")
+    error = data.get("error")
+    if isinstance(error, Mapping) and (error.get("code") or error.get("message")):
+        return Failure(f"the recommender answered with error {error.get('code', 0)}: {error.get('message', '')}")
+    if not data.get("timestamp") and not any(key in data for key in _COUNTS):
+        return Failure("the recommender's answer has neither a count of replicas nor a timestamp")
+    counts = [data.get(key, 0) for key in _COUNTS]
+    if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
+        return Failure("the recommender's answer has replica counts that are no whole numbers")
+    words, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
+    return Reply(counts[0], counts[1], counts[2], words, observed, read_time(data.get("timestamp")))
+
+
+def _observed(targets: Any) -> float:
+    first = targets[0] if isinstance(targets, list) and targets else None
+    value = first.get("targetValue") if isinstance(first, Mapping) else None
+    # A value nobody could mean is told as none; it decides nothing.
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
+
+
+def metric_name(recommender: Recommender) -> str:
+    """What a recommender is called where metrics have names."""
+    settings = [f"{key}:{value}" for key, value in sorted((recommender.settings or {}).items())]
+    return "recommender{" + ",".join([f"targetType:{recommender.target_type or ''}", *settings]) + "}"

@@ -1,0 +1,100 @@
+"""The replica recommendation as a source: what the metrics of an HPA ask for.
+
+Only utilization of requests makes a total, for only there replicas times request is what is needed. Every other metric
+votes for a number of replicas: multiplied by a request it would grow with every resize.
+"""
+
+from functools import lru_cache
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hpa.fields import Metric
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.node import Itself
+from hypot.kinds.version import Version
+from hypot.policy.horizontal.hpa import recommend
+from hypot.policy.hvpa.proposal import Glance, Wish
+from hypot.policy.model.decision import Reading, Step
+from hypot.policy.model.seen import CountAdvice, Failure
+from hypot.policy.model.size import Place
+
+NAME = "hpa"
+
+
+def count_wish(glance: Glance) -> Wish | None:
+    """From our own reading of the metrics, or from an HPA's status where that is asked for or all there is."""
+    if not glance.hvpa.uses_hpa:
+        return None
+    settings, advice = glance.settings, glance.seen.count_advice
+    hpa = _counter(Itself(glance.hvpa), settings.kubernetes, tuple(settings.gates.items()))
+    if glance.hvpa.recommendations == "objects":
+        return _from_status(glance, hpa, advice)
+    readings = recommend(hpa, glance.seen, settings)
+    if advice is not None and all(reading.proposal is None for reading in readings):
+        return _from_status(glance, hpa, advice)
+    return _from_readings(glance, hpa, readings)
+
+
+@lru_cache(4096)
+def _counter(this: Itself[Hvpa], kubernetes: Version, gates: tuple[tuple[str, bool], ...]) -> HPA:
+    """The HPA that an Hvpa describes; asked for with every decision, made once."""
+    return with_defaults(hpa_of(this.value), kubernetes, dict(gates))
+
+
+def makes_total(metric: Metric) -> bool:
+    """Whether replicas times request is what this metric says is needed."""
+    source = metric.resource if metric.type == "Resource" else metric.container_resource
+    if metric.type not in {"Resource", "ContainerResource"} or source is None or source.target is None:
+        return False
+    return source.target.type == "Utilization" or source.target.utilization is not None
+
+
+def _from_readings(glance: Glance, hpa: HPA, readings: tuple[Reading, ...]) -> Wish:
+    steps = tuple([reading.step for reading in readings])
+    broken = [reading for reading in readings if reading.proposal is None]
+    missing = broken[0].error if broken else "" if readings else "there is no metric"
+    pairs = list(zip(hpa.metrics or (), readings, strict=True))
+    of_totals = [r.proposal for m, r in pairs if r.proposal is not None and makes_total(m)]
+    of_counts = [r.proposal for m, r in pairs if r.proposal is not None and not makes_total(m)]
+    return _wish(glance, hpa, steps, max(of_totals, default=None), max(of_counts, default=None), missing)
+
+
+def _from_status(glance: Glance, hpa: HPA, advice: CountAdvice | Failure | None) -> Wish:
+    if advice is None or isinstance(advice, Failure):
+        words = "there is no HorizontalPodAutoscaler of this workload" if advice is None else advice.message
+        return _silent(words)
+    if advice.current != glance.replicas:
+        return _silent(f"{advice.origin} was computed at {advice.current} replicas, and there are {glance.replicas}")
+    sentence = f"By {advice.origin} there should be {advice.desired} replicas."
+    step = Step("recommend", "count", glance.replicas, advice.desired, sentence, {"origin": advice.origin})
+    if all(makes_total(metric) for metric in hpa.metrics or ()):
+        return _wish(glance, hpa, (step,), advice.desired, None, "")
+    return _wish(glance, hpa, (step,), None, advice.desired, "")
+
+
+def _silent(words: str) -> Wish:
+    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {words}.")
+    return Wish(NAME, (step,), missing=words)
+
+
+def _wish(
+    glance: Glance, hpa: HPA, steps: tuple[Step, ...], by_total: int | None, by_count: int | None, missing: str
+) -> Wish:
+    low, high = hpa.min_replicas or 1, hpa.max_replicas or 1
+    votes = [None if count is None else min(max(count, low), high) for count in (by_total, by_count)]
+    totals = {} if votes[0] is None else _totals(glance, votes[0])
+    if votes[0] is not None and not totals:
+        # Every container is switched off, which stops sizes and not the count.
+        votes[1] = max(votes[0], votes[1] or 0)
+    return Wish(NAME, steps, totals, replicas=votes[1], missing=missing)
+
+
+def _totals(glance: Glance, desired: int) -> dict[Place, int]:
+    """Each request of each container, as often as replicas are asked for; in its share of the total that is there."""
+    return {
+        (one.container, resource): one.totals[resource] * desired // glance.replicas
+        for one in glance.standing
+        for resource in RESOURCES
+        if one.container not in glance.switched_off and one.totals[resource]
+    }

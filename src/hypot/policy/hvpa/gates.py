@@ -1,0 +1,107 @@
+"""When an Hvpa may move: update policy, stabilisation, maintenance window, minimum change. The first one counts."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Literal, NamedTuple
+
+from hypot.core import gate
+from hypot.core.amount import CPU, RESOURCES, brief
+from hypot.core.interval import least_change
+from hypot.core.timeofday import contains
+from hypot.kinds.hvpa.fields import AUTO, MAINTENANCE_WINDOW, OFF, HvpaSpec, ScaleType
+from hypot.kinds.hvpa.intervals import share_of
+from hypot.policy.model.decision import show_seconds
+
+Direction = Literal["up", "down", "none"]
+Reason = Literal[
+    "", "UpdatePolicy", "StabilizationWindow", "MaintenanceWindow", "MinChange", "ParadoxicalScaling", "MissingData"
+]
+# What the plain numbers of `core.gate` mean.
+DIRECTIONS: tuple[Direction, ...] = ("none", "up", "down")
+REASONS: dict[int, Reason] = {
+    gate.OPEN: "",
+    gate.UPDATE_POLICY: "UpdatePolicy",
+    gate.STABILIZATION: "StabilizationWindow",
+    gate.MAINTENANCE: "MaintenanceWindow",
+    gate.MIN_CHANGE: "MinChange",
+    gate.PARADOX: "ParadoxicalScaling",
+    gate.MISSING_DATA: "MissingData",
+}
+MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
+
+# After a change of the count, how long nothing is believed that was learnt before it.
+SETTLE = 180.0
+DEFAULT_LEAST_CHANGE = {CPU: 200, "memory": 200_000_000}
+NO_SCALE_TYPE = ScaleType()
+
+
+class Gate(NamedTuple):
+    """Why a container may not move now, in a word and in words; both empty where it may."""
+
+    reason: Reason = ""
+    words: str = ""
+
+
+OPEN = Gate()
+
+
+def scale_type(hvpa: HvpaSpec, direction: Direction) -> ScaleType:
+    return (hvpa.scale_up if direction == "up" else hvpa.scale_down) or NO_SCALE_TYPE
+
+
+def settle_time(hvpa: HvpaSpec) -> float:
+    written = scale_type(hvpa, "up").stabilization_seconds
+    return SETTLE if written is None else written
+
+
+def direction_of(now: Mapping[str, int], totals: Mapping[str, int]) -> Direction:
+    """One rising resource makes it up; what neither rises nor falls has no direction."""
+    changes = [totals[resource] - now.get(resource, 0) for resource in totals]
+    return DIRECTIONS[gate.way_of(any(change > 0 for change in changes), any(change < 0 for change in changes))]
+
+
+def closed_by(mode: str, window: float, since_last: float | None, *, patient: bool, in_window: bool) -> Reason:
+    """The first gate that asks when, not how much. Who is not patient does not wait for stabilisation."""
+    since = inf if since_last is None else since_last
+    return REASONS[gate.closed(MODES.get(mode, gate.AUTO), window, since, patient, in_window)]
+
+
+def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: float, *, urgent: bool) -> Gate:
+    """Whether this is the time to move; urgency opens stabilisation, upwards only."""
+    kind = scale_type(hvpa, direction)
+    window, since = kind.stabilization_seconds or 0.0, None if last is None else now - last
+    patient = not (urgent and direction == "up")
+    reason = closed_by(kind.mode, window, since, patient=patient, in_window=in_window(hvpa, now))
+    if not reason:
+        return OPEN
+    words = {
+        "UpdatePolicy": f"scaling {direction} is switched off",
+        "StabilizationWindow": f"to scale {direction} the last scaling must be {show_seconds(window)} ago",
+        "MaintenanceWindow": f"scaling {direction} waits for the maintenance window",
+    }
+    return Gate(reason, words[reason])
+
+
+def in_window(hvpa: HvpaSpec, now: float) -> bool:
+    """Without a window that can be read there is no time to scale at."""
+    bounds = hvpa.window.bounds if hvpa.window else None
+    return bounds is not None and contains(*bounds, int(now % 86400))
+
+
+def change_gate(hvpa: HvpaSpec, direction: Direction, now: Mapping[str, int], totals: Mapping[str, int]) -> Gate:
+    """Blocks where no resource moves by as much as it must."""
+    small = []
+    for resource in RESOURCES:
+        if resource not in totals:
+            continue
+        change = abs(totals[resource] - now.get(resource, 0))
+        needed = threshold(hvpa, direction, resource, now.get(resource, 0))
+        if change >= needed:
+            return OPEN
+        small.append(f"{resource} by {brief(resource, change)} of {brief(resource, needed)}")
+    return Gate("MinChange", f"the total changes by too little: {', '.join(small)}")
+
+
+def threshold(hvpa: HvpaSpec, direction: Direction, resource: str, total: int) -> int:
+    share = share_of(scale_type(hvpa, direction).min_change, resource)
+    return least_change(share.value, share.percent, total, DEFAULT_LEAST_CHANGE[resource])

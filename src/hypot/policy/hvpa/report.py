@@ -1,0 +1,224 @@
+"""What a decision on both axes has to tell: who asked for what, what held it back, what becomes of each container."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypot.core.amount import brief, readable
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import intervals_of
+from hypot.policy.hvpa.gates import Gate, scale_type
+from hypot.policy.hvpa.resolve import Need, Point, Sized
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.seen import Scale, Seen
+from hypot.policy.model.size import Size, briefly, resources_of, shown
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.stages.saturation import Saturation, told
+
+
+class HvpaTelling(Telling):
+    """Collects while an Hvpa is decided."""
+
+    def __init__(self, hvpa: Hvpa, seen: Seen, memory: Memory) -> None:
+        super().__init__(hvpa, seen, memory)
+        self.hvpa = hvpa
+        self.vertical = memory.vertical
+        self.urgent = ""
+        self.blocked: dict[str, Gate] = {}
+        self.limits: list[str] = []
+        self.unknown += list(seen.notes)
+
+    def tell_recommendations(self, missing: list[str]) -> None:
+        if missing:
+            self.condition("RecommendationProvided", "False", "PartlyMissing", missing[0])
+            return
+        self.condition("RecommendationProvided", "True", "Recommended", "every source that is switched on has spoken")
+
+    def tell_heat(self, heat: Saturation, replicas: int) -> None:
+        for place, one in heat.twice.items():
+            total = brief(place[1], one.total(replicas))
+            words = f"{told(place, one)}, in two samples: at least {total} in total, whatever the minimum change"
+            self.step("recommend", "saturated", None, None, sentence(words))
+        for place, one in heat.once.items():
+            self.unknown.append(f"{told(place, one)}; seen once, and it overrides the minimum change when seen twice")
+        for name, resource in heat.uncapped:
+            self.unknown.append(
+                f"{resource} of {name} is used beyond its request and has no limit; without the Node in the input "
+                "nobody can say whether it is saturated"
+            )
+
+    def tell_need(self, need: Need) -> None:
+        if not need.totals:
+            return
+        words = ", ".join(
+            f"{resource} {brief(resource, total.amount)} ({total.source}; has "
+            f"{brief(resource, need.standing.totals[resource])})"
+            for resource, total in need.totals.items()
+        )
+        numbers = {
+            "container": need.container,
+            "direction": need.direction,
+            "totals": {r: {"total": readable(r, t.amount), "source": t.source} for r, t in need.totals.items()},
+        }
+        self.step("resolve", "total", None, None, f"{need.container} needs in total: {words}.", numbers)
+
+    def tell_vote(self, current: int, point: Point) -> str:
+        """Who asks for this count; the reason of the decision where it changes."""
+        vote, replicas = point.vote, point.replicas
+        words = ""
+        if vote is not None and vote.resource:
+            words = f"{vote.resource} of {vote.container}, {brief(vote.resource, vote.total)} in total by {vote.source}"
+            numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
+            self.step(
+                "resolve",
+                "interval",
+                current,
+                vote.replicas,
+                sentence(f"{words}, is for {vote.replicas} replicas"),
+                numbers,
+            )
+        elif vote is not None and vote.replicas != current:
+            words = f"{vote.source} asks for {vote.replicas} replicas"
+            self.step("resolve", "votes", current, vote.replicas, sentence(words), {"source": vote.source})
+        asked = current if vote is None else vote.replicas
+        if replicas != asked:
+            words = (
+                f"intervals are for up to {replicas} replicas"
+                if asked > replicas
+                else f"they are for {replicas} or more"
+            )
+            self.step("restrain", "intervals", asked, replicas, sentence(words))
+        return words if replicas != current else ""
+
+    def size_reason(self, needs: Iterable[Need]) -> str:
+        """Which container, resource and source asks for the change of size that is largest for what is there."""
+        had = {size.container: size.requests for size in self.sizes}
+        gets = {size.container: size.requests for size in self.desired_sizes}
+        changes = [
+            (_share_of_change(total.amount, need.standing.totals[resource]), need.container, resource, total)
+            for need in needs
+            for resource, total in need.totals.items()
+            if had[need.container].get(resource) != gets[need.container].get(resource)
+        ]
+        if not changes:
+            return ""
+        _, container, resource, total = max(changes, key=lambda change: change[:3])
+        return f"{resource} of {container}, {brief(resource, total.amount)} in total by {total.source}"
+
+    def tell_size(self, need: Need, result: Sized, desired: int) -> None:
+        old, new = need.standing.size, result.size
+        if new == old:
+            return
+        changes = [
+            f"{resource} from {_shown(resource, old.requests.get(resource))} to {_shown(resource, amount)}"
+            for resource, amount in new.requests.items()
+            if amount != old.requests.get(resource)
+        ]
+        words = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
+        rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
+        while_what = "replicas rise" if rising else "an answer is missing"
+        why_kept = f"is kept, for no pod shrinks while {while_what}"
+        for resources, why in (
+            (result.kept, why_kept),
+            (result.budgeted, "includes the base load of each replica"),
+            (result.capped, "is cut at what is allowed"),
+        ):
+            if resources:
+                words += f"; {' and '.join(resources)} {why}"
+        numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
+        self.step("resolve", "size", None, None, f"{words}.", numbers)
+        self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
+
+    def tell_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
+        changes = [
+            (f"{resource} of {asked.container}", brief(resource, asked.requests[resource]), brief(resource, amount))
+            for asked, gets in zip(wanted, taken, strict=True)
+            for resource, amount in gets.requests.items()
+            if amount != asked.requests[resource]
+        ]
+        words = ", ".join(f"{what} {gets} instead of {asked}" for what, asked, gets in changes) or "other limits"
+        words = f"a LimitRange takes {words}"
+        words = f"{words}, which would be less in total than there is: nothing moves" if stays else words
+        self.step("restrain", "limit-range", None, None, sentence(words))
+        self.limits += [f"{what} is what a LimitRange takes" for what, _, _ in changes]
+
+    def tell_limits(self, needs: Iterable[Need]) -> None:
+        reason = "CutAtAllowed"
+        for need in needs:
+            for resource, total in need.totals.items():
+                intervals = intervals_of(self.hvpa, need.container, resource)
+                if intervals and total.amount > intervals[-1].high:
+                    reason, most = "BeyondLastInterval", brief(resource, intervals[-1].high)
+                    self.limits.append(f"{resource} of {need.container} needs more than the last interval's {most}")
+        if self.limits:
+            self.condition("ScalingLimited", "True", reason, "; ".join(sorted(set(self.limits))))
+        else:
+            self.condition("ScalingLimited", "False", "WithinIntervals", "what is needed is within the intervals")
+
+    def tell_blocked(self) -> None:
+        if not self.blocked:
+            self.condition("ScalingBlocked", "False", "NotBlocked", "nothing is held back")
+            return
+        name, door = min(self.blocked.items())
+        self.condition("ScalingBlocked", "True", door.reason, f"{name}: {door.words}")
+
+    def summary(self, current: int, desired: int) -> str:
+        parts = [f"replicas {current} → {desired}"] if current != desired else []
+        for old, new in zip(self.sizes, self.desired_sizes, strict=True):
+            if old != new:
+                parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
+        parts += ["all pods as large as the largest"] if self.catches_up else []
+        return "; ".join(parts)
+
+    def status(self, scale: Scale, desired: int, *, moves: bool) -> dict[str, Any]:
+        last = self.now if moves else self.memory.last_scale
+        recount = self.vertical.recount
+        status: dict[str, Any] = {
+            "replicas": scale.status_replicas,
+            "targetSelector": scale.selector,
+            "desiredReplicas": desired,
+            "scaleUpUpdatePolicy": {"updateMode": scale_type(self.hvpa, "up").mode},
+            "scaleDownUpdatePolicy": {"updateMode": scale_type(self.hvpa, "down").mode},
+            "overrideScaleUpStabilization": bool(self.urgent),
+            "replicasAtRecommendation": recount.before if recount else scale.replicas,
+            "lastProcessedRecommendations": self._processed(),
+            "lastBlockedScaling": [{"reason": reason} for reason in sorted({g.reason for g in self.blocked.values()})],
+        }
+        if last is not None:
+            status["lastScaling"] = self._scaling(scale, desired, last) if moves else self._old_scaling(last)
+        return status
+
+    def _scaling(self, scale: Scale, desired: int, at: float) -> dict[str, Any]:
+        containers = [
+            {"containerName": name, "resources": resources}
+            for name, resources in resources_of(self.desired_sizes).items()
+        ]
+        return {
+            "lastUpdated": show_time(at),
+            "hpaStatus": {"currentReplicas": scale.replicas, "desiredReplicas": desired},
+            "vpaStatus": {"containerResources": containers},
+        }
+
+    def _old_scaling(self, at: float) -> Mapping[str, Any]:
+        old = self.hvpa.status.get("lastScaling") if isinstance(self.hvpa.status, dict) else None
+        return {**old, "lastUpdated": show_time(at)} if isinstance(old, dict) else {"lastUpdated": show_time(at)}
+
+    def _processed(self) -> dict[str, Any]:
+        """The sizes that this decision was made with."""
+        sizes = [
+            {"containerName": name, "resources": {"requests": shown(advice)}}
+            for name, advice in sorted(self.vertical.advice.items())
+        ]
+        return {"vpaStatus": {"containerResources": sizes}}
+
+
+def _share_of_change(total: int, now: int) -> float:
+    return abs(total - now) / max(now, 1)
+
+
+def _shown(resource: str, amount: int | None) -> str:
+    return "none" if amount is None else brief(resource, amount)
+
+
+def kebab(word: str) -> str:
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

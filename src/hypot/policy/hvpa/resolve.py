@@ -1,0 +1,172 @@
+"""From what each container needs in total to one point: a number of replicas, and the size of each container."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from hypot.core.amount import CPU, RESOURCES
+from hypot.core.gate import UNSET, held_to
+from hypot.core.interval import interval_of, outgrows, part_of, permitted, replicas_for, whole_limit
+from hypot.kinds.hvpa.fields import HvpaSpec
+from hypot.kinds.hvpa.intervals import Allowed, allowed, intervals_of, only_counts_at, share
+from hypot.policy.hvpa.gates import Direction
+from hypot.policy.hvpa.proposal import Total
+from hypot.policy.hvpa.size_source import BOUNDS
+from hypot.policy.model.current_size import Standing
+from hypot.policy.model.size import Size
+
+# Memory is written in whole kilobytes, cpu in millicores.
+GRAINS = {CPU: 1, "memory": 1000}
+_NUMBERS = {word: number for number, word in BOUNDS.items()}
+
+
+class Need(NamedTuple):
+    """What one container needs: its totals, who asks for what, and which way that is."""
+
+    standing: Standing
+    totals: Mapping[str, Total]
+    asked: tuple[tuple[str, Total], ...]
+    direction: Direction
+    # Whether it uses all it can get, so that no percentile shows what it needs.
+    saturated: bool = False
+
+    @property
+    def container(self) -> str:
+        return self.standing.container
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        return {resource: total.amount for resource, total in self.totals.items()}
+
+
+class Vote(NamedTuple):
+    """A number of replicas, and which resource of which container asks for it by whose word."""
+
+    replicas: int
+    container: str = ""
+    resource: str = ""
+    source: str = ""
+    total: int = 0
+
+
+def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
+    """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
+    if not need.totals:
+        return None
+    if need.direction == "none":
+        return Vote(current, need.container)
+    return largest_vote([v for resource, total in need.asked if (v := _lookup(hvpa, need, resource, total, current))])
+
+
+def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: int) -> Vote | None:
+    intervals = intervals_of(hvpa, need.container, resource)
+    if not intervals:
+        return None
+    replicas = held_to(replicas_for(intervals, total.amount, current), current, _NUMBERS[total.bound])
+    return Vote(replicas, need.container, resource, total.source, total.amount)
+
+
+def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) -> bool:
+    """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
+    if not need.totals or only_counts_at(hvpa, fewer):
+        return False
+    return all(
+        outgrows(total.amount, need.standing.requests.get(resource, 0), current, fewer, *_base(hvpa, resource))
+        for resource, total in need.totals.items()
+    )
+
+
+def _base(hvpa: HvpaSpec, resource: str) -> tuple[int, int]:
+    return share(hvpa, "base", resource).both
+
+
+class Sized(NamedTuple):
+    """A container's new size, the resources that kept theirs against the total, and those that hit their bound."""
+
+    size: Size
+    kept: tuple[str, ...] = ()
+    budgeted: tuple[str, ...] = ()
+    capped: tuple[str, ...] = ()
+
+
+def sized(
+    hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bool = True, may_shrink: bool = True
+) -> Sized:
+    """The size of one container at the new count; bounds come last.
+
+    Where replicas rise no pod shrinks, unless the total falls and is spread over them.
+    """
+    rises = desired > current and not (spreads and need.direction == "down")
+    bounds = allowed(hvpa, need.container)
+    requests = dict(need.standing.requests)
+    kept, budgeted, capped = [], [], []
+    for resource, total in need.totals.items():
+        part = part_of(
+            total.amount,
+            need.standing.totals[resource],
+            requests.get(resource, UNSET),
+            current,
+            desired,
+            *_base(hvpa, resource),
+            _pinned(hvpa, need, resource, desired),
+            rises,
+            may_shrink,
+            GRAINS[resource],
+        )
+        kept += [resource] if part.kept else []
+        budgeted += [resource] if part.budgeted else []
+        requests[resource] = _bounded(bounds, need.standing, resource, part.amount)
+        if requests[resource] < part.enough:
+            capped.append(resource)
+    size = Size(need.container, requests, _limits(hvpa, bounds, need, requests, desired))
+    return Sized(size, tuple(kept), tuple(budgeted), tuple(capped))
+
+
+def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int:
+    """The only size there is at this count; where none is written, the one that is there."""
+    if not only_counts_at(hvpa, desired):
+        return UNSET
+    interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
+    return interval.pinned if interval is not None else need.standing.requests.get(resource, 0)
+
+
+def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) -> int:
+    """Within what the policy allows; where limits are left alone, requests stay below them."""
+    limit = standing.limits.get(resource, UNSET) if bounds.requests_only else UNSET
+    return permitted(amount, bounds.least.get(resource, 0), bounds.most.get(resource, 0), limit)
+
+
+def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
+    """Each limit moves with its request; where that stays, so does the limit."""
+    limits = dict(need.standing.limits)
+    if bounds.requests_only:
+        return limits
+    for resource in RESOURCES:
+        old = need.standing.requests.get(resource)
+        if resource in limits and resource in need.totals and requests[resource] != old:
+            gap = [UNSET if given is None else given for given in share(hvpa, "limits_gap", resource)]
+            request, grain = requests[resource], GRAINS[resource]
+            limits[resource] = whole_limit(limits[resource], old or 0, request, gap[0], gap[1], desired, grain)
+    return limits
+
+
+def largest_vote(votes: Sequence[Vote]) -> Vote | None:
+    """The vote for most replicas; of equals one that a total stands behind, then by name: their order never matters."""
+    ordered = sorted(
+        votes, key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, vote.source)
+    )
+    return ordered[0] if ordered else None
+
+
+class Point(NamedTuple):
+    """A number of replicas, the vote it comes from, and the new size of each container that moves."""
+
+    replicas: int
+    vote: Vote | None
+    results: Mapping[str, Sized]
+
+    def size_of(self, size: Size) -> Size:
+        made = self.results.get(size.container)
+        return size if made is None else made.size
+
+    def changes(self, current: int, sizes: Iterable[Size]) -> bool:
+        return self.replicas != current or any(self.size_of(size) != size for size in sizes)

@@ -1,0 +1,127 @@
+"""The size recommendation as a source: what pods of the current number need, times their number."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from hypot.core.amount import RESOURCES, brief
+from hypot.core.gate import AT_LEAST, AT_MOST, FREE, UNSET, belief, held_to
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.node import Itself
+from hypot.kinds.vpa.fields import policy_of
+from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
+from hypot.policy.hvpa.gates import settle_time
+from hypot.policy.hvpa.proposal import Bound, Glance, Wish
+from hypot.policy.model.decision import Step, show_seconds
+from hypot.policy.model.seen import Bounds, Failure, Recommendation
+from hypot.policy.model.size import Place, briefly, shown
+
+NAME = "vpa"
+# How a bound is told.
+BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least"}
+
+
+def size_wish(glance: Glance) -> Wish | None:
+    """Totals from our own recommender, or from an object's status where that is asked for or all there is."""
+    if not glance.hvpa.uses_vpa or all(one.container in glance.switched_off for one in glance.standing):
+        return None
+    found = advised(glance)
+    if isinstance(found, Failure):
+        step = Step("recommend", "no-size", None, None, f"No size is recommended: {found.message}.")
+        return Wish(NAME, (step,), measured=True, missing=found.message)
+    return _wish(glance, found)
+
+
+def advised(glance: Glance) -> Recommendation | Failure:
+    """Our own recommender reads histograms; a dump without them may still hold what another one made of them."""
+    seen = glance.seen
+    if glance.hvpa.recommendations == "own" and seen.usage is not None:
+        return Recommendation(_estimated(glance), "histograms of usage")
+    if seen.size_advice is not None:
+        return seen.size_advice
+    return Failure("there is neither a history of usage nor a VerticalPodAutoscaler with a recommendation")
+
+
+def _estimated(glance: Glance) -> tuple[Bounds, ...]:
+    usage = glance.seen.usage
+    if usage is None:
+        return ()
+    names = [one.container for one in glance.standing if one.container not in glance.switched_off]
+    each = {name: knobs_of(glance.hvpa, name, glance.settings.vpa) for name in names}
+    resources = {name: allowed(glance.hvpa, name).controlled for name in names}
+    return usage.estimate(each, names, resources)
+
+
+def knobs_of(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
+    """What holds for one container; asked for with every decision, read once."""
+    return _knobs(Itself(hvpa), container, base)
+
+
+@lru_cache(16_384)
+def _knobs(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
+    hvpa = this.value
+    return for_container(knobs_from(hvpa.vpa_annotations, base), policy_of(hvpa.container_policies, container))
+
+
+def _wish(glance: Glance, found: Recommendation) -> Wish:
+    replicas = glance.replicas
+    standing = {one.container: one for one in glance.standing}
+    totals: dict[Place, int] = {}
+    advice: dict[str, dict[str, int]] = {}
+    bounded: dict[Place, Bound] = {}
+    stale: list[str] = []
+    own = glance.hvpa.recommendations == "own"
+    for bounds in found.containers:
+        name = bounds.container
+        if name not in standing or name in glance.switched_off:
+            continue
+        # The bound of one pod does not bound the need of all: our own recommender hands on what it found.
+        target = bounds.uncapped if own and bounds.uncapped and glance.seen.usage is not None else bounds.target
+        advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
+        for resource, amount in advice[name].items():
+            place, now, total = (name, resource), standing[name].totals[resource], amount * replicas
+            bound = _outdated(glance, name, resource, amount)
+            bounded[place] = BOUNDS[bound]
+            if bound != FREE and total != now:
+                stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
+            totals[place] = held_to(total, now, bound)
+    steps = [_told(advice, found.origin, replicas)]
+    if stale:
+        steps.append(_told_stale(glance, stale))
+    missing = "" if totals else f"the {found.origin} say nothing about the containers that are there"
+    return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
+
+
+def _outdated(glance: Glance, container: str, resource: str, amount: int) -> int:
+    """Which way a recommendation may not move anything; see `core.gate.belief`."""
+    recount = glance.vertical.recount
+    if recount is None:
+        return FREE
+    knobs = knobs_of(glance.hvpa, container, glance.settings.vpa)
+    half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
+    then = recount.advice.get(container, {}).get(resource, UNSET)
+    counts, settle = (recount.before, recount.after), settle_time(glance.hvpa)
+    return belief(recount.at, *counts, then, amount, settle, half_life, bool(glance.urgency), glance.seen.now)
+
+
+def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
+    words = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
+    sentence = f"By the {origin} each of the {replicas} pods needs: {words}."
+    numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
+    return Step("recommend", "size", None, None, sentence, numbers)
+
+
+def _listed(target: Mapping[str, str]) -> str:
+    return ", ".join(f"{resource} {amount}" for resource, amount in target.items()) or "nothing"
+
+
+def _told_stale(glance: Glance, places: list[str]) -> Step:
+    recount = glance.vertical.recount
+    if recount is None:
+        raise AssertionError("only a change of the count makes a recommendation stale")
+    ago = show_seconds(glance.seen.now - recount.at)
+    words = (
+        f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there are "
+        f"{recount.after} since {ago}: it is not read a second time."
+    )
+    return Step("recommend", "stale-size", None, None, words, {"replicasAtRecommendation": recount.before})

@@ -1,0 +1,1 @@
+"""What is seen, decided, remembered and set."""

@@ -1,0 +1,382 @@
+"""What was decided, and the telling of it: steps, conditions, events, thresholds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from hypot.core.quantity import format_milli
+from hypot.core.ratio import count_outside, first_above, first_below
+from hypot.policy.model.size import Size, resources_of
+
+Stage = Literal["observe", "recommend", "resolve", "restrain"]
+Action = Literal["scale_up", "scale_down", "none"]
+# Whose fault: nobody's, the cluster's, or the author's.
+ErrorKind = Literal["none", "internal", "spec"]
+
+
+class Step(NamedTuple):
+    """One rule at work: the count before and after it, the numbers that decided, one sentence."""
+
+    stage: Stage
+    rule: str
+    before: int | None
+    after: int | None
+    sentence: str
+    numbers: Mapping[str, Any] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "rule": self.rule,
+            "before": self.before,
+            "after": self.after,
+            "numbers": dict(self.numbers),
+            "sentence": self.sentence,
+        }
+
+
+class Condition(NamedTuple):
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "lastTransitionTime": show_time(self.since),
+            "message": self.message,
+            "reason": self.reason,
+            "status": self.status,
+            "type": self.type,
+        }
+
+
+Conditions = tuple[Condition, ...]
+
+
+class Event(NamedTuple):
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class Threshold(NamedTuple):
+    """Where a metric would start to move the count: above or below which amount, and the first one that does."""
+
+    metric: str
+    direction: Literal["up", "down"]
+    beyond: str
+    first: str
+
+    def __str__(self) -> str:
+        word = "above" if self.direction == "up" else "below"
+        return f"{self.metric}: scales {self.direction} {word} {self.beyond}, first at {self.first}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"metric": self.metric, "direction": self.direction, "beyond": self.beyond, "first": self.first}
+
+
+Unit = Literal["percent", "amount", "bytes"]
+
+
+class Band(NamedTuple):
+    """Where a metric leaves its proposal alone: the first amounts above and below that change it, None for none."""
+
+    metric: str
+    up_at: int | None
+    down_at: int | None
+    unit: Unit = "amount"
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        found = []
+        if self.up_at is not None:
+            found.append(Threshold(self.metric, "up", self._shown(self.up_at - 1), self._shown(self.up_at)))
+        if self.down_at is not None and self.down_at >= 0:
+            found.append(Threshold(self.metric, "down", self._shown(self.down_at + 1), self._shown(self.down_at)))
+        return tuple(found)
+
+    def _shown(self, amount: int) -> str:
+        if self.unit == "percent":
+            return f"{amount} %"
+        return format_milli(amount * 1000, binary=True) if self.unit == "bytes" else format_milli(amount)
+
+
+class Slope(NamedTuple):
+    """How a proposal follows from an amount: the ratio to a target, weighed by pods, within tolerance and bounds."""
+
+    metric: str
+    amount: int
+    target: int
+    weight: int
+    current: int
+    down: float
+    up: float
+    low: int
+    high: int
+    unit: Unit = "amount"
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        return Band(self.metric, self._next(1), self._next(-1), self.unit).thresholds()
+
+    def _count(self, amount: int) -> int:
+        count = count_outside(amount / self.target, self.weight, self.current, self.down, self.up)
+        return min(max(count, self.low), self.high)
+
+    def _next(self, step: int) -> int | None:
+        """The nearest amount in this direction whose count is another, and goes that way."""
+        now = self._count(self.amount)
+        for edge in self._edges(step):
+            for amount in sorted((edge - 1, edge, edge + 1), key=lambda each: each * step):
+                if amount * step > self.amount * step and amount >= 0 and (self._count(amount) - now) * step > 0:
+                    return amount
+        return None
+
+    def _edges(self, step: int) -> Iterator[int]:
+        """Where the count can change: at the tolerance, and where the weighed ratio passes a whole number."""
+        if self.weight <= 0:
+            return
+        edges = {first_above(self.target, self.up), first_below(self.target, self.down)}
+        counts = (self._count(self.amount), self.current, self.low, self.high)
+        edges |= {(count + side) * self.target // self.weight for count in counts for side in (-1, 0, 1)}
+        yield from sorted(edges, key=lambda edge: edge * step)
+
+
+class Name(NamedTuple):
+    """Which object."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name}
+
+
+class Reading(NamedTuple):
+    """What one metric says: a proposal, or why there is none."""
+
+    metric: str
+    description: str
+    proposal: int | None
+    step: Step
+    # What was compared with the target, in milli; None where the metric failed.
+    value: int | None = None
+    status: Mapping[str, Any] = {}
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    failed_reason: str = ""
+    band: Band | Slope | None = None
+    # For kinds with a band: how many pods counted, which side was left, and whether this is a step inside it.
+    ready: int = 0
+    side: int = 0
+    converging: bool = False
+
+    def action(self, replicas_before: int) -> Action:
+        """Which way this metric pulls, compared with the size the status showed before."""
+        if self.proposal is None or self.proposal == replicas_before:
+            return "none"
+        return "scale_up" if self.proposal > replicas_before else "scale_down"
+
+
+class PodAction(NamedTuple):
+    """What happens to one running pod, by which rule, and why."""
+
+    pod: str
+    action: Literal["resize", "evict", "none"]
+    rule: str
+    sentence: str
+    sizes: tuple[Size, ...] = ()
+    # Of an eviction: where nothing may be evicted, the pod is resized instead, which is better than nothing.
+    or_resize: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {"pod": self.pod, "action": self.action, "rule": self.rule, "sentence": self.sentence}
+        return {**told, "resources": resources_of(self.sizes)} if self.sizes else told
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision, whole. `conditions` are those after a successful write, `unwritten` those before it."""
+
+    autoscaler: Name
+    target: Name
+    at: float
+    current: int | None
+    desired: int | None
+    reason: str
+    steps: tuple[Step, ...]
+    conditions: Conditions
+    unwritten: Conditions
+    events: tuple[Event, ...] = ()
+    # The status to write, less its conditions, which stand above.
+    reported: Mapping[str, Any] = field(default_factory=dict)
+    # What could not be known, and from when on it no longer matters.
+    unknown: tuple[str, ...] = ()
+    # Why nothing could be decided, or what went wrong on the way to a decision; "none" where nothing did.
+    error: str = ""
+    error_kind: ErrorKind = "none"
+    decided: bool = True
+    dry_run: bool = False
+    # How long a scale event of this direction matters to rate limits; None where none are kept.
+    event_period: float | None = None
+    readings: tuple[Reading, ...] = ()
+    # For kinds that size pods: what each container has now, and what it is to have.
+    sizes: tuple[Size, ...] = ()
+    desired_sizes: tuple[Size, ...] = ()
+    # Whether the largest pod has what all are to have, and more is needed, so that the others are to follow.
+    catches_up: bool = False
+    actions: tuple[PodAction, ...] = ()
+    # Whether sizes reach running pods one by one, as the actions say, and not all at once.
+    by_pod: bool = False
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The whole status that the controller would write."""
+        told = [condition.to_dict() for condition in self.conditions]
+        return {"conditions": told, **self.reported} if told else dict(self.reported)
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """The nearest amounts that would change what the metrics say."""
+        return tuple([t for reading in self.readings if reading.band for t in reading.band.thresholds()])
+
+    @property
+    def moves(self) -> bool:
+        """Whether anything changes, or would in a dry run: what windows and counters go by."""
+        return self.recounts or self.resizes
+
+    @property
+    def recounts(self) -> bool:
+        """Whether the number of replicas changes."""
+        return self.decided and self.desired is not None and self.desired != self.current
+
+    @property
+    def resizes(self) -> bool:
+        """Whether the size of any container changes."""
+        if self.by_pod:
+            return self.decided and any(action.action != "none" for action in self.actions)
+        return self.decided and (self.catches_up or self.desired_sizes != self.sizes)
+
+    @property
+    def grows(self) -> bool:
+        """Whether the workload gets more of anything."""
+        if self.catches_up or (self.recounts and (self.desired or 0) > (self.current or 0)):
+            return True
+        had = {size.container: size.requests for size in self.sizes}
+        return self.resizes and any(
+            amount > had.get(size.container, {}).get(resource, 0)
+            for size in self.desired_sizes
+            for resource, amount in size.requests.items()
+        )
+
+    @property
+    def rescales(self) -> bool:
+        """Whether a new size is to be written."""
+        return self.moves and not self.dry_run
+
+    @property
+    def action(self) -> Action:
+        if not self.recounts or self.dry_run or self.desired is None or self.current is None:
+            return "none"
+        return "scale_up" if self.desired > self.current else "scale_down"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable form that `-o json` prints."""
+        return {
+            "autoscaler": self.autoscaler.to_dict(),
+            "target": self.target.to_dict(),
+            "at": show_time(self.at),
+            "decided": self.decided,
+            "dryRun": self.dry_run,
+            "current": _point(self.current, self.sizes),
+            "desired": _point(self.desired, self.desired_sizes),
+            "reason": self.reason,
+            "steps": [step.to_dict() for step in self.steps],
+            "conditions": [condition.to_dict() for condition in self.conditions],
+            "events": [event.to_dict() for event in self.events],
+            "thresholds": [threshold.to_dict() for threshold in self.thresholds],
+            "unknown": list(self.unknown),
+            "error": self.error,
+            "status": self.status,
+            **({"pods": [action.to_dict() for action in self.actions]} if self.actions else {}),
+        }
+
+
+def _point(replicas: int | None, sizes: tuple[Size, ...]) -> dict[str, Any]:
+    return {"replicas": replicas, "resources": resources_of(sizes)} if sizes else {"replicas": replicas}
+
+
+def renewed(old: Condition | None, kind: str, status: bool | str, reason: str, message: str, now: float) -> Condition:
+    """A condition as it is to be told now; its time moves only when its status does."""
+    word = status if isinstance(status, str) else "True" if status else "False"
+    since = old.since if old is not None and old.status == word else now
+    return Condition(kind, word, reason, message, since)
+
+
+def with_condition(
+    conditions: Conditions, kind: str, status: bool | str, reason: str, message: str, now: float
+) -> Conditions:
+    """Set one condition in its place; a new one comes last."""
+    made = renewed(condition_of(conditions, kind), kind, status, reason, message, now)
+    for i, there in enumerate(conditions):
+        if there.type == kind:
+            return (*conditions[:i], made, *conditions[i + 1 :])
+    return (*conditions, made)
+
+
+def condition_of(conditions: Conditions, kind: str) -> Condition | None:
+    for condition in conditions:
+        if condition.type == kind:
+            return condition
+    return None
+
+
+def refused(
+    decision: Decision, able: str, event: str, message: str, kept: Mapping[str, Any], condition: str = "AbleToScale"
+) -> Decision:
+    """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
+    conditions = with_condition(decision.unwritten, condition, "False", able, message, decision.at)
+    warnings = [e for e in decision.events if e.type == "Warning"]
+    return replace(
+        decision,
+        decided=False,
+        conditions=conditions,
+        unwritten=conditions,
+        events=(*warnings, Event("Warning", event, message)),
+        reported={key: value for key, value in {**decision.reported, **kept}.items() if value is not None},
+        error=message,
+        error_kind="internal",
+    )
+
+
+# The years 1 and 9999, between which a moment can be shown.
+EARLIEST, LATEST = -62135596800.0, 253402300799.0
+
+
+def show_time(at: float) -> str:
+    """RFC 3339 in UTC, whole seconds, as Kubernetes prints times."""
+    return _show_second(int(min(max(at, EARLIEST), LATEST)))
+
+
+@lru_cache(1024)
+def _show_second(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+
+
+def show_seconds(amount: float) -> str:
+    """A duration for people."""
+    whole = round(amount)
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min" if not rest else f"{minutes} min {rest} s"

@@ -1,0 +1,235 @@
+"""What is planned, as a value that memory keeps, and what is to be done for it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Self, get_args
+
+from hypot.core.amount import RESOURCES
+from hypot.core.disruption import is_more
+from hypot.core.fit import LARGEST
+from hypot.policy.model.decision import EARLIEST, LATEST
+from hypot.policy.model.size import Size
+
+Resizing = Literal["InPlaceOrRecreate", "InPlace", "Template"]
+RESIZE_ANNOTATION = "hypot.dev/resize"
+_DEFAULT: Resizing = "InPlaceOrRecreate"
+Way = Literal["up", "down"]
+WAYS: tuple[Way, ...] = get_args(Way)
+# More than any pod has.
+_MOST_CONTAINERS = 256
+_MOST_REPLICAS = 2**31 - 1
+
+Ended = Literal["", "Done", "TimedOut", "Infeasible", "Superseded"]
+
+
+class ScaleTo(NamedTuple):
+    """Change the number of replicas, if it is still the expected one."""
+
+    replicas: int
+    expected: int
+
+
+class ResizePod(NamedTuple):
+    """Change a running pod in place; each size is whole, so that nothing is taken away by leaving it out."""
+
+    pod: str
+    uid: str
+    sizes: tuple[Size, ...]
+
+
+class EvictPod(NamedTuple):
+    """Let a pod go, so that another comes with the new size; one that cannot wait for that gets it in place instead."""
+
+    pod: str
+    uid: str
+    why: str
+    instead: tuple[Size, ...] = ()
+
+
+class SetTemplate(NamedTuple):
+    """Write the sizes into the pod template; the workload's own controller rolls the pods."""
+
+    sizes: tuple[Size, ...]
+
+
+class RecordSize(NamedTuple):
+    """Record the sizes that new pods are to come up with."""
+
+    sizes: tuple[Size, ...]
+
+
+Action = ScaleTo | ResizePod | EvictPod | SetTemplate | RecordSize
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What there is to be, what there was, since when, and whether what shrinks waits for what grows."""
+
+    replicas: int
+    sizes: tuple[Size, ...] = field(hash=False)
+    since: float
+    waits: bool
+    resizing: Resizing
+    before_replicas: int
+    before_sizes: tuple[Size, ...] = field(default=(), hash=False)
+    # The ways that its object did not allow when it began.
+    closed: tuple[Way, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "replicas": self.replicas,
+            "sizes": [_written(size) for size in self.sizes],
+            "since": self.since,
+            "waits": self.waits,
+            "resizing": self.resizing,
+            "beforeReplicas": self.before_replicas,
+            "beforeSizes": [_written(size) for size in self.before_sizes],
+            **({"closed": list(self.closed)} if self.closed else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """A plan as it was written; ValueError for what is none."""
+        if not isinstance(data, Mapping):
+            raise ValueError("a plan must be an object")  # noqa: TRY004  unreadable is one error
+        since: Any = data.get("since")
+        waits: Any = data.get("waits")
+        resizing: Any = data.get("resizing")
+        if type(since) not in {int, float} or not EARLIEST <= since <= LATEST:
+            raise ValueError("since: must be seconds since the epoch")
+        if type(waits) is not bool:
+            raise ValueError("waits: must be true or false")
+        if resizing not in get_args(Resizing):
+            raise ValueError(f"resizing: must be one of {', '.join(get_args(Resizing))}")
+        return cls(
+            _count(data, "replicas"),
+            _sizes(data, "sizes"),
+            float(since),
+            waits,
+            resizing,
+            _count(data, "beforeReplicas"),
+            _sizes(data, "beforeSizes"),
+            _closed(data.get("closed", [])),
+        )
+
+    @property
+    def by_container(self) -> dict[str, Size]:
+        return {size.container: size for size in self.sizes}
+
+    @property
+    def lowered(self) -> dict[str, Size]:
+        """Only what there is to be less of."""
+        had = {size.container: size.requests for size in self.before_sizes}
+        return {size.container: _less(size, had.get(size.container, {})) for size in self.sizes}
+
+
+class Progress(NamedTuple):
+    """What to do now; the plan where more is to follow, or how it ended; and all that in words."""
+
+    actions: tuple[Action, ...]
+    plan: Plan | None
+    ended: Ended
+    words: str
+
+
+def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int, int]]:
+    """Of each request that there is to be, how much there was and is to be."""
+    had = {size.container: size.requests for size in before}
+    return [
+        (had.get(size.container, {}).get(resource, 0), amount)
+        for size in after
+        for resource, amount in size.requests.items()
+    ]
+
+
+def needs_more(before: Iterable[Size], of_before: int, after: Iterable[Size], of_after: int) -> bool:
+    """Whether so many pods of these sizes need more of anything in total than there was."""
+    return any(is_more(amount, of_after, had, of_before) for had, amount in requests_of(before, after))
+
+
+def ways_of(plan: Plan, actions: Iterable[Action]) -> Iterator[Way]:
+    """Whether these steps of the plan give more, less or both."""
+    sizes = [(before, after) for before, after in requests_of(plan.before_sizes, plan.sizes) if before != after]
+    for action in actions:
+        if isinstance(action, ScaleTo):
+            yield "up" if action.replicas > action.expected else "down"
+        elif isinstance(action, ResizePod | EvictPod) and not sizes:
+            # Pods that are behind, and catch up.
+            yield "up"
+        else:
+            yield from ["up" if after > before else "down" for before, after in sizes]
+
+
+def resizing_of(annotations: Mapping[str, str]) -> Resizing:
+    """How pods get another size; a word that is not known counts as the default."""
+    written = annotations.get(RESIZE_ANNOTATION)
+    return next((word for word in get_args(Resizing) if word == written), _DEFAULT)
+
+
+def resizing_note(annotations: Mapping[str, str]) -> str:
+    """What is wrong with the annotation, in words; empty where nothing is."""
+    written = annotations.get(RESIZE_ANNOTATION)
+    if written is None or written in get_args(Resizing):
+        return ""
+    known = ", ".join(get_args(Resizing))
+    return f"annotation {RESIZE_ANNOTATION}: {str(written)[:40]!r} is none of {known}; {_DEFAULT} holds"
+
+
+def told(actions: Iterable[Action]) -> str:
+    """What is done, for people."""
+    done = list(actions)
+    parts = [f"scale from {each.expected} to {each.replicas}" for each in done if isinstance(each, ScaleTo)]
+    parts += ["write the new size into the template"] if any(isinstance(each, SetTemplate) for each in done) else []
+    resized = [each.pod for each in done if isinstance(each, ResizePod)]
+    parts += [f"resize {_pods(resized)} in place"] if resized else []
+    evicted = [each for each in done if isinstance(each, EvictPod)]
+    parts += [f"evict {_pods([each.pod for each in evicted])} ({evicted[0].why})"] if evicted else []
+    words = ", ".join(parts)
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def _pods(names: list[str]) -> str:
+    return f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
+
+
+def _less(size: Size, had: Mapping[str, int]) -> Size:
+    return Size(size.container, {r: amount for r, amount in size.requests.items() if amount < had.get(r, 0)})
+
+
+def _written(size: Size) -> dict[str, Any]:
+    return {"container": size.container, "requests": dict(size.requests), "limits": dict(size.limits)}
+
+
+def _closed(data: Any) -> tuple[Way, ...]:
+    if not isinstance(data, list) or any(each not in WAYS for each in data):
+        raise ValueError(f"closed: must be a list of {' and '.join(WAYS)}")
+    return tuple(data)
+
+
+def _count(data: Mapping[str, Any], key: str) -> int:
+    value = data.get(key)
+    if type(value) is not int or not 0 <= value <= _MOST_REPLICAS:
+        raise ValueError(f"{key}: must be a number of replicas")
+    return value
+
+
+def _sizes(data: Mapping[str, Any], key: str) -> tuple[Size, ...]:
+    listed = data.get(key)
+    if not isinstance(listed, list) or len(listed) > _MOST_CONTAINERS:
+        raise ValueError(f"{key}: must be a list of at most {_MOST_CONTAINERS} sizes")
+    return tuple([_size(each, key) for each in listed])
+
+
+def _size(data: Any, key: str) -> Size:
+    name = data.get("container") if isinstance(data, Mapping) else None
+    if not isinstance(name, str):
+        raise ValueError(f"{key}: a size must name its container")  # noqa: TRY004  unreadable is one error
+    return Size(name, _amounts(data.get("requests"), key), _amounts(data.get("limits"), key))
+
+
+def _amounts(data: Any, key: str) -> dict[str, int]:
+    read = data if isinstance(data, Mapping) else {None: None}
+    for resource, amount in read.items():
+        if resource not in RESOURCES or type(amount) is not int or not 0 <= amount <= LARGEST:
+            raise ValueError(f"{key}: requests and limits must be amounts of {' and '.join(RESOURCES)}")
+    return dict(read)

@@ -1,0 +1,143 @@
+"""How the deciding controller is set up: its flags, its version and its feature gates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from hypot.kinds.version import GATES, NEWEST, Version, gate_open, parse_version, show_version
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.kinds.vpa.knobs import schema as knobs_schema
+
+
+class SettingsError(ValueError):
+    """Settings that cannot be used, with the name of the one that is wrong."""
+
+
+def _seconds(default: float, why: str, flag: str = "") -> float:
+    described: float = field(default=default, metadata={"unit": "seconds", "why": why, "flag": flag})
+    return described
+
+
+def _number(default: float, why: str, flag: str = "") -> float:
+    described: float = field(default=default, metadata={"unit": "", "why": why, "flag": flag})
+    return described
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Frozen; each default is the controller's own."""
+
+    kubernetes: Version = field(default=NEWEST, metadata={"why": "Whose rules apply: the version of the cluster."})
+    gates: Mapping[str, bool] = field(
+        default_factory=dict, hash=False, metadata={"why": "Feature gates that differ from the version's defaults."}
+    )
+    tolerance: float = _number(
+        0.1,
+        "How far usage may be from its target, as a share, before anything moves.",
+        "--horizontal-pod-autoscaler-tolerance",
+    )
+    sync_period: float = _seconds(15.0, "How often the controller decides.", "--horizontal-pod-autoscaler-sync-period")
+    downscale_window: float = _seconds(
+        300.0,
+        "How long the highest recommendation holds where no behavior says otherwise.",
+        "--horizontal-pod-autoscaler-downscale-stabilization",
+    )
+    cpu_initialization_period: float = _seconds(
+        300.0,
+        "Starting up costs cpu: samples of younger pods are believed only once the pod is ready.",
+        "--horizontal-pod-autoscaler-cpu-initialization-period",
+    )
+    initial_readiness_delay: float = _seconds(
+        30.0,
+        "A pod that turned unready within this age has never been ready.",
+        "--horizontal-pod-autoscaler-initial-readiness-delay",
+    )
+    scale_up_factor: float = _number(2.0, "Without behavior one decision may at most multiply the size by this.")
+    scale_up_floor: float = _number(4.0, "Without behavior one decision may always reach this size.")
+    vpa: Knobs = field(
+        default=Knobs(), metadata={"why": "The flags of the Vertical Pod Autoscaler's components, by their own names."}
+    )
+
+    def gate(self, name: str) -> bool:
+        return gate_open(name, self.kubernetes, self.gates)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Settings by name, checked; a name that is none of ours is refused."""
+        names = {wire_name(f.name): f.name for f in fields(cls)}
+        for name in data:
+            if name not in names:
+                raise SettingsError(f"{name}: no such setting; known are {', '.join(names)}")
+        return cls(**{names[name]: _checked(name, value) for name, value in data.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        values = {wire_name(f.name): getattr(self, f.name) for f in fields(self)}
+        shown = {"kubernetes": show_version(self.kubernetes), "gates": dict(self.gates), "vpa": self.vpa.to_mapping()}
+        return {**values, **shown}
+
+
+def wire_name(name: str) -> str:
+    """How a setting is spelt in a file."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "kubernetes":
+        try:
+            return parse_version(str(value))
+        except ValueError as error:
+            raise SettingsError(f"kubernetes: {error}") from error
+    if name == "gates":
+        return _checked_gates(value)
+    if name == "vpa":
+        return _checked_knobs(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise SettingsError(f"{name}: {value!r} is not a number of at least 0")
+    if name == "syncPeriod" and value == 0:
+        raise SettingsError("syncPeriod: must be more than 0")
+    return float(value)
+
+
+def _checked_knobs(value: Any) -> Knobs:
+    if not isinstance(value, Mapping):
+        raise SettingsError("vpa: write a mapping of flags, such as 'safetyMargin: 0.1'")
+    try:
+        return Knobs.from_mapping(value)
+    except ValueError as error:
+        raise SettingsError(f"vpa: {error}") from error
+
+
+def _checked_gates(value: Any) -> dict[str, bool]:
+    if not isinstance(value, Mapping):
+        raise SettingsError("gates: write a mapping of feature gate to true or false")
+    for gate, is_open in value.items():
+        if gate not in GATES:
+            raise SettingsError(f"gates: {gate} changes no decision; known are {', '.join(sorted(GATES))}")
+        if not isinstance(is_open, bool):
+            raise SettingsError(f"gates: {gate} must be true or false, not {is_open!r}")
+    return dict(value)
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of a settings file."""
+    properties: dict[str, Any] = {}
+    for f in fields(Settings):
+        properties[wire_name(f.name)] = {"description": f.metadata["why"], "type": "number", "minimum": 0}
+    kubernetes, gates = properties["kubernetes"], properties["gates"]
+    properties["kubernetes"] = {"description": kubernetes["description"], "type": ["string", "number"]}
+    properties["gates"] = {
+        "description": gates["description"],
+        "type": "object",
+        "properties": {gate: {"type": "boolean"} for gate in sorted(GATES)},
+        "additionalProperties": False,
+    }
+    properties["syncPeriod"]["exclusiveMinimum"] = 0
+    properties["vpa"] = {"description": properties["vpa"]["description"], **knobs_schema()}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "hypot settings",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }

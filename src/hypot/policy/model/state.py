@@ -1,0 +1,355 @@
+"""What must survive until the next decision: explicit, frozen, serialisable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Self
+
+from hypot.core.window import NO_SLOT, last_older
+from hypot.kinds.vpa.fields import amounts_of
+from hypot.policy.model.decision import EARLIEST, LATEST, Condition, Conditions, Decision, show_time
+from hypot.policy.model.plan import Plan
+
+Amounts = Mapping[str, Mapping[str, int]]
+
+
+class Recount(NamedTuple):
+    """The last change of the number of replicas, when it was seen, and the sizes that were recommended before it."""
+
+    at: float
+    before: int
+    after: int
+    advice: Amounts
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True)
+class Vertical:
+    """The past of one autoscaler's sizes."""
+
+    # When the workload last got more of anything.
+    last_up: float | None = None
+    # At the last look: how many replicas there were, and which sizes were recommended.
+    replicas: int | None = None
+    advice: Amounts = field(default_factory=dict, hash=False)
+    recount: Recount | None = field(default=None, hash=False)
+    # `container/resource` -> the time of the first sample of those that are all at the cap.
+    hot: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # Pod uid -> when its resize was first seen to wait.
+    stuck: Mapping[str, float] = field(default_factory=dict, hash=False)
+    # Pod uid -> what no node had room for.
+    infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
+    # When a pod was last evicted so that it comes back with another size.
+    evicted: float | None = None
+
+    def counted(self, replicas: int, at: float) -> "Vertical":
+        """As it is at this look: whoever changed the count, what was recommended before was learnt at another.
+
+        Nothing is learnt at zero, so that is no count.
+        """
+        if replicas in {0, self.replicas}:
+            return self
+        if self.replicas is None:
+            return replace(self, replicas=replicas)
+        recount = Recount(at, self.replicas, replicas, self.advice)
+        return replace(self, replicas=replicas, recount=recount)
+
+    def learnt(self, advice: Amounts) -> "Vertical":
+        """With what is recommended now; of a container that is not spoken of, the last word stays."""
+        known = {**self.advice, **advice}
+        return self if known == self.advice else replace(self, advice=known)
+
+    @classmethod
+    def from_status(cls, status: Mapping[str, Any], at: float | None) -> Self:
+        """What an Hvpa's status remembers: the last scaling, and the sizes that were recommended before it."""
+        advice = _written_sizes(status.get("lastProcessedRecommendations"))
+        scaling = status.get("lastScaling")
+        counts = scaling.get("hpaStatus") if isinstance(scaling, Mapping) else None
+        if at is None or not isinstance(counts, Mapping):
+            return cls(advice=advice)
+        before, after = counts.get("currentReplicas"), counts.get("desiredReplicas")
+        if type(before) is not int or type(after) is not int or before == after or before < 1:
+            return cls(advice=advice)
+        return cls(replicas=after, advice=advice, recount=Recount(at, before, after, advice))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "lastUp": self.last_up,
+            "replicas": self.replicas,
+            "advice": _plain(self.advice),
+            "recount": None if self.recount is None else self.recount.to_dict(),
+            "hot": dict(self.hot),
+            "stuck": dict(self.stuck),
+            "infeasible": {uid: _plain(amounts) for uid, amounts in self.infeasible.items()},
+            **({} if self.evicted is None else {"evicted": self.evicted}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        recount = data.get("recount")
+        return cls(
+            last_up=data.get("lastUp"),
+            replicas=data.get("replicas"),
+            advice=dict(data.get("advice") or {}),
+            recount=None if recount is None else Recount(**recount),
+            hot=dict(data.get("hot") or {}),
+            stuck=dict(data.get("stuck") or {}),
+            infeasible=dict(data.get("infeasible") or {}),
+            evicted=data.get("evicted"),
+        )
+
+
+NO_PAST = Vertical()
+
+
+def _written_sizes(data: Any) -> dict[str, dict[str, int]]:
+    """Requests by container, as a status writes them; what cannot be read is left out."""
+    sizes = data.get("vpaStatus") if isinstance(data, Mapping) else None
+    listed = sizes.get("containerResources") if isinstance(sizes, Mapping) else None
+    found: dict[str, dict[str, int]] = {}
+    for each in listed if isinstance(listed, list) else ():
+        resources = each.get("resources") if isinstance(each, Mapping) else None
+        if isinstance(resources, Mapping):
+            found[str(each.get("containerName"))] = amounts_of(resources.get("requests"))
+    return found
+
+
+def _plain(amounts: Amounts) -> dict[str, dict[str, int]]:
+    return {container: dict(each) for container, each in amounts.items()}
+
+
+class History(NamedTuple):
+    """Values and the times they were recorded at, oldest slots reused."""
+
+    values: tuple[int, ...] = ()
+    times: tuple[float, ...] = ()
+
+    def with_entry(self, value: int, at: float, reusable_before: float) -> "History":
+        """Record a value, in the last slot older than the cut-off if there is one; recording twice changes nothing."""
+        if at in self.times and (value, at) in zip(self.values, self.times, strict=True):
+            return self
+        slot = last_older(self.times, reusable_before)
+        if slot == NO_SLOT:
+            return History((*self.values, value), (*self.times, at))
+        values, times = list(self.values), list(self.times)
+        values[slot], times[slot] = value, at
+        return History(tuple(values), tuple(times))
+
+    def until(self, now: float) -> "History":
+        return self._replace(times=tuple([min(at, now) for at in self.times]))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        return [{"value": v, "at": t} for v, t in zip(self.values, self.times, strict=True)]
+
+
+EMPTY = History()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One autoscaler's past."""
+
+    # Bare recommendations; None where it was never looked at, which is not the same as empty.
+    recommendations: History | None = None
+    # When recommendations began to be known, if that was later than the autoscaler itself.
+    since: float | None = None
+    # Scale events by direction, and the time of a move whose size nobody knows.
+    ups: History = EMPTY
+    downs: History = EMPTY
+    unknown_move: float | None = None
+    last_scale: float | None = None
+    desired: int = 0
+    conditions: Conditions = ()
+    scalings: int = 0
+    vertical: Vertical = NO_PAST
+    # What is under way: a decision on both axes takes more than one step.
+    plan: Plan | None = None
+
+    def until(self, now: float) -> "Memory":
+        """With no time in the future: a clock that was set back would else stop windows until it is there again.
+
+        Times of samples are not of this clock, and stay.
+        """
+        if self._newest() <= now:
+            return self
+        return replace(
+            self,
+            recommendations=None if self.recommendations is None else self.recommendations.until(now),
+            since=_until(self.since, now),
+            ups=self.ups.until(now),
+            downs=self.downs.until(now),
+            unknown_move=_until(self.unknown_move, now),
+            last_scale=_until(self.last_scale, now),
+            conditions=tuple([each._replace(since=min(each.since, now)) for each in self.conditions]),
+            vertical=_sizes_until(self.vertical, now),
+            plan=None if self.plan is None else replace(self.plan, since=min(self.plan.since, now)),
+        )
+
+    def _newest(self) -> float:
+        """Asked with every decision, so it makes as little as it can of the little there is."""
+        times = [self.last_scale or 0.0, self.unknown_move or 0.0, self.since or 0.0]
+        times += [each.since for each in self.conditions]
+        times += self.ups.times
+        times += self.downs.times
+        if self.recommendations is not None:
+            times += self.recommendations.times
+        sizes = self.vertical
+        if sizes is not NO_PAST:
+            times += (sizes.last_up or 0.0, sizes.evicted or 0.0, *sizes.stuck.values())
+            times.append(0.0 if sizes.recount is None else sizes.recount.at)
+        if self.plan is not None:
+            times.append(self.plan.since)
+        return max(times)
+
+    def after_deciding(
+        self,
+        recommendations: History | None,
+        conditions: Conditions,
+        desired: int,
+        vertical: Vertical | None = None,
+    ) -> "Memory":
+        """What a decision alone leaves behind: no deed, only what was seen, recommended and told."""
+        deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
+        sizes = self.vertical if vertical is None else vertical
+        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings, sizes, self.plan)
+
+    def looked_at_first(self, replicas: int, at: float) -> "Memory":
+        """As a controller starts: the current size counts as the first recommendation."""
+        return replace(self, recommendations=History((replicas,), (at,)), since=at)
+
+    def acted(self, decision: Decision, at: float) -> "Memory":
+        """What is remembered once the decision was written: the only way a deed enters memory."""
+        if not decision.moves or decision.desired is None or decision.current is None:
+            return self
+        moved = replace(
+            self,
+            last_scale=at,
+            desired=decision.desired,
+            conditions=decision.conditions,
+            scalings=self.scalings + 1,
+            vertical=replace(self.vertical, last_up=at) if decision.desired_sizes and decision.grows else self.vertical,
+        )
+        if decision.event_period is None:
+            return moved
+        return moved.with_event(decision.current, decision.desired, at, decision.event_period)
+
+    def failed(self, decision: Decision) -> "Memory":
+        """What is remembered once a write was refused: that it was told, and nothing else."""
+        return replace(self, conditions=decision.conditions)
+
+    def old_status(self) -> dict[str, Any]:
+        """The part of a status that only a successful write changes."""
+        last = None if self.last_scale is None else show_time(self.last_scale)
+        return {"desiredReplicas": self.desired, "lastScaleTime": last}
+
+    def with_event(self, before: int, after: int, at: float, period: float) -> "Memory":
+        """Remember a scale event in its direction, in the place of one older than every policy's period."""
+        cutoff = at - period
+        if after > before:
+            return replace(self, ups=self.ups.with_entry(after - before, at, cutoff))
+        return replace(self, downs=self.downs.with_entry(before - after, at, cutoff))
+
+    @classmethod
+    def from_status(cls, status: Any) -> Self:
+        """What an object's own status remembers: times and conditions, but no sizes of past moves."""
+        if not isinstance(status, Mapping):
+            return cls()
+        scaling = status.get("lastScaling")
+        written = scaling.get("lastUpdated") if isinstance(scaling, Mapping) else status.get("lastScaleTime")
+        last = read_time(written)
+        desired = status.get("desiredReplicas")
+        count = status.get("scalingEventsCount")
+        return cls(
+            unknown_move=last,
+            last_scale=last,
+            desired=desired if isinstance(desired, int) else 0,
+            conditions=read_conditions(status.get("conditions")),
+            scalings=count if isinstance(count, int) else 0,
+            vertical=Vertical.from_status(status, last) if "lastScaling" in status else NO_PAST,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "recommendations": None if self.recommendations is None else self.recommendations.to_list(),
+            "since": self.since,
+            "ups": self.ups.to_list(),
+            "downs": self.downs.to_list(),
+            "unknownMove": self.unknown_move,
+            "lastScale": self.last_scale,
+            "desired": self.desired,
+            "conditions": [dict(zip(Condition._fields, each, strict=True)) for each in self.conditions],
+            "scalings": self.scalings,
+            **({} if self.vertical == NO_PAST else {"vertical": self.vertical.to_dict()}),
+            **({} if self.plan is None else {"plan": self.plan.to_dict()}),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            recommendations=_history(data.get("recommendations")),
+            since=data.get("since"),
+            ups=_history(data.get("ups")) or EMPTY,
+            downs=_history(data.get("downs")) or EMPTY,
+            unknown_move=data.get("unknownMove"),
+            last_scale=data.get("lastScale"),
+            desired=int(data.get("desired", 0)),
+            conditions=read_conditions(data.get("conditions")),
+            scalings=int(data.get("scalings", 0)),
+            vertical=Vertical.from_dict(data["vertical"]) if data.get("vertical") else NO_PAST,
+            plan=_plan(data.get("plan")),
+        )
+
+
+def _until(at: float | None, now: float) -> float | None:
+    return None if at is None else min(at, now)
+
+
+def _sizes_until(sizes: Vertical, now: float) -> Vertical:
+    recount = sizes.recount
+    return replace(
+        sizes,
+        last_up=_until(sizes.last_up, now),
+        recount=None if recount is None else recount._replace(at=min(recount.at, now)),
+        stuck={uid: min(at, now) for uid, at in sizes.stuck.items()},
+        evicted=_until(sizes.evicted, now),
+    )
+
+
+def _plan(data: Any) -> Plan | None:
+    """A plan that cannot be read is none: what is left to do is decided again."""
+    try:
+        return None if data is None else Plan.from_dict(data)
+    except ValueError:
+        return None
+
+
+def _history(data: Any) -> History | None:
+    if data is None:
+        return None
+    return History(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
+
+
+def read_conditions(data: Any) -> Conditions:
+    return tuple(_condition(c) for c in data if isinstance(c, Mapping)) if isinstance(data, list) else ()
+
+
+def _condition(data: Mapping[str, Any]) -> Condition:
+    since = data.get("since")
+    if not isinstance(since, int | float):
+        since = read_time(data.get("lastTransitionTime")) or 0.0
+    words = [str(data.get(key) or "") for key in ("type", "status", "reason", "message")]
+    return Condition(words[0], words[1], words[2], words[3], float(since))
+
+
+def read_time(text: Any) -> float | None:
+    """Seconds since the epoch from an RFC 3339 time; None where there is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    at = (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    return at if EARLIEST <= at <= LATEST else None

@@ -1,0 +1,1 @@
+"""From Kubernetes objects to what each autoscaler sees. Nothing is decided here."""

@@ -1,0 +1,43 @@
+"""What to say of something that is not there: a dump can be completed, a cluster is what it is."""
+
+from typing import Protocol
+
+from hypot.kinds.base import Ref
+from hypot.policy.model.seen import Failure
+from hypot.policy.observe.read_scale import not_there, resource_of
+
+
+class Absent(Protocol):
+    """The words for what was looked for in vain."""
+
+    def samples(self, namespace: str) -> str:
+        """No usage of any pod of this namespace."""
+
+    def target(self, ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
+        """No such target; `elsewhere` is the apiVersion under which its kind and name are there."""
+
+
+class InDump:
+    """Names the command that adds it."""
+
+    def samples(self, namespace: str) -> str:
+        path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
+        return f"no PodMetrics of namespace {namespace} in the input; add them: kubectl get --raw {path}"
+
+    def target(self, ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
+        return not_there(ref, namespace, elsewhere, key)
+
+
+class InCluster:
+    """Says what Kubernetes would."""
+
+    def samples(self, namespace: str) -> str:
+        return f"no metrics returned from resource metrics API for namespace {namespace}"
+
+    def target(self, ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
+        if elsewhere:
+            return not_there(ref, namespace, elsewhere, key)
+        return Failure(f'{resource_of(ref)[0]} "{ref.name}" not found in namespace {namespace}')
+
+
+IN_DUMP, IN_CLUSTER = InDump(), InCluster()

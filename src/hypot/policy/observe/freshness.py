@@ -1,0 +1,164 @@
+"""Which samples of usage are fresh: young by the wall clock, moving by the boot clock, and not from the future.
+
+A sample is stale where it is older than max(90 s, 3 of its windows), where its timestamp has stood still for that long,
+or where it lies more than 30 s ahead of our clock. If every sample lies ahead, it is our clock that is behind: then
+age says nothing, and what moves and is near the others is believed.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import ResourceBand
+from hypot.policy.model.current_size import has_crashed, live
+from hypot.policy.model.seen import Failure, Pod, PodSample, Scale, Seen
+
+# However a pod is named.
+PodName = TypeVar("PodName", bound=Hashable)
+
+# A metrics server scrapes at least once a minute; the rest is for a scrape that is late.
+OLDEST = 90.0
+# How many of its own windows a sample may miss.
+WINDOWS = 3
+# Clocks of one cluster differ by less.
+MOST_AHEAD = 30.0
+# How far the two clocks may drift apart between two looks.
+MOST_JUMP = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """By pod: the timestamp of its last sample, and when, by the boot clock, it was first seen with it."""
+
+    first: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
+
+
+def patience(window: float) -> float:
+    """How old a sample of this window may be."""
+    return max(OLDEST, WINDOWS * window)
+
+
+def is_old(at: float, window: float, now: float) -> bool:
+    """Whether this was measured too long ago; what is no time at all is old."""
+    return not now - at <= patience(window)
+
+
+def is_untimely(at: float, now: float) -> bool:
+    """Whether what was said then says nothing of now: too long ago, or further ahead than clocks differ."""
+    return is_old(at, 0.0, now) or at > now + MOST_AHEAD
+
+
+def fresh(
+    samples: Mapping[PodName, PodSample], state: Freshness, now_wall: float, now_boot: float
+) -> tuple[Mapping[PodName, PodSample], frozenset[PodName], Freshness]:
+    """The samples to decide with, the pods whose samples are stale, and what to remember for the next look.
+
+    Not to be asked where the list itself could not be had: a pod that is not named is forgotten.
+    """
+    first = state.first
+    seen: dict[PodName, tuple[float, float]] = {}
+    still: list[PodName] = []
+    for name, sample in samples.items():
+        known = first.get(name)
+        if known is None or known[0] != sample.at:
+            known = (sample.at, now_boot)
+        elif now_boot - known[1] > OLDEST and now_boot - known[1] > patience(sample.window):
+            still.append(name)
+        seen[name] = known
+    stale = frozenset([*still, *_out_of_time(samples, now_wall)])
+    kept = {name: sample for name, sample in samples.items() if name not in stale} if stale else samples
+    return kept, stale, Freshness(seen)
+
+
+def _out_of_time(samples: Mapping[PodName, PodSample], now: float) -> list[PodName]:
+    """Those that are too old, or too far ahead."""
+    oldest, ahead = now - OLDEST, now + MOST_AHEAD
+    # Nearly all lie between, whatever their window; what is no number never does.
+    odd = [name for name, sample in samples.items() if not oldest <= sample.at <= ahead]
+    if len(odd) == len(samples) and odd and all(samples[name].at > ahead for name in odd):
+        return _unlike(samples)
+    return [name for name in odd if samples[name].at > ahead or is_old(samples[name].at, samples[name].window, now)]
+
+
+def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
+    """Those that are far from the middle one: neither a node far ahead nor one that stands still moves it."""
+    middle = sorted(sample.at for sample in samples.values())[len(samples) // 2]
+    return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
+
+
+def unmeasured(autoscaler: Autoscaler, seen: Seen) -> tuple[str, ...]:
+    """Pods that should have been measured and were not: to these kinds they are as good as idle.
+
+    An HPA counts such a pod as if it met its target.
+    """
+    if isinstance(autoscaler, WPA):
+        return _left_out(autoscaler, seen)
+    return _not_folded(seen, live(seen.pods)) if _goes_by_usage(autoscaler) else ()
+
+
+def are_gone(autoscaler: Autoscaler, seen: Seen) -> bool:
+    """Whether pods are to be there of which none is: then histograms alone would say how many are enough.
+
+    To a VPA, which only says how large the next ones are, that is nothing unusual.
+    """
+    wanted = seen.scale.replicas if isinstance(seen.scale, Scale) else 0
+    return isinstance(autoscaler, Hvpa) and _goes_by_usage(autoscaler) and wanted > 0 and not live(seen.pods)
+
+
+def _goes_by_usage(autoscaler: Autoscaler) -> bool:
+    return isinstance(autoscaler, VPA) or (isinstance(autoscaler, Hvpa) and autoscaler.uses_vpa)
+
+
+def _not_folded(seen: Seen, pods: list[Pod]) -> tuple[str, ...]:
+    """Histograms speak on without them, of how it was. A pod that is new had no time to be measured."""
+    samples = seen.pod_metrics
+    if isinstance(samples, Failure) or not any(pod.name in samples for pod in pods):
+        return tuple([pod.name for pod in pods])
+    return tuple([pod.name for pod in pods if _is_due(pod, seen.now) and not _is_whole(pod, samples.get(pod.name))])
+
+
+def _is_due(pod: Pod, now: float) -> bool:
+    """Ready or not: of one whose node is out of reach nobody knows what it does."""
+    since = pod.started if pod.ready_since is None else pod.ready_since
+    return pod.phase == "Running" and not has_crashed(pod, now) and (since is None or now - since > OLDEST)
+
+
+def _is_whole(pod: Pod, sample: PodSample | None) -> bool:
+    return sample is not None and all(sample.is_whole(pod, resource) for resource in RESOURCES)
+
+
+def _left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
+    """They are not in the sum, or with a part only, so that the count that remains is too small."""
+    samples = seen.pod_metrics
+    if isinstance(samples, Failure):
+        return ()
+    ready = [pod for pod in live(seen.pods) if pod.phase == "Running" and pod.ready == "True"]
+    found: dict[str, None] = {}
+    for source in [metric.source for metric in wpa.metrics or ()]:
+        if not isinstance(source, ResourceBand):
+            continue
+        try:
+            selector = read_selector(source.selector)
+        except SelectorError:
+            continue
+        for pod in ready:
+            sample = samples.get(pod.name)
+            if selector.matches(pod.labels) and (sample is None or not sample.is_whole(pod, source.name or "")):
+                found[pod.name] = None
+    return tuple(found)
+
+
+def frozen_clock_jump(wall_then: float, boot_then: float, wall_now: float, boot_now: float) -> float:
+    """By how much the wall clock was moved meanwhile: forward where positive. The boot clock only ever runs."""
+    return (wall_now - wall_then) - (boot_now - boot_then)
+
+
+def is_clock_jump(seconds: float) -> bool:
+    """Whether this much is more than drift."""
+    return abs(seconds) > MOST_JUMP

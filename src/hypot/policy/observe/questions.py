@@ -1,0 +1,136 @@
+"""What an autoscaler asks about metrics, and the answers to it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.meta import MetricName
+from hypot.kinds.selector import Selector, SelectorError, read_selector
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import ExternalBand, ResourceBand
+from hypot.policy.model.seen import Failure, PodSample, Value, metric_key
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.namespace import Namespace
+
+
+class External(NamedTuple):
+    """An external metric, by name and labels."""
+
+    name: str
+    selector: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Whose usage, and which custom and external metrics."""
+
+    # The usage of the target's own pods.
+    usage: bool = False
+    # Usage of whatever these select, for kinds whose metrics have selectors of their own; None cannot be read.
+    chosen: tuple[Selector | None, ...] = ()
+    pods: tuple[MetricName, ...] = ()
+    objects: tuple[tuple[MetricName, Ref], ...] = ()
+    external: tuple[External, ...] = ()
+
+    @property
+    def asks_usage(self) -> bool:
+        return self.usage or bool(self.chosen)
+
+
+def questions_of(autoscaler: Autoscaler, settings: Settings) -> Questions:
+    """Usage is looked at for saturation too, whatever the metrics of an Hvpa."""
+    if isinstance(autoscaler, HPA):
+        return _of_hpa(autoscaler, settings, usage=False)
+    if isinstance(autoscaler, Hvpa):
+        return _of_hpa(hpa_of(autoscaler), settings, usage=True) if autoscaler.uses_hpa else Questions(usage=True)
+    return Questions(usage=True) if isinstance(autoscaler, VPA) else _of_wpa(autoscaler)
+
+
+def _of_hpa(hpa: HPA, settings: Settings, *, usage: bool) -> Questions:
+    pods: list[MetricName] = []
+    objects: list[tuple[MetricName, Ref]] = []
+    external: list[External] = []
+    for metric in with_defaults(hpa, settings.kubernetes, dict(settings.gates) or None).metrics or ():
+        if metric.type in {"Resource", "ContainerResource"}:
+            usage = True
+        elif metric.type == "Pods" and metric.pods:
+            pods.append(metric.pods.metric or MetricName())
+        elif metric.type == "Object" and metric.object:
+            objects.append((metric.object.metric or MetricName(), metric.object.described or Ref()))
+        elif metric.type == "External" and metric.external:
+            asked = metric.external.metric or MetricName()
+            external.append(External(asked.name or "", asked.selector))
+    return Questions(usage, (), tuple(pods), tuple(objects), tuple(external))
+
+
+def _of_wpa(wpa: WPA) -> Questions:
+    """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""
+    chosen: list[Selector | None] = []
+    external: list[External] = []
+    for metric in wpa.metrics or ():
+        source = metric.source
+        if isinstance(source, ExternalBand):
+            external.append(External(source.name or "", source.selector))
+        elif isinstance(source, ResourceBand):
+            chosen.append(_readable_selector(source.selector))
+    return Questions(chosen=tuple(chosen), external=tuple(external))
+
+
+def _readable_selector(data: Mapping[str, Any] | None) -> Selector | None:
+    try:
+        return read_selector(data)
+    except SelectorError:
+        return None
+
+
+Chosen = Mapping[str, Any] | None
+
+
+class Values(Protocol):
+    """Whoever knows the values of custom and external metrics."""
+
+    def of_pods(
+        self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
+    ) -> Mapping[str, Value] | Failure:
+        """A metric's value for each pod that has one."""
+
+    def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
+        """A metric's one value for an object."""
+
+    def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
+        """The values of all series that match."""
+
+
+class Answers:
+    """Pods, their usage and all other metrics, by the keys that policies look under."""
+
+    def __init__(self, questions: Questions, values: Values, namespace: Namespace, selector: str) -> None:
+        self.pods = namespace.pods(selector)
+        self.resources: Mapping[str, PodSample] | Failure = {}
+        if questions.chosen:
+            self.resources = namespace.samples(questions.chosen)
+        elif questions.usage:
+            self.resources = namespace.samples_of(selector)
+        names = [pod.name for pod in self.pods] if questions.pods else []
+        self.of_pods = {
+            metric_key(asked.name, asked.selector): values.of_pods(
+                asked.name or "", asked.selector, namespace.name, names, selector
+            )
+            for asked in questions.pods
+        }
+        self.of_objects = {
+            metric_key(asked.name, asked.selector, str(ref)): values.of_object(
+                asked.name or "", asked.selector, namespace.name, ref
+            )
+            for asked, ref in questions.objects
+        }
+        self.external = {
+            metric_key(asked.name, asked.selector): values.external(asked.name, asked.selector, namespace.name)
+            for asked in questions.external
+        }

@@ -1,0 +1,207 @@
+"""Pods and their metrics, from objects as kubectl prints them. What cannot be read counts as absent."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hypot.core.quantity import QuantityError, milli
+from hypot.policy.model.seen import Container, Ended, Eviction, Owner, Pod, PodSample, Resize, ResizeState
+from hypot.policy.model.state import read_time
+
+_GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+_PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
+_GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)")
+# How the kubelet tells of an eviction for want of memory, and of each container that used more than it asked for.
+_OUT_OF_MEMORY = "The node was low on resource: memory."
+_OFFENDER = re.compile(r"Container (\S+) was using (?:([^\s,]+), )?")
+_LONGEST_MESSAGE = 16_384
+
+
+def inner(data: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at this path; empty where there is none."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """The mappings of a list."""
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def name_of(data: Mapping[str, Any]) -> str:
+    return str(inner(data, "metadata").get("name") or "")
+
+
+def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
+    """Labels are text; a figure that somebody wrote without quotes is taken for its text."""
+    labels = inner(data, "metadata", "labels")
+    if all(type(value) is str for value in labels.values()):
+        return labels
+    return {str(key): str(value) for key, value in labels.items()}
+
+
+def read_amount(value: Any) -> int | None:
+    """Milli-units of a quantity; None for what is none."""
+    try:
+        return milli(value)
+    except QuantityError:
+        return None
+
+
+def read_amounts(data: Any) -> dict[str, int]:
+    if not isinstance(data, dict):
+        return {}
+    read = [(name, read_amount(value)) for name, value in data.items()]
+    return {name: amount for name, amount in read if amount is not None and amount >= 0}
+
+
+def read_pod(data: Mapping[str, Any]) -> Pod:
+    metadata, spec, status = inner(data, "metadata"), inner(data, "spec"), inner(data, "status")
+    ready = next((c for c in mappings(status.get("conditions")) if c.get("type") == "Ready"), None)
+    told = _by_name(status.get("containerStatuses"))
+    sidecars, others = _init_containers(spec, status)
+    containers = (*(read_container(c, told) for c in mappings(spec.get("containers"))), *sidecars)
+    return Pod(
+        name=name_of(data),
+        phase=str(status.get("phase") or ""),
+        deleted=metadata.get("deletionTimestamp") is not None,
+        ready=None if ready is None else str(ready.get("status")),
+        ready_since=None if ready is None else read_time(ready.get("lastTransitionTime")),
+        started=read_time(status.get("startTime")),
+        containers=containers,
+        init_containers=others,
+        labels=labels_of(data),
+        owners=_owners(metadata.get("ownerReferences")),
+        pod_requests=read_amounts(inner(spec, "resources", "requests")) or None,
+        overhead=read_amounts(spec.get("overhead")),
+        uid=_text(metadata, "uid"),
+        reason=_text(status, "reason"),
+        node=_text(spec, "nodeName"),
+        annotations=inner(metadata, "annotations"),
+        resize=read_resize(status.get("conditions")),
+        qos=_text(status, "qosClass"),
+        version=_text(metadata, "resourceVersion"),
+        eviction=read_eviction(status, containers),
+        created=read_time(metadata.get("creationTimestamp")),
+    )
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    return str(data.get(key) or "")
+
+
+def _by_name(statuses: Any) -> dict[str, Mapping[str, Any]]:
+    return {_text(status, "name"): status for status in mappings(statuses)}
+
+
+def _init_containers(
+    spec: Mapping[str, Any], status: Mapping[str, Any]
+) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
+    """Native sidecars, which run as long as the pod does, and those that end before it starts."""
+    given, told = list(mappings(spec.get("initContainers"))), _by_name(status.get("initContainerStatuses"))
+    sidecars = [read_container(c, told, sidecar=True) for c in given if c.get("restartPolicy") == "Always"]
+    return tuple(sidecars), tuple([read_container(c, told) for c in given if c.get("restartPolicy") != "Always"])
+
+
+def read_container(
+    data: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]] | None = None, *, sidecar: bool = False
+) -> Container:
+    """A limit without a request is also the request, as the API server completes it."""
+    resources = inner(data, "resources")
+    limits = read_amounts(resources.get("limits"))
+    name = _text(data, "name")
+    status = (told or {}).get(name, {})
+    actual = status.get("resources")
+    policies = [p.get("resourceName") for p in mappings(data.get("resizePolicy")) if _restarts(p)]
+    restarts = status.get("restartCount")
+    return Container(
+        name,
+        {**limits, **read_amounts(resources.get("requests"))},
+        limits,
+        read_amounts(inner(actual, "requests")) if isinstance(actual, dict) else None,
+        read_amounts(inner(actual, "limits")) if isinstance(actual, dict) else None,
+        _last_end(status),
+        restarts if isinstance(restarts, int) else 0,
+        frozenset([str(resource) for resource in policies]),
+        sidecar,
+    )
+
+
+def _restarts(policy: Mapping[str, Any]) -> bool:
+    return policy.get("restartPolicy") == "RestartContainer"
+
+
+def _last_end(status: Mapping[str, Any]) -> Ended | None:
+    """How it ended the last time, which may be its present state."""
+    ends = [_ended(inner(status, state, "terminated")) for state in ("lastState", "state")]
+    return max((end for end in ends if end is not None), key=lambda end: end.finished or 0.0, default=None)
+
+
+def _ended(data: Mapping[str, Any]) -> Ended | None:
+    if not data:
+        return None
+    return Ended(_text(data, "reason"), read_time(data.get("startedAt")), read_time(data.get("finishedAt")))
+
+
+def read_resize(conditions: Any) -> Resize | None:
+    """What a pod's conditions tell of a resize in place; only those that are true count, one that waits first."""
+    told = {_text(c, "type"): c for c in mappings(conditions) if c.get("status") == "True"}
+    waiting, running = told.get("PodResizePending"), told.get("PodResizeInProgress")
+    if waiting is not None:
+        state = _PENDING.get(_text(waiting, "reason"), "unknown")
+        return Resize(state, read_time(waiting.get("lastTransitionTime")), _text(waiting, "message"))
+    if running is None:
+        return None
+    since, message = read_time(running.get("lastTransitionTime")), _text(running, "message")
+    if _text(running, "reason") == "Error":
+        return Resize("error", since, message)
+    return Resize("unknown" if _text(running, "reason") or message else "in-progress", since, message)
+
+
+def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) -> Eviction | None:
+    """That the kubelet put a pod out for want of memory; None where its words name none of these containers."""
+    if status.get("reason") != "Evicted" or status.get("phase") != "Failed":
+        return None
+    message = _text(status, "message")[:_LONGEST_MESSAGE]
+    at = _evicted_at(status.get("conditions"))
+    if at is None or not message.startswith(_OUT_OF_MEMORY):
+        return None
+    told = dict(_OFFENDER.findall(message))
+    amounts = read_amounts(told)
+    used = {c.name: amounts.get(c.name) for c in containers if c.name in told}
+    return Eviction(at, used) if used else None
+
+
+def _evicted_at(conditions: Any) -> float | None:
+    """When the kubelet says that it ended the pod; older ones only say since when it is not ready."""
+    told = {_text(c, "type"): c for c in mappings(conditions)}
+    target, ready = told.get("DisruptionTarget", {}), told.get("Ready", {})
+    by_kubelet = target.get("status") == "True" and target.get("reason") == "TerminationByKubelet"
+    at = read_time(target.get("lastTransitionTime")) if by_kubelet else None
+    if at is None and ready.get("status") != "True":
+        at = read_time(ready.get("lastTransitionTime"))
+    return at
+
+
+def _owners(references: Any) -> tuple[Owner, ...]:
+    """Who owns a pod, first who made it."""
+    ordered = sorted(mappings(references), key=lambda reference: reference.get("controller") is not True)
+    return tuple([Owner(_text(reference, "kind"), _text(reference, "name")) for reference in ordered])
+
+
+def read_sample(data: Mapping[str, Any], labels: Mapping[str, str]) -> PodSample:
+    """A pod's usage; its labels are given because not every metrics server repeats them."""
+    containers = [(str(c.get("name") or ""), read_amounts(c.get("usage"))) for c in mappings(data.get("containers"))]
+    at, window = read_time(data.get("timestamp")), read_duration(data.get("window"))
+    return PodSample(at or 0.0, window or 0.0, tuple(containers), labels)
+
+
+def read_duration(text: Any) -> float | None:
+    """Seconds of a Go duration such as 15.03s or 1m0s; None for what is none."""
+    if not isinstance(text, str):
+        return None
+    parts = list(_GO_PART.finditer(text))
+    if not parts or "".join(part.group() for part in parts) != text:
+        return None
+    return sum(float(part[1]) * _GO_UNITS[part[2]] for part in parts)

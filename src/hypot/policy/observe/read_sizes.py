@@ -1,0 +1,106 @@
+"""What sizes depend on, from objects as kubectl prints them: recommendations, LimitRanges, Nodes, pod templates."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.core.amount import RESOURCES, of_milli
+from hypot.kinds.vpa import VPA
+from hypot.policy.model.seen import (
+    Bounds,
+    Container,
+    Controller,
+    CountAdvice,
+    Failure,
+    LimitRange,
+    Node,
+    Recommendation,
+)
+from hypot.policy.observe.read_pods import inner, mappings, name_of, read_amounts, read_container
+
+# A recommendation of an object in one of these states is not to be used.
+_UNUSABLE = ("ConfigUnsupported", "ConfigDeprecated", "LowConfidence")
+_KEYS = {"target": "target", "lower": "lowerBound", "upper": "upperBound", "uncapped": "uncappedTarget"}
+
+
+def read_advice(vpa: VPA) -> Recommendation | Failure:
+    """What a VerticalPodAutoscaler's status recommends, where it stands by it."""
+    status = vpa.status if isinstance(vpa.status, dict) else {}
+    origin = f"status of VerticalPodAutoscaler {vpa.name}"
+    conditions = {str(c.get("type")): c.get("status") for c in mappings(status.get("conditions"))}
+    for kind in _UNUSABLE:
+        if conditions.get(kind) == "True":
+            return Failure(f"the {origin} says {kind}")
+    if conditions.get("RecommendationProvided", "True") != "True":
+        return Failure(f"the {origin} says that there is no recommendation")
+    given = list(mappings(inner(status, "recommendation").get("containerRecommendations")))
+    if not given:
+        return Failure(f"there is no history of usage, and the {origin} holds no recommendation")
+    return Recommendation(tuple([_bounds(one) for one in given]), origin)
+
+
+def _bounds(data: Mapping[str, Any]) -> Bounds:
+    read = {name: _amounts(data.get(key)) for name, key in _KEYS.items()}
+    return Bounds(str(data.get("containerName") or ""), **read)
+
+
+def _amounts(data: Any) -> dict[str, int]:
+    found = read_amounts(data)
+    return {resource: of_milli(resource, found[resource]) for resource in RESOURCES if resource in found}
+
+
+def read_limit_range(data: Mapping[str, Any]) -> tuple[LimitRange, ...]:
+    items = mappings(inner(data, "spec").get("limits"))
+    made = [
+        LimitRange(
+            str(item.get("type") or ""),
+            read_amounts(item.get("min")),
+            read_amounts(item.get("max")),
+            read_amounts(item.get("default")),
+            read_amounts(item.get("maxLimitRequestRatio")),
+        )
+        for item in items
+    ]
+    return tuple(made)
+
+
+def read_node(data: Mapping[str, Any]) -> Node:
+    """A node; what the pods on it ask for is not its own to say."""
+    status = inner(data, "status")
+    pressure = any(
+        c.get("status") == "True" and c.get("reason") == "KubeletHasInsufficientMemory"
+        for c in mappings(status.get("conditions"))
+    )
+    return Node(name_of(data), read_amounts(status.get("allocatable")), short_of_memory=pressure)
+
+
+def read_template(workload: Mapping[str, Any]) -> tuple[Container, ...]:
+    """The containers of a workload's pod template."""
+    spec = inner(workload, "spec", "template", "spec")
+    if not spec:
+        spec = inner(workload, "spec", "jobTemplate", "spec", "template", "spec")
+    return tuple([read_container(c) for c in mappings(spec.get("containers"))])
+
+
+def read_controller(data: Mapping[str, Any]) -> Controller:
+    """How many pods a controller is to keep; a DaemonSet counts those that are ready, a Job those that live."""
+    kind = str(data.get("kind") or "")
+    if kind == "DaemonSet":
+        count = inner(data, "status").get("numberReady")
+    elif kind == "Job":
+        count = None
+    else:
+        count = inner(data, "spec").get("replicas", 1)
+    return Controller(kind, name_of(data), count if type(count) is int else None)
+
+
+def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
+    """What an HPA's status asks for."""
+    status = inner(hpa, "status")
+    desired, current = status.get("desiredReplicas"), status.get("currentReplicas")
+    origin = f"the status of HorizontalPodAutoscaler {name_of(hpa)}"
+    conditions = {str(c.get("type")): c.get("status") for c in mappings(status.get("conditions"))}
+    if conditions.get("ScalingActive") == "False":
+        return Failure(f"{origin} says that it is not active")
+    if type(desired) is not int or desired < 1:
+        return Failure(f"{origin} asks for no number of replicas")
+    return CountAdvice(desired, current if type(current) is int else 0, origin)

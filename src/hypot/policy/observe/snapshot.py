@@ -1,0 +1,371 @@
+"""From the objects of a dump or a cluster to what each autoscaler sees. Nothing is fetched, time is an argument."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.node import replaced
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.seen import Failure, LimitRange, Node, Pod, PodSample, Scale, Seen, UsageView
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import read_time
+from hypot.policy.observe.absent import IN_DUMP, Absent
+from hypot.policy.observe.namespace import Namespace, PodIndex
+from hypot.policy.observe.questions import Answers, Questions, Values, questions_of
+from hypot.policy.observe.read_pods import inner, labels_of, mappings, name_of, read_pod, read_sample
+from hypot.policy.observe.read_scale import group_of, has_scale, no_scale, read_scale, scale_of_workload
+from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
+from hypot.policy.observe.read_values import MetricValues
+from hypot.policy.observe.surroundings import Surroundings, controllers_of
+
+Object = Mapping[str, Any]
+Key = tuple[str, str, str]
+# The history of usage of an autoscaler's target, and what could not be read of it.
+UsageOf = Callable[[VPA | Hvpa, Seen, Settings], tuple[UsageView | None, tuple[str, ...]]]
+
+AUTOSCALERS: dict[tuple[str, str], type[Autoscaler]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): HPA,
+    ("datadoghq.com", "WatermarkPodAutoscaler"): WPA,
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): VPA,
+    ("autoscaling.k8s.io", "Hvpa"): Hvpa,
+    ("autoscaling.gardener.cloud", "Hvpa"): Hvpa,
+}
+_KNOWN = {
+    *AUTOSCALERS,
+    ("autoscaling", "Scale"),
+    ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"),
+    ("", "Pod"),
+    ("", "Node"),
+    ("", "LimitRange"),
+    ("", "ReplicationController"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "ReplicaSet"),
+    ("metrics.k8s.io", "PodMetrics"),
+    ("custom.metrics.k8s.io", "MetricValue"),
+    ("external.metrics.k8s.io", "ExternalMetricValue"),
+    ("datadoghq.com", "DatadogMonitor"),
+}
+_WELL_KNOWN = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "DaemonSet": "apps/v1",
+    "ReplicationController": "v1",
+    "Job": "batch/v1",
+    "CronJob": "batch/v1",
+}
+# Kubernetes' own groups beside those that end in .k8s.io; what is not known there is never a target.
+_BUILT_IN = {"", "apps", "autoscaling", "batch", "extensions", "policy"}
+_CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime")
+
+
+def may_matter(api_version: str, kind: str) -> bool:
+    """Whether a decision can depend on an object of this kind: known ones, and any custom kind as a target."""
+    group = group_of(api_version)
+    return (group, kind) in _KNOWN or not (group in _BUILT_IN or group.endswith(".k8s.io"))
+
+
+def is_known(api_version: Any, kind: Any) -> bool:
+    return (group_of(api_version), kind) in _KNOWN
+
+
+def is_autoscaler(data: Object) -> bool:
+    return (group_of(data.get("apiVersion")), data.get("kind")) in AUTOSCALERS
+
+
+def key_of(data: Object) -> Key:
+    """Kind, namespace and name; the same for one object in several versions of its API."""
+    return str(data.get("kind") or ""), namespace_of(data), name_of(data)
+
+
+def read_autoscaler(data: Object) -> Autoscaler:
+    return AUTOSCALERS[group_of(data["apiVersion"]), data["kind"]].from_dict(data)
+
+
+def target_of(autoscaler: Autoscaler) -> Ref:
+    """What it scales, as far as that can be read. A VPA finds the well-known kinds whatever its apiVersion says."""
+    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+    known = _WELL_KNOWN.get(ref.kind or "") if isinstance(autoscaler, VPA) else None
+    return replaced(ref, api_version=known) if known else ref
+
+
+class Lasting(NamedTuple):
+    """What was made of things that seldom change: indexes of pods by namespace, scales by identity of their workload.
+
+    Each is used again only for the very same things.
+    """
+
+    pods: Mapping[str, PodIndex] = MappingProxyType({})
+    scales: Mapping[int, tuple[Object, Scale | Failure]] = MappingProxyType({})
+
+
+NOTHING_EARLIER = Lasting()
+
+
+class Snapshot:
+    """What there is, indexed once. Of an object that comes twice the last counts."""
+
+    def __init__(
+        self,
+        objects: Iterable[Object] = (),
+        *,
+        values: Values | None = None,
+        usage: UsageOf | None = None,
+        absent: Absent = IN_DUMP,
+        earlier: Lasting = NOTHING_EARLIER,
+    ) -> None:
+        """From the objects of a dump, or empty, to be filled with what somebody has read before."""
+        self._earlier = earlier
+        self._autoscalers: dict[Key, Autoscaler] = {}
+        self._workloads: dict[Key, dict[str, Object]] = {}
+        self._scales: dict[tuple[str, str], list[Object]] = {}
+        self._monitors: dict[tuple[str, str], str] = {}
+        self._namespaces: dict[str, Namespace] = {}
+        self._given = MetricValues()
+        self.values: Values = values or self._given
+        # Not by a method of this one: what refers to itself would not go by itself, and there is one for each sweep.
+        self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
+        self._usage: UsageOf = usage or self._surroundings.usage
+        self._absent = absent
+        self._times: set[str] = set()
+        self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
+        self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
+        # By identity, with the autoscaler itself so that no other one gets it.
+        self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
+        takers = self._takers()
+        for data in objects:
+            takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
+            self._times.update(_times(data))
+        self.settle()
+
+    def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
+        around = self._surroundings
+        return {
+            **dict.fromkeys(AUTOSCALERS, lambda data: self.take_autoscaler(read_autoscaler(data), data)),
+            ("", "Pod"): lambda data: self.take_pod(namespace_of(data), read_pod(data)),
+            ("", "Node"): lambda data: self.take_node(read_node(data)),
+            ("", "LimitRange"): (
+                lambda data: self.take_limit_range(namespace_of(data), name_of(data), read_limit_range(data))
+            ),
+            ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"): (
+                lambda data: around.take_checkpoint(namespace_of(data), data)
+            ),
+            ("metrics.k8s.io", "PodMetrics"): self._take_sample,
+            ("custom.metrics.k8s.io", "MetricValue"): self._given.add_custom,
+            ("external.metrics.k8s.io", "ExternalMetricValue"): self._given.add_external,
+            ("autoscaling", "Scale"): self.take_scale,
+            ("datadoghq.com", "DatadogMonitor"): self.take_monitor,
+        }
+
+    def take_autoscaler(self, autoscaler: Autoscaler, data: Object) -> None:
+        """An HPA may scale an Hvpa itself, so that is a workload too."""
+        self._autoscalers[autoscaler.KIND, autoscaler.namespace, autoscaler.name] = autoscaler
+        if isinstance(autoscaler, Hvpa):
+            self.take_workload(data)
+
+    def take_pod(self, namespace: str, pod: Pod) -> None:
+        self._namespace(namespace).take_pod(pod)
+
+    def take_node(self, node: Node) -> None:
+        self._surroundings.take_node(node)
+
+    def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
+        self._surroundings.take_limit_range(namespace, name, items)
+
+    def take_sample(self, namespace: str, pod: str, sample: PodSample) -> None:
+        self._namespace(namespace).take_sample(pod, sample)
+
+    def _take_sample(self, data: Object) -> None:
+        self.take_sample(namespace_of(data), name_of(data), read_sample(data, labels_of(data)))
+
+    def take_workload(self, data: Object) -> None:
+        self._workloads.setdefault(key_of(data), {})[group_of(data.get("apiVersion"))] = data
+
+    def take_scale(self, data: Object) -> None:
+        self._scales.setdefault((namespace_of(data), name_of(data)), []).append(data)
+
+    def take_monitor(self, data: Object) -> None:
+        state = inner(data, "status").get("monitorState")
+        self._monitors[namespace_of(data), name_of(data)] = state if isinstance(state, str) else ""
+
+    def settle(self) -> None:
+        """Once everything is taken: who sizes, counts and claims what."""
+        for autoscaler in self._autoscalers.values():
+            self._surroundings.take_autoscaler(autoscaler)
+            self._take_claim(autoscaler)
+
+    def _take_claim(self, autoscaler: Autoscaler) -> None:
+        """Pods claimed by two HorizontalPodAutoscalers are scaled by neither; other kinds do not ask."""
+        if not isinstance(autoscaler, HPA):
+            return
+        scale = self.scale(autoscaler)
+        if isinstance(scale, Scale):
+            namespace = autoscaler.namespace
+            self._namespace(namespace).take_claim(scale.selector, f"{namespace}/{autoscaler.name}")
+
+    def _namespace(self, name: str) -> Namespace:
+        found = self._namespaces.get(name)
+        if found is None:
+            found = self._namespaces[name] = Namespace(name, self._absent, self._earlier.pods.get(name))
+        return found
+
+    def lasting(self) -> Lasting:
+        """What the next look may use again, as far as the cluster is the same then."""
+        return Lasting({name: each.index() for name, each in self._namespaces.items()}, self._scales_read)
+
+    def autoscalers(self) -> tuple[Autoscaler, ...]:
+        return tuple(self._autoscalers.values())
+
+    def pods(self, namespace: str, selector: str) -> tuple[Pod, ...]:
+        return self._namespace(namespace).pods(selector)
+
+    def target_pods(self, autoscaler: Autoscaler) -> tuple[Pod, ...]:
+        """The pods of the autoscaler's target; none where it cannot be found."""
+        scale = self.scale(autoscaler)
+        return self.pods(autoscaler.namespace, scale.selector) if isinstance(scale, Scale) else ()
+
+    def newest_time(self) -> float | None:
+        """The latest moment the input tells of; None where it tells of none."""
+        return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
+
+    def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions | None = None) -> Seen:
+        """What this autoscaler would look at; its questions, where somebody has them of one that can be read whole."""
+        if questions is None:
+            autoscaler = autoscaler.readable()
+            questions = questions_of(autoscaler, settings)
+        scale = self.scale(autoscaler)
+        monitor = self._monitors.get((autoscaler.namespace, autoscaler.name))
+        if isinstance(scale, Failure):
+            return Seen(now, scale, monitor=monitor)
+        namespace = self._namespace(autoscaler.namespace)
+        answers = Answers(questions, self.values, namespace, scale.selector)
+        seen = Seen(
+            now,
+            scale,
+            answers.pods,
+            answers.resources,
+            answers.of_pods,
+            answers.of_objects,
+            answers.external,
+            rivals=self._rivals(autoscaler, namespace, scale.selector),
+            monitor=monitor,
+        )
+        return self._with_sizes(autoscaler, seen, settings) if isinstance(autoscaler, VPA | Hvpa) else seen
+
+    def _rivals(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
+        if isinstance(autoscaler, VPA):
+            return self._surroundings.rivals(autoscaler)
+        itself = f"{namespace.name}/{autoscaler.name}" if isinstance(autoscaler, HPA) else ""
+        return tuple([name for name in namespace.claimants(selector) if name != itself])
+
+    def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
+        """The same, and what sizes depend on."""
+        around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
+        usage, notes = self._usage(autoscaler, seen, settings)
+        workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
+        metadata = inner(workload, "metadata")
+        owners = {(o.kind, o.name) for pod in seen.pods for o in pod.owners}
+        made = {
+            owner: found
+            for owner in owners
+            for found in self._workloads.get((owner[0], namespace, owner[1]), {}).values()
+        }
+        return replace(
+            seen,
+            nodes=around.nodes(seen.pods),
+            limit_ranges=around.limit_ranges(namespace),
+            controllers=controllers_of(seen.pods, made),
+            template=read_template(workload) if workload else (),
+            usage=usage,
+            size_advice=around.size_advice(autoscaler),
+            count_advice=around.count_advice(autoscaler) if isinstance(autoscaler, Hvpa) else None,
+            notes=notes,
+            target_uid=str(metadata.get("uid") or ""),
+            target_version=str(metadata.get("resourceVersion") or ""),
+        )
+
+    def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
+        """The scale of the autoscaler's target, looked for once; who only sizes pods needs none."""
+        known = self._scale_of.get(id(autoscaler))
+        if known is None or known[0] is not autoscaler:
+            known = self._scale_of[id(autoscaler)] = (autoscaler, self._scale(autoscaler))
+        return known[1]
+
+    def _scale(self, autoscaler: Autoscaler) -> Scale | Failure:
+        ref = target_of(autoscaler)
+        written = "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef"
+        key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""), written)
+        if key not in self._found:
+            self._found[key] = self._find_scale(ref, autoscaler.namespace, written)
+        found = self._found[key]
+        if isinstance(found, Scale) and not has_scale(ref) and not isinstance(autoscaler, VPA):
+            return no_scale(ref)
+        return self._topmost(ref, autoscaler.namespace, found) if isinstance(autoscaler, VPA) else found
+
+    def _topmost(self, ref: Ref, namespace: str, found: Scale | Failure) -> Scale | Failure:
+        """A VPA sizes the pods of the controller that nobody else controls."""
+        workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group, {})
+        for owner in mappings(inner(workload, "metadata").get("ownerReferences")):
+            if owner.get("controller") is True:
+                above = f"{owner.get('kind')}/{owner.get('name')}"
+                return Failure(f"{ref} is controlled by {above}: write that as the target", "spec")
+        return found
+
+    def _find_scale(self, ref: Ref, namespace: str, written: str) -> Scale | Failure:
+        workloads = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {})
+        workload = workloads.get(ref.group)
+        for scale in reversed(self._scales.get((namespace, ref.name or ""), [])):
+            if _same_object(scale, workload):
+                return read_scale(scale)
+        if workload is not None:
+            return self._scale_of_workload(workload, ref)
+        elsewhere = next(iter(workloads.values()), {})
+        return self._absent.target(ref, namespace, str(elsewhere.get("apiVersion") or ""), written)
+
+    def _scale_of_workload(self, workload: Object, ref: Ref) -> Scale | Failure:
+        known = self._earlier.scales.get(id(workload))
+        if known is None or known[0] is not workload:
+            known = (workload, scale_of_workload(workload, ref))
+        self._scales_read[id(workload)] = known
+        return known[1]
+
+
+def _all_pods(namespaces: Mapping[str, Namespace]) -> Iterator[Pod]:
+    return chain.from_iterable(namespace.all_pods() for namespace in namespaces.values())
+
+
+def namespace_of(data: Object) -> str:
+    return str(inner(data, "metadata").get("namespace") or DEFAULT_NAMESPACE)
+
+
+def _same_object(scale: Object, workload: Object | None) -> bool:
+    """A Scale does not tell the kind it belongs to, but it has the uid of its workload."""
+    uids = {inner(data, "metadata").get("uid") for data in (scale, workload or {})}
+    return len(uids - {None}) < 2
+
+
+def _times(data: Object) -> Iterator[str]:
+    """Every moment that lies in the past of a dump: a deletion may still be to come."""
+    metadata, status = inner(data, "metadata"), inner(data, "status")
+    found = [metadata.get("creationTimestamp"), data.get("timestamp")]
+    found += [status.get("startTime"), status.get("lastScaleTime"), status.get("lastUpdateTime")]
+    found.append(inner(status, "lastScaling").get("lastUpdated"))
+    found += [entry.get("time") for entry in mappings(metadata.get("managedFields"))]
+    for condition in mappings(status.get("conditions")):
+        found += [condition.get(name) for name in _CONDITION_TIMES]
+    for container in mappings(status.get("containerStatuses")):
+        for state in (*inner(container, "state").values(), *inner(container, "lastState").values()):
+            found += [inner(state).get("startedAt"), inner(state).get("finishedAt")]
+    return (time for time in found if isinstance(time, str))

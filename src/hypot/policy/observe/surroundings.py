@@ -1,0 +1,231 @@
+"""What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from hypot.core.amount import RESOURCES, of_milli
+from hypot.kinds.base import Kind, Ref
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import OFF, policy_of
+from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
+from hypot.policy.model.current_size import live
+from hypot.policy.model.seen import (
+    Controller,
+    CountAdvice,
+    Failure,
+    LimitRange,
+    Node,
+    Pod,
+    Recommendation,
+    Seen,
+    UsageView,
+)
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.policy.observe.read_sizes import read_advice, read_controller, read_count_advice
+from hypot.policy.vertical.oom import last_oom, put_out
+
+if TYPE_CHECKING:
+    from hypot.policy.usage.usage import Usage
+
+Object = Mapping[str, Any]
+
+
+class Surroundings:
+    """Takes objects as they come; answers are computed when first asked for."""
+
+    def __init__(self, pods: Callable[[], Iterable[Pod]]) -> None:
+        """`pods` are all there are, wherever."""
+        self._pods = pods
+        self._nodes: dict[str, Node] = {}
+        self._on_node: dict[str, list[Pod]] | None = None
+        self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
+        self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
+        self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
+        self._counters: dict[tuple[str, str, str], list[HPA]] = {}
+        self._vpas: set[tuple[str, str]] = set()
+        self._read_nodes: dict[str, Node] = {}
+        self._largest: list[str] | None = None
+
+    def take_node(self, node: Node) -> None:
+        self._nodes[node.name] = node
+
+    def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
+        self._ranges.setdefault(namespace, {})[name] = items
+
+    def take_checkpoint(self, namespace: str, data: Object) -> None:
+        spec = inner(data, "spec")
+        owner, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
+        self._checkpoints.setdefault((namespace, owner), {})[container] = data
+
+    def take_autoscaler(self, autoscaler: Any) -> None:
+        """Remember who sizes or counts which target."""
+        key = _target_key(autoscaler)
+        if isinstance(autoscaler, VPA):
+            self._sizers.setdefault(key, []).append(autoscaler)
+            self._vpas.add((autoscaler.namespace, autoscaler.name))
+        elif isinstance(autoscaler, HPA):
+            self._counters.setdefault(key, []).append(autoscaler)
+
+    def nodes(self, pods: Iterable[Pod]) -> dict[str, Node]:
+        """The nodes that these pods are on, and the largest there are: a pod that fits none of these fits nowhere."""
+        if self._largest is None:
+            self._largest = _largest(self._nodes.values())
+        return {name: self._node(name) for name in {*self._largest, *[pod.node for pod in pods if pod.node]}}
+
+    def _node(self, name: str) -> Node:
+        """With what the pods on it ask for together. Of one that is not in the input nobody knows how large it is."""
+        if name not in self._nodes:
+            return Node(name)
+        if name not in self._read_nodes:
+            requested: dict[str, int] = {}
+            for pod in self._pods_on(name):
+                for container in pod.containers:
+                    for resource, amount in container.current_requests.items():
+                        requested[resource] = requested.get(resource, 0) + amount
+            self._read_nodes[name] = replace(self._nodes[name], requested=requested)
+        return self._read_nodes[name]
+
+    def _pods_on(self, node: str) -> list[Pod]:
+        if self._on_node is None:
+            self._on_node = {}
+            for pod in self._pods():
+                if pod.node and pod.phase not in {"Succeeded", "Failed"}:
+                    self._on_node.setdefault(pod.node, []).append(pod)
+        return self._on_node.get(node, [])
+
+    def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
+        return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])
+
+    def usage(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+        """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
+        kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
+        found = next((checkpoints for checkpoints in kept if checkpoints), None)
+        return (None, ()) if found is None else _loaded(autoscaler, found, seen, settings)
+
+    def _keepers(self, autoscaler: VPA | Hvpa) -> list[str]:
+        """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
+        if isinstance(autoscaler, VPA):
+            return [autoscaler.name]
+        sizers = sorted(self._sizers_of(autoscaler), key=lambda vpa: _rank(vpa, autoscaler.name))
+        names = [vpa.name for vpa in sizers]
+        taken = (autoscaler.namespace, autoscaler.name) in self._vpas and autoscaler.name not in names
+        return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
+
+    def rivals(self, vpa: VPA) -> tuple[str, ...]:
+        """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
+        others = [
+            other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
+        ]
+        return tuple([other.name for other in sorted(others, key=age_of) if age_of(other) < age_of(vpa)])
+
+    def _sizers_of(self, hvpa: Hvpa) -> list[VPA]:
+        return self._sizers.get(_target_key(hvpa), [])
+
+    def size_advice(self, autoscaler: VPA | Hvpa) -> Recommendation | Failure | None:
+        """A VPA's own status; for an Hvpa that of the VPA of the same target."""
+        if isinstance(autoscaler, VPA):
+            return read_advice(autoscaler)
+        sizers = self._sizers_of(autoscaler)
+        return read_advice(_owned_first(sizers, autoscaler.name)) if sizers else None
+
+    def count_advice(self, hvpa: Hvpa) -> CountAdvice | Failure | None:
+        """What the HPA asks for that counts for this Hvpa: one that scales the Hvpa itself, else its target."""
+        ref = hvpa.target or Ref()
+        for kind, name in (("Hvpa", hvpa.name), (ref.kind or "", ref.name or "")):
+            counters = self._counters.get((hvpa.namespace, kind, name))
+            if counters:
+                return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
+        return None
+
+
+def _largest(nodes: Iterable[Node]) -> list[str]:
+    """Those that no other one has both more cpu and more memory than: a few, however many there are."""
+    sizes = [(tuple([node.allocatable.get(resource, inf) for resource in RESOURCES]), node.name) for node in nodes]
+    found: list[str] = []
+    most: float = -1
+    for (_, memory), name in sorted(sizes, reverse=True):
+        if memory > most:
+            found.append(name)
+            most = memory
+    return found
+
+
+def _owned_first(scalers: Any, owner: str) -> Any:
+    """Of several, the one that belongs to this Hvpa, else the first by name."""
+    return min(scalers, key=lambda scaler: _rank(scaler, owner))
+
+
+def _rank(scaler: HPA | VPA, owner: str) -> tuple[bool, str]:
+    return owner not in _owners(scaler), scaler.name
+
+
+def _target_key(autoscaler: Any) -> tuple[str, str, str]:
+    ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
+
+
+def age_of(vpa: Kind) -> tuple[str, str]:
+    """Older first: times as Kubernetes prints them are in order as text; one that has none is the youngest."""
+    metadata = vpa.metadata if isinstance(vpa.metadata, dict) else {}
+    return str(metadata.get("creationTimestamp") or "~"), vpa.name
+
+
+def _owners(scaler: HPA | VPA) -> set[str]:
+    metadata = scaler.metadata if isinstance(scaler.metadata, dict) else {}
+    return {str(o.get("name")) for o in mappings(metadata.get("ownerReferences")) if o.get("kind") == "Hvpa"}
+
+
+def _loaded(
+    autoscaler: VPA | Hvpa, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
+) -> tuple[UsageView | None, tuple[str, ...]]:
+    from hypot.policy.usage.usage import Usage  # noqa: PLC0415 - numpy costs a tenth of a second, and few dumps need it
+
+    usage, notes, good = Usage(), [], []
+    annotations = autoscaler.vpa_annotations if isinstance(autoscaler, Hvpa) else autoscaler.annotations
+    policies = autoscaler.container_policies if isinstance(autoscaler, Hvpa) else autoscaler.resource_policy
+    knobs: Knobs = knobs_from(annotations, settings.vpa)
+    for container, data in sorted(checkpoints.items()):
+        usage.declare(autoscaler.name, container, for_container(knobs, policy_of(policies, container)), 0.0)
+        try:
+            usage.load(autoscaler.name, container, inner(data, "status"))
+            good.append(container)
+        except (ValueError, OverflowError) as error:
+            notes.append(f"checkpoint {name_of(data)} cannot be used: {error}")
+    if not good:
+        return None, tuple(notes)
+    if isinstance(seen.pod_metrics, Failure):
+        notes.append(f"checkpoints leave out the memory peak that is not over yet, and {seen.pod_metrics.message}")
+    _observe(usage, autoscaler.name, frozenset(good), seen)
+    return usage.view(autoscaler.name), tuple(notes)
+
+
+def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen) -> None:
+    """Fold in what the input shows: the usage of pods that live, kills for want of memory, and evictions for it."""
+    samples = {} if isinstance(seen.pod_metrics, Failure) else seen.pod_metrics
+    for pod in sorted([*live(seen.pods), *put_out(seen.pods)], key=lambda pod: pod.name):
+        sample = samples.get(pod.name)
+        used = dict(sample.containers) if sample is not None else {}
+        for container in pod.containers:
+            if container.name not in containers:
+                continue
+            instance = usage.instance(usage.aggregate(owner, container.name), pod.uid or pod.name)
+            amounts = used.get(container.name, {})
+            cpu, memory = amounts.get("cpu"), amounts.get("memory")
+            if sample is not None:
+                usage.observe([(instance, cpu, None if memory is None else of_milli("memory", memory), sample.at)])
+            oom = last_oom(pod, container)
+            if oom is not None:
+                usage.oom(instance, *oom)
+
+
+def controllers_of(
+    pods: Iterable[Pod], workloads: Mapping[tuple[str, str], Object]
+) -> dict[tuple[str, str], Controller]:
+    """What made these pods, as far as it is in the input."""
+    wanted = {(owner.kind, owner.name) for pod in pods for owner in pod.owners}
+    return {key: read_controller(workloads[key]) for key in wanted if key in workloads}

@@ -1,0 +1,1 @@
+"""A decision on both axes in single steps: which writes come next."""

@@ -1,0 +1,315 @@
+"""Both axes of one decision at work: what grows grows first, and only then the other one shrinks.
+
+Pure: from the plan and what is seen follows what to do next, whatever was done before. Whoever acts does the actions in
+their order and stops at the first that fails; the next look goes on from there.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hypot.core.disruption import PATIENCE
+from hypot.kinds.version import Version
+from hypot.policy.model.current_size import live
+from hypot.policy.model.decision import Decision, show_seconds
+from hypot.policy.model.plan import (
+    RESIZE_ANNOTATION,
+    Action,
+    Ended,
+    EvictPod,
+    Plan,
+    Progress,
+    RecordSize,
+    ResizePod,
+    Resizing,
+    ScaleTo,
+    SetTemplate,
+    needs_more,
+    requests_of,
+    resizing_note,
+    resizing_of,
+    told,
+)
+from hypot.policy.model.seen import Failure, Pod, Seen
+from hypot.policy.model.size import Size
+from hypot.policy.plan.pods import Look, Room, disrupts, fate_of, is_ready, serving
+from hypot.policy.vertical.pod_size import Sizes, fits_nowhere, has_enough, has_size, parts_of
+from hypot.policy.vertical.resize import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
+
+__all__ = [
+    "RESIZE_ANNOTATION",
+    "Action",
+    "Ended",
+    "EvictPod",
+    "Plan",
+    "Progress",
+    "RecordSize",
+    "ResizePod",
+    "Resizing",
+    "ScaleTo",
+    "SetTemplate",
+    "begin",
+    "outgrows",
+    "pursue",
+    "resizing_note",
+    "resizing_of",
+]
+
+# However much progress there is, a plan is over after this.
+LONGEST = IN_PROGRESS_PATIENCE
+
+
+class _Step(NamedTuple):
+    """What follows from one look: what to do, what is waited for, and what will never be."""
+
+    actions: tuple[Action, ...] = ()
+    waiting: tuple[str, ...] = ()
+    infeasible: tuple[str, ...] = ()
+
+
+def begin(
+    decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Version, now: float, *, insists: bool = False
+) -> Progress:
+    """The first step of a decision; a plan comes back where more are to follow.
+
+    `insists`: people want this count, whatever size the pods have that stay.
+    """
+    if not decision.rescales:
+        return Progress((), None, "Done", "Nothing is to be changed.")
+    if decision.by_pod:
+        return _pod_by_pod(decision, seen)
+    plan = _made(decision, resizing, now, behind=not insists and _are_some_behind(decision, seen))
+    if _is_at_once(decision, plan, seen):
+        return _at_once(plan, seen)
+    progress = pursue(plan, seen, kubernetes, now)
+    if progress.actions or progress.ended == "Superseded" or resizing == "Template":
+        return progress
+    # Nothing can be done to the pods that are there; those that come are still to have the size.
+    return progress._replace(actions=_recorded(plan, (), seen))
+
+
+def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
+    """The next step; the plan is over once it is done, cannot be done, or makes no progress for too long."""
+    if isinstance(seen.scale, Failure):
+        waiting = _Step(waiting=(f"the scale of the target is not known: {seen.scale.message}",))
+        return _progress(plan, waiting, seen, now)
+    replicas = seen.scale.replicas
+    if replicas not in {plan.before_replicas, plan.replicas}:
+        return _superseded(plan, replicas)
+    if plan.resizing == "Template":
+        return _progress(plan, _by_template(plan, seen, replicas), seen, now)
+    return _progress(plan, _by_pods(plan, seen, replicas, kubernetes, now), seen, now)
+
+
+def outgrows(plan: Plan, decision: Decision) -> bool:
+    """Whether a newer decision needs more in total than the plan will give: then it does not wait for that."""
+    if not decision.rescales:
+        return False
+    return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
+
+
+def _made(decision: Decision, resizing: Resizing, now: float, *, behind: bool) -> Plan:
+    before = decision.current or 0
+    replicas = before if decision.desired is None else decision.desired
+    changes = requests_of(decision.sizes, decision.desired_sizes)
+    waits = any(gets < had for had, gets in changes) if replicas > before else any(gets > had for had, gets in changes)
+    waits = waits or (replicas < before and behind)
+    # Nothing is too small where nothing is to stay.
+    waits = waits and replicas not in {0, before}
+    return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)
+
+
+def _are_some_behind(decision: Decision, seen: Seen) -> bool:
+    """Whether pods are smaller than the largest one, which is what was decided by, and than those that stay must be."""
+    sizes = {size.container: size for size in decision.desired_sizes}
+    return any(not has_enough(pod, sizes) for pod in live(seen.pods))
+
+
+def _is_at_once(decision: Decision, plan: Plan, seen: Seen) -> bool:
+    """Whether only the count changes, and nobody need look after the size of pods that come."""
+    if decision.resizes or plan.waits:
+        return False
+    if plan.replicas <= plan.before_replicas or not plan.sizes or plan.resizing == "Template":
+        return True
+    return _template_sizes(plan, seen) == plan.by_container and _template_has(plan, seen)
+
+
+def _at_once(plan: Plan, seen: Seen) -> Progress:
+    replicas = plan.before_replicas if isinstance(seen.scale, Failure) else seen.scale.replicas
+    if replicas not in {plan.before_replicas, plan.replicas}:
+        return _superseded(plan, replicas)
+    if replicas == plan.replicas:
+        return Progress((), None, "Done", f"There are {replicas} replicas already.")
+    actions: tuple[Action, ...] = (ScaleTo(plan.replicas, replicas),)
+    if plan.replicas > replicas and plan.resizing != "Template":
+        actions = _recorded(plan, actions, seen)
+    return Progress(actions, None, "Done", told(actions))
+
+
+def _superseded(plan: Plan, replicas: int) -> Progress:
+    words = (
+        f"Somebody else scaled the target to {replicas} while it was to go from {plan.before_replicas} "
+        f"to {plan.replicas}: the plan is given up."
+    )
+    return Progress((), None, "Superseded", words)
+
+
+def _pod_by_pod(decision: Decision, seen: Seen) -> Progress:
+    """A decision that names what happens to each pod, and needs no plan."""
+    uids = {pod.name: pod.uid for pod in live(seen.pods)}
+    actions: list[Action] = [RecordSize(decision.desired_sizes)] if decision.desired_sizes else []
+    for deed in decision.actions:
+        if deed.pod in uids and deed.action == "resize":
+            actions.append(ResizePod(deed.pod, uids[deed.pod], deed.sizes))
+        if deed.pod in uids and deed.action == "evict":
+            actions.append(EvictPod(deed.pod, uids[deed.pod], deed.sentence))
+    return Progress(tuple(actions), None, "Done", told(actions) or "No pod is to be changed.")
+
+
+def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: float) -> _Step:
+    """Pods are changed one by one: in place, or by eviction."""
+    pods = sorted(live(seen.pods), key=lambda pod: (is_ready(pod), pod.name, pod.uid))
+    sizes = plan.by_container
+    if replicas > plan.replicas and (not plan.waits or _has_grown(plan, pods, sizes)):
+        # The others would be changed in vain: those that stay get their size once the rest has gone.
+        return _Step((ScaleTo(plan.replicas, replicas),))
+    look = Look(
+        sizes,
+        plan.since,
+        evicts=plan.resizing == "InPlaceOrRecreate",
+        lowers=_may_lower(plan, replicas, serving(pods, plan.lowered)),
+        nodes=seen.nodes,
+        controllers=seen.controllers,
+        kubernetes=kubernetes,
+        now=now,
+    )
+    step = _among(pods, look, Room.of(pods, sizes, max(replicas, plan.replicas)))
+    actions, waiting = step.actions, (*_missing(plan, pods), *step.waiting)
+    if replicas < plan.replicas:
+        actions = (ScaleTo(plan.replicas, replicas), *actions)
+    if not actions and not waiting and not step.infeasible and replicas > plan.replicas:
+        waiting = (f"{_ready(pods)} of {len(pods)} pods are ready, and {plan.replicas} must be before any goes",)
+    return _Step(_recorded(plan, actions, seen) if actions else (), waiting, step.infeasible)
+
+
+def _among(pods: list[Pod], look: Look, room: Room) -> _Step:
+    """One pod after the other, for each that stops serving leaves less for the next."""
+    actions: list[Action] = []
+    waiting, infeasible = [], []
+    for pod in pods:
+        fate = fate_of(pod, look, room)
+        if fate.deed == "resize":
+            actions.append(ResizePod(pod.name, pod.uid, fate.sizes))
+        elif fate.deed == "evict":
+            actions.append(EvictPod(pod.name, pod.uid, fate.words, fate.sizes))
+        elif fate.deed == "wait":
+            waiting.append(f"pod {pod.name}: {fate.words}")
+        elif fate.deed == "infeasible":
+            infeasible.append(f"pod {pod.name}: {fate.words}")
+        room = room.without(pod) if disrupts(pod, fate, look.sizes) else room
+    return _Step(tuple(actions), tuple(waiting), tuple(infeasible))
+
+
+def _by_template(plan: Plan, seen: Seen, replicas: int) -> _Step:
+    """The template is written, and the workload's own controller does the rest."""
+    pods, sizes = live(seen.pods), _template_sizes(plan, seen)
+    is_set = _template_has(plan, seen)
+    actions: list[Action] = []
+    waiting: list[str] = []
+    if replicas < plan.replicas or (replicas > plan.replicas and not plan.waits):
+        actions.append(ScaleTo(plan.replicas, replicas))
+    if is_set and replicas > plan.replicas and plan.waits and _has_grown(plan, pods, sizes):
+        return _Step((ScaleTo(plan.replicas, replicas),))
+    if not is_set and _may_lower(plan, replicas, _ready(pods)):
+        actions.append(SetTemplate(tuple(sizes.values())))
+    elif not is_set:
+        waiting.append(f"{_ready(pods)} of {plan.replicas} pods are ready; then the template gets the new size")
+    done = sum(has_size(pod, sizes) for pod in pods)
+    if done < len(pods) or (replicas > plan.replicas and plan.waits):
+        waiting.append(f"{done} of {len(pods)} pods have the new size, and {_ready(pods)} are ready")
+    return _Step(tuple(actions), (*_missing(plan, pods), *waiting))
+
+
+def _template_sizes(plan: Plan, seen: Seen) -> dict[str, Size]:
+    """The sizes of containers that the template has: others were injected. All where it is not known."""
+    if not seen.template:
+        return plan.by_container
+    return {part.container.name: part.named for part in parts_of(seen.template, plan.by_container)}
+
+
+def _template_has(plan: Plan, seen: Seen) -> bool:
+    """Whether pods of the template have the size; where it is not known, they tell."""
+    if not seen.template:
+        return all(has_size(pod, plan.by_container) for pod in live(seen.pods))
+    return all(part.asked for part in parts_of(seen.template, plan.by_container))
+
+
+def _has_grown(plan: Plan, pods: list[Pod], sizes: Sizes) -> bool:
+    """Whether pods may go: whichever do, those that stay have the size, and enough of them serve.
+
+    A ReplicaSet lets those go first that do not serve, a StatefulSet the last ones.
+    """
+    in_order = any(owner.kind == "StatefulSet" for pod in pods for owner in pod.owners)
+    needed = len(pods) if in_order else plan.replicas
+    return all(has_enough(pod, sizes) for pod in pods) and serving(pods, sizes) >= max(needed, plan.replicas)
+
+
+def _may_lower(plan: Plan, replicas: int, ready: int) -> bool:
+    """Whether pods may get less: where more are to make up for it, those must serve."""
+    if not plan.waits or plan.replicas <= plan.before_replicas:
+        return True
+    return replicas >= plan.replicas and ready >= plan.replicas
+
+
+def _ready(pods: list[Pod]) -> int:
+    return sum(is_ready(pod) for pod in pods)
+
+
+def _missing(plan: Plan, pods: list[Pod]) -> tuple[str, ...]:
+    return () if len(pods) >= plan.replicas else (f"{len(pods)} of {plan.replicas} pods are there",)
+
+
+def _recorded(plan: Plan, actions: Iterable[Action], seen: Seen) -> tuple[Action, ...]:
+    """First the size that pods come up with, for others may come at any time; none that keeps them from running."""
+    return (RecordSize(plan.sizes), *actions) if plan.sizes and not _is_too_large(plan, seen) else tuple(actions)
+
+
+def _is_too_large(plan: Plan, seen: Seen) -> bool:
+    """Whether no node holds a pod of the size, as most of the pods are: a single odd one says nothing of new ones."""
+    pods = live(seen.pods)
+    return 2 * sum(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in pods) > len(pods)
+
+
+def _progress(plan: Plan, step: _Step, seen: Seen, now: float) -> Progress:
+    lasted = show_seconds(max(0.0, now - plan.since))
+    if not any(step):
+        return Progress((), None, "Done", f"{plan.replicas} replicas have the size that was decided on.")
+    if not step.actions and not step.waiting:
+        return Progress((), None, "Infeasible", _several(step.infeasible))
+    shrinks = any(isinstance(each, ScaleTo) and each.replicas < each.expected for each in step.actions)
+    late = now - _moved(plan, seen, now) > PATIENCE and not shrinks
+    if late or now - plan.since > LONGEST:
+        left = _several((*step.infeasible, *step.waiting)) or "what was asked for is not done"
+        return Progress((), None, "TimedOut", f"Given up after {lasted}: {left}")
+    words = told(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
+    return Progress(step.actions, plan, "", words)
+
+
+def _moved(plan: Plan, seen: Seen, now: float) -> float:
+    """When there was the last sign of progress. A node's delay is one, and where it ends in an eviction, so is that."""
+    sizes = _template_sizes(plan, seen) if plan.resizing == "Template" else plan.by_container
+    delay = DEFERRED_PATIENCE if plan.resizing == "InPlaceOrRecreate" else 0.0
+    times: list[float | None] = [plan.since]
+    for pod in seen.pods:
+        if pod.resize is not None and pod.resize.since is not None:
+            times.append(pod.resize.since + (delay if pod.resize.state == "deferred" else 0.0))
+        if has_size(pod, sizes):
+            times += [pod.started, pod.ready_since]
+    return max(min(at, now) for at in times if at is not None)
+
+
+def _several(reasons: tuple[str, ...]) -> str:
+    """The first of some reasons, and how many more there are."""
+    if not reasons:
+        return ""
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}."

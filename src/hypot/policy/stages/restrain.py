@@ -1,0 +1,162 @@
+"""How fast, when and within which bounds: the gates every kind passes through."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+from hypot.core.bounds import (
+    Limit,
+    doubling_ceiling,
+    limit_by_factors,
+    limit_growth,
+    limit_shrinking,
+    limit_without_behavior,
+)
+from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
+from hypot.kinds.hpa.fields import Limit as Policy
+from hypot.kinds.hpa.fields import Pace
+from hypot.policy.model.decision import Step, show_seconds, show_time
+from hypot.policy.model.state import EMPTY, History
+
+# Each bound's reason, as conditions of every kind give it, and what it says.
+LIMIT_REASONS: dict[Limit, tuple[str, str]] = {
+    Limit.WITHIN_RANGE: ("DesiredWithinRange", "the desired count is within the acceptable range"),
+    Limit.TOO_FEW: ("TooFewReplicas", "the desired replica count is less than the minimum replica count"),
+    Limit.TOO_MANY: ("TooManyReplicas", "the desired replica count is more than the maximum replica count"),
+    Limit.SCALE_UP: ("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"),
+    Limit.SCALE_DOWN: ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"),
+}
+
+
+class Stabilised(NamedTuple):
+    """A count after looking back over a window, and when the bare recommendation would pass if it lasts."""
+
+    replicas: int
+    from_then: float | None
+    window: float = 0.0
+
+
+class Limited(NamedTuple):
+    replicas: int
+    limit: Limit
+    unknown: str = ""
+
+
+def stabilise_downwards(recommendation: int, history: History, now: float, window: float) -> Stabilised:
+    """Without behavior: the highest recommendation of the window."""
+    cutoff = now - window
+    highest = highest_recent(recommendation, history.values, history.times, cutoff)
+    if highest == recommendation:
+        return Stabilised(recommendation, None)
+    higher = [t for v, t in zip(history.values, history.times, strict=True) if v > recommendation and t >= cutoff]
+    return Stabilised(highest, max(higher) + window, window)
+
+
+def stabilise(
+    recommendation: int, current: int, history: History, now: float, up_window: float, down_window: float
+) -> Stabilised:
+    """With behavior: move from the current size only as far as both windows force."""
+    values, times = history.values, history.times
+    low, high = envelope(recommendation, values, times, now, up_window, down_window)
+    settled = forced_into(current, low, high)
+    if settled == recommendation:
+        return Stabilised(recommendation, None)
+    window = down_window if recommendation < current else up_window
+    against = [
+        t
+        for v, t in zip(values, times, strict=True)
+        if t > now - window and (v > recommendation if recommendation < current else v < recommendation)
+    ]
+    return Stabilised(settled, max(against) + window if against else None, window)
+
+
+class Past(NamedTuple):
+    """Scale events that rate limits look at, and the time of a move whose size nobody knows."""
+
+    ups: History = EMPTY
+    downs: History = EMPTY
+    unknown_move: float | None = None
+
+
+def allowed(pace: Pace, current: int, past: Past, now: float, *, grows: bool) -> int:
+    """How many replicas the policies allow now, the most or the fewest."""
+    policies = pace.limits or ()
+    if pace.select == "Disabled":
+        return current
+    return allowed_reach(
+        current,
+        grows,
+        pace.select == "Min",
+        [policy.type == "Percent" for policy in policies],
+        [policy.value or 0 for policy in policies],
+        [float(policy.period or 0) for policy in policies],
+        past.ups.values,
+        past.ups.times,
+        past.downs.values,
+        past.downs.times,
+        -inf if past.unknown_move is None else past.unknown_move,
+        now,
+    )
+
+
+def limit_by_pace(
+    current: int, desired: int, low: int, high: int, up: Pace, down: Pace, past: Past, now: float
+) -> Limited:
+    """Rate limits and bounds of a behavior."""
+    if desired == current:
+        return Limited(desired, Limit.WITHIN_RANGE)
+    if desired > current:
+        replicas, limit = limit_growth(current, desired, high, allowed(up, current, past, now, grows=True))
+        unknown = _unknown_move(up, past, now) if limit == Limit.SCALE_UP else ""
+    else:
+        replicas, limit = limit_shrinking(current, desired, low, allowed(down, current, past, now, grows=False))
+        unknown = _unknown_move(down, past, now) if limit == Limit.SCALE_DOWN else ""
+    return Limited(replicas, limit, unknown)
+
+
+def _unknown_move(pace: Pace, past: Past, now: float) -> str:
+    """What is told where a rate limit holds only because the size of the last move is not known."""
+    moved = past.unknown_move
+    if moved is None or pace.select == "Disabled":
+        return ""
+    periods = [policy.period or 0 for policy in pace.limits or () if moved > now - (policy.period or 0)]
+    if not periods:
+        return ""
+    return (
+        f"the size of the last move, {show_seconds(now - moved)} ago, is not known: its policy's period of "
+        f"{show_seconds(max(periods))} is taken as used up until {show_time(moved + max(periods))}"
+    )
+
+
+def limit_by_doubling(current: int, desired: int, low: int, high: int, factor: float, floor: float) -> Limited:
+    """Bounds without a behavior: one sync may double, or reach the floor."""
+    ceiling = doubling_ceiling(current, factor, floor)
+    return Limited(*limit_without_behavior(desired, low, high, ceiling))
+
+
+def limit_by_steps(
+    current: int, desired: int, ready: int, low: int, high: int, up_limit: int, down_limit: int
+) -> Limited:
+    """Limit factors and bounds of a WatermarkPodAutoscaler."""
+    return Limited(*limit_by_factors(current, desired, ready, low, high, up_limit, down_limit))
+
+
+def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict[str, Any]) -> Step:
+    """Tell which bound changed a count, or that none did."""
+    after, limit, _ = limited
+    numbers = {"min": low, "max": high, **numbers}
+    if after == before:
+        return Step("restrain", "within-range", before, after, f"{after} is within {low} to {high}.", numbers)
+    sentences = {
+        Limit.TOO_FEW: ("min-replicas", f"{before} is below the minimum of {low}: {after}."),
+        Limit.TOO_MANY: ("max-replicas", f"{before} is above the maximum of {high}: {after}."),
+        Limit.SCALE_UP: ("scale-up-limit", f"{before} is more than the limits on growth allow now: {after}."),
+        Limit.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the limits on shrinking allow now: {after}."),
+    }
+    rule, sentence = sentences[limit]
+    return Step("restrain", rule, before, after, sentence, numbers)
+
+
+def longest_period(policies: Sequence[Policy]) -> int:
+    """How long a scale event of this direction can still matter."""
+    return max((policy.period or 0 for policy in policies), default=0)

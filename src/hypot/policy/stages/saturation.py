@@ -1,0 +1,115 @@
+"""Pods that use all they can get: what they need is not seen in what they use, so more is proposed at once."""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import NamedTuple
+
+from hypot.core.amount import RESOURCES, brief, of_milli
+from hypot.core.saturation import beyond, is_full
+from hypot.policy.model.current_size import live
+from hypot.policy.model.seen import Container, Failure, Pod, Seen
+from hypot.policy.model.size import Place
+
+
+class Heat(NamedTuple):
+    """The use of one resource of one container over all sampled pods, and what it cannot exceed."""
+
+    usage: int
+    cap: int | None
+    pods: int
+    at: float
+
+    @property
+    def full(self) -> bool:
+        return self.cap is not None and self.cap > 0 and is_full(self.usage, self.cap)
+
+    def total(self, replicas: int) -> int:
+        """What to ask for: beyond the cap, for all replicas."""
+        return 0 if self.cap is None else beyond(self.cap, replicas, self.pods)
+
+
+# A pod, one of its containers, what that used, and when.
+_Measured = tuple[Pod, Container, Mapping[str, int], float]
+
+
+class Saturation(NamedTuple):
+    """What is saturated in two samples, what in one so far, and the first samples to remember."""
+
+    twice: Mapping[Place, Heat]
+    once: Mapping[Place, Heat]
+    hot: Mapping[str, float]
+    # Beyond the request, and how much more there is nobody can say.
+    uncapped: tuple[Place, ...] = ()
+
+
+def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, float]) -> Saturation:
+    twice: dict[Place, Heat] = {}
+    once: dict[Place, Heat] = {}
+    hot: dict[str, float] = {}
+    uncapped: list[Place] = []
+    for place, heat in _heats(seen, frozenset(containers)).items():
+        if heat.cap is None:
+            uncapped.append(place)
+        if not heat.full:
+            continue
+        key = "/".join(place)
+        # A sample from before the first one: a clock was set back.
+        first = hot[key] = min(remembered.get(key, heat.at), heat.at)
+        (twice if first < heat.at else once)[place] = heat
+    return Saturation(twice, once, hot, tuple(uncapped))
+
+
+def _heats(seen: Seen, names: frozenset[str]) -> dict[Place, Heat]:
+    """The heat of every place that was measured; without a cap only where the request is exceeded."""
+    if isinstance(seen.pod_metrics, Failure):
+        return {}
+    measured: dict[str, list[_Measured]] = {name: [] for name in sorted(names)}
+    for pod in live(seen.pods):
+        sample = seen.pod_metrics.get(pod.name)
+        if sample is None:
+            continue
+        usages = dict(sample.containers)
+        for container in pod.containers:
+            if container.name in measured and container.name in usages:
+                measured[container.name].append((pod, container, usages[container.name], sample.at))
+    found = {(name, r): _heat(seen, r, there) for name, there in measured.items() if there for r in RESOURCES}
+    return {place: heat for place, heat in found.items() if heat is not None}
+
+
+def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
+    together = asked = pods = 0
+    newest = -inf
+    for _, container, usage, at in measured:
+        if resource in usage:
+            together += usage[resource]
+            asked += container.current_requests.get(resource, 0)
+            pods += 1
+            newest = max(newest, at)
+    if not pods or not is_full(together, asked):
+        # No cap is below the request.
+        return None
+    cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])
+    return Heat(of_milli(resource, together), None if cap is None else of_milli(resource, cap), pods, newest)
+
+
+def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int | None:
+    """All that these can get together: their limits; without one, the request and, once, what is free on the node."""
+    cap, roomy = 0, set()
+    for pod, container in placed:
+        limit = container.current_limits.get(resource)
+        if limit is not None:
+            cap += limit
+            continue
+        node = seen.nodes.get(pod.node)
+        if node is None or resource not in node.allocatable:
+            return None
+        cap += container.current_requests.get(resource, 0)
+        roomy.add(pod.node)
+    free = [seen.nodes[name].allocatable[resource] - seen.nodes[name].requested.get(resource, 0) for name in roomy]
+    return cap + sum(max(0, room) for room in free)
+
+
+def told(place: Place, heat: Heat) -> str:
+    name, resource = place
+    used, cap = brief(resource, heat.usage), brief(resource, heat.cap or 0)
+    return f"{resource} of {name} uses {used} of the {cap} it can get"

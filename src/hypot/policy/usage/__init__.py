@@ -1,0 +1,1 @@
+"""What containers used: histograms, and the sizes that are read from them."""

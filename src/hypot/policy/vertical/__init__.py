@@ -1,0 +1,1 @@
+"""How large the containers are: VerticalPodAutoscalers."""

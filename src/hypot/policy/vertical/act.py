@@ -1,0 +1,300 @@
+"""When and how running pods get their new size: which of them, in which order, in place or by eviction."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hypot.kinds.version import Version
+from hypot.kinds.vpa.fields import (
+    AUTO,
+    IN_PLACE,
+    IN_PLACE_OR_RECREATE,
+    INITIAL,
+    OFF,
+    RECREATE,
+    EvictionRequirement,
+    ResourcePolicy,
+    UpdatePolicy,
+)
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.model.decision import PodAction
+from hypot.policy.model.seen import Node, Pod
+from hypot.policy.vertical.budget import EXHAUSTED, Budget, Controllers
+from hypot.policy.vertical.fit import Fitted, amounts
+from hypot.policy.vertical.need import (
+    Need,
+    Priority,
+    admits,
+    dies_again,
+    in_order,
+    needs_update,
+    observed_containers,
+    priority,
+    quick_oom,
+)
+from hypot.policy.vertical.pod_size import WHOLE, fits_nowhere
+from hypot.policy.vertical.resize import (
+    InPlace,
+    Requests,
+    in_place,
+    key_of,
+    resize_obstacle,
+    still_refused,
+    still_waiting,
+    unevictable,
+)
+
+_EVICTING = (RECREATE, AUTO)
+_RESIZING = (IN_PLACE, IN_PLACE_OR_RECREATE)
+_IDLE = {
+    OFF: ("mode-off", "The update mode is Off: running pods are left alone."),
+    INITIAL: ("mode-initial", "The update mode is Initial: only new pods get the recommended size."),
+}
+
+# Marks pods that were given more cpu for their start.
+BOOSTED = "vpaCpuStartupBoost/"
+# Stands for requirements that cannot be read, and holds for nobody.
+_UNREADABLE = (EvictionRequirement(),)
+
+
+class Plan(NamedTuple):
+    """What happens to each pod, in the order in which they are taken, and what to remember for the next pass."""
+
+    actions: tuple[PodAction, ...]
+    # Both by the uid of the pod, or its name where it has none.
+    stuck: Mapping[str, float]
+    infeasible: Mapping[str, Requests]
+
+
+class _Candidate(NamedTuple):
+    """A pod that wants another size."""
+
+    pod: Pod
+    fitted: Fitted
+    rank: Priority
+    need: Need
+    # It takes up no resize.
+    dying: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What holds for every pod of one pass."""
+
+    mode: str
+    minimum: int
+    oom_threshold: float
+    requirements: tuple[EvictionRequirement, ...] | None
+    policy: ResourcePolicy | None
+    knobs: Knobs
+    kubernetes: Version
+    now: float
+    waiting: Mapping[str, float]
+    refused: Mapping[str, Requests]
+    nodes: Mapping[str, Node]
+
+    def since(self, pod: Pod) -> float:
+        return self.waiting.get(key_of(pod), self.now)
+
+
+def plan(
+    pods: Iterable[Pod],
+    fitted: Mapping[str, Fitted],
+    update_policy: UpdatePolicy | None,
+    resource_policy: ResourcePolicy | None,
+    controllers: Controllers,
+    nodes: Mapping[str, Node],
+    knobs: Knobs,
+    kubernetes: Version,
+    now: float,
+    stuck: Mapping[str, float],
+    infeasible: Mapping[str, Requests],
+) -> Plan:
+    """One action for each pod: first for those that want a change, by priority, then for the others, by name."""
+    known = sorted(pods, key=lambda pod: (pod.name, pod.uid))
+    waiting, refused = still_waiting(known, stuck, now), still_refused(known, infeasible)
+    rules = _rules(update_policy, resource_policy, knobs, kubernetes, now, waiting, refused, nodes)
+    if rules.mode not in _EVICTING + _RESIZING:
+        word = ("mode-unknown", f"The update mode {rules.mode} is not known: running pods are left alone.")
+        rule, sentence = _IDLE.get(rules.mode, word)
+        return Plan(tuple(PodAction(pod.name, "none", rule, sentence) for pod in known), waiting, refused)
+    looked = [_look(pod, fitted.get(pod.name), rules) for pod in known]
+    wanting = sorted(
+        (one for one in looked if isinstance(one, _Candidate)), key=lambda one: in_order(one.rank, one.pod.name)
+    )
+    live = [pod for pod in known if not _absence(pod)]
+    taken = _take(wanting, _budget(live, controllers, rules), rules)
+    resting = [one for one in looked if isinstance(one, PodAction)]
+    return Plan((*taken, *resting), waiting, refused)
+
+
+def mode_of(policy: UpdatePolicy | None) -> str:
+    """The update mode that holds; without a policy that is Recreate."""
+    written = policy.mode if isinstance(policy, UpdatePolicy) else None
+    return str(written) if written else RECREATE
+
+
+def _rules(
+    written: UpdatePolicy | None,
+    resource_policy: ResourcePolicy | None,
+    knobs: Knobs,
+    kubernetes: Version,
+    now: float,
+    waiting: Mapping[str, float],
+    refused: Mapping[str, Requests],
+    nodes: Mapping[str, Node],
+) -> _Rules:
+    policy = written if isinstance(written, UpdatePolicy) else UpdatePolicy()
+    requirements: Any = policy.eviction_requirements
+    readable = requirements is None or isinstance(requirements, tuple)
+    return _Rules(
+        mode_of(policy),
+        int(positive(policy.min_replicas, knobs.min_replicas)),
+        positive(policy.evict_after_oom, knobs.evict_after_oom),
+        requirements if readable else _UNREADABLE,
+        resource_policy,
+        knobs,
+        kubernetes,
+        now,
+        waiting,
+        refused,
+        nodes,
+    )
+
+
+def positive(written: object, otherwise: float) -> float:
+    """A bound that the object names, where it is one."""
+    return written if type(written) is int and written > 0 else otherwise
+
+
+def _budget(live: list[Pod], controllers: Controllers, rules: _Rules) -> Budget:
+    return Budget.of(
+        live,
+        controllers,
+        minimum=rules.minimum,
+        tolerance=rules.knobs.eviction_tolerance,
+        spares_minimum=rules.knobs.in_place_skips_budget and rules.mode in _RESIZING,
+    )
+
+
+def _absence(pod: Pod) -> str:
+    """Why the pod does not count; empty where it does."""
+    if pod.deleted:
+        return "it is on its way out"
+    if pod.phase in {"Succeeded", "Failed"}:
+        return "it has ended"
+    return "it has no node yet" if pod.phase == "Pending" and not pod.node else ""
+
+
+def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAction:
+    """Whether the pod wants another size and its autoscaler's requirements let it have one."""
+    absence = _absence(pod)
+    if absence:
+        return _left(pod, "not-running", absence)
+    if any(key.startswith(BOOSTED) for key in pod.annotations):
+        return _left(pod, "startup-boost", "it has more cpu while it starts")
+    if fitted is not None and fitted.error:
+        return _left(pod, "limits-unknown", fitted.error)
+    if fitted is None or not fitted.containers:
+        return _left(pod, "no-recommendation", "nothing is recommended for its containers")
+    bounds, observed = fitted.bounds, observed_containers(pod)
+    rank = priority(pod, bounds, observed)
+    killed = quick_oom(pod, observed, rules.policy, rules.oom_threshold)
+    age = None if pod.started is None else rules.now - pod.started
+    need = needs_update(rank, killed, age, rules.knobs)
+    if not need.wanted:
+        return _left(pod, need.rule, need.words)
+    if rules.requirements and not admits(pod, bounds, rules.requirements):
+        words = f"{need.words}, but no container changes as the eviction requirements want it"
+        return _left(pod, "eviction-requirements", words)
+    dying = killed is not None and dies_again(killed, rules.oom_threshold, rules.now)
+    return _Candidate(pod, fitted, rank, need, dying)
+
+
+def _take(wanting: Iterable[_Candidate], budget: Budget, rules: _Rules) -> list[PodAction]:
+    """One after the other, for each that is disrupted leaves less for the next."""
+    taken = []
+    for one in wanting:
+        action = _evict(one, budget, rules) if rules.mode in _EVICTING else _resize(one, budget, rules)
+        if action.action == "evict":
+            budget = budget.after_evicting(one.pod)
+        if action.action == "resize":
+            budget = budget.after_resizing(one.pod)
+        taken.append(action)
+    return taken
+
+
+def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", because: str = "") -> PodAction:
+    """Evict the pod, where its group can spare it and a node could hold it; `because` says why it is not resized."""
+    words = f"{one.need.words}, and {because}" if because else one.need.words
+    refusal = unevictable(one.pod, budget, since=rules.since(one.pod), now=rules.now)
+    if refusal is not None:
+        return _left(one.pod, refusal.rule, f"{words}, but {refusal.words}")
+    if one.pod.pod_requests is not None:
+        return _left(one.pod, "pod-level-resources", f"{words}, but {WHOLE}")
+    if fits_nowhere(one.pod, {size.container: size for size in one.fitted.sizes}, rules.nodes):
+        return _left(one.pod, "fits-nowhere", f"{words}, but no node is large enough for its new size")
+    sentence = f"{_sentence(words)}: evict it, so that it comes back with the new size."
+    return PodAction(one.pod.name, "evict", rule or one.need.rule, sentence, one.fitted.sizes)
+
+
+def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
+    """Resize the pod in place; where that cannot be or would not help, evict it if the mode lets us."""
+    if not one.dying or rules.mode == IN_PLACE:
+        return _resize_in_place(one, budget, rules)
+    evicted = _evict(one, budget, rules, "", "it would be killed again before it takes up a resize")
+    if evicted.rule == EXHAUSTED:
+        return evicted
+    resized = _resize_in_place(one, budget, rules)
+    return evicted._replace(or_resize=resized.action == "resize") if evicted.action == "evict" else resized
+
+
+def _resize_in_place(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
+    """In place; where that cannot be, by eviction if the mode lets us."""
+    pod, sizes = one.pod, one.fitted.sizes
+    verdict = in_place(
+        pod,
+        one.fitted.bounds,
+        budget,
+        rules.mode,
+        since=rules.since(pod),
+        now=rules.now,
+        refused=rules.refused.get(key_of(pod)),
+        spares_budget=rules.knobs.in_place_skips_budget,
+    )
+    if verdict.decision == InPlace.EVICT:
+        return _evict(one, budget, rules, verdict.rule, verdict.words)
+    if verdict.decision not in {InPlace.APPROVED, InPlace.INFEASIBLE}:
+        return _left(pod, verdict.rule, f"{one.need.words}, but {verdict.words}")
+    full = budget.exhausted(pod) if verdict.decision == InPlace.INFEASIBLE else None
+    if full is not None and not rules.knobs.in_place_skips_budget:
+        # What its node refused is asked for again, in a smaller size: that too is one of the pods of this pass.
+        return _left(pod, full.rule, f"{one.need.words}, but {full.words}")
+    if _is_asked(one):
+        return _left(pod, "resize-asked", f"{one.need.words}, and its node has not taken up the new size yet")
+    obstacle = resize_obstacle(pod, sizes, rules.kubernetes)
+    if obstacle and rules.mode == IN_PLACE:
+        return _left(pod, "resize-not-allowed", f"{one.need.words}, but {obstacle}")
+    if obstacle:
+        return _evict(one, budget, rules, "resize-not-allowed", obstacle)
+    again = ", and this is less than what its node refused" if verdict.decision == InPlace.INFEASIBLE else ""
+    sentence = f"{_sentence(one.need.words)}{again}: resize it in place."
+    return PodAction(pod.name, "resize", one.need.rule, sentence, sizes)
+
+
+def _is_asked(one: _Candidate) -> bool:
+    """Whether the pod's own spec has the new size already, so that there is nothing to write."""
+    asked = {container.name: container for container in one.pod.containers}
+    return all(
+        amounts(asked[size.container].requests) == size.requests
+        and amounts(asked[size.container].limits) == size.limits
+        for size in one.fitted.sizes
+    )
+
+
+def _left(pod: Pod, rule: str, words: str) -> PodAction:
+    return PodAction(pod.name, "none", rule, f"{_sentence(words)}: leave it.")
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]

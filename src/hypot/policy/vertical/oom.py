@@ -1,0 +1,28 @@
+"""Containers that ran out of memory, as their pods tell it."""
+
+from collections.abc import Iterable
+
+from hypot.core.amount import MEMORY, of_milli
+from hypot.policy.model.seen import Container, Pod
+
+OOM_KILLED = "OOMKilled"
+
+
+def put_out(pods: Iterable[Pod]) -> list[Pod]:
+    """Those that the kubelet evicted for want of memory: they are done, and still tell what they used."""
+    return [pod for pod in pods if pod.eviction is not None]
+
+
+def last_oom(pod: Pod, container: Container) -> tuple[float, int] | None:
+    """When a container last ran out of memory, and how much it used or had then, in bytes.
+
+    The eviction of its pod comes after every kill; who is not to blame for it did not run out.
+    """
+    asked = container.current_requests.get(MEMORY, 0)
+    if pod.eviction is not None:
+        at, used = pod.eviction.at, pod.eviction.used.get(container.name)
+        return (at, of_milli(MEMORY, asked if used is None else used)) if container.name in pod.eviction.used else None
+    ended = container.ended
+    if ended is None or ended.reason != OOM_KILLED or ended.finished is None:
+        return None
+    return ended.finished, of_milli(MEMORY, asked)

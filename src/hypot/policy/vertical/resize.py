@@ -1,0 +1,214 @@
+"""Resizing a pod in place: whether it may be done, whether to wait for one that is under way, and when to give up."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from hypot.core.amount import CPU, MEMORY, RESOURCES, brief
+from hypot.kinds.version import Version, show_version
+from hypot.kinds.vpa.fields import IN_PLACE
+from hypot.policy.model.decision import show_seconds
+from hypot.policy.model.seen import Bounds, Container, Pod, Resize
+from hypot.policy.model.size import Size
+from hypot.policy.vertical.budget import Budget, Refusal
+from hypot.policy.vertical.fit import amounts
+
+RESIZES: Version = (1, 33)
+# Before this a memory limit goes down only where the container may be restarted for it.
+LOWERS_MEMORY: Version = (1, 34)
+RESIZES_POD_LEVEL: Version = (1, 36)
+STATIC_POD = "kubernetes.io/config.mirror"
+
+# How long to wait for a node before the pod is better off elsewhere.
+DEFERRED_PATIENCE = 300.0
+IN_PROGRESS_PATIENCE = 3600.0
+
+Requests = Mapping[str, Mapping[str, int]]
+
+
+class InPlace(StrEnum):
+    APPROVED = "approved"
+    DEFERRED = "deferred"
+    EVICT = "evict"
+    INFEASIBLE = "infeasible"
+    INFEASIBLE_CACHED = "infeasible-cached"
+
+
+class Verdict(NamedTuple):
+    """What to do with a pod that is to be resized, and by which rule where that is not a resize."""
+
+    decision: InPlace
+    rule: str = ""
+    words: str = ""
+
+
+def key_of(pod: Pod) -> str:
+    """What a pod is remembered by; a StatefulSet gives the name of a dead pod to the next one."""
+    return pod.uid or pod.name
+
+
+def still_waiting(pods: Iterable[Pod], stuck: Mapping[str, float], now: float) -> dict[str, float]:
+    """Since when each resize waits; what is over, or went with its pod, is forgotten."""
+    return {key_of(pod): _since(pod.resize, stuck.get(key_of(pod), now)) for pod in pods if pod.resize is not None}
+
+
+def _since(resize: Resize, remembered: float) -> float:
+    return remembered if resize.since is None else resize.since
+
+
+def still_refused(pods: Iterable[Pod], infeasible: Mapping[str, Requests]) -> dict[str, Requests]:
+    """The requests that a node said it can never grant, of the pods that are still there."""
+    found: dict[str, Requests] = {}
+    for pod in pods:
+        if pod.resize is not None and pod.resize.state == "infeasible":
+            found[key_of(pod)] = {container.name: amounts(container.requests) for container in pod.containers}
+        elif key_of(pod) in infeasible:
+            found[key_of(pod)] = infeasible[key_of(pod)]
+    return found
+
+
+def asks_less(bounds: Iterable[Bounds], refused: Requests) -> bool:
+    """Whether anything is lower than what was refused, so that asking again makes sense."""
+    return any(
+        amount < refused[each.container][resource]
+        for each in bounds
+        for resource, amount in each.target.items()
+        if resource in refused.get(each.container, {})
+    )
+
+
+def gives_up(resize: Resize, since: float, now: float) -> bool:
+    """Whether a resize will not come about by waiting."""
+    if resize.state == "deferred":
+        return now - since > DEFERRED_PATIENCE
+    if resize.state == "in-progress":
+        return now - since > IN_PROGRESS_PATIENCE
+    return True
+
+
+def told_resize(resize: Resize, since: float, now: float) -> Verdict:
+    """A resize that is not done yet, as a reason to leave the pod alone."""
+    waited = show_seconds(max(0.0, now - since))
+    words = {
+        "deferred": f"its node has put off a resize for {waited}",
+        "infeasible": "its node can never grant the resize that was asked for",
+        "in-progress": f"a resize has been in progress for {waited}",
+        "error": "a resize fails on its node",
+        "unknown": "a resize waits for an unknown reason",
+    }[resize.state]
+    told = f"{words} ({resize.message})" if resize.message else words
+    return Verdict(InPlace.DEFERRED, f"resize-{resize.state}", told)
+
+
+def unevictable(pod: Pod, budget: Budget, *, since: float, now: float) -> Refusal | None:
+    """Why the pod cannot be evicted now; None where it can. A resize that may still come about is waited for."""
+    refusal = budget.unevictable(pod)
+    if refusal is not None or pod.phase == "Pending" or pod.resize is None or gives_up(pod.resize, since, now):
+        return refusal
+    told = told_resize(pod.resize, since, now)
+    return Refusal(told.rule, told.words)
+
+
+def in_place(
+    pod: Pod,
+    bounds: Sequence[Bounds] | None,
+    budget: Budget,
+    mode: str,
+    *,
+    since: float,
+    now: float,
+    refused: Requests | None = None,
+    spares_budget: bool = False,
+) -> Verdict:
+    """Whether to resize this pod now; `refused` is what its node could not grant before."""
+    refusal = budget.uncounted(pod)
+    if refusal is not None:
+        return Verdict(InPlace.DEFERRED, *refusal)
+    if pod.phase == "Pending":
+        return Verdict(InPlace.DEFERRED, "pending", "it does not run yet")
+    if bounds is None:
+        return Verdict(InPlace.DEFERRED, "no-recommendation", "nothing is recommended for it")
+    if mode == IN_PLACE and refused is not None and not asks_less(bounds, refused):
+        words = "its node refused that much for good and nothing less is recommended since"
+        return Verdict(InPlace.INFEASIBLE_CACHED, "resize-infeasible", words)
+    if pod.resize is not None:
+        return _while_resizing(pod, pod.resize, budget, mode, since, now)
+    if spares_budget and not any(container.restarts_on_resize for container in pod.containers):
+        return Verdict(InPlace.APPROVED)
+    refusal = budget.exhausted(pod)
+    return Verdict(InPlace.APPROVED) if refusal is None else Verdict(InPlace.DEFERRED, *refusal)
+
+
+def _while_resizing(pod: Pod, resize: Resize, budget: Budget, mode: str, since: float, now: float) -> Verdict:
+    told = told_resize(resize, since, now)
+    if mode == IN_PLACE:
+        return told._replace(decision=InPlace.INFEASIBLE) if resize.state == "infeasible" else told
+    if not gives_up(resize, since, now):
+        return told
+    refusal = budget.exhausted(pod)
+    if refusal is None:
+        return told._replace(decision=InPlace.EVICT)
+    return Verdict(InPlace.DEFERRED, refusal.rule, f"{told.words}, and {refusal.words}")
+
+
+def resize_obstacle(pod: Pod, sizes: Iterable[Size], kubernetes: Version) -> str:
+    """What the API server would refuse about this resize, as a clause; empty where it may be done.
+
+    Static cpu and memory managers, and swap, are known to the kubelet alone: it answers Infeasible.
+    """
+    if kubernetes < RESIZES:
+        return f"Kubernetes {show_version(kubernetes)} cannot resize pods in place"
+    if STATIC_POD in pod.annotations:
+        return "a static pod cannot be resized"
+    if pod.pod_requests is not None and kubernetes < RESIZES_POD_LEVEL:
+        return f"Kubernetes {show_version(kubernetes)} cannot resize a pod that has resources of its own"
+    asked = {size.container: size for size in sizes}
+    present = {container.name: container for container in pod.containers}
+    for name in sorted(asked):
+        if name not in present:
+            return f"it has no running container {name}"
+        obstacle = _container_obstacle(present[name], asked[name], kubernetes)
+        if obstacle:
+            return obstacle
+    return "" if pod.pod_requests is not None else _class_obstacle(pod, asked)
+
+
+def _container_obstacle(container: Container, size: Size, kubernetes: Version) -> str:
+    for kind, had, asked in (
+        ("request", container.requests, size.requests),
+        ("limit", container.limits, size.limits),
+    ):
+        other = sorted(set(asked) - set(RESOURCES))
+        if other:
+            return f"only cpu and memory can be resized, not {other[0]} of {container.name}"
+        gone = [resource for resource in RESOURCES if resource in had and resource not in asked]
+        if gone:
+            return f"a resize cannot remove the {gone[0]} {kind} of {container.name}"
+    before, after = amounts(container.limits).get(MEMORY), size.limits.get(MEMORY)
+    lowers = before is not None and after is not None and after < before
+    if not lowers or kubernetes >= LOWERS_MEMORY or MEMORY in container.restarts_on_resize:
+        return ""
+    return (
+        f"Kubernetes {show_version(kubernetes)} lowers the memory limit of {container.name} "
+        f"({brief(MEMORY, before or 0)} to {brief(MEMORY, after or 0)}) only if its resizePolicy is RestartContainer"
+    )
+
+
+def _class_obstacle(pod: Pod, asked: Mapping[str, Size]) -> str:
+    every = (*pod.containers, *pod.init_containers)
+    given = {c.name: Size(c.name, amounts(c.requests), amounts(c.limits)) for c in every}
+    before, after = pod.qos or qos_class(given.values()), qos_class({**given, **asked}.values())
+    return "" if before == after else f"a resize cannot change its class from {before} to {after}"
+
+
+def qos_class(sizes: Iterable[Size]) -> str:
+    """How a pod is treated when its node runs short: Guaranteed where every limit is set and is the request."""
+    parts = tuple(sizes)
+    requests, limits = (
+        {r: sum(of.get(r, 0) for of in each) for r in RESOURCES}
+        for each in ([size.requests for size in parts], [size.limits for size in parts])
+    )
+    if not any(requests.values()) and not any(limits.values()):
+        return "BestEffort"
+    limited = all(size.limits.get(CPU, 0) and size.limits.get(MEMORY, 0) for size in parts)
+    return "Guaranteed" if limited and requests == limits else "Burstable"

@@ -1,0 +1,306 @@
+"""One decision of a VerticalPodAutoscaler: what each container should have, and which running pods get it now."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from hypot.core.amount import RESOURCES, brief, show
+from hypot.kinds.problem import Problem
+from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
+from hypot.kinds.vpa.knobs import Knobs, for_container, for_updates, knobs_from
+from hypot.policy.model.current_size import live, standing
+from hypot.policy.model.decision import Decision, Event, PodAction, refused
+from hypot.policy.model.seen import Bounds, Container, Failure, Pod, Recommendation, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.size import Size, briefly
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.vertical.act import Plan, plan
+from hypot.policy.vertical.fit import Fitted, capped, fit, is_off, with_integer_cpu
+
+NO_PODS = "No pods match this VPA object"
+# Recommenders whose histograms are the ones hypot keeps; another one's advice stands in the status.
+_LIKE_OURS = {DEFAULT_RECOMMENDER, "hypot"}
+
+
+def decide(vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
+    """What the recommender and the updater would do now, why, and what must be remembered."""
+    return _Pass(with_defaults(vpa), seen, memory, settings).run()
+
+
+def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
+    """What each container needs: from histograms where there are any, else what the status has from before."""
+    if seen.usage is None or not follows_ours(vpa):
+        advice = seen.size_advice
+        return advice or Failure("there is neither a history of usage nor a recommendation in the status")
+    there = {one.container for one in standing(seen, 1)}
+    policy = vpa.resource_policy
+    known = [c for c in seen.usage.containers() if not there or c in there]
+    sized = [c for c in known if not is_off(policy, c)]
+    if known and not sized:
+        return Failure("every container is switched off")
+    each = {c: for_container(knobs, policy_of(policy, c)) for c in sized}
+    found = seen.usage.estimate(each, sized, {c: controlled(policy, c) for c in sized})
+    if not found:
+        return Failure("the history of usage has no samples of the containers that are there")
+    return Recommendation(found, "histograms of usage")
+
+
+def follows_ours(vpa: VPA) -> bool:
+    """Whether the histograms that hypot keeps are what its recommender reads."""
+    return {ref.name for ref in vpa.recommenders or () if ref.name} <= _LIKE_OURS
+
+
+def resolve(vpa: VPA, advice: Recommendation, knobs: Knobs) -> tuple[Bounds, ...]:
+    """The recommendation within what the object allows."""
+    found = capped(with_integer_cpu(advice.containers, vpa.annotations), vpa.resource_policy, knobs)
+    return tuple(sorted(found, key=lambda bounds: bounds.container))
+
+
+def restrain(
+    vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, memory: Memory, settings: Settings
+) -> tuple[Mapping[str, Fitted], Plan]:
+    """The recommendation as it fits each pod, and which pods are changed now."""
+    if seen.rivals:
+        oldest = f"VerticalPodAutoscaler {seen.rivals[0]} is older and sizes the same pods: only that one acts."
+        left = tuple(
+            [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
+        )
+        return {}, Plan(left, memory.vertical.stuck, memory.vertical.infeasible)
+    fitted = _fitted(vpa, seen, bounds)
+    done = plan(
+        seen.pods,
+        fitted,
+        vpa.update_policy,
+        vpa.resource_policy,
+        seen.controllers,
+        seen.nodes,
+        for_updates(knobs, vpa.update_policy),
+        settings.kubernetes,
+        seen.now,
+        memory.vertical.stuck,
+        memory.vertical.infeasible,
+    )
+    return fitted, done
+
+
+def _fitted(vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...]) -> dict[str, Fitted]:
+    """The recommendation as it fits each pod; most pods of a workload are alike, so it is made once for those."""
+    known: list[tuple[tuple[Container, ...], Fitted]] = []
+    found: dict[str, Fitted] = {}
+    for pod in seen.pods:
+        made = next((fitted for containers, fitted in known if containers == pod.containers), None)
+        if made is None:
+            made = fit(bounds, vpa.resource_policy, pod, seen.limit_ranges)
+            known.append((pod.containers, made))
+        found[pod.name] = made
+    return found
+
+
+def controlled(policy: ResourcePolicy | None, container: str) -> tuple[str, ...]:
+    """Which resources of a container are sized; an empty list is none."""
+    own = policy_of(policy, container)
+    if own is None or own.controlled_resources is None:
+        return RESOURCES
+    return tuple(own.controlled_resources)
+
+
+def forbids(problem: Problem) -> bool:
+    """Whether nothing can be decided with this. A newer cluster has fields unknown here, and a knob has a default."""
+    return problem.severity == "error" and problem.where[0] == "spec" and problem.rule not in {"unknown-field", "knob"}
+
+
+class Told(NamedTuple):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+def conditions_of(*, pods_matched: bool, recommended: bool) -> tuple[Told, ...]:
+    """What the recommender says of an object; that pods are missing is said only while they are."""
+    missing = ("NoPodsMatched", NO_PODS)
+    provided = Told("RecommendationProvided", str(recommended), *(() if recommended or pods_matched else missing))
+    return (provided,) if pods_matched else (provided, Told("NoPodsMatched", "True", *missing))
+
+
+def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
+    """The decision after its status could not be written; remember its conditions with `memory.failed`."""
+    del memory
+    return refused(decision, "FailedUpdate", "FailedUpdate", message, {}, "RecommendationProvided")
+
+
+class _Pass(Telling):
+    """One pass of recommender and updater, in their order."""
+
+    def __init__(self, vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> None:
+        super().__init__(vpa, seen, memory)
+        self.vpa, self.settings = vpa, settings
+        self.knobs = knobs_from(vpa.annotations, settings.vpa)
+        self.unknown += list(seen.notes)
+
+    def run(self) -> tuple[Decision, Memory]:
+        problems = [p for p in self.vpa.problems() if forbids(p)]
+        if problems:
+            words = "; ".join(str(p) for p in problems)
+            self.step("observe", "bad-spec", None, None, sentence(words))
+            self.failed(words, "spec")
+            return self._undecided()
+        scale = self.seen.scale
+        if isinstance(scale, Failure):
+            words = f"the target cannot be read: {scale.message}"
+            self.condition("ConfigUnsupported", "True", "", words)
+            self.step("observe", "no-target", None, None, sentence(words))
+            self.failed(scale.message, scale.kind)
+            return self._undecided()
+        self.told.pop("ConfigUnsupported", None)
+        self.told.pop("ConfigDeprecated", None)
+        self.sizes = self.desired_sizes = tuple([one.size for one in standing(self.seen, scale.replicas)])
+        return self._decided(scale)
+
+    def _decided(self, scale: Scale) -> tuple[Decision, Memory]:
+        advice = recommend(self.vpa, self.seen, self.knobs)
+        matched = bool(live(self.seen.pods))
+        self._tell_conditions(matched=matched, recommended=not isinstance(advice, Failure))
+        if isinstance(advice, Failure):
+            self.step("recommend", "no-size", None, None, sentence(f"no size is recommended: {advice.message}"))
+            self.failed(advice.message, advice.kind)
+            return self._undecided(scale)
+        bounds = resolve(self.vpa, advice, self.knobs)
+        self._tell_advice(advice, bounds)
+        fitted, done = restrain(self.vpa, self.seen, bounds, self.knobs, self.memory, self.settings)
+        self.desired_sizes = self._desired(bounds)
+        self._tell_fitting(fitted)
+        self._tell_plan(done)
+        return self._finish(scale, bounds, done)
+
+    def _tell_conditions(self, *, matched: bool, recommended: bool) -> None:
+        self.told.pop("NoPodsMatched", None)
+        for told in conditions_of(pods_matched=matched, recommended=recommended):
+            self.condition(*told)
+
+    def _tell_advice(self, advice: Recommendation, bounds: Iterable[Bounds]) -> None:
+        raw = {each.container: each for each in advice.containers}
+        for each in bounds:
+            found = raw[each.container]
+            words = f"{each.container}, by the {advice.origin}: {_ranges(found)}"
+            numbers = {"container": each.container, "origin": advice.origin, "target": _shown(found.target)}
+            self.step("recommend", "size", None, None, f"{words}.", numbers)
+            if each.target != found.target:
+                words = f"{each.container}: the target within what the object allows is {_listed(each.target)}"
+                self.step("resolve", "allowed", None, None, f"{words}.", {"target": _shown(each.target)})
+
+    def _desired(self, bounds: tuple[Bounds, ...]) -> tuple[Size, ...]:
+        """What a new pod would have: as the pod template fits, else as a pod that is there does."""
+        models = [Pod("", containers=self.seen.template)] if self.seen.template else live(self.seen.pods)[:1]
+        if not models:
+            return self.sizes
+        fitted = fit(bounds, self.vpa.resource_policy, models[0], self.seen.limit_ranges)
+        made = {size.container: size for size in fitted.sizes}
+        return tuple([made.get(size.container, size) for size in self.sizes])
+
+    def _tell_fitting(self, fitted: Mapping[str, Fitted]) -> None:
+        """What was cut, once for all pods that it was cut for."""
+        notes = Counter(
+            f"{container}: {note}"
+            for each in fitted.values()
+            for container, said in each.notes.items()
+            for note in said
+        )
+        for note, count in sorted(notes.items()):
+            self.step("resolve", "fitted", None, None, f"{note}, in {count} of {len(fitted)} pods.")
+
+    def _tell_plan(self, done: Plan) -> None:
+        self.actions = done.actions
+        if not done.actions:
+            self.step("restrain", "no-pods", None, None, "No pods match: new ones come up as recommended.")
+        for (action, rule), alike in _grouped(done).items():
+            names = [one.pod for one in alike]
+            more = f" (the first of {len(alike)})" if len(alike) > 1 else ""
+            words = f"{names[0]}{more}: {_lower(alike[0].sentence)}"
+            self.step("restrain", rule, None, None, words, {"action": action, "pods": names})
+
+    def _finish(self, scale: Scale, bounds: tuple[Bounds, ...], done: Plan) -> tuple[Decision, Memory]:
+        unwritten = self.conditions
+        counts: Counter[str] = Counter(action.action for action in done.actions)
+        for action, reason in (("resize", "InPlaceResizedByVPA"), ("evict", "EvictedPod")):
+            for one in done.actions:
+                if one.action == action:
+                    self.events.append(Event("Normal", reason, f"{one.pod}: {one.sentence}"))
+        words = [f"{counts[a]} of {len(done.actions)} pods {w}" for a, w in _DONE.items() if counts[a]]
+        decision = self.decision(
+            scale.replicas,
+            scale.replicas,
+            self._status(bounds),
+            reason=", ".join(words),
+            unwritten=unwritten,
+            by_pod=True,
+        )
+        advice = {each.container: dict(each.target) for each in bounds}
+        vertical = replace(
+            self.memory.vertical.learnt(advice),
+            stuck=done.stuck,
+            infeasible=done.infeasible,
+        )
+        return decision, self.memory.after_deciding(None, unwritten, scale.replicas, vertical)
+
+    def _undecided(self, scale: Scale | None = None) -> tuple[Decision, Memory]:
+        old = self.vpa.status if isinstance(self.vpa.status, dict) else {}
+        status = {key: value for key, value in old.items() if key != "conditions"}
+        count = scale.replicas if scale else None
+        decision = self.decision(count, count, status, decided=False, by_pod=True)
+        return decision, self.memory.after_deciding(None, self.conditions, self.memory.desired)
+
+    def in_order(self, conditions: Any) -> Any:
+        """This kind lists its conditions by type."""
+        return tuple(sorted(conditions, key=lambda condition: condition.type))
+
+    def _status(self, bounds: Iterable[Bounds]) -> dict[str, Any]:
+        status: dict[str, Any] = {
+            "recommendation": {"containerRecommendations": [_recommended(each) for each in bounds]}
+        }
+        generation = self.vpa.metadata.get("generation")
+        return status if generation is None else {**status, "observedGeneration": generation}
+
+
+_DONE = {"resize": "resized in place", "evict": "evicted"}
+
+
+def _grouped(done: Plan) -> dict[tuple[str, str], list[PodAction]]:
+    found: dict[tuple[str, str], list[PodAction]] = {}
+    for action in done.actions:
+        found.setdefault((action.action, action.rule), []).append(action)
+    return found
+
+
+def _lower(words: str) -> str:
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def _recommended(bounds: Bounds) -> dict[str, Any]:
+    parts = {
+        "target": bounds.target,
+        "lowerBound": bounds.lower,
+        "upperBound": bounds.upper,
+        "uncappedTarget": bounds.uncapped,
+    }
+    return {"containerName": bounds.container, **{key: _shown(amounts) for key, amounts in parts.items() if amounts}}
+
+
+def _shown(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {resource: show(resource, amounts[resource]) for resource in RESOURCES if resource in amounts}
+
+
+def _listed(amounts: Mapping[str, int]) -> str:
+    return ", ".join(f"{resource} {amount}" for resource, amount in briefly(amounts).items()) or "nothing"
+
+
+def _ranges(bounds: Bounds) -> str:
+    parts = []
+    for resource, target in briefly(bounds.target).items():
+        lower, upper = bounds.lower.get(resource), bounds.upper.get(resource)
+        between = "" if lower is None or upper is None else f" ({brief(resource, lower)} to {brief(resource, upper)})"
+        parts.append(f"{resource} {target}{between}")
+    return ", ".join(parts) or "nothing"

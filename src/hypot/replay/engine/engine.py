@@ -1,0 +1,228 @@
+"""The plain engine: one policy on one workload, tick by tick."""
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.seen import metric_key
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
+from hypot.replay.engine.demand import Load
+from hypot.replay.engine.minds import HpaMind, Watched, WpaMind
+from hypot.replay.engine.observer import Eyes, Queries
+from hypot.replay.engine.parts import NEVER, Both, Part, Quick, Scene, Sizing, UsageFeed, Whole
+from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
+from hypot.replay.numbers.hpa import past_for
+from hypot.replay.numbers.usage import EVERY
+from hypot.replay.numbers.wpa import no_marks
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.world.cohorts import NONE, SERVING, Cohorts, empty, make_room
+from hypot.replay.world.lifecycle import pass_time, scale_to
+from hypot.replay.world.parameters import Signal, Span, World
+from hypot.replay.world.params import Params, params_of
+from hypot.replay.world.record import COLUMNS, Run, Ticks, Watch
+from hypot.replay.world.signals import SIGNALS
+from hypot.replay.world.site import Site, new_site
+from hypot.replay.world.tick import live_through, next_time
+
+# Groups of pods that there is always room for: what one decision may split off or make.
+PLACES = 32
+# How old the first replicas are: nobody waits for them to grow up.
+AGE = 86400.0
+# How many ticks go by between two reports of progress, and until their rows are packed away.
+REPORTED = 4096
+
+
+def replay(
+    policy: Policy,
+    workload: str,
+    load: Load,
+    world: World,
+    settings: Settings,
+    told: Span = NEVER,
+    progress: Callable[[int], None] | None = None,
+) -> Run:
+    """What would have happened. `told` is the stretch of time whose decisions are all kept, with their steps."""
+    p = params_for(policy, world)
+    scene = begin(policy, load, world, p, settings, told)
+    parts = list(parts_of(policy, scene, world, load.start))
+    rows = run(scene, parts, load, progress)
+    table = np.frombuffer(rows).reshape(-1, COLUMNS).T
+    ticks = Ticks(*(np.ascontiguousarray(column) for column in table))
+    return Run(policy.name, workload, world, ticks, tuple(scene.moments), watch_of(parts), policy.notes)
+
+
+def params_for(policy: Policy, world: World) -> Params:
+    """The world as this policy must see it."""
+    memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
+    restarting = policy.workload.restarts_on_resize
+    return params_of(world, merging=merges(policy, world), restarting=restarting, memory_decides=memory)
+
+
+def merges(policy: Policy, world: World) -> bool:
+    """Whether equal groups are counted as one: where nobody asks for single pods, or for what each once held."""
+    return all(
+        isinstance(one, HPA | WPA)
+        or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
+        for one in policy.autoscalers
+    )
+
+
+def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
+    """Whether all pods change their cpu together: none of them has to be restarted for it before another."""
+    roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
+    return roomy and "memory" not in allowed(hvpa, policy.workload.container).controlled
+
+
+def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, told: Span = NEVER) -> Scene:
+    """The world at its first moment: all replicas have served the first load for long."""
+    first, c, start = policy.workload, empty(PLACES, p.slots), load.start
+    s = site_of(first, world, start, p)
+    scale_to(c, s, p, first.replicas, start)
+    for k in range(c.used[0]):
+        c.life[k], c.due[k] = SERVING, inf
+        c.born[k] = c.started[k] = start - AGE
+        c.changed[k] = start - AGE + p.start
+    settle(c, s, p, load)
+    target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
+    queries = queries_of(policy.autoscalers, world)
+    eyes = Eyes(target, first, c, s, p, queries, world.metrics.gaps, start)
+    return Scene(c, s, p, eyes, settings, first.container, world.resize.in_place, bool(world.metrics.gaps), told)
+
+
+def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
+    """Let what is seen of the past be what the first load would have left; nothing waits and nobody died."""
+    limit = c.memory_limit[0]
+    c.memory_limit[0] = NONE
+    c.heap[0] = p.heap_base
+    scratch: list[float] = []
+    for i in range(p.slots):
+        live_through(c, s, p, scratch, i, load.start, load.work[0], load.efficiency[0], load.memory[0])
+        c.backlog[0] = 0.0
+    c.memory_limit[0] = limit
+    s.returning[:] = [0.0] * p.retry_ticks
+
+
+def site_of(first: Start, world: World, start: float, p: Params) -> Site:
+    limits = [NONE if limit is None else limit for limit in (first.cpu_limit, first.memory_limit)]
+    return new_site(first.replicas, first.cpu, first.memory, limits[0], limits[1], world.nodes.start, start, p)
+
+
+def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Part]:
+    for autoscaler in policy.autoscalers:
+        if isinstance(autoscaler, HPA | WPA):
+            yield horizontal(autoscaler, scene, world, start)
+            continue
+        feed = UsageFeed(autoscaler, scene)
+        yield feed
+        yield vertical(policy, autoscaler, scene, feed, world.metrics.names)
+
+
+def vertical(
+    policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
+) -> Part:
+    often = scene.settings.sync_period
+    if isinstance(autoscaler, Hvpa) and policy.weights:
+        return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
+    if isinstance(autoscaler, Hvpa):
+        both = hvpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
+        return Whole(autoscaler, often, feed) if both is None else Both(autoscaler, both, feed, often)
+    rule = vpa_rule.rule_of(autoscaler, scene.container, policy.workload.restarts_on_resize, scene.settings)
+    sizing = Whole(autoscaler, EVERY, feed) if rule is None else Sizing(autoscaler, rule, feed, EVERY)
+    return sizing if policy.step is None else Stepping(sizing, autoscaler, policy.step, EVERY, feed)
+
+
+def horizontal(autoscaler: HPA | WPA, scene: Scene, world: World, start: float) -> Part:
+    """By the quick step where that covers all that is asked for."""
+    names, every = world.metrics.names, scene.settings.sync_period
+    if isinstance(autoscaler, HPA):
+        rule = hpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
+        return (
+            Whole(autoscaler, every)
+            if rule is None
+            else Quick(autoscaler, HpaMind(rule, start, past_for(rule, every)), every)
+        )
+    marks = wpa_rule.marks_rule(autoscaler, names)
+    if marks is None:
+        return Whole(autoscaler, every)
+    mind = WpaMind(marks, no_marks(marks.metrics), wpa_rule.first_metric(autoscaler))
+    if wpa_rule.rule_of(autoscaler, names) is None:
+        return Watched(Whole(autoscaler, every), mind, every)
+    return Quick(autoscaler, mind, every)
+
+
+def watch_of(parts: Sequence[Part]) -> Watch | None:
+    minds = [part.mind for part in parts if isinstance(part, Quick | Watched)]
+    return next((mind.watch() for mind in minds if isinstance(mind, WpaMind)), None)
+
+
+def queries_of(autoscalers: Sequence[Autoscaler], world: World) -> Queries:
+    """Every custom metric that is asked for, as what the world says it stands for."""
+    pods: dict[str, int] = {}
+    objects: dict[str, int] = {}
+    external: dict[str, int] = {}
+    signals = {name: SIGNALS[signal] for name, signal in world.metrics.names.items()}
+    for metric in (metric for one in autoscalers for metric in metrics_of(one)):
+        source = getattr(metric, "pods", None)
+        if source is not None and source.metric is not None:
+            pods[metric_key(source.metric.name, source.metric.selector)] = signals[source.metric.name]
+        source = getattr(metric, "object", None)
+        if source is not None and source.metric is not None:
+            key = metric_key(source.metric.name, source.metric.selector, str(source.described or Ref()))
+            objects[key] = signals[source.metric.name]
+        source = getattr(metric, "external", None)
+        if source is not None:
+            name = source.metric if hasattr(source, "metric") else source
+            external[metric_key(name.name, name.selector)] = signals[name.name]
+    return Queries(pods, objects, external)
+
+
+def asks_for_memory(metric: Any) -> bool:
+    sources = (getattr(metric, name, None) for name in ("resource", "container_resource"))
+    return any(source is not None and source.name == "memory" for source in sources)
+
+
+def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
+    if isinstance(autoscaler, Hvpa):
+        return hpa_of(autoscaler).metrics or ()
+    return tuple(getattr(autoscaler, "metrics", None) or ())
+
+
+def run(scene: Scene, parts: list[Part], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
+    """One row a tick, one after the other."""
+    c, s, p = scene.c, scene.s, scene.p
+    work, efficiency, memory = load.work.tolist(), load.efficiency.tolist(), load.memory.tolist()
+    count, tick = len(work), p.tick
+    table, rows = array("d"), list[float]()
+    due = [load.start + part.every for part in parts]
+    for i in range(count):
+        at = load.start + i * tick
+        if at >= s.due[0] or c.used[0] > 1:
+            pass_time(c, s, p, at)
+        live_through(c, s, p, rows, i, at, work[i], efficiency[i], memory[i])
+        now = at + tick
+        if len(c.count) < c.used[0] + PLACES:
+            make_room(c, p.slots, 2 * c.used[0] + PLACES)
+        for n, part in enumerate(parts):
+            if now >= due[n]:
+                due[n] = next_time(now, due[n], part.every)
+                part.step(scene, i, now)
+        if (i + 1) % REPORTED == 0:
+            table.extend(rows)
+            rows.clear()
+            if progress is not None:
+                progress(REPORTED)
+    table.extend(rows)
+    if progress is not None:
+        progress(count % REPORTED)
+    return table

@@ -1,0 +1,115 @@
+"""Horizontal autoscalers in plain numbers, with their past."""
+
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from hypot.core.window import forced_into
+from hypot.policy.horizontal.wpa import ABOVE, BELOW
+from hypot.policy.model.decision import Condition
+from hypot.policy.model.state import History, Memory
+from hypot.replay.engine.parts import Scene, Whole
+from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
+from hypot.replay.numbers.past import Past
+from hypot.replay.numbers.wpa import Marks, WpaRule, wpa_step
+from hypot.replay.world.record import Watch
+
+
+@dataclass(slots=True)
+class HpaMind:
+    rule: HpaRule
+    since: float
+    past: Past
+    last_scale: float | None = None
+
+    def blind(self, current: int, now: float) -> int:
+        look_first(self.past, current, now)
+        return forced_into(current, self.rule.low, self.rule.high)
+
+    def count(self, scene: Scene, i: int, now: float) -> int:
+        return hpa_step(self.rule, self.past, scene.c, scene.s, scene.p, i, now)
+
+    def moved(self, before: int, after: int, now: float) -> None:
+        moved(self.rule, self.past, before, after, now)
+        self.last_scale = now
+
+    def memory(self) -> Memory:
+        past = self.past
+        return Memory(
+            recommendations=_history(past.used[0], past.values, past.times) if past.used[0] else None,
+            since=self.since,
+            ups=_history(past.ups_used[0], past.ups, past.up_times),
+            downs=_history(past.downs_used[0], past.downs, past.down_times),
+            last_scale=self.last_scale,
+        )
+
+
+def _history(used: int, values: list[int], times: list[float]) -> History:
+    return History(tuple(values[:used]), tuple(times[:used]))
+
+
+@dataclass(slots=True)
+class WpaMind:
+    rule: WpaRule
+    marks: Marks
+    metric: str
+    # What there was to see at every decision.
+    watched: list[tuple[float, ...]] = field(default_factory=list)
+
+    def blind(self, current: int, now: float) -> int:
+        del now
+        return forced_into(current, self.rule.low, self.rule.high)
+
+    def count(self, scene: Scene, i: int, now: float) -> int:
+        marks = self.marks
+        count = wpa_step(self.rule, marks, scene.c, scene.s, scene.p, i, now)
+        value = marks.value[0] // max(1, marks.readies[0]) if self.rule.averaged else marks.value[0]
+        self.watched.append((now, value, marks.proposal[0], count, marks.wait_up[0], marks.wait_down[0]))
+        return count
+
+    def settled(self, count: int) -> None:
+        """What came of the last look, where others decide."""
+        self.watched[-1] = (*self.watched[-1][:3], count, *self.watched[-1][4:])
+
+    def moved(self, before: int, after: int, now: float) -> None:
+        del before, after
+        self.marks.last_scale[0] = now
+
+    def memory(self) -> Memory:
+        marks, last = self.marks, self.marks.last_scale[0]
+        conditions = (_since(ABOVE, marks.above_since[0]), _since(BELOW, marks.below_since[0]))
+        return Memory(last_scale=None if last == -inf else last, conditions=conditions)
+
+    def watch(self) -> Watch:
+        table: Any = np.array(self.watched, np.float64).reshape(-1, 6).T
+        at, value, proposal, effective, up, down = table
+        high, low = (np.full(len(at), mark / 1000.0) for mark in (self.rule.highs[0], self.rule.lows[0]))
+        return Watch(self.metric, at, value / 1000.0, high, low, proposal, effective, up, down)
+
+
+@dataclass(slots=True)
+class Watched:
+    """Watermarks by their whole decision, with a quick look beside it for what is shown of them."""
+
+    whole: Whole
+    mind: WpaMind
+    every: float
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        before = scene.s.asked[0]
+        looks = not scene.eyes.blind(now)
+        if looks:
+            self.mind.count(scene, i, now)
+        self.whole.step(scene, i, now)
+        after = scene.s.asked[0]
+        if looks:
+            self.mind.settled(after)
+        if after != before:
+            self.mind.moved(before, after, now)
+
+
+def _since(kind: str, since: float) -> Condition:
+    left = since != inf
+    return Condition(kind, "True" if left else "False", "", "", since if left else 0.0)

@@ -1,0 +1,304 @@
+"""The autoscalers of a policy at work in the simulated world, and the history of usage that they read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import OFF
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.kinds.wpa import WPA
+from hypot.policy.decide import decide
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.seen import Bounds, UsageView
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory, Vertical
+from hypot.policy.usage.view import listed
+from hypot.policy.vertical.act import mode_of
+from hypot.replay.engine.acting import act_on_pods, current_size, set_template, size_of
+from hypot.replay.engine.observer import Eyes
+from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held, no_hvpa_past
+from hypot.replay.numbers.hvpa_rule import memory_of
+from hypot.replay.numbers.plan import Plan, begin_plan, is_bound, no_plan, pursue_plan
+from hypot.replay.numbers.usage import EVERY, UNKNOWN, Usage, bound, observe
+from hypot.replay.numbers.vpa import (
+    EVICTED,
+    RESIZED,
+    Advice,
+    VpaRule,
+    new_size,
+    no_advice,
+    size_new_pods,
+    vpa_act,
+    vpa_step,
+)
+from hypot.replay.numbers.vpa_rule import usage_of
+from hypot.replay.world.cohorts import Cohorts
+from hypot.replay.world.lifecycle import scale_to
+from hypot.replay.world.parameters import Span
+from hypot.replay.world.params import Params
+from hypot.replay.world.record import Moment
+from hypot.replay.world.site import Site
+
+NEVER = Span(inf, -inf)
+
+
+class DisagreementError(AssertionError):
+    """The quick step and the whole decision differ: a defect of hypot, never of the input."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """Everything that the parts of one policy share."""
+
+    c: Cohorts
+    s: Site
+    p: Params
+    eyes: Eyes
+    settings: Settings
+    container: str
+    in_place: bool
+    # Whether there are times without metrics at all.
+    gaps: bool = False
+    # Decisions inside are told whole, whether or not they change something.
+    told: Span = NEVER
+    moments: list[Moment] = field(default_factory=list)
+
+    def is_told(self, now: float) -> bool:
+        return self.told.start <= now <= self.told.end
+
+
+class Part(Protocol):
+    """One autoscaler; `every` is how often it decides."""
+
+    every: float
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        """Look, decide and act, after tick `i`."""
+
+
+class Feed(Protocol):
+    """What keeps a history of usage."""
+
+    def view(self) -> UsageView: ...
+
+
+class Recorder(Feed, Protocol):
+    """A history in plain numbers."""
+
+    usage: Usage
+
+
+class Mind(Protocol):
+    """A horizontal autoscaler in plain numbers, and what it remembers."""
+
+    def blind(self, current: int, now: float) -> int:
+        """The same without metrics: only its bounds move it."""
+
+    def count(self, scene: Scene, i: int, now: float) -> int:
+        """How many replicas there are to be; what was seen is remembered."""
+
+    def moved(self, before: int, after: int, now: float) -> None:
+        """What is remembered of a move."""
+
+    def memory(self) -> Memory:
+        """The same past, as the whole decision reads it."""
+
+
+@dataclass(slots=True)
+class Quick:
+    """A horizontal autoscaler by its quick step; the whole decision is made only where it is told."""
+
+    autoscaler: HPA | WPA
+    mind: Mind
+    every: float
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        current = scene.s.asked[0]
+        blind = scene.gaps and scene.eyes.blind(now)
+        desired = self.mind.blind(current, now) if blind else self.mind.count(scene, i, now)
+        if desired != current or scene.is_told(now):
+            self._tell(scene, i, now, desired)
+        if desired != current:
+            self.mind.moved(current, desired, now)
+            scale_to(scene.c, scene.s, scene.p, desired, now)
+
+    def _tell(self, scene: Scene, i: int, now: float, desired: int) -> None:
+        """The whole decision, which must be the same."""
+        decision, _ = decide(self.autoscaler, scene.eyes.seen(i, now), self.mind.memory(), scene.settings)
+        if decision.desired != desired:
+            words = f"{decision.autoscaler} at {now}: {desired} replicas quickly, {decision.desired} in full"
+            raise DisagreementError(words)
+        scene.moments.append(Moment(now, decision))
+
+
+@dataclass(slots=True)
+class Whole:
+    """Any autoscaler by its whole decision; one that sizes pods reads the history of usage."""
+
+    autoscaler: Autoscaler
+    every: float
+    feed: Feed | None = None
+    memory: Memory = field(default_factory=Memory)
+    plan: Plan = field(default_factory=no_plan)
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        usage = None if self.feed is None else self.feed.view()
+        decision, memory = decide(self.autoscaler, scene.eyes.seen(i, now, usage), self.memory, scene.settings)
+        held = is_held_back(scene, self.plan, decision)
+        if (decision.rescales and not held) or scene.is_told(now):
+            scene.moments.append(Moment(now, decision))
+        if held:
+            pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
+        elif decision.rescales:
+            memory = memory.acted(decision, now)
+            act(scene, self.plan, decision, now)
+        elif decision.by_pod and self._sizes_new_pods():
+            prepare(scene, decision)
+        self.memory = memory
+
+    def _sizes_new_pods(self) -> bool:
+        return isinstance(self.autoscaler, VPA) and mode_of(self.autoscaler.update_policy) != OFF
+
+
+@dataclass(slots=True)
+class Sizing:
+    """A VerticalPodAutoscaler by its quick step; the whole decision is made only where it is told."""
+
+    autoscaler: VPA
+    rule: VpaRule
+    feed: "Recorder"
+    every: float
+    advice: Advice = field(default_factory=no_advice)
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        c, s, rule, advice = scene.c, scene.s, self.rule, self.advice
+        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_told(now):
+            self._tell(scene, i, now)
+        size_new_pods(rule, advice, s)
+        vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
+
+    def _tell(self, scene: Scene, i: int, now: float) -> None:
+        """The whole decision, which must be the same."""
+        c, names = scene.c, scene.eyes.names
+        stuck = {pod: c.stuck[k] for k in range(c.used[0]) if c.stuck[k] < inf for pod in names(k)}
+        seen = scene.eyes.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, Memory(vertical=Vertical(stuck=stuck)), scene.settings)
+        whole = {
+            one.pod: (one.action, size_of(one.sizes, scene.container))
+            for one in decision.actions
+            if one.action != "none"
+        }
+        quick = {
+            pod: (_DEEDS[c.deed[k]], new_size(self.rule, self.advice, *current_size(c, k)))
+            for k in range(c.used[0])
+            if c.deed[k]
+            for pod in names(k)[: c.taken[k]]
+        }
+        if quick != whole:
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        scene.moments.append(Moment(now, decision))
+
+
+@dataclass(slots=True)
+class Both:
+    """An Hvpa by its quick step; the whole decision is made only where it is told."""
+
+    autoscaler: Hvpa
+    rule: HvpaRule
+    feed: "Recorder"
+    every: float
+    past: HvpaPast = field(default_factory=no_hvpa_past)
+    plan: Plan = field(default_factory=no_plan)
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        c, s, p, past = scene.c, scene.s, scene.p, self.past
+        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
+        held = is_held(past, self.plan, moves)
+        if (moves and not held) or scene.is_told(now):
+            self._tell(scene, i, now, moves=moves)
+        if held:
+            pursue_plan(self.plan, c, s, p, scene.in_place, now)
+        elif moves:
+            hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
+
+    def _tell(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
+        """The whole decision, which must be the same."""
+        seen = scene.eyes.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, memory_of(self.past, scene.container), scene.settings)
+        whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
+        quick = (self.past.desired[0], tuple(self.past.size))
+        if decision.moves != moves or (moves and quick != whole):
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        scene.moments.append(Moment(now, decision))
+
+
+_DEEDS = {RESIZED: "resize", EVICTED: "evict"}
+
+
+def prepare(scene: Scene, decision: Decision) -> None:
+    """New pods come up as recommended, whatever happens to those that run."""
+    size = size_of(decision.desired_sizes, scene.container)
+    if size is not None and decision.decided:
+        set_template(scene.s, size)
+
+
+def is_held_back(scene: Scene, plan: Plan, decision: Decision) -> bool:
+    """Whether the decision waits for a plan that is under way."""
+    cpu, memory, *_ = size_of(decision.desired_sizes, scene.container) or (0, 0)
+    return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
+
+
+def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
+    """Write a decision; what cannot be done at once is left as the plan."""
+    c, s, p = scene.c, scene.s, scene.p
+    if decision.by_pod:
+        prepare(scene, decision)
+        act_on_pods(c, s, p, decision.actions, scene.container, now, scene.in_place)
+        return
+    replicas = s.asked[0] if decision.desired is None else decision.desired
+    size = size_of(decision.desired_sizes, scene.container) if decision.resizes else None
+    if size is None:
+        plan.active[0] = 0
+        scale_to(c, s, p, replicas, now)
+    else:
+        begin_plan(plan, c, s, p, scene.in_place, replicas, *size, now)
+
+
+class UsageFeed:
+    """Folds what the pods use into histograms, as a recommender does, and shows what they say."""
+
+    every = EVERY
+
+    def __init__(self, autoscaler: VPA | Hvpa, scene: Scene) -> None:
+        self.usage = usage_of(autoscaler, scene.container, scene.settings)
+        self._container = scene.container
+
+    def step(self, scene: Scene, i: int, now: float) -> None:
+        observe(self.usage, scene.c, scene.p, i, now, scene.eyes.blind(now))
+        bound(self.usage)
+
+    def view(self) -> UsageView:
+        return self
+
+    def containers(self) -> tuple[str, ...]:
+        return (self._container,)
+
+    def estimate(
+        self, knobs: Knobs | Mapping[str, Knobs], containers: Sequence[str], resources: Mapping[str, Sequence[str]]
+    ) -> tuple[Bounds, ...]:
+        """What is known was made with the knobs of the one autoscaler that asks."""
+        del knobs
+        u = self.usage
+        figures = {
+            name: [u.lower[place], u.target[place], u.upper[place]]
+            for place, name in enumerate(RESOURCES)
+            if u.target[place] != UNKNOWN
+        }
+        found = {self._container: figures} if figures and self._container in containers else {}
+        return listed(found, resources)

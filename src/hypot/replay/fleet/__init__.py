@@ -1,0 +1,1 @@
+"""The compiled engine, for many workloads. Only `fleet` imports numba."""

@@ -1,0 +1,153 @@
+"""Which compiled loop replays a policy, and everything that it works on, as records."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.demand import Load
+from hypot.replay.engine.engine import begin, params_for
+from hypot.replay.fleet import loops
+from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, NotCoveredError, Sizes, check, record_of
+from hypot.replay.numbers import hpa as quick_hpa
+from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa, wpa_rule
+from hypot.replay.numbers.hvpa import no_hvpa_past
+from hypot.replay.numbers.plan import no_plan
+from hypot.replay.numbers.vpa import no_advice
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.world.parameters import World
+
+_TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+_CPU = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+_BAND = {"name": "cpu", "metricSelector": {}, "highWatermark": "800m", "lowWatermark": "500m"}
+_HPA = {"scaleTargetRef": _TARGET, "maxReplicas": 2, "metrics": [{"type": "Resource", "resource": _CPU}]}
+_WPA = {"scaleTargetRef": _TARGET, "maxReplicas": 2, "metrics": [{"type": "Resource", "resource": _BAND}]}
+_INTERVALS = [{"maxReplicas": 2, "maxResources": {"cpu": "1", "memory": "1Gi"}}]
+_HVPA = {
+    "targetRef": _TARGET,
+    "scalingIntervals": _INTERVALS,
+    "hpa": {"deploy": True, "template": {"spec": {"minReplicas": 1, "maxReplicas": 2, "metrics": _HPA["metrics"]}}},
+    "vpa": {"deploy": True, "template": {}},
+}
+# The smallest of each kind: whoever is compiled for one is compiled for all.
+EXAMPLES: dict[str, Any] = {
+    "static_loop": None,
+    "hpa_loop": HPA.from_dict({"metadata": {"name": "web"}, "spec": _HPA}),
+    "wpa_loop": WPA.from_dict({"metadata": {"name": "web"}, "spec": _WPA}),
+    "vpa_loop": VPA("deployment/web"),
+    "hvpa_loop": Hvpa.from_dict({"metadata": {"name": "web"}, "spec": _HVPA}),
+}
+
+
+class Rules(NamedTuple):
+    """A loop, the rule and the past of each autoscaler, and what else it is told at the end."""
+
+    loop: Callable[..., bool]
+    # Each with the places that its columns have.
+    own: tuple[tuple[Any, int], ...] = ()
+    told: tuple[Any, ...] = ()
+    most_replicas: int = 0
+    entries: int = 0
+    lines: int = 0
+
+
+class Prepared(NamedTuple):
+    """Everything that a loop is called with: records before the rows, numbers after the load."""
+
+    loop: Callable[..., bool]
+    records: tuple[Any, ...]
+    told: tuple[Any, ...]
+
+
+def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Prepared:
+    """Raises NotCoveredError where no compiled loop can replay this."""
+    rules = rules_for(policy, world, settings)
+    first, p = policy.workload, params_for(policy, world)
+    most = 2 * max(rules.most_replicas, first.replicas)
+    largest = Sizes(most, first.cpu, max(first.memory, first.memory_limit or 0))
+    check(p.slots, p.retry_ticks, rules.lines, rules.entries, largest)
+    scene = begin(policy, load, world, p, settings)
+    own = [record_of(value, places) for value, places in rules.own]
+    records = (*own, record_of(scene.c, PLACES), record_of(scene.s, 1), record_of(p, 1))
+    if not policy.autoscalers:
+        return Prepared(rules.loop, records, (load.start,))
+    gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
+    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.told))
+
+
+def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
+    """What is replayed by which loop. Raises NotCoveredError where none fits."""
+    found = next(_rules(policy, world, settings), None)
+    if found is None:
+        raise NotCoveredError(f"{policy.name} is replayed by the plain engine only")
+    return found
+
+
+def _rules(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
+    kinds = tuple([type(one) for one in policy.autoscalers])
+    first: Any = policy.autoscalers[0] if kinds else None
+    names = world.metrics.names
+    if not kinds:
+        yield Rules(loops.static_loop)
+    elif kinds == (HPA,):
+        yield from _counting(first, policy.workload.container, world, settings)
+    elif kinds == (WPA,):
+        marks = wpa_rule.rule_of(first, names)
+        if marks is not None:
+            own = ((marks, RULES), (wpa.no_marks(marks.metrics), RULES))
+            yield Rules(loops.wpa_loop, own, (), marks.high, 0, marks.metrics)
+    elif policy.step is None and kinds in {(VPA,), (HPA, VPA), (VPA, HPA)}:
+        yield from _sizing(policy, world, settings)
+    elif kinds == (Hvpa,) and not policy.weights:
+        yield from _both(first, policy.workload, world, settings)
+
+
+def _counting(hpa: HPA, container: str, world: World, settings: Settings) -> Iterator[Rules]:
+    rule = hpa_rule.rule_of(hpa, container, world.metrics.names, settings)
+    if rule is None:
+        return
+    past = quick_hpa.past_for(rule, settings.sync_period)
+    lines = max(rule.metrics, rule.pace_up.policies, rule.pace_down.policies)
+    own = ((rule, RULES), (past, ENTRIES))
+    yield Rules(loops.hpa_loop, own, (), rule.high, len(past.values), lines)
+
+
+def _sizing(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]:
+    first = policy.workload
+    vpa = next(one for one in policy.autoscalers if isinstance(one, VPA))
+    hpa = next((one for one in policy.autoscalers if isinstance(one, HPA)), None)
+    rule = vpa_rule.rule_of(vpa, first.container, first.restarts_on_resize, settings)
+    counting = next(_counting(hpa or EXAMPLES["hpa_loop"], first.container, world, settings), None)
+    if rule is None or counting is None:
+        return
+    usage = vpa_rule.usage_of(vpa, first.container, settings)
+    told = (world.resize.in_place, hpa is not None, policy.autoscalers[0] is hpa)
+    yield counting._replace(
+        loop=loops.vpa_loop,
+        own=(*counting.own, (rule, RULES), (no_advice(), 0), (usage, 0)),
+        told=told,
+        most_replicas=0 if hpa is None else counting.most_replicas,
+        lines=max(counting.lines, rule.requirements),
+    )
+
+
+def _both(hvpa: Hvpa, first: Start, world: World, settings: Settings) -> Iterator[Rules]:
+    rule = hvpa_rule.rule_of(hvpa, first.container, world.metrics.names, settings)
+    if rule is None:
+        return
+    usage = vpa_rule.usage_of(hvpa, first.container, settings)
+    own = ((rule, RULES), (no_hvpa_past(), 0), (no_plan(), 0), (usage, 0))
+    most = hvpa.max_replicas or 0
+    yield Rules(loops.hvpa_loop, own, (world.resize.in_place,), most, 0, rule.hpa.metrics)
+
+
+def example(loop: str) -> Policy:
+    """A policy that this loop replays."""
+    autoscaler = EXAMPLES[loop]
+    first = Start("web", 1, "web", 1000, 2**30, None, None)
+    return Policy("warm", () if autoscaler is None else (autoscaler,), first)

@@ -1,0 +1,175 @@
+"""The state of a replay as records: fixed places in one piece of memory, which compiled code takes by its address."""
+
+from collections.abc import Iterator
+from itertools import chain
+from struct import Struct, calcsize
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hypot.core.decay import Decaying
+from hypot.replay.numbers.hvpa import COUNTS, HvpaPast, HvpaRule, ResourceRule
+from hypot.replay.numbers.plan import Plan
+from hypot.replay.numbers.usage import Recipe, Usage
+from hypot.replay.numbers.vpa import Advice
+from hypot.replay.numbers.wpa import Marks
+from hypot.replay.score.tally import Tally
+from hypot.replay.world.cohorts import Cohorts
+from hypot.replay.world.site import Site
+
+# Places for groups of pods, ticks that are remembered, metrics and policies of a rule, and entries of a past. They are
+# the same for every workload, so that one compiled loop fits all; what needs more is replayed by the plain engine.
+PLACES, SLOTS, RULES, ENTRIES = 64, 32, 8, 1024
+# Sums of milli-units, a hundred times as large where percents are made of them, must fit a machine's integer.
+LARGEST = 2**63 // 200
+
+
+class NotCoveredError(ValueError):
+    """The plain engine must do it."""
+
+
+class TooLargeError(NotCoveredError):
+    """The state does not fit its places."""
+
+
+# Columns with a place for each tick that is remembered, and those that are as long as they are.
+_TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
+_AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
+# Columns with several places, of those tuples that have most columns for a single number.
+_MANY = {Marks: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
+# Tuples whose columns are as long as they are, and columns with a place for each count of replicas.
+_WHOLE = {Advice, Decaying, Recipe, Usage, HvpaPast, Plan, Tally}
+_COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
+_ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
+# Columns of times, which are so also where there are none.
+_TIMES = {"periods"}
+
+
+def record_of(value: Any, place: int) -> Any:
+    """A tuple of numbers and columns as one record; columns have so many places unless theirs are fixed.
+
+    Of groups of pods, only those that there are.
+    """
+    used = value.used[0] if isinstance(value, Cohorts) else None
+    kinds: list[Any] = [type(value), place]
+    numbers: list[Any] = []
+    _collect(value, used, kinds, numbers)
+    key = tuple(kinds)
+    form = _FORMS.get(key)
+    if form is None:
+        form = _FORMS[key] = _form(value, place, used)
+    made = np.zeros(1, form.shape)
+    form.packing.pack_into(made.view(np.uint8).data, 0, *numbers)
+    return made[0]
+
+
+class _Form(NamedTuple):
+    """How a record lies in memory, and what puts its numbers there."""
+
+    shape: "np.dtype[np.void]"
+    packing: Struct
+
+
+# Workloads come by the thousand, their records in a handful of forms.
+_FORMS: dict[Any, _Form] = {}
+_CODES = {"f": "d", "i": "q", "b": "?"}
+
+
+def _collect(value: Any, used: int | None, kinds: list[Any], numbers: list[Any]) -> None:
+    """All its numbers in their order, and what its form hangs on: their types, and how many places are in use."""
+    for part in value:
+        if _is_record(part):
+            _collect(part, used, kinds, numbers)
+            continue
+        if not isinstance(part, list | tuple):
+            kinds.append(type(part))
+            numbers.append(part)
+            continue
+        column = part[:used]
+        first = column[0] if column else 0
+        if isinstance(first, list):
+            kinds.append((len(column), list, len(first)))
+            numbers.extend(chain.from_iterable(column))
+        else:
+            kinds.append((len(column), float if isinstance(first, float) else int))
+            numbers.extend(column)
+
+
+def _form(value: Any, place: int, used: int | None) -> _Form:
+    shape = _shape(value, place)
+    words, end = ["="], 0
+    for start, count, code in _runs(value, shape, used, 0):
+        words.append(f"{start - end}x{count}{code}")
+        end = start + count * calcsize(f"={code}")
+    return _Form(shape, Struct("".join(words)))
+
+
+def _runs(value: Any, shape: Any, used: int | None, at: int) -> Iterator[tuple[int, int, str]]:
+    """Where numbers stand next to each other, how many, and of which type."""
+    for name, part in zip(value._fields, value, strict=True):
+        kind, start = shape.fields[name][0], at + shape.fields[name][1]
+        if _is_record(part):
+            yield from _runs(part, kind, used, start)
+        elif _is_number(part):
+            yield start, 1, _CODES[kind.kind]
+        elif kind.ndim == 2:
+            yield from ((start + n * kind.base.itemsize * SLOTS, len(row), "d") for n, row in enumerate(part[:used]))
+        else:
+            yield start, len(part[:used]), _CODES[kind.base.kind]
+
+
+def _shape(value: Any, place: int) -> "np.dtype[np.void]":
+    parts: list[Any] = []
+    for name, part in zip(value._fields, value, strict=True):
+        if _is_record(part):
+            parts.append((name, _shape(part, place)))
+        elif _is_number(part):
+            parts.append(
+                (name, np.bool_ if isinstance(part, bool) else np.int64 if isinstance(part, int) else np.float64)
+            )
+        else:
+            parts.append((name, *_column(type(value), name, part, place)))
+    return np.dtype(parts, align=True)
+
+
+def _column(of: type, name: str, part: Any, place: int) -> tuple[Any, tuple[int, ...]]:
+    first = part[0] if part else 0.0 if name in _TIMES else 0
+    if isinstance(first, list):
+        return np.float64, (place, SLOTS)
+    kind = np.float64 if isinstance(first, float) else np.int64
+    if of in _WHOLE:
+        return kind, (len(part),)
+    if name in _COUNTED.get(of, ()):
+        return np.int64, (COUNTS,)
+    if name in _ONE or (of in _MANY and name not in _MANY[of]):
+        return kind, (1,)
+    return kind, (len(part) if name in _AS_THEY_ARE else SLOTS if name in _TICKS else place,)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+class Sizes(NamedTuple):
+    """The largest that a workload can become."""
+
+    replicas: int
+    cpu: int
+    memory: int
+
+
+def check(slots: int, returning: int, rules: int, entries: int, sizes: Sizes) -> None:
+    """Raises where anything would not fit."""
+    if max(slots, returning) > SLOTS:
+        raise TooLargeError(
+            f"metrics that are {slots} ticks old, requests that come back after {returning}; {SLOTS} fit"
+        )
+    if rules > RULES or entries > ENTRIES:
+        raise TooLargeError(f"{rules} metrics or policies, {entries} entries of a past; {RULES} and {ENTRIES} fit")
+    largest = sizes.replicas * max(sizes.cpu, sizes.memory * 1000)
+    if not 0 <= largest < LARGEST:
+        raise TooLargeError(f"{sizes.replicas} replicas of {sizes.memory} bytes are more than an integer holds")

@@ -1,0 +1,65 @@
+"""What becomes of a row where the replay is compiled: it is counted for the scores, kept, or both."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hypot.replay.fleet.records import record_of
+from hypot.replay.score.tally import Account, Tally, count, finish, no_tally, room_for, terms_of
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import COLUMNS, Floats
+
+# So many rows are turned into columns at once.
+BLOCK = 64
+
+
+def take_row(rows: Any, i: int, row: Any) -> None:
+    """Count it from the first tick on that is judged; keep it where there are columns for it."""
+    first, tally, terms, kept, demand, bought, columns, block = rows
+    if i >= first:
+        for j in range(COLUMNS):
+            tally.sums[j] += row[j]
+        count(tally, terms, kept, i - first, row, demand, bought)
+    if columns.shape[1] > 0:
+        keep_in_columns(columns, block, i, row)
+
+
+def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
+    """Rows are put by until there are enough of them to be turned into columns, which is how they are read."""
+    place = i % BLOCK
+    for j in range(COLUMNS):
+        block[place, j] = row[j]
+    if place == BLOCK - 1:
+        for j in range(COLUMNS):
+            for n in range(BLOCK):
+                columns[j, i - place + n] = block[n, j]
+
+
+class Rows:
+    """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
+
+    def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
+        terms = terms_of(world)
+        self.first, self._judged = first, judged
+        self.tally, self.terms = record_of(no_tally(), 1), record_of(terms, 1)
+        self.kept = room_for(judged, terms, partial(np.empty, dtype=np.int64), np.empty)
+        self.demand, self.bought = np.ascontiguousarray(demand), np.ascontiguousarray(bought)
+        self.columns = np.empty((COLUMNS, first + judged if keep else 0))
+        self._block = np.empty((BLOCK, COLUMNS))
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        judging = (self.first, self.tally, self.terms, self.kept, self.demand, self.bought)
+        return (*judging, self.columns, self._block)
+
+    def finish(self, ticks: int) -> None:
+        """The last block may not be full."""
+        rest = ticks % BLOCK
+        if self.columns.size and rest:
+            self.columns[:, ticks - rest :] = self._block[:rest].T
+
+    def account(self) -> Account:
+        made = Tally(*(self.tally[name] for name in Tally._fields))
+        finish(made, self.kept)
+        return Account(self._judged, made, self.kept)

@@ -1,0 +1,1 @@
+"""Many replays at once: in processes, or on a Dask cluster."""

@@ -1,0 +1,265 @@
+"""Policies side by side on one workload: each is replayed, judged, and compared with the oracle and the static peak."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from hypot.kinds.hpa import HPA
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.demand import Load, load_of, ticks_of
+from hypot.replay.engine.engine import replay
+from hypot.replay.engine.parts import NEVER
+from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
+from hypot.replay.score.families import speedup
+from hypot.replay.score.oracle import Reference, cost_of_sums, reference, static_peak
+from hypot.replay.score.ranking import front, point_of
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.score.scores import ScoreError, account_of, judge, part, prices_at, window_borders
+from hypot.replay.score.sums import sums_of
+from hypot.replay.score.tally import Account
+from hypot.replay.traces.trace import Trace
+from hypot.replay.world.parameters import Span, World
+from hypot.replay.world.record import NO_TICKS, Run
+
+# The policy that elastic speedup is measured against: an HPA on cpu alone with this target.
+BASELINE_TARGET = 70
+
+
+class Job(NamedTuple):
+    """One policy on one workload, as it is handed to whoever runs it."""
+
+    policy: Policy
+    trace: Trace
+    world: World
+    settings: Settings
+    told: Span = NEVER
+    # Whether the run itself is wanted, or its scores alone.
+    keep: bool = True
+    # Whether the compiled engine may do it.
+    compiled: bool = False
+
+
+class Judged(NamedTuple):
+    """What came of it: scores over all that counts, over each window, and over the part that is for tuning."""
+
+    policy: str
+    workload: str
+    scores: Scores
+    windows: tuple[Scores, ...]
+    tuning: Scores | None
+    # The price at a tenth of the penalty for late requests, at the penalty, and at ten times as much.
+    prices: tuple[float, ...]
+    # What it is compared with, which is the same for all policies on one trace.
+    oracle: Scores
+    static: Scores
+    notes: tuple[str, ...]
+    # Only where they are wanted: the run, and the oracle tick by tick.
+    run: Run | None = None
+    reference: Reference | None = None
+
+
+class Course(NamedTuple):
+    """How a job went: what the ticks that are judged came to, the run itself, and who adds up its parts."""
+
+    account: Account
+    # Without ticks where nobody looks at them.
+    run: Run
+    account_of: Callable[[Run, Reference], Account]
+
+
+def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
+    """Replay and judge; progress is told in ticks since it was told last."""
+    scoring, world = job.world.scoring, job.world
+    load = load_of(job.trace, world)
+    last = len(load.work)
+    first = min(first_judged(last, world), last)
+    against = reference_from(job, load, first, last)
+    course = _course(job, load, first, against, progress)
+    tuning = _part_score(job, course, load, 0, first) if scoring.tune and first else None
+    borders = window_borders(last - first, scoring.windows) if scoring.windows > 1 else []
+    oracle, static = _references(against, world)
+    return Judged(
+        job.policy.name,
+        job.trace.workload,
+        judge(course.account, world, against),
+        tuple([_part_score(job, course, load, first + start, first + end) for start, end in pairwise(borders)]),
+        tuning,
+        prices_at(sums_of(course.account, world), world),
+        oracle,
+        static,
+        course.run.notes,
+        course.run if job.keep else None,
+        against if job.keep else None,
+    )
+
+
+def _course(job: Job, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None) -> Course:
+    """By the compiled engine where it may and can; both give the same rows. To ask before would take as long."""
+    from hypot.replay.fleet.records import NotCoveredError  # noqa: PLC0415  only where it is used
+
+    if job.compiled:
+        with suppress(NotCoveredError, ModuleNotFoundError):
+            course = _compiled_course(job, load, first, against)
+            if progress is not None:
+                progress(len(load.work))
+            return course
+    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+    return Course(account_of(_cut(job, run, first, len(load.work)), against), run, account_of)
+
+
+def _compiled_course(job: Job, load: Load, first: int, against: Reference) -> Course:
+    from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
+
+    scoring, given = job.world.scoring, (job.policy, job.trace.workload, load, job.world, job.settings)
+    if not job.keep and not scoring.tune and scoring.windows <= 1:
+        return Course(fleet.account(*given, first, against), _unseen(job), fleet.account_of)
+    run = fleet.replay(*given)
+    return Course(fleet.account_of(_cut(job, run, first, len(load.work)), against), run, fleet.account_of)
+
+
+def _unseen(job: Job) -> Run:
+    return Run(job.policy.name, job.trace.workload, job.world, NO_TICKS, notes=job.policy.notes)
+
+
+def _part_score(job: Job, course: Course, load: Load, first: int, last: int) -> Scores:
+    """Of the ticks from one up to, not with, another."""
+    against = reference_from(job, load, first, last)
+    return judge(course.account_of(_cut(job, course.run, first, last), against), job.world, against)
+
+
+def _cut(job: Job, run: Run, first: int, last: int) -> Run:
+    """The ticks of a run from one up to, not with, another."""
+    if first == 0 and last == len(run.ticks.at):
+        return run
+    tick = job.world.tick
+    return part(run, run.ticks.at[0] + (first - 0.5) * tick, run.ticks.at[0] + (last - 0.5) * tick)
+
+
+def reference_from(job: Job, load: Load, first: int, last: int) -> Reference:
+    """The oracle for these ticks; where a trace has memory, that is what is needed, else it is estimated."""
+    held = None if job.trace.memory is None else load.memory[first:last]
+    return reference(load.work[first:last], load.efficiency[first:last], job.world, held)
+
+
+def first_judged(ticks: int, world: World) -> int:
+    """The first tick that counts: after the time that is skipped, and the part that is for tuning."""
+    scoring = world.scoring
+    return max(int(scoring.skip / world.tick), int(scoring.tune * ticks))
+
+
+def check_scoring(trace: Trace, world: World) -> None:
+    """Raises where a trace is too short for what the world wants to judge of it."""
+    ticks = ticks_of(trace, world.tick)
+    left = ticks - first_judged(ticks, world)
+    if left < max(1, world.scoring.windows):
+        raise ScoreError(
+            f"{trace.source}: {trace.workload} has {ticks} ticks of {world.tick:g} s, {max(left, 0)} of them to judge; "
+            "choose fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All policies on one workload."""
+
+    workload: str
+    source: str
+    start: float
+    end: float
+    judged: tuple[Judged, ...]
+    oracle: Scores
+    static: Scores
+    notes: tuple[str, ...]
+
+    @property
+    def scores(self) -> dict[str, Scores]:
+        """By policy, with the two references at the end."""
+        return {**self.policies, ORACLE: self.oracle, STATIC_PEAK: self.static}
+
+    @property
+    def policies(self) -> dict[str, Scores]:
+        return {one.policy: one.scores for one in self.judged}
+
+    @property
+    def prices(self) -> dict[str, tuple[float, ...]]:
+        return {one.policy: one.prices for one in self.judged}
+
+    @property
+    def front(self) -> set[str]:
+        points = {name: point_of(scores) for name, scores in self.policies.items()}
+        return front({name: point for name, point in points.items() if point is not None})
+
+
+def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy], world: World) -> Comparison:
+    """Put together what came of every policy on one trace."""
+    return Comparison(
+        trace.workload,
+        trace.source,
+        float(trace.times[0]),
+        float(trace.times[0]) + ticks_of(trace, world.tick) * world.tick,
+        _with_speedup(judged, policies),
+        judged[0].oracle,
+        judged[0].static,
+        tuple(dict.fromkeys([*trace.notes, *(note for one in judged for note in one.notes)])),
+    )
+
+
+def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
+    """The oracle and the static peak, judged as far as they can be."""
+    peak = static_peak(against, world)
+    pods = peak.replicas * len(against.demand)
+    oracle = _reference_scores(int(against.replicas.max(initial=0)), against.cpu_sum, against.memory_sum, world)
+    static = _reference_scores(peak.replicas, pods * peak.cpu, pods * peak.memory, world)
+    return (
+        replace(oracle, to_oracle=1.0, to_static=_ratio(oracle.cost, static.cost)),
+        replace(static, to_oracle=_ratio(static.cost, oracle.cost), to_static=1.0),
+    )
+
+
+def _reference_scores(peak_pods: int, cpu: float, memory: float, world: World) -> Scores:
+    """From sums over ticks."""
+    hours = world.tick / 3600
+    return Scores(
+        cost=cost_of_sums(float(cpu), float(memory), world),
+        cpu_hours=float(cpu) * hours,
+        memory_hours=float(memory) / 1e9 * hours,
+        peak_pods=peak_pods,
+    )
+
+
+def _ratio(cost: float | None, other: float | None) -> float | None:
+    return cost / other if cost is not None and other else None
+
+
+def _with_speedup(judged: Sequence[Judged], policies: Sequence[Policy]) -> tuple[Judged, ...]:
+    """Elastic speedup, where the policy that it is measured against is among them."""
+    named = {one.policy: one.scores for one in judged}
+    base = next((named[policy.name] for policy in policies if is_baseline(policy) and policy.name in named), None)
+    if base is None:
+        return tuple(judged)
+    return tuple(
+        [one._replace(scores=replace(one.scores, speedup=speedup(one.scores.to_dict(), base))) for one in judged]
+    )
+
+
+def is_baseline(policy: Policy) -> bool:
+    """Whether this is a plain HPA on cpu at 70 %."""
+    if len(policy.autoscalers) != 1 or not isinstance(policy.autoscalers[0], HPA):
+        return False
+    metrics = policy.autoscalers[0].metrics or ()
+    source = metrics[0].resource if len(metrics) == 1 else None
+    target = source.target if source is not None and source.name == "cpu" else None
+    return target is not None and target.utilization == BASELINE_TARGET
+
+
+def tuned(judged: Sequence[Judged], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The variant of each family that was cheapest on the part for tuning, late requests and restarts included."""
+    known = {one.policy: one.tuning.price for one in judged if one.tuning is not None}
+    found: dict[str, str] = {}
+    for family, members in families.items():
+        priced = [(known[name], name) for name in members if known.get(name) is not None]
+        if len(members) > 1 and priced:
+            found[family] = min(priced)[1]
+    return found

@@ -1,0 +1,89 @@
+"""Many replays at once on other machines: an existing Dask cluster. Nothing here knows what a replay is."""
+
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import CancelledError
+from itertools import islice
+from typing import Any
+
+from distributed import Client, as_completed
+from distributed.scheduler import KilledWorker
+
+from hypot.replay.engine.demand import ticks_of
+from hypot.replay.jobs.comparison import Job, Judged, do
+from hypot.replay.jobs.local_jobs import CrewError
+
+# How long a scheduler may take to answer.
+PATIENCE = 15.0
+# For each thread of the cluster so many jobs are handed out, so that none waits for the next.
+IN_HAND = 4
+
+
+def spread(
+    jobs: Iterable[Job], address: str, progress: Callable[[int], None] | None = None
+) -> Generator[tuple[int, Judged]]:
+    """What came of each job, with its place, as they are done; a worker that is lost is replaced by another.
+
+    Jobs are taken as they can be used, so that not all of them need be in memory.
+    """
+    with _connected(address) as client:
+        coming = enumerate(jobs)
+        _await_workers(client, address)
+        room = IN_HAND * max(1, sum(client.nthreads().values()))
+        places: dict[Any, tuple[int, int]] = {}
+        done = _as_done()
+        try:
+            for place, job in islice(coming, room):
+                _hand_out(client, job, place, places, done)
+            for future in done:
+                place, ticks = places.pop(future)
+                yield place, _answer(future, address)
+                if progress is not None:
+                    progress(ticks)
+                for following, job in islice(coming, room - len(places)):
+                    _hand_out(client, job, following, places, done)
+        finally:
+            client.cancel(list(places))
+
+
+def _await_workers(client: Any, address: str) -> None:
+    """A scheduler without any would let us wait for ever."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        words = (
+            f"{address}: the scheduler has no worker; start some with: dask worker {address.removeprefix('dask://')}"
+        )
+        raise CrewError(words) from error
+
+
+def _hand_out(client: Any, job: Job, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:
+    future = client.submit(do, job, pure=False)
+    places[future] = place, ticks_of(job.trace, job.world.tick)
+    done.add(future)
+
+
+def _as_done() -> Any:
+    done: Any = as_completed
+    return done()
+
+
+def _connected(address: str) -> Any:
+    try:
+        connect: Any = Client
+        return connect(address.replace("dask://", "tcp://", 1), timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        raise CrewError(f"{address}: no Dask scheduler answers there; start one with: dask scheduler") from error
+
+
+def _answer(future: Any, address: str) -> Judged:
+    try:
+        judged: Judged = future.result()
+    except KilledWorker as error:
+        words = f"{address}: several workers died of the same replay, most often for want of memory"
+        raise CrewError(words) from error
+    except CancelledError as error:
+        raise CrewError(f"{address}: the cluster gave up a replay; is it still there?") from error
+    except ModuleNotFoundError as error:
+        words = f"{address}: a worker lacks {error.name}: install the same hypot on all of them"
+        raise CrewError(words) from error
+    return judged

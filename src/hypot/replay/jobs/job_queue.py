@@ -1,0 +1,56 @@
+"""Every policy on every trace: the jobs, and what came of them. A trace is held only until all of its jobs are done."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.parts import NEVER
+from hypot.replay.jobs.comparison import Comparison, Job, Judged, compared
+from hypot.replay.policies.policy import Policy
+from hypot.replay.traces.trace import Trace
+from hypot.replay.world.parameters import Span, World
+
+
+class Board:
+    """Jobs go out in order and come back in any."""
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        world: World,
+        settings: Settings,
+        told: Span = NEVER,
+        *,
+        keep: bool = False,
+        compiled: bool = False,
+    ) -> None:
+        self._policies, self._world, self._settings = policies, world, settings
+        self._told, self._keep, self._compiled = told, keep, compiled
+        self._open: dict[int, tuple[Trace, dict[int, Judged]]] = {}
+        self._done: dict[int, Comparison] = {}
+
+    def jobs(self, traces: Iterable[Trace]) -> Iterator[Job]:
+        """All policies on one trace, then on the next, which is read only when it is wanted."""
+        for number, trace in enumerate(traces):
+            self._open[number] = trace, {}
+            for policy in self._policies:
+                yield Job(policy, trace, self._world, self._settings, self._told, self._keep, self._compiled)
+
+    def enter(self, place: int, judged: Judged) -> None:
+        """What came of the job at this place."""
+        number, which = divmod(place, len(self._policies))
+        trace, known = self._open[number]
+        known[which] = judged
+        if len(known) == len(self._policies):
+            del self._open[number]
+            self._done[number] = compared(trace, _sharing(known), self._policies, self._world)
+
+    def comparisons(self) -> list[Comparison]:
+        """In the order of the traces."""
+        return [self._done[number] for number in sorted(self._done)]
+
+
+def _sharing(known: dict[int, Judged]) -> list[Judged]:
+    """In the order of the policies; what is the same for all of them is held once."""
+    judged = [known[which] for which in sorted(known)]
+    oracle, static = judged[0].oracle, judged[0].static
+    return [one._replace(oracle=oracle, static=static) for one in judged]

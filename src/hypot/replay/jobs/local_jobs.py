@@ -1,0 +1,199 @@
+"""Many replays at once, in local processes."""
+
+import os
+import pickle
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from functools import lru_cache
+from itertools import chain, islice
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from hypot.replay.engine.demand import ticks_of
+from hypot.replay.jobs.comparison import Job, Judged, do
+from hypot.replay.jobs.pool import CONTEXT, Pool, pool_of
+from hypot.replay.jobs.shared_traces import Shelf, Slip, shelf_for
+from hypot.replay.traces.trace import Trace
+
+# How often progress is looked at while others work.
+POLL = 0.2
+# Fewer ticks than these are done before other processes would have started.
+WORTH_A_PROCESS = 60_000
+# To hand something over takes as long as some thousand ticks, so that short jobs go together: up to so many ticks, and
+# so that each process still gets some of these batches.
+TICKS_AT_ONCE, BATCHES = 200_000, 16
+# Batches that are handed out but not done hold so many rows of traces, or are so few for each process that it may run
+# dry.
+ROWS_IN_HAND = 3_000_000
+FEWEST_IN_HAND, MOST_IN_HAND = 2, 100
+# Numbers on the shelf for each of these rows: times and values, twice as much where a place is larger than its trace.
+SHELF = 4
+_ENDED = "a process that replayed was ended from outside, most often for want of memory; replay fewer workloads at once"
+_NO_TRACE = Trace("", np.empty(0), np.empty(0))
+_Batch: TypeAlias = list[tuple[int, Job]]
+_Future: TypeAlias = Future[list[Judged]]
+# What a process shares with the one that started it.
+_done: Any = None
+_shelf: Any = None
+
+
+class CrewError(RuntimeError):
+    """A process that replayed ended without a word: killed, most often for want of memory."""
+
+
+def work(
+    jobs: Iterable[Job], ticks: int, progress: Callable[[int], None] | None = None
+) -> Generator[tuple[int, Judged]]:
+    """What came of each job, with its place, as they are done; progress is told in ticks of all of them together.
+
+    Jobs are taken as they can be used, so that not all of them need be in memory; while they are made, others are done.
+    """
+    coming = iter(jobs)
+    first = list(islice(coming, os.cpu_count() or 1))
+    workers, jobs = len(first), chain(first, coming)
+    del first
+    if workers < 2 or ticks < WORTH_A_PROCESS:
+        yield from _alone(jobs, progress)
+        return
+    at_once = min(TICKS_AT_ONCE, ROWS_IN_HAND // (FEWEST_IN_HAND * workers), ticks // (BATCHES * workers))
+    yield from _together(_batches(jobs, at_once), workers, progress)
+
+
+def _alone(jobs: Iterable[Job], progress: Callable[[int], None] | None) -> Generator[tuple[int, Judged]]:
+    for place, job in enumerate(jobs):
+        yield place, do(job, progress)
+
+
+def _batches(jobs: Iterable[Job], most: int) -> Iterator[_Batch]:
+    """Short jobs go together, by ticks or by rows of traces if these are more, as if each were as long as the last."""
+    batch: _Batch = []
+    together = 0
+    for place, job in enumerate(jobs):
+        long = max(ticks_of(job.trace, job.world.tick), len(job.trace.times))
+        batch.append((place, job))
+        together += long
+        if together + long > most:
+            yield batch
+            batch, together = [], 0
+    if batch:
+        yield batch
+
+
+def _together(
+    batches: Iterator[_Batch], workers: int, progress: Callable[[int], None] | None
+) -> Generator[tuple[int, Judged]]:
+    done: Any = CONTEXT.Value("q", 0)
+    told = 0
+    with shelf_for(SHELF * ROWS_IN_HAND) as shelf, pool_of(workers, _begin, done, shelf) as pool:
+        hands = _Hands(pool, shelf, workers)
+        while True:
+            while not hands.full and (following := next(batches, None)) is not None:
+                hands.take(following)
+            if not hands.given:
+                return
+            finished = hands.finished()
+            if progress is not None and done.value > told:
+                progress(done.value - told)
+                told = done.value
+            for places, one in finished:
+                yield from zip(places, _answer(one), strict=True)
+
+
+class _Given(NamedTuple):
+    """A batch that is handed out: the places of its jobs, and what was handed over of their traces."""
+
+    places: list[int]
+    rows: int
+    traces: list[Slip | Trace]
+
+
+class _Hands:
+    """What is handed out and not done."""
+
+    def __init__(self, pool: Pool, shelf: Shelf | None, workers: int) -> None:
+        self._pool, self._shelf, self._workers = pool, shelf, workers
+        self.given: dict[_Future, _Given] = {}
+        self._rows = 0
+        self._finished: SimpleQueue[_Future] = SimpleQueue()
+        # What jobs are beside their traces is the same for many of them, and written once.
+        self._heads: dict[tuple[int, ...], tuple[Job, bytes]] = {}
+
+    @property
+    def full(self) -> bool:
+        """Whether this keeps all busy for a while, and the memory has no room for more."""
+        count = len(self.given)
+        enough = self._rows >= ROWS_IN_HAND or count >= MOST_IN_HAND * self._workers
+        return enough and count >= FEWEST_IN_HAND * self._workers
+
+    def take(self, batch: _Batch) -> None:
+        traces = [job.trace if self._shelf is None else self._shelf.put(job.trace) for _, job in batch]
+        try:
+            future = self._pool.submit(_do, [self._head(job) for _, job in batch], traces)
+        except BrokenProcessPool as error:
+            raise CrewError(_ENDED) from error
+        rows = sum(len(job.trace.times) for _, job in batch)
+        self.given[future] = _Given([place for place, _ in batch], rows, traces)
+        self._rows += rows
+        future.add_done_callback(self._finished.put)
+
+    def _head(self, job: Job) -> bytes:
+        rest = job._replace(trace=_NO_TRACE)
+        key = tuple(map(id, rest))
+        if key not in self._heads:
+            self._heads[key] = rest, pickle.dumps(rest)
+        return self._heads[key][1]
+
+    def finished(self) -> list[tuple[list[int], _Future]]:
+        """What was done since, with its places; after a while nothing, so that progress can be told."""
+        found: list[_Future] = []
+        with suppress(Empty):
+            found.append(self._finished.get(timeout=POLL))
+            while True:
+                found.append(self._finished.get_nowait())
+        return [(self._laid_down(one), one) for one in found]
+
+    def _laid_down(self, done: _Future) -> list[int]:
+        places, rows, traces = self.given.pop(done)
+        self._rows -= rows
+        for slip in traces:
+            if self._shelf is not None and isinstance(slip, Slip):
+                self._shelf.give_back(slip)
+        return places
+
+
+def _answer(done: _Future) -> list[Judged]:
+    try:
+        return done.result()
+    except BrokenProcessPool as error:
+        raise CrewError(_ENDED) from error
+
+
+def _begin(done: Any, shelf: Shelf | None) -> None:
+    global _done, _shelf
+    _done, _shelf = done, shelf
+
+
+def _do(heads: list[bytes], traces: list[Slip | Trace]) -> list[Judged]:
+    return [do(_read(head)._replace(trace=_found(trace)), _add) for head, trace in zip(heads, traces, strict=True)]
+
+
+def _found(trace: Slip | Trace) -> Trace:
+    if isinstance(trace, Trace):
+        return trace
+    lying: Trace = _shelf.take(trace)
+    return lying
+
+
+@lru_cache(1000)
+def _read(head: bytes) -> Job:
+    job: Job = pickle.loads(head)  # noqa: S301  our own, from the process that started us
+    return job
+
+
+def _add(ticks: int) -> None:
+    with _done.get_lock():
+        _done.value += ticks

@@ -1,0 +1,230 @@
+"""The decision of a HorizontalPodAutoscaler from plain numbers: the rules of `core` in the order of `policy.hpa`.
+
+It says how many replicas there are to be, and nothing else; the Decision that tells why is made where it changes
+something. A test holds that both agree.
+"""
+
+from math import inf
+from typing import Any, NamedTuple
+
+from hypot.core.bounds import doubling_ceiling, limit_growth, limit_shrinking, limit_without_behavior
+from hypot.core.ratio import assumed_usage, count_by_average, count_by_share, count_by_utilization, count_by_value
+from hypot.core.readiness import cpu_unready
+from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
+from hypot.replay.numbers.past import Past, is_steady, no_past, note, recommended
+from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
+from hypot.replay.world.lifecycle import alive
+from hypot.replay.world.params import Params
+from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample, pod_value, ready_or_leaving, total_value
+from hypot.replay.world.site import Site
+
+UTILIZATION, AVERAGE, PODS, VALUE, SHARE = range(5)
+CPU, MEMORY = range(2)
+# No proposal: a metric that cannot be read.
+FAILED = -1
+
+
+class Pace(NamedTuple):
+    """One direction of a behavior."""
+
+    window: float
+    disabled: bool
+    least: bool
+    # How many policies there are, and what each says.
+    policies: int
+    percents: Any
+    values: Any
+    periods: Any
+    # How long a move in this direction matters.
+    longest: float
+
+
+class HpaRule(NamedTuple):
+    """A HorizontalPodAutoscaler in plain numbers; targets are percent or milli-units."""
+
+    # How many metrics there are, and what each is.
+    metrics: int
+    sources: Any
+    # The resource, or the signal that a custom metric stands for.
+    subjects: Any
+    targets: Any
+    low: int
+    high: int
+    down: float
+    up: float
+    behavior: bool
+    window: float
+    pace_up: Pace
+    pace_down: Pace
+    factor: float
+    floor: float
+    cpu_period: float
+    readiness_delay: float
+
+
+def past_for(rule: HpaRule, every: float) -> Past:
+    """Places for all that its windows and periods hold, at one decision every so many seconds."""
+    window = max(rule.pace_up.window, rule.pace_down.window) if rule.behavior else rule.window
+    period = max(rule.pace_up.longest, rule.pace_down.longest)
+    return no_past(int(window / every) + 4, int(period / every) + 4)
+
+
+def hpa_step(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+    """How many replicas there are to be, as seen after tick `i`; what is recommended is remembered."""
+    current = s.asked[0]
+    look_first(past, current, now)
+    if current > rule.high or current < rule.low:
+        return forced_into(current, rule.low, rule.high)
+    best, failed = FAILED, False
+    for m in range(rule.metrics):
+        proposal = propose(rule, m, c, s, p, i, now)
+        failed = failed or proposal == FAILED
+        best = max(best, proposal)
+    if best == FAILED or (failed and best < current):
+        return int(current)
+    return restrain(rule, past, best, current, now)
+
+
+def look_first(past: Past, current: int, now: float) -> None:
+    """The size at the first look counts as the first recommendation, whether or not there are metrics."""
+    if past.used[0] == 0:
+        recommended(past, current, now, now)
+
+
+def propose(rule: HpaRule, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+    source, subject, target = rule.sources[m], rule.subjects[m], rule.targets[m]
+    current = s.asked[0]
+    if source == VALUE:
+        amount = total_value(s, p, subject, i)
+        return count_by_value(amount, target, ready_or_leaving(c), current, rule.down, rule.up)
+    if source == SHARE:
+        return count_by_share(total_value(s, p, subject, i), target, alive(c), rule.down, rule.up)
+    return propose_by_pods(rule, source, subject, target, c, s, p, i, now)
+
+
+def propose_by_pods(
+    rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
+) -> int:
+    """Sort the groups by whether their sample may be believed, and count; requests are in milli-units, as usage is."""
+    used = asked = samples = unready = unready_asked = missing = missing_asked = missing_assumed = 0
+    cpu, memory = source != PODS and subject == CPU, source != PODS and subject == MEMORY
+    sampled_at = now - p.lag
+    for k in range(c.used[0]):
+        life, count = c.life[k], c.count[k]
+        if life == STOPPING:
+            continue
+        # Utilisation is of what a pod's spec asks for, which a resize changes before the pod has it.
+        request = c.next_cpu[k] if cpu else c.next_memory[k] * 1000
+        if life in PENDING:
+            unready += count
+            unready_asked += count * request
+            continue
+        if not is_sampled(c, p, k, now):
+            missing += count
+            missing_asked += count * request
+            missing_assumed += count * assumed_usage(request, target)
+            continue
+        is_false = life in NOT_READY
+        if cpu and cpu_unready(
+            is_false,
+            c.changed[k],
+            c.born[k],
+            sampled_at,
+            p.window,
+            now,
+            rule.cpu_period,
+            rule.readiness_delay,
+        ):
+            unready += count
+            unready_asked += count * request
+            continue
+        each = pod_value(c, s, p, subject, k, i) if source == PODS else 0
+        if cpu:
+            each = cpu_sample(c, p, k, i)
+        elif memory:
+            each = memory_sample(c, p, k, i) * 1000
+        used += count * each
+        asked += count * request
+        samples += count
+    if samples == 0 or (source == UTILIZATION and asked == 0):
+        return FAILED
+    current = s.asked[0]
+    if source == UTILIZATION:
+        return count_by_utilization(
+            used,
+            asked,
+            samples,
+            samples,
+            unready,
+            unready_asked,
+            missing,
+            missing_asked,
+            missing_assumed,
+            target,
+            current,
+            rule.down,
+            rule.up,
+        )[0]
+    return count_by_average(used, samples, samples, unready, missing, target, current, rule.down, rule.up)[0]
+
+
+def restrain(rule: HpaRule, past: Past, recommendation: int, current: int, now: float) -> int:
+    """Stabilise, then limit; what is remembered is the bare recommendation."""
+    if not rule.behavior:
+        settled = highest_of(past, recommendation, now - rule.window)
+        recommended(past, recommendation, now, now - rule.window)
+        ceiling = doubling_ceiling(current, rule.factor, rule.floor)
+        return limit_without_behavior(settled, rule.low, rule.high, ceiling)[0]
+    up, down = rule.pace_up, rule.pace_down
+    low, high = bounds_of(past, recommendation, now, up.window, down.window)
+    settled = forced_into(current, low, high)
+    recommended(past, recommendation, now, now - max(up.window, down.window))
+    if settled == current:
+        return settled
+    if settled > current:
+        return limit_growth(current, settled, rule.high, allowed(up, past, current, now, grows=True))[0]
+    return limit_shrinking(current, settled, rule.low, allowed(down, past, current, now, grows=False))[0]
+
+
+def highest_of(past: Past, recommendation: int, cutoff: float) -> int:
+    if is_steady(past, recommendation, cutoff):
+        return recommendation
+    n = past.used[0]
+    return highest_recent(recommendation, past.values[:n], past.times[:n], cutoff)
+
+
+def bounds_of(past: Past, recommendation: int, now: float, up_window: float, down_window: float) -> tuple[int, int]:
+    if is_steady(past, recommendation, now - max(up_window, down_window)):
+        return recommendation, recommendation
+    n = past.used[0]
+    return envelope(recommendation, past.values[:n], past.times[:n], now, up_window, down_window)
+
+
+def allowed(pace: Pace, past: Past, current: int, now: float, grows: bool) -> int:
+    if pace.disabled:
+        return current
+    ups, downs = past.ups_used[0], past.downs_used[0]
+    return allowed_reach(
+        current,
+        grows,
+        pace.least,
+        pace.percents[: pace.policies],
+        pace.values[: pace.policies],
+        pace.periods[: pace.policies],
+        past.ups[:ups],
+        past.up_times[:ups],
+        past.downs[:downs],
+        past.down_times[:downs],
+        -inf,
+        now,
+    )
+
+
+def moved(rule: HpaRule, past: Past, before: int, after: int, now: float) -> None:
+    """Remember a move, for the policies of a behavior."""
+    if not rule.behavior or before == after:
+        return
+    if after > before:
+        note(past.ups_used, past.ups, past.up_times, after - before, now, now - rule.pace_up.longest)
+    else:
+        note(past.downs_used, past.downs, past.down_times, before - after, now, now - rule.pace_down.longest)

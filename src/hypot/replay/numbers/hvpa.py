@@ -1,0 +1,253 @@
+"""The decision of an Hvpa from plain numbers: the rules of `core` in the order of `policy.hvpa`, for one container.
+
+It says how many replicas of which size there are to be, and nothing else. A test holds that both agree.
+"""
+
+from math import inf
+from typing import Any
+
+from hypot.core.gate import FREE, UNSET, belief, held_to
+from hypot.core.saturation import beyond, is_full
+from hypot.core.window import forced_into
+from hypot.replay.numbers.hpa import FAILED, propose
+from hypot.replay.numbers.hvpa_resolve import (
+    COUNTS,
+    CPU,
+    MEMORY,
+    HvpaPast,
+    HvpaRule,
+    ResourceRule,
+    no_hvpa_past,
+    resolve,
+)
+from hypot.replay.numbers.plan import Plan, begin_plan, is_bound
+from hypot.replay.world.cohorts import STOPPING, Cohorts
+from hypot.replay.world.lifecycle import scale_to
+from hypot.replay.world.params import Params
+from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
+from hypot.replay.world.site import Site
+from hypot.replay.world.tick import cap_of
+
+__all__ = ["COUNTS", "HvpaPast", "HvpaRule", "ResourceRule", "hvpa_act", "hvpa_moved", "hvpa_step", "no_hvpa_past"]
+
+
+def hvpa_step(
+    rule: HvpaRule, past: HvpaPast, u: Any, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
+) -> bool:
+    """Whether anything is to move, as seen after tick `i`; where to is written down, and what was seen remembered."""
+    current = s.asked[0]
+    recount(past, current, now)
+    killed = stand(past, c, s, current)
+    stay(past, current)
+    if current == 0:
+        return False
+    urgent = killed > (past.last_scale[0] if past.last_up[0] == -inf else past.last_up[0])
+    heard = False
+    missing = False
+    count = FAILED
+    if rule.by_metrics:
+        count, missing = ask_metrics(rule, past, c, s, p, i, now, blind)
+        heard = count != FAILED or past.by_metrics[CPU] >= 0 or past.by_metrics[MEMORY] >= 0
+    if rule.by_usage:
+        known = ask_usage(rule, past, u, current, urgent, now)
+        heard = heard or known
+        missing = missing or not known
+    hot = feel_heat(past, c, p, i, now, blind, current)
+    if not heard and not hot:
+        return False
+    resolve(rule, past, current, count, missing, urgent, now)
+    return conclude(rule, past, current)
+
+
+def conclude(rule: HvpaRule, past: HvpaPast, current: int) -> bool:
+    """Whether the wish is anything else than what there is, and whether it is more."""
+    if past.resizes[0] == 0:
+        # Nobody made another size.
+        past.grows[0] = past.desired[0] > current
+        return bool(past.desired[0] != current)
+    past.resizes[0] = (
+        past.size[0] != past.request[CPU]
+        or past.size[1] != past.request[MEMORY]
+        or past.size[2] != past.limit[CPU]
+        or past.size[3] != past.limit[MEMORY]
+    )
+    larger = past.size[0] > past.request[CPU] or past.size[1] > past.request[MEMORY]
+    if past.rises[0] and (is_behind(rule.cpu, past, CPU) or is_behind(rule.memory, past, MEMORY)):
+        larger, past.resizes[0] = True, 1
+    past.grows[0] = past.desired[0] > current or larger
+    return bool(past.desired[0] != current or past.resizes[0])
+
+
+def is_behind(of: ResourceRule, past: HvpaPast, r: int) -> bool:
+    """Whether others lack what the largest pod has and all are to have: an earlier move ended half way."""
+    return bool(of.controlled and past.size[r] >= past.request[r] > past.least[r])
+
+
+def is_held(past: HvpaPast, plan: Plan, moves: bool) -> bool:
+    """Whether what was decided waits for a plan that is under way."""
+    return is_bound(plan, past.desired[0] if moves else 0, past.size[0], past.size[1])
+
+
+def hvpa_act(past: HvpaPast, plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
+    """Do what was decided, as far as it can be done at once."""
+    hvpa_moved(past, now)
+    if past.resizes[0] == 0:
+        plan.active[0] = 0
+        scale_to(c, s, p, past.desired[0], now)
+        return
+    cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
+    begin_plan(plan, c, s, p, in_place, past.desired[0], cpu, memory, cpu_limit, memory_limit, now)
+
+
+def hvpa_moved(past: HvpaPast, now: float) -> None:
+    """Remember that what was decided last is done."""
+    past.last_scale[0] = now
+    if past.grows[0]:
+        past.last_up[0] = now
+
+
+def recount(past: HvpaPast, current: int, now: float) -> None:
+    """Whoever changed the count, what was recommended before was learnt at another; nothing is learnt at zero."""
+    before = past.replicas[0]
+    if current in (0, before):
+        return
+    past.replicas[0] = current
+    if before < 0:
+        return
+    past.recount_at[0] = now
+    past.recount_before[0], past.recount_after[0] = before, current
+    past.recount_advice[CPU], past.recount_advice[MEMORY] = past.advice[CPU], past.advice[MEMORY]
+
+
+def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
+    """What the largest pod, the smallest and all replicas have, and when a pod of the most memory was last killed."""
+    cpu = cpu_limit = memory = memory_limit = least_cpu = least_memory = -1
+    all_cpu = all_memory = pods = 0
+    killed = -inf
+    for k in range(c.used[0]):
+        if c.life[k] == STOPPING:
+            continue
+        count = c.count[k]
+        pods += count
+        least_cpu = c.cpu[k] if least_cpu < 0 else min(least_cpu, c.cpu[k])
+        least_memory = c.memory[k] if least_memory < 0 else min(least_memory, c.memory[k])
+        all_cpu += count * c.cpu[k]
+        all_memory += count * c.memory[k]
+        if c.cpu[k] > cpu or (c.cpu[k] == cpu and c.cpu_limit[k] > cpu_limit):
+            cpu, cpu_limit = c.cpu[k], c.cpu_limit[k]
+        if c.memory[k] > memory:
+            memory, memory_limit, killed = c.memory[k], c.memory_limit[k], c.killed_at[k]
+        elif c.memory[k] == memory:
+            memory_limit, killed = max(memory_limit, c.memory_limit[k]), max(killed, c.killed_at[k])
+    if pods == 0:
+        cpu, memory, cpu_limit, memory_limit = s.template[0], s.template[1], s.template[2], s.template[3]
+        all_cpu, all_memory, pods = cpu, memory, 1
+        least_cpu, least_memory = cpu, memory
+    past.request[CPU], past.request[MEMORY] = cpu, memory
+    past.limit[CPU], past.limit[MEMORY] = cpu_limit, memory_limit
+    past.least[CPU], past.least[MEMORY] = least_cpu, least_memory
+    past.size[0], past.size[1], past.size[2], past.size[3] = cpu, memory, cpu_limit, memory_limit
+    if pods != current:
+        # While pods come and go, those that are there stand for the others.
+        all_cpu, all_memory = -(-all_cpu * current // pods), -(-all_memory * current // pods)
+    past.standing[CPU], past.standing[MEMORY] = all_cpu, all_memory
+    return killed
+
+
+def stay(past: HvpaPast, current: int) -> None:
+    """Nothing is asked for yet, and the wish is what there is."""
+    past.desired[0] = current
+    past.resizes[0] = past.grows[0] = past.rises[0] = 0
+    for r in range(2):
+        past.by_usage[r] = past.by_metrics[r] = past.by_heat[r] = past.total[r] = UNSET
+        past.bound[r] = FREE
+
+
+def ask_metrics(
+    rule: HvpaRule, past: HvpaPast, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
+) -> tuple[int, bool]:
+    """The count that metrics ask for which make no total, and whether any of them has no answer."""
+    if blind:
+        return FAILED, True
+    hpa, current = rule.hpa, s.asked[0]
+    by_total = by_count = FAILED
+    missing = False
+    for m in range(hpa.metrics):
+        proposal = propose(hpa, m, c, s, p, i, now)
+        if proposal == FAILED:
+            missing = True
+        elif rule.totals[m]:
+            by_total = max(by_total, forced_into(proposal, hpa.low, hpa.high))
+        else:
+            by_count = max(by_count, forced_into(proposal, hpa.low, hpa.high))
+    if by_total == FAILED:
+        return by_count, missing
+    for r in range(2):
+        if past.standing[r] > 0:
+            past.by_metrics[r] = past.standing[r]
+            if by_total != current:
+                past.by_metrics[r] = past.standing[r] * by_total // current
+    if past.standing[CPU] == 0 and past.standing[MEMORY] == 0:
+        by_count = max(by_total, by_count)
+    return by_count, missing
+
+
+def ask_usage(rule: HvpaRule, past: HvpaPast, u: Any, current: int, urgent: bool, now: float) -> bool:
+    """What the usage of pods asks for in total; false where nothing was measured yet."""
+    ask_resource(rule.cpu, past, CPU, int(u.target[CPU]), rule.settle, current, urgent, now)
+    ask_resource(rule.memory, past, MEMORY, int(u.target[MEMORY]), rule.settle, current, urgent, now)
+    if past.by_usage[CPU] < 0 and past.by_usage[MEMORY] < 0:
+        return False
+    for r in range(2):
+        past.advice[r] = int(u.target[r]) if past.by_usage[r] >= 0 else UNSET
+    return True
+
+
+def ask_resource(
+    of: ResourceRule, past: HvpaPast, r: int, amount: int, settle: float, current: int, urgent: bool, now: float
+) -> None:
+    if amount < 0 or not of.controlled:
+        return
+    at, then = past.recount_at[0], past.recount_advice[r]
+    before, after = past.recount_before[0], past.recount_after[0]
+    if at > -inf:
+        past.bound[r] = belief(at, before, after, then, amount, settle, of.half_life, urgent, now)
+    past.by_usage[r] = held_to(amount * current, past.standing[r], past.bound[r])
+
+
+def feel_heat(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
+    """Whether pods use all they can get, in two samples; what is asked for then."""
+    used_cpu = used_memory = cpu = memory = most_cpu = most_memory = pods = 0
+    for k in range(0 if blind else c.used[0]):
+        if c.life[k] == STOPPING or not is_sampled(c, p, k, now):
+            continue
+        count = c.count[k]
+        pods += count
+        used_cpu += count * cpu_sample(c, p, k, i)
+        used_memory += count * memory_sample(c, p, k, i)
+        cpu += count * c.cpu[k]
+        memory += count * c.memory[k]
+        limit = c.cpu_limit[k]
+        most_cpu += count * (limit if limit >= 0 else max(c.cpu[k], int(cap_of(c, p, k) * 1000)))
+        limit = c.memory_limit[k]
+        most_memory += count * (limit if limit >= 0 else max(c.memory[k], int(p.node_memory)))
+    at = now - p.lag
+    cpu_is_hot = pods > 0 and is_full(used_cpu, cpu) and most_cpu > 0 and is_full(used_cpu, most_cpu)
+    # Requests and usage are compared in milli-units, as they are observed.
+    memory_is_hot = pods > 0 and is_full(used_memory * 1000, memory * 1000)
+    memory_is_hot = memory_is_hot and most_memory > 0 and is_full(used_memory, most_memory)
+    twice = note_heat(past, CPU, cpu_is_hot, most_cpu, at, current, pods)
+    return note_heat(past, MEMORY, memory_is_hot, most_memory, at, current, pods) or twice
+
+
+def note_heat(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current: int, pods: int) -> bool:
+    """Remember the first of those samples; only with another one more is asked for."""
+    if not is_hot:
+        past.hot[r] = inf
+        return False
+    if past.hot[r] == inf:
+        past.hot[r] = at
+    if past.hot[r] >= at:
+        return False
+    past.by_heat[r] = beyond(cap, current, pods)
+    return True

@@ -1,0 +1,340 @@
+"""An Hvpa in plain numbers: its rule, its past, and the way from what each source asks for to one point."""
+
+from math import inf
+from typing import Any, NamedTuple
+
+from hypot.core.gate import (
+    DOWN,
+    HOLDS,
+    IN_WINDOW,
+    MIN_CHANGE,
+    MISSING_DATA,
+    OPEN,
+    STAYS,
+    UNSET,
+    UP,
+    closed,
+    held_to,
+    needed_change,
+    way_of,
+)
+from hypot.core.interval import count_for, outgrows, part_of, permitted, whole_limit
+from hypot.core.timeofday import contains
+from hypot.core.window import forced_into
+from hypot.replay.numbers.hpa import FAILED, HpaRule
+
+CPU, MEMORY = range(2)
+# As many counts may have an interval here.
+COUNTS = 256
+
+
+class ResourceRule(NamedTuple):
+    """What is written of one resource. Amounts are millicores or bytes; below zero is unset, and so is no `most`."""
+
+    controlled: bool
+    half_life: float
+    grain: int
+    least: int
+    most: int
+    base_value: int
+    base_percent: int
+    gap_value: int
+    gap_percent: int
+    # How far a total must move, up and down.
+    default_change: int
+    up_value: int
+    up_percent: int
+    down_value: int
+    down_percent: int
+    # How many counts have an interval, from the first on, and what each is for.
+    counts: int
+    lows: Any
+    highs: Any
+    belows: Any
+    pins: Any
+
+
+class HvpaRule(NamedTuple):
+    """An Hvpa in plain numbers."""
+
+    # Whether metrics are a source, which of them make a total, and whether the usage of pods is one.
+    by_metrics: bool
+    hpa: HpaRule
+    totals: Any
+    by_usage: bool
+    settle: float
+    cpu: ResourceRule
+    memory: ResourceRule
+    # The fewest and the most replicas, and the counts at which pods have one size: those before the first, and each.
+    first: int
+    last: int
+    pinned_before: bool
+    pinned_at: Any
+    requests_only: bool
+    mode_up: int
+    mode_down: int
+    wait_up: float
+    wait_down: float
+    # Seconds of the day; below zero where there is no window.
+    begin: int
+    end: int
+
+
+class HvpaPast(NamedTuple):
+    """What it remembers, and what there is to see of its last decision; columns have one place, or one per resource."""
+
+    # When it last moved, and last got more of anything; minus infinite: never.
+    last_scale: Any
+    last_up: Any
+    # At the last look: how many replicas there were, and which sizes were recommended.
+    replicas: Any
+    advice: Any
+    # The last change of the count, and the sizes that were recommended before it.
+    recount_at: Any
+    recount_before: Any
+    recount_after: Any
+    recount_advice: Any
+    # The first sample of those that are all at the cap; infinite where none is.
+    hot: Any
+    # The wish: how many replicas, their size with both limits, whether that is another size, and more of anything.
+    desired: Any
+    size: Any
+    resizes: Any
+    grows: Any
+    # Scratch: whether more is needed, what the largest pod, the smallest one and all have, what each source asks for in
+    # total and which way, and what counts of it.
+    rises: Any
+    request: Any
+    limit: Any
+    least: Any
+    standing: Any
+    by_usage: Any
+    bound: Any
+    by_metrics: Any
+    by_heat: Any
+    total: Any
+
+
+def no_hvpa_past() -> HvpaPast:
+    past = HvpaPast(*([-1, -1] for _ in HvpaPast._fields))
+    return past._replace(
+        last_scale=[-inf],
+        last_up=[-inf],
+        replicas=[-1],
+        recount_at=[-inf],
+        recount_before=[0],
+        recount_after=[0],
+        hot=[inf, inf],
+        desired=[0],
+        size=[0, 0, -1, -1],
+        resizes=[0],
+        grows=[0],
+        rises=[0],
+    )
+
+
+# A vote is twice the count, and one more where a total stands behind it: so the largest number is the vote that counts.
+NOBODY = -1
+
+
+def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
+    """What was measured counts; what was merely counted joins where nothing was, or where it asks for more."""
+    if not of.controlled:
+        return UNSET
+    total, counted = past.by_usage[r], past.by_metrics[r]
+    if total < 0 or counted > past.standing[r]:
+        total = max(total, counted)
+    return int(max(total, past.by_heat[r]))
+
+
+def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: bool, urgent: bool, now: float) -> None:
+    """From votes to one point; who waits only for its time, or changes too little, moves along with the others."""
+    past.total[CPU], past.total[MEMORY] = need(rule.cpu, past, CPU), need(rule.memory, past, MEMORY)
+    cpu, memory = past.total[CPU], past.total[MEMORY]
+    sized = cpu >= 0 or memory >= 0
+    way = way_of(
+        cpu > past.standing[CPU] or memory > past.standing[MEMORY],
+        0 <= cpu < past.standing[CPU] or 0 <= memory < past.standing[MEMORY],
+    )
+    gate = gate_of(rule, past, way, missing, urgent, now) if sized else OPEN
+    held = gate in HOLDS
+    # Who was not measured keeps the count as well: nobody knows whether fewer would do.
+    vote = 2 * current if held or missing or (not sized and rule.by_usage) else NOBODY
+    if sized and gate == OPEN:
+        vote = max(vote, vote_of(rule, past, way, current))
+    if count != FAILED:
+        asked = forced_into(count, rule.first, rule.last)
+        vote = max(vote, 2 * in_time(rule, past, asked, current, missing, urgent, now))
+    low, high = rule.first, rule.last
+    inside = forced_into(current, low, high)
+    if (held and inside < current) or in_time(rule, past, inside, current, missing, urgent, now) != inside:
+        low, high = min(low, current), max(high, current)
+    settle(rule, past, current, sized and gate == OPEN, way, vote, missing, low, high)
+    if sized and gate != OPEN and not held and past.desired[0] != current:
+        vote = max(vote, vote_of(rule, past, way, current))
+        settle(rule, past, current, True, way, vote, missing, low, high)  # noqa: FBT003  compiled by place
+
+
+def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: bool, now: float) -> int:
+    """Whether the container may move now; the first gate that blocks counts."""
+    if way == STAYS:
+        return OPEN
+    gate = time_gate(rule, past, way, urgent, now)
+    if gate != OPEN:
+        return gate
+    if way == DOWN and missing:
+        return MISSING_DATA
+    saturated = (rule.cpu.controlled and past.by_heat[CPU] >= 0) or (
+        rule.memory.controlled and past.by_heat[MEMORY] >= 0
+    )
+    if way == UP and (urgent or saturated):
+        return OPEN
+    enough = moves_enough(rule.cpu, past, CPU, way) or moves_enough(rule.memory, past, MEMORY, way)
+    return OPEN if enough else MIN_CHANGE
+
+
+def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float) -> int:
+    """Whether this is the time to move; urgency opens stabilisation, upwards only."""
+    mode, wait = (rule.mode_up, rule.wait_up) if way == UP else (rule.mode_down, rule.wait_down)
+    open_now = mode == IN_WINDOW and rule.begin >= 0 and contains(rule.begin, rule.end, int(now % 86400))
+    return closed(mode, wait, now - past.last_scale[0], not (urgent and way == UP), open_now)
+
+
+def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
+    total, standing = past.total[r], past.standing[r]
+    if total < 0:
+        return False
+    value, percent = (of.up_value, of.up_percent) if way == UP else (of.down_value, of.down_percent)
+    return bool(abs(total - standing) >= needed_change(value, percent, standing, of.default_change))
+
+
+def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
+    """This count where it may be gone to now, else the one that is there."""
+    if count == current or (count < current and missing):
+        return current
+    gate = time_gate(rule, past, UP if count > current else DOWN, urgent, now)
+    return count if gate == OPEN else current
+
+
+def vote_of(rule: HvpaRule, past: HvpaPast, way: int, current: int) -> int:
+    """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
+    if way == STAYS:
+        return 2 * current
+    return max(
+        resource_vote(rule.cpu, past, CPU, rule.first, current),
+        resource_vote(rule.memory, past, MEMORY, rule.first, current),
+    )
+
+
+def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current: int) -> int:
+    if not of.controlled or of.counts == 0:
+        return NOBODY
+    most = NOBODY
+    if past.by_usage[r] >= 0:
+        most = held_to(looked_up(of, first, past.by_usage[r], current), current, past.bound[r])
+    if past.by_metrics[r] >= 0:
+        most = max(most, looked_up(of, first, past.by_metrics[r], current))
+    if past.by_heat[r] >= 0:
+        most = max(most, looked_up(of, first, past.by_heat[r], current))
+    return NOBODY if most == NOBODY else 2 * most + 1
+
+
+def looked_up(of: ResourceRule, first: int, total: int, current: int) -> int:
+    return count_for(first, of.counts, of.lows, of.highs, of.belows, of.pins, total, current)
+
+
+def settle(
+    rule: HvpaRule,
+    past: HvpaPast,
+    current: int,
+    moving: bool,
+    way: int,
+    vote: int,
+    missing: bool,
+    low: int,
+    high: int,
+) -> None:
+    """Where the votes come to, unless that takes replicas away from pods that would have to grow for it."""
+    desired = forced_into(current if vote == NOBODY else vote // 2, low, high)
+    if moving and way == DOWN and desired < current and grow_while_shrinking(rule, past, current, desired):
+        vote = max(vote, 2 * current)
+        desired = forced_into(vote // 2, low, high)
+        moving = desired != current
+    past.desired[0] = desired
+    if moving and (way != STAYS or desired != current):
+        size_pods(rule, past, current, desired, way, vote, missing)
+
+
+def grow_while_shrinking(rule: HvpaRule, past: HvpaPast, current: int, fewer: int) -> bool:
+    """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
+    if has_one_size(rule, fewer):
+        return False
+    return resource_grows(rule.cpu, past, CPU, current, fewer) and resource_grows(
+        rule.memory, past, MEMORY, current, fewer
+    )
+
+
+def resource_grows(of: ResourceRule, past: HvpaPast, r: int, current: int, fewer: int) -> bool:
+    """One that nobody asks for does not object."""
+    if past.total[r] < 0:
+        return True
+    return outgrows(past.total[r], past.request[r], current, fewer, of.base_value, of.base_percent)
+
+
+def size_pods(rule: HvpaRule, past: HvpaPast, current: int, desired: int, way: int, vote: int, missing: bool) -> None:
+    """The size of each pod at another count, or of another total."""
+    past.resizes[0], past.rises[0] = 1, 1 if way == UP else 0
+    # A count that no total asks for spreads none: pods keep at least their size.
+    spreads = vote == NOBODY or vote % 2 == 1
+    stays = desired > current and not (spreads and way == DOWN)
+    may_shrink = not missing or desired < current
+    size_resource(rule, rule.cpu, past, CPU, current, desired, stays, may_shrink)
+    size_resource(rule, rule.memory, past, MEMORY, current, desired, stays, may_shrink)
+
+
+def size_resource(
+    rule: HvpaRule,
+    of: ResourceRule,
+    past: HvpaPast,
+    r: int,
+    current: int,
+    desired: int,
+    stays: bool,
+    may_shrink: bool,
+) -> None:
+    """The request of each pod and its limit, within what is allowed."""
+    total, old, limit = past.total[r], past.request[r], past.limit[r]
+    if total < 0:
+        return
+    part = part_of(
+        total,
+        past.standing[r],
+        old,
+        current,
+        desired,
+        of.base_value,
+        of.base_percent,
+        pinned(rule, of, past, r, desired),
+        stays,
+        may_shrink,
+        of.grain,
+    )
+    request = permitted(part.amount, of.least, of.most, limit if rule.requests_only else UNSET)
+    past.size[r] = request
+    if limit >= 0 and not rule.requests_only and request != old:
+        past.size[2 + r] = whole_limit(limit, old, request, of.gap_value, of.gap_percent, desired, of.grain)
+
+
+def pinned(rule: HvpaRule, of: ResourceRule, past: HvpaPast, r: int, desired: int) -> int:
+    """The only size there is at this count; where none is written, the one that is there."""
+    if not has_one_size(rule, desired):
+        return UNSET
+    n = desired - rule.first
+    return int(of.pins[n] if 0 <= n < of.counts else past.request[r])
+
+
+def has_one_size(rule: HvpaRule, count: int) -> bool:
+    """Whether at this count pods have one size, and only their number moves."""
+    if count < rule.first:
+        return rule.pinned_before
+    return count <= rule.last and bool(rule.pinned_at[count - rule.first])

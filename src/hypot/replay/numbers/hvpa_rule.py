@@ -1,0 +1,162 @@
+"""An Hvpa in the plain numbers of the quick step, where that covers all it asks for; and its past as it is written."""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+from hypot.core.amount import RESOURCES
+from hypot.core.gate import UNSET
+from hypot.kinds.hpa.defaults import with_defaults
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa.fields import MODES as WRITTEN_MODES
+from hypot.kinds.hvpa.fields import OWN
+from hypot.kinds.hvpa.intervals import Share, allowed, counts_of, intervals_of, only_counts_at, share, share_of
+from hypot.policy.hold import holds_of
+from hypot.policy.hvpa.count_source import makes_total
+from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, settle_time
+from hypot.policy.hvpa.hvpa import forbidding
+from hypot.policy.hvpa.resolve import GRAINS
+from hypot.policy.hvpa.size_source import knobs_of
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory, Recount, Vertical
+from hypot.replay.numbers import hpa_rule
+from hypot.replay.numbers.hpa import HpaRule, Pace
+from hypot.replay.numbers.hvpa_resolve import COUNTS, HvpaPast, HvpaRule, ResourceRule
+from hypot.replay.world.parameters import Signal
+
+_NO_PACE = Pace(
+    window=0.0, disabled=True, least=False, policies=0, percents=[False], values=[0], periods=[0.0], longest=0.0
+)
+# The largest amount and percentage whose products fit a machine's integer for thousands of replicas.
+MOST_WRITTEN, MOST_PERCENT = 2**43, 10_000
+# Stands where metrics are no source.
+_NO_HPA = HpaRule(
+    metrics=0,
+    sources=[0],
+    subjects=[0],
+    targets=[0],
+    low=1,
+    high=1,
+    down=0.0,
+    up=0.0,
+    behavior=False,
+    window=0.0,
+    pace_up=_NO_PACE,
+    pace_down=_NO_PACE,
+    factor=0.0,
+    floor=0.0,
+    cpu_period=0.0,
+    readiness_delay=0.0,
+)
+
+
+def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: Settings) -> HvpaRule | None:
+    """None where only the whole decision will do: it refuses, reads other objects, or its numbers are too large."""
+    if not _is_covered(hvpa, container):
+        return None
+    hpa = _NO_HPA
+    totals = [0]
+    if hvpa.uses_hpa:
+        written = with_defaults(hpa_of(hvpa), settings.kubernetes, settings.gates)
+        found = hpa_rule.rule_of(written, container, names, settings)
+        if found is None:
+            return None
+        hpa = found._replace(high=written.max_replicas or 1)
+        totals = [int(makes_total(metric)) for metric in written.metrics or ()]
+    cpu, memory = (_resource_rule(hvpa, container, resource, settings) for resource in RESOURCES)
+    if not _is_modest(cpu) or not _is_modest(memory):
+        return None
+    low, high = counts_of(hvpa)
+    up, down = scale_type(hvpa, "up"), scale_type(hvpa, "down")
+    begin, end = (hvpa.window.bounds if hvpa.window else None) or (UNSET, UNSET)
+    return HvpaRule(
+        by_metrics=hvpa.uses_hpa,
+        hpa=hpa,
+        totals=totals,
+        by_usage=hvpa.uses_vpa,
+        settle=float(settle_time(hvpa)),
+        cpu=cpu,
+        memory=memory,
+        first=low,
+        last=high,
+        pinned_before=only_counts_at(hvpa, low - 1),
+        pinned_at=[int(only_counts_at(hvpa, count)) for count in range(low, high + 1)],
+        requests_only=allowed(hvpa, container).requests_only,
+        mode_up=MODES[up.mode],
+        mode_down=MODES[down.mode],
+        wait_up=up.stabilization_seconds or 0.0,
+        wait_down=down.stabilization_seconds or 0.0,
+        begin=begin,
+        end=end,
+    )
+
+
+def _is_covered(hvpa: Hvpa, container: str) -> bool:
+    if holds_of(hvpa.annotations) or forbidding(hvpa) or hvpa.is_weight_based or hvpa.recommendations != OWN:
+        return False
+    modes = {scale_type(hvpa, "up").mode, scale_type(hvpa, "down").mode}
+    low, high = counts_of(hvpa)
+    return modes.issubset(WRITTEN_MODES) and not allowed(hvpa, container).switched_off and 0 <= high - low < COUNTS
+
+
+def _resource_rule(hvpa: Hvpa, container: str, resource: str, settings: Settings) -> ResourceRule:
+    bounds, knobs = allowed(hvpa, container), knobs_of(hvpa, container, settings.vpa)
+    intervals = intervals_of(hvpa, container, resource)
+    base = share(hvpa, "base", resource).both
+    up, down = (share_of(scale_type(hvpa, way).min_change, resource) for way in ("up", "down"))
+    return ResourceRule(
+        resource in bounds.controlled,
+        float(knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life),
+        GRAINS[resource],
+        bounds.least.get(resource, 0),
+        bounds.most.get(resource, 0),
+        *base,
+        *_given(share(hvpa, "limits_gap", resource)),
+        DEFAULT_LEAST_CHANGE[resource],
+        *_given(up),
+        *_given(down),
+        len(intervals),
+        [one.low for one in intervals],
+        [one.high for one in intervals],
+        [one.below for one in intervals],
+        [one.pinned for one in intervals],
+    )
+
+
+def _is_modest(of: ResourceRule) -> bool:
+    amounts = (of.least, of.most, of.base_value, of.gap_value, of.up_value, of.down_value, *of.pins)
+    percents = (of.base_percent, of.gap_percent, of.up_percent, of.down_percent)
+    return max(amounts) <= MOST_WRITTEN and max(percents) <= MOST_PERCENT and max(of.highs, default=0) <= 2**53
+
+
+def _given(written: Share) -> tuple[int, int]:
+    value, percent = (UNSET if one is None else one for one in written)
+    return value, percent
+
+
+def memory_of(past: HvpaPast, container: str) -> Memory:
+    """The same past, as the whole decision reads it."""
+    advice = _advised(container, past.advice)
+    recounted = past.recount_at[0] > -inf
+    counts = (past.recount_before[0], past.recount_after[0])
+    return Memory(
+        last_scale=_time(past.last_scale[0]),
+        vertical=Vertical(
+            last_up=_time(past.last_up[0]),
+            replicas=None if past.replicas[0] < 0 else past.replicas[0],
+            advice=advice,
+            recount=Recount(past.recount_at[0], *counts, _advised(container, past.recount_advice))
+            if recounted
+            else None,
+            hot={f"{container}/{r}": first for r, first in zip(RESOURCES, past.hot, strict=True) if first < inf},
+        ),
+    )
+
+
+def _time(at: float) -> float | None:
+    return None if at == -inf else at
+
+
+def _advised(container: str, column: Sequence[Any]) -> dict[str, dict[str, int]]:
+    known = {resource: amount for resource, amount in zip(RESOURCES, column, strict=True) if amount >= 0}
+    return {container: known} if known else {}

@@ -1,0 +1,130 @@
+"""A VerticalPodAutoscaler, and what any recommender of sizes reads, in the plain numbers of the quick step."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypot.core.amount import RESOURCES
+from hypot.core.estimate import share
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.intervals import allowed
+from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa.fields import (
+    AUTO,
+    HIGHER,
+    IN_PLACE,
+    IN_PLACE_OR_RECREATE,
+    INITIAL,
+    LOWER,
+    OFF,
+    RECREATE,
+    REQUESTS_ONLY,
+    EvictionRequirement,
+    UpdatePolicy,
+    amounts_of,
+    policy_of,
+)
+from hypot.kinds.vpa.knobs import for_container, for_updates, knobs_from
+from hypot.policy.hold import holds_of
+from hypot.policy.model.settings import Settings
+from hypot.policy.usage import view
+from hypot.policy.vertical.act import mode_of, positive
+from hypot.policy.vertical.fit import INTEGER_CPU, is_off
+from hypot.policy.vertical.resize import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE, LOWERS_MEMORY, RESIZES
+from hypot.policy.vertical.vpa import controlled, follows_ours, forbids
+from hypot.replay.numbers import vpa as quick_vpa
+from hypot.replay.numbers.usage import Recipe, Usage, new_usage
+from hypot.replay.numbers.vpa import VpaRule
+
+_MODES = {
+    OFF: quick_vpa.IDLE,
+    INITIAL: quick_vpa.ONLY_NEW,
+    RECREATE: quick_vpa.EVICTS,
+    AUTO: quick_vpa.EVICTS,
+    IN_PLACE_OR_RECREATE: quick_vpa.RESIZES,
+    IN_PLACE: quick_vpa.RESIZES_ONLY,
+}
+
+
+def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Usage:
+    """An empty history for the knobs of this autoscaler."""
+    if isinstance(autoscaler, Hvpa):
+        annotations, policies = autoscaler.vpa_annotations, autoscaler.container_policies
+        resources: Sequence[str] = allowed(autoscaler, container).controlled
+    else:
+        annotations, policies = autoscaler.annotations, autoscaler.resource_policy
+        resources = controlled(policies, container)
+    knobs = for_container(knobs_from(annotations, settings.vpa), policy_of(policies, container))
+    cpu, memory = (
+        Recipe(
+            resource in resources,
+            [*written.percentiles],
+            written.unit,
+            written.margin,
+            written.interval,
+            share(written.minimum, 1),
+            written.grain,
+        )
+        for resource, written in zip(RESOURCES, view.recipes(knobs), strict=True)
+    )
+    half_lives = (knobs.cpu_half_life, knobs.memory_half_life)
+    return new_usage(cpu, memory, half_lives, knobs.memory_interval, knobs.oom_bump_up_ratio, knobs.oom_min_bump_up)
+
+
+def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settings) -> VpaRule | None:
+    """None where only the whole decision will do: a hold, nothing to recommend, requirements that cannot be read."""
+    if holds_of(vpa.annotations):
+        return None
+    full = with_defaults(vpa)
+    policy, update = full.resource_policy, full.update_policy
+    requirements = _requirements(update)
+    mode = _MODES.get(mode_of(update))
+    if mode is None or requirements is None or is_off(policy, container) or not follows_ours(full):
+        return None
+    if any(forbids(problem) for problem in full.problems()):
+        return None
+    knobs, own = knobs_from(full.annotations, settings.vpa), policy_of(policy, container)
+    low, high = (amounts_of(own.min_allowed), amounts_of(own.max_allowed)) if own else ({}, {})
+    caps = {"cpu": knobs.max_allowed_cpu or 0, "memory": knobs.max_allowed_memory or 0}
+    whole_cores = full.annotations.get(INTEGER_CPU.format(container)) == "true"
+    written = update if isinstance(update, UpdatePolicy) else UpdatePolicy()
+    updating = for_updates(knobs, update)
+    return VpaRule(
+        mode,
+        int(positive(written.min_replicas, updating.min_replicas)),
+        updating.eviction_tolerance,
+        updating.lifetime_threshold,
+        updating.update_threshold,
+        positive(written.evict_after_oom, updating.evict_after_oom),
+        updating.in_place_skips_budget,
+        bool(restarts),
+        settings.kubernetes >= RESIZES,
+        settings.kubernetes >= LOWERS_MEMORY or "memory" in restarts,
+        whole_cores,
+        bool(low or high or any(caps.values()) or whole_cores),
+        own is not None and own.controlled_values == REQUESTS_ONLY,
+        _pair(low),
+        _pair({**caps, **high}),
+        _pair(low),
+        _pair(high),
+        len(requirements),
+        [one.change == HIGHER for one in requirements],
+        ["cpu" in (one.resources or ()) for one in requirements],
+        ["memory" in (one.resources or ()) for one in requirements],
+        DEFERRED_PATIENCE,
+        IN_PROGRESS_PATIENCE,
+    )
+
+
+def _pair(amounts: Mapping[str, int]) -> list[int]:
+    return [amounts.get(resource, 0) for resource in RESOURCES]
+
+
+def _requirements(policy: UpdatePolicy | None) -> tuple[EvictionRequirement, ...] | None:
+    """None where some cannot be read."""
+    written: Any = policy.eviction_requirements if isinstance(policy, UpdatePolicy) else None
+    if written is None:
+        return ()
+    if not isinstance(written, tuple):
+        return None
+    read = [one for one in written if isinstance(one, EvictionRequirement) and one.change in {HIGHER, LOWER}]
+    return tuple(read) if len(read) == len(written) else None

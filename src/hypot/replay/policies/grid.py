@@ -1,0 +1,275 @@
+"""Sweeps: the same policies again and again, each time with another value of a knob."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.version import NEWEST, Version
+from hypot.replay.policies.grid_knobs import NotHere, change
+from hypot.replay.policies.make import hindrances, made
+from hypot.replay.policies.obstacles import Cluster, own_obstacles
+from hypot.replay.policies.policy import LONGEST_NAME, WORDS, Mishap, Policy, PolicyError
+from hypot.replay.policies.start import Found
+from hypot.replay.world.parameters import World
+
+__all__ = ["MOST_COMBINATIONS", "Sweep", "SweepError", "expand", "parse_sweeps"]
+
+MOST_COMBINATIONS = 200
+_NUMBER = r"(-?[0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z]{0,2})"
+_RANGE = re.compile(rf"{_NUMBER}\.\.{_NUMBER}(?::{_NUMBER})?")
+_LONGEST_TEXT = 1000
+_MOST_TOLD = 20
+
+
+class SweepError(ValueError):
+    """Sweeps that cannot be made, with everything that is wrong with them."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One knob and its values, each as it is written: `hpa.cpu` and `50`, `55`, `60`."""
+
+    subject: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.subject}={','.join(self.values)}"
+
+
+class _Wrong(Exception):  # noqa: N818  a verdict on one text; all of them become one SweepError
+    pass
+
+
+def parse_sweeps(texts: Sequence[str]) -> tuple[Sweep, ...]:
+    """Sweeps as people write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`; raises with all that is wrong."""
+    found: list[Sweep] = []
+    problems: list[str] = []
+    for text in texts:
+        try:
+            sweep = _parsed(text)
+        except _Wrong as wrong:
+            problems.append(f"--sweep {text[:80]}: {wrong}")
+            continue
+        if any(sweep.subject == other.subject for other in found):
+            problems.append(f"--sweep {text[:80]}: {sweep.subject} is swept twice; write all values in one")
+        found.append(sweep)
+    count = prod(len(sweep.values) for sweep in found)
+    if count > MOST_COMBINATIONS:
+        problems.append(f"--sweep: {count} combinations are more than {MOST_COMBINATIONS}; write longer steps")
+    if problems:
+        raise SweepError(problems)
+    return tuple(found)
+
+
+def _parsed(text: str) -> Sweep:
+    subject, equals, written = text.rpartition("=")
+    subject, written = subject.strip(), written.strip()
+    owner, _, knob = subject.partition(".")
+    if not equals or not owner or not knob or not written or len(text) > _LONGEST_TEXT:
+        raise _Wrong("write it as hpa.cpu=50..90:5 or hpa.cpu=50,70,80")
+    values = _range(written) if ".." in written else tuple(one.strip() for one in written.split(","))
+    if not all(values):
+        raise _Wrong("a value is missing between the commas")
+    twice = next((one for i, one in enumerate(values) if one in values[:i]), "")
+    if twice:
+        raise _Wrong(f"{twice} is there twice")
+    return Sweep(subject, values)
+
+
+def _range(text: str) -> tuple[str, ...]:
+    """All values from the first to the last, in exact decimals; the last counts where a step comes to it."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        raise _Wrong("write a range as 50..90:5, with one unit at most: 1h..12h:1h")
+    first, unit, last, last_unit, step, step_unit = found.groups()
+    if step is None:
+        raise _Wrong(f"a range needs a step: {text}:{'5' + unit}")
+    if len({unit or last_unit, last_unit, step_unit or last_unit}) > 1:
+        raise _Wrong(f"write one unit in all of {text}")
+    low, high, by = Decimal(first), Decimal(last), Decimal(step)
+    if by <= 0 or high < low:
+        raise _Wrong("a range goes up, in steps above 0")
+    if (high - low) / by >= MOST_COMBINATIONS:
+        raise _Wrong(f"more than {MOST_COMBINATIONS} values; write longer steps")
+    return tuple(f"{_shown(low + by * i)}{last_unit}" for i in range(int((high - low) // by) + 1))
+
+
+def _shown(number: Decimal) -> str:
+    """Without an exponent, and without zeros at the end of a fraction."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class _Pick(NamedTuple):
+    """A sweep as one policy takes it: what is changed in which of its autoscalers."""
+
+    label: str
+    place: int
+    values: tuple[str, ...]
+    apply: Callable[[dict[str, Any], str], None]
+
+
+def expand(
+    policies: Sequence[Policy],
+    sweeps: Sequence[Sweep],
+    world: World,
+    kubernetes: Version = NEWEST,
+    gates: Mapping[str, bool] | None = None,
+) -> list[Policy]:
+    """Each policy in all combinations of the sweeps that concern it; those that none concerns are as they were.
+
+    What comes of it must keep the same rules as a manifest, and raises a PolicyError where it does not.
+    """
+    if not sweeps:
+        return list(policies)
+    picks = _Choice(policies).picks(sweeps)
+    making = _Making(world, Cluster(kubernetes, gates))
+    found = [made for policy, of_it in zip(policies, picks, strict=True) for made in making.variants(policy, of_it)]
+    if making.mishaps:
+        raise PolicyError(_some(making.mishaps))
+    names = [policy.name for policy in found]
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), "")
+    if twice:
+        raise SweepError([f"--sweep: two policies would be called {twice!r}; give the policies shorter names"])
+    return found
+
+
+def _some(mishaps: Sequence[Mishap]) -> list[Mishap]:
+    """As many as anyone reads: values of one sweep are mostly wrong in the same way."""
+    rest = len(mishaps) - _MOST_TOLD
+    return [*mishaps[:_MOST_TOLD], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
+
+
+class _Choice:
+    """Which sweeps concern which policies."""
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self._policies = policies
+
+    def picks(self, sweeps: Sequence[Sweep]) -> list[list[_Pick]]:
+        chosen: list[list[_Pick]] = [[] for _ in self._policies]
+        problems = []
+        for sweep in sweeps:
+            try:
+                for i, pick in self._of(sweep):
+                    self._refuse_twice(i, pick, chosen[i])
+                    chosen[i].append(pick)
+            except _Wrong as wrong:
+                problems.append(f"--sweep {sweep}: {wrong}")
+        if problems:
+            raise SweepError(problems)
+        return chosen
+
+    def _of(self, sweep: Sweep) -> list[tuple[int, _Pick]]:
+        policies, kind, knob = self._subject(sweep.subject)
+        found: list[tuple[int, _Pick]] = []
+        refusals: list[str] = []
+        changes = False
+        for i in policies:
+            for place, autoscaler in enumerate(self._policies[i].autoscalers):
+                word = WORDS[type(autoscaler)]
+                if kind not in {"", word}:
+                    continue
+                try:
+                    apply = change(autoscaler, knob)
+                    changes = changes or any(_differs(autoscaler, apply, value) for value in sweep.values)
+                except NotHere as reason:
+                    refusals.append(f"{autoscaler}: {reason}")
+                    continue
+                found.append((i, _Pick(_label(knob), place, sweep.values, apply)))
+        if not found:
+            raise _Wrong(
+                "; ".join(dict.fromkeys(refusals))
+                or f"there is no autoscaler {f'of kind {kind} ' if kind else ''}in it"
+            )
+        if not changes:
+            raise _Wrong("changes nothing: every manifest has this value already")
+        self._refuse_two_in_one(found)
+        return found
+
+    def _refuse_twice(self, i: int, pick: _Pick, chosen: Sequence[_Pick]) -> None:
+        if any((pick.place, pick.label) == (other.place, other.label) for other in chosen):
+            raise _Wrong(f"another sweep sets {pick.label} of policy {self._policies[i].name!r} already")
+
+    def _refuse_two_in_one(self, found: Sequence[tuple[int, _Pick]]) -> None:
+        for i, _ in found:
+            if sum(1 for other, _ in found if other == i) > 1:
+                kinds = [WORDS[type(one)] for one in self._policies[i].autoscalers]
+                todo = f"write the kind before the knob: {' or '.join(kinds)}"
+                raise _Wrong(f"policy {self._policies[i].name!r} has several autoscalers; {todo}")
+
+    def _subject(self, subject: str) -> tuple[list[int], str, str]:
+        """The policies, the kind and the knob that the text left of the equals sign means."""
+        names = [policy.name for policy in self._policies]
+        named = max((name for name in names if subject.startswith(f"{name}.")), key=len, default="")
+        rest = subject[len(named) + 1 :] if named else subject
+        kind, _, knob = rest.partition(".")
+        kind, knob = (kind, knob) if kind in WORDS.values() and knob else ("", rest)
+        if not named and not kind:
+            words = f"{subject.partition('.')[0]} is neither a policy nor one of {', '.join(WORDS.values())}"
+            raise _Wrong(f"{words}; policies are {', '.join(names[:10])}")
+        return [i for i, name in enumerate(names) if name == named or not named], kind, knob
+
+
+def _differs(autoscaler: Autoscaler, apply: Callable[[dict[str, Any], str], None], value: str) -> bool:
+    data = autoscaler.to_dict()
+    apply(data, value)
+    return data != autoscaler.to_dict()
+
+
+def _label(knob: str) -> str:
+    """A path is called by its end."""
+    parts = knob.split(".")
+    return knob if parts[0] != "spec" else parts[-1]
+
+
+class _Making:
+    """The policies that sweeps make, and what is wrong with them."""
+
+    def __init__(self, world: World, cluster: Cluster) -> None:
+        self._world, self._cluster = world, cluster
+        self.mishaps: list[Mishap] = []
+
+    def variants(self, policy: Policy, picks: Sequence[_Pick]) -> Iterator[Policy]:
+        if not picks:
+            yield policy
+            return
+        for values in product(*(pick.values for pick in picks)):
+            tail = " ".join(f"{pick.label}={value}" for pick, value in zip(picks, values, strict=True))
+            found = self._variant(policy, picks, values, _named(policy.name, tail))
+            if found is not None:
+                yield found
+
+    def _variant(self, policy: Policy, picks: Sequence[_Pick], values: Sequence[str], name: str) -> Policy | None:
+        data = [one.to_dict() for one in policy.autoscalers]
+        for pick, value in zip(picks, values, strict=True):
+            pick.apply(data[pick.place], value)
+        autoscalers = [type(one).from_dict(changed) for one, changed in zip(policy.autoscalers, data, strict=True)]
+        placed = list(zip(autoscalers, policy.sources or (None,) * len(autoscalers), strict=True))
+        mishaps = [
+            Mishap(source, where, f"{name}: {words}")
+            for autoscaler, source in placed
+            for where, words in own_obstacles(autoscaler, self._cluster)
+        ]
+        mishaps += hindrances(name, placed, Found(policy.workload), self._world)
+        self.mishaps += mishaps
+        if mishaps:
+            return None
+        return replace(made(name, placed, policy.workload, policy.notes), family=policy.name)
+
+
+def _named(name: str, tail: str) -> str:
+    """The policy's name and what is different, cut in the middle where that is too long."""
+    room = LONGEST_NAME - len(tail) - 1
+    if len(name) <= room:
+        return f"{name} {tail}"
+    return f"{name[: room - 1]}… {tail}" if room > 1 else tail[-LONGEST_NAME:]

@@ -1,0 +1,281 @@
+"""The knobs of a sweep: what each name changes in a manifest."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.units import SECONDS
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.knobs import ANNOTATIONS, PREFIX, Knobs, knobs_from
+from hypot.kinds.wpa import WPA
+
+Path = tuple[str | int, ...]
+Change = Callable[[dict[str, Any], str], None]
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_TRUTH = {"true": True, "false": False}
+_TARGETS = ("averageUtilization", "averageValue", "value")
+
+
+class NotHere(Exception):  # noqa: N818  told together with what else cannot be swept
+    """A knob that this object does not have."""
+
+
+class _Place(NamedTuple):
+    """A place in a manifest, and how the text of a value is written there."""
+
+    path: Path
+    write: Callable[[str], Any]
+
+
+def scalar(text: str) -> Any:
+    """As a manifest has it: a whole number, true or false; anything else is text, as quantities are."""
+    return int(text) if _WHOLE.fullmatch(text) else _TRUTH.get(text, text)
+
+
+def _seconds(text: str) -> Any:
+    try:
+        seconds = SECONDS.read(text)
+    except ValueError:
+        return text
+    return int(seconds) if seconds == int(seconds) else text
+
+
+def _duration(text: str) -> str:
+    return f"{text}s" if text.isdigit() else text
+
+
+def _percentage(text: str) -> dict[str, Any]:
+    return {"percentage": scalar(text)}
+
+
+_UP, _DOWN = ("behavior", "scaleUp"), ("behavior", "scaleDown")
+# Below the spec of an HPA, or of an Hvpa's template of one.
+_HPA: dict[str, tuple[_Place, ...]] = {
+    "min": (_Place(("minReplicas",), scalar),),
+    "max": (_Place(("maxReplicas",), scalar),),
+    "up-window": (_Place((*_UP, "stabilizationWindowSeconds"), _seconds),),
+    "down-window": (_Place((*_DOWN, "stabilizationWindowSeconds"), _seconds),),
+    "tolerance": (_Place((*_UP, "tolerance"), scalar), _Place((*_DOWN, "tolerance"), scalar)),
+}
+_WPA: dict[str, tuple[_Place, ...]] = {
+    "min": (_Place(("minReplicas",), scalar),),
+    "max": (_Place(("maxReplicas",), scalar),),
+    "tolerance": (_Place(("tolerance",), scalar),),
+    "up-rest": (_Place(("upscaleForbiddenWindowSeconds",), _seconds),),
+    "down-rest": (_Place(("downscaleForbiddenWindowSeconds",), _seconds),),
+    "up-factor": (_Place(("scaleUpLimitFactor",), scalar),),
+    "down-factor": (_Place(("scaleDownLimitFactor",), scalar),),
+    "up-after": (_Place(("upscaleDelayAboveWatermarkSeconds",), _seconds),),
+    "down-after": (_Place(("downscaleDelayBelowWatermarkSeconds",), _seconds),),
+}
+_MARKS = {"high": "highWatermark", "low": "lowWatermark"}
+_LEAST_UP = tuple(_Place(("scaleUp", "minChange", resource), _percentage) for resource in RESOURCES)
+_LEAST_DOWN = tuple(_Place(("scaleDown", "minChange", resource), _percentage) for resource in RESOURCES)
+_HVPA: dict[str, tuple[_Place, ...]] = {
+    "overlap": tuple(_Place(("scalingIntervalsOverlap", resource), _percentage) for resource in RESOURCES),
+    "min-change": (*_LEAST_UP, *_LEAST_DOWN),
+    "min-change-up": _LEAST_UP,
+    "min-change-down": _LEAST_DOWN,
+    "up-stabilization": (_Place(("scaleUp", "stabilizationDuration"), _duration),),
+    "down-stabilization": (_Place(("scaleDown", "stabilizationDuration"), _duration),),
+}
+_WEIGHT = "weight"
+# Names for several annotations at once; each annotation is a knob as well.
+_ANNOTATED = {
+    "percentile": (),
+    "margin": ("safety-margin",),
+    "half-life": ("cpu-half-life", "memory-half-life"),
+    **{key.removeprefix(PREFIX): (key.removeprefix(PREFIX),) for key in ANNOTATIONS},
+}
+_SHORT = ("percentile", "margin", "half-life")
+_OF_VPA: Path = ("metadata", "annotations")
+_IN_VPA: Path = ("spec", "vpa", "template", "metadata", "annotations")
+
+
+def knobs_of(kind: type[Autoscaler]) -> tuple[str, ...]:
+    """The knobs that a kind has, for people; any path from `spec` on is one as well."""
+    known: dict[type[Autoscaler], tuple[str, ...]] = {
+        HPA: ("cpu", "memory", "METRIC", *_HPA),
+        WPA: ("high", "low", "METRIC.high", "METRIC.low", *_WPA),
+        VPA: _SHORT,
+        Hvpa: (*_HVPA, _WEIGHT, *_SHORT, "cpu", "memory", "METRIC", *_HPA),
+    }
+    return known[kind]
+
+
+def change(autoscaler: Autoscaler, knob: str) -> Change:
+    """What a knob does to the manifest of this autoscaler."""
+    data = autoscaler.to_dict()
+    if knob.startswith("spec."):
+        return _set_all([_Place(_path(data, knob), scalar)])
+    if isinstance(autoscaler, HPA):
+        return _set_all(_hpa_places(data, ("spec",), knob, HPA))
+    if isinstance(autoscaler, WPA):
+        return _set_all(_wpa_places(data, knob))
+    if isinstance(autoscaler, Hvpa):
+        return _hvpa_change(autoscaler, data, knob)
+    if knob not in _ANNOTATED:
+        raise _unknown(VPA, knob)
+    return _annotate(_OF_VPA, knob)
+
+
+def _unknown(kind: type[Autoscaler], knob: str, has: str = "") -> NotHere:
+    return NotHere(f"there is no knob {knob}{has}; known are {', '.join(knobs_of(kind))} and paths such as spec.a.0.b")
+
+
+def _set_all(places: list[_Place]) -> Change:
+    def apply(data: dict[str, Any], value: str) -> None:
+        for place in places:
+            _put(data, place.path, place.write(value))
+
+    return apply
+
+
+def _put(data: Any, path: Path, value: Any) -> None:
+    """Sets what stands at a path; mappings on the way are made where they are missing."""
+    for key, following in pairwise(path):
+        if isinstance(key, str) and not isinstance(data.get(key), dict | list) and isinstance(following, str):
+            data[key] = {}
+        data = data[key]
+    data[path[-1]] = value
+
+
+def _path(data: Mapping[str, Any], knob: str) -> Path:
+    """The path as keys and places in lists, as far as the manifest goes."""
+    found: list[str | int] = []
+    here: Any = data
+    for part in knob.split("."):
+        if isinstance(here, list):
+            if not part.isdigit() or int(part) >= len(here):
+                raise NotHere(f"{knob}: {part!r} is no place in a list of {len(here)}")
+            found.append(int(part))
+            here = here[int(part)]
+        elif here is None or isinstance(here, dict):
+            if not part:
+                raise NotHere(f"{knob}: a name is missing between two dots")
+            found.append(part)
+            here = None if here is None else here.get(part)
+        else:
+            raise NotHere(f"{knob}: there is nothing below {'.'.join(map(str, found))}")
+    if isinstance(here, dict | list):
+        raise NotHere(f"{knob} is not one value; go on to one below it")
+    return tuple(found)
+
+
+def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autoscaler]) -> list[_Place]:
+    if knob in _HPA:
+        return [_Place((*root, *place.path), place.write) for place in _HPA[knob]]
+    metrics = _at(data, (*root, "metrics")) or []
+    if not metrics and knob == "cpu":
+        return [_Place((*root, "metrics"), _cpu_metric)]
+    named = list(_hpa_metrics(metrics))
+    found = [(*root, "metrics", *path) for name, path in named if name == knob]
+    if not found:
+        raise _unknown(kind, knob, f", and its metrics are {', '.join(name for name, _ in named) or 'none'}")
+    if len(found) > 1:
+        raise NotHere(f"it has {len(found)} metrics called {knob}; write a path such as spec.metrics.0...")
+    return [_Place(found[0], scalar)]
+
+
+def _cpu_metric(text: str) -> list[dict[str, Any]]:
+    """An HPA without metrics looks at cpu."""
+    target = {"type": "Utilization", "averageUtilization": scalar(text)}
+    return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+def _hpa_metrics(metrics: list[Any]) -> Iterator[tuple[str, Path]]:
+    """Every metric by name, with the place of its target."""
+    for i, metric in enumerate(metrics):
+        kind = str(metric.get("type") or "")
+        block = kind[:1].lower() + kind[1:]
+        source = metric.get(block) or {}
+        name = source.get("name") or _at(source, ("metric", "name"))
+        target = source.get("target") or {}
+        key = next((key for key in _TARGETS if target.get(key) is not None), "")
+        if name and key:
+            yield str(name), (i, block, "target", key)
+
+
+def _at(data: Any, path: Path) -> Any:
+    for key in path:
+        data = data.get(key) if isinstance(data, Mapping) else None
+    return data
+
+
+def _wpa_places(data: Mapping[str, Any], knob: str) -> list[_Place]:
+    if knob in _WPA:
+        return [_Place(("spec", *place.path), place.write) for place in _WPA[knob]]
+    metric, _, mark = knob.rpartition(".")
+    bands = list(_wpa_bands(_at(data, ("spec", "metrics")) or []))
+    has = f", and its metrics are {', '.join(name for name, _ in bands) or 'none'}"
+    if mark not in _MARKS:
+        raise _unknown(WPA, knob, has)
+    found = [path for name, path in bands if metric in {"", name}]
+    if not found:
+        raise _unknown(WPA, knob, has)
+    if len(found) > 1:
+        raise NotHere(f"it has several metrics; write one of {', '.join(f'{name}.{mark}' for name, _ in bands)}")
+    return [_Place((*found[0], _MARKS[mark]), scalar)]
+
+
+def _wpa_bands(metrics: list[Any]) -> Iterator[tuple[str, Path]]:
+    for i, metric in enumerate(metrics):
+        block = str(metric.get("type") or "").lower()
+        source = metric.get(block) or {}
+        yield str(source.get("metricName") or source.get("name") or ""), ("spec", "metrics", i, block)
+
+
+def _annotate(at: Path, knob: str) -> Change:
+    if knob == "percentile":
+        return lambda data, value: _set_percentile(data, at, value)
+    return _set_all([_Place((*at, PREFIX + name), str) for name in _ANNOTATED[knob]])
+
+
+def _set_percentile(data: dict[str, Any], at: Path, value: str) -> None:
+    """The target of cpu and memory; a bound that it would leave comes along, or every pod would be out of bounds."""
+    written: Mapping[str, Any] = _at(data, at) or {}
+    knobs = knobs_from(written, Knobs())
+    for resource in RESOURCES:
+        _put(data, (*at, f"{PREFIX}target-{resource}-percentile"), value)
+        for bound, pick in (("lower", min), ("upper", max)):
+            held = getattr(knobs, f"{bound}_{resource}_percentile")
+            if _is_number(value) and pick(held, float(value)) != held:
+                _put(data, (*at, f"{PREFIX}{bound}-{resource}-percentile"), value)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]*\.?[0-9]+", text) is not None
+
+
+def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
+    if knob == _WEIGHT:
+        if not hvpa.is_weight_based:
+            raise NotHere("it has no weights; only the released form has")
+        count = len(hvpa.weights or ())
+        return _set_all([_Place(("spec", "weightBasedScalingIntervals", i, "vpaWeight"), scalar) for i in range(count)])
+    if knob in _HVPA:
+        if hvpa.is_weight_based:
+            raise NotHere(f"{knob} is for scaling intervals, and it has weights; write a path")
+        return _set_all([_Place(("spec", *place.path), place.write) for place in _HVPA[knob]])
+    if knob in _ANNOTATED:
+        return _in_block("vpa", _annotate(_IN_VPA, knob), used=hvpa.uses_vpa)
+    places = _hpa_places(data, IN_HPA, knob, Hvpa)
+    return _in_block("hpa", _set_all(places), used=hvpa.uses_hpa)
+
+
+def _in_block(name: str, apply: Change, *, used: bool) -> Change:
+    """A block that is not there stands for a recommender that is on, and must say so once it is there."""
+    if not used:
+        raise NotHere(f"its {name} block is switched off, so nothing would change")
+
+    def switched_on(data: dict[str, Any], value: str) -> None:
+        _put(data, ("spec", name, "deploy"), True)  # noqa: FBT003  a value, not a flag of the call
+        apply(data, value)
+
+    return switched_on

@@ -1,0 +1,43 @@
+"""One policy of its parts, once everything that stands in its way has been told."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.text.load import Source
+from hypot.kinds.vpa import VPA
+from hypot.replay.policies.obstacles import axis_obstacles, obstacles, remarks, step_of
+from hypot.replay.policies.policy import Mishap, Policy, Start
+from hypot.replay.policies.start import Found
+from hypot.replay.world.parameters import World
+
+Placed = tuple[Autoscaler, Source | None]
+
+
+def hindrances(name: str, placed: Sequence[Placed], found: Found, world: World) -> list[Mishap]:
+    """What keeps these from being replayed together, beside the rules that each must keep by itself."""
+    return [*found.mishaps, *_mishaps(name, placed, found, world)]
+
+
+def _mishaps(name: str, placed: Sequence[Placed], found: Found, world: World) -> Iterator[Mishap]:
+    for i, words in axis_obstacles([one for one, _ in placed]):
+        yield Mishap(placed[i][1], ("kind",), f"policy {name!r}: {words}")
+    for autoscaler, source in placed:
+        for where, words in obstacles(autoscaler, found.start, world):
+            yield Mishap(source, where, f"{autoscaler}: {words}")
+
+
+def made(name: str, placed: Sequence[Placed], start: Start, notes: Iterable[str]) -> Policy:
+    """The policy of parts that nothing keeps from being replayed."""
+    autoscalers = tuple([one for one, _ in placed])
+    steps = [step for one in autoscalers if isinstance(one, VPA) and (step := step_of(one)) is not None]
+    said = [*notes, *(remark for one in autoscalers for remark in remarks(one))]
+    return Policy(
+        name,
+        autoscalers,
+        start,
+        steps[0] if steps else None,
+        any(isinstance(one, Hvpa) and one.is_weight_based for one in autoscalers),
+        tuple(dict.fromkeys(said)),
+        sources=tuple([source for _, source in placed]),
+    )

@@ -1,0 +1,199 @@
+"""What can be replayed of an autoscaler, in this world and on this workload."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from hypot.core.amount import RESOURCES
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import Metric
+from hypot.kinds.hvpa import Hvpa, hpa_of
+from hypot.kinds.hvpa.fields import MOST_REPLICAS, OBJECTS, RECOMMENDATIONS
+from hypot.kinds.hvpa.rules import IN_HPA
+from hypot.kinds.problem import Problem, Where, shown
+from hypot.kinds.selector import SelectorError, read_selector
+from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, OFF, amounts_of, policy_of
+from hypot.kinds.wpa import WPA
+from hypot.policy.vertical.vpa import controlled
+from hypot.replay.policies.policy import Start
+from hypot.replay.world.parameters import World
+from hypot.replay.world.units import SIGNALS
+
+HORIZONTAL_STEP = "hypot.dev/horizontal-step"
+_STEP_PLACE: Where = ("metadata", "annotations", HORIZONTAL_STEP)
+_STEP = re.compile(r"\s*([0-9]{1,9})\s*\.\.\s*([0-9]{1,9})\s*")
+
+
+class Cluster(NamedTuple):
+    """Whose rules a manifest must keep."""
+
+    kubernetes: Version = NEWEST
+    gates: Mapping[str, bool] | None = None
+
+
+class Obstacle(NamedTuple):
+    """Why an object cannot be replayed, and where in it."""
+
+    where: Where
+    words: str
+
+
+def own_obstacles(autoscaler: Autoscaler, cluster: Cluster) -> list[Obstacle]:
+    """The errors in the object itself, as `hypot lint` finds them."""
+    found = autoscaler.problems(cluster.kubernetes, cluster.gates)
+    return [Obstacle(one.where, _words(one)) for one in found if one.severity == "error"]
+
+
+def _words(problem: Problem) -> str:
+    return f"{problem} ({problem.hint})" if problem.hint else str(problem)
+
+
+def obstacles(autoscaler: Autoscaler, start: Start | None, world: World) -> Iterator[Obstacle]:
+    """What a replay cannot do; `start` is None where the workload could not be read."""
+    autoscaler = autoscaler.readable()
+    if HORIZONTAL_STEP in autoscaler.annotations and not isinstance(autoscaler, VPA):
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP} is for a VerticalPodAutoscaler; a {autoscaler.KIND} has none")
+    if isinstance(autoscaler, HPA):
+        yield from _hpa_obstacles(autoscaler, ("spec",), start, world)
+    elif isinstance(autoscaler, WPA):
+        yield from _wpa_obstacles(autoscaler, start, world)
+    elif isinstance(autoscaler, VPA):
+        yield from _vpa_obstacles(autoscaler, start)
+    else:
+        yield from _hvpa_obstacles(autoscaler, start, world)
+
+
+def remarks(autoscaler: Autoscaler) -> Iterator[str]:
+    """What a reader of the results should know."""
+    if isinstance(autoscaler, VPA) and autoscaler.mode == OFF:
+        yield f"{autoscaler} has the mode Off: it recommends, and no pod changes"
+    if isinstance(autoscaler, WPA) and autoscaler.dry_run:
+        yield f"{autoscaler} is a dry run: it decides, and nothing moves"
+    if isinstance(autoscaler, Hvpa) and autoscaler.is_weight_based:
+        yield f"{autoscaler} has weights: it is replayed as released controllers blend, which hypot never decides by"
+
+
+def _hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Obstacle]:
+    if hvpa.recommendations == OBJECTS:
+        words = f"{RECOMMENDATIONS}: {OBJECTS} asks objects of a cluster, and a replay has none; remove it"
+        yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), words)
+    if hvpa.uses_hpa:
+        yield from _hpa_obstacles(hpa_of(hvpa), IN_HPA, start, world)
+
+
+def _hpa_obstacles(hpa: HPA, root: Where, start: Start | None, world: World) -> Iterator[Obstacle]:
+    for i, metric in enumerate(hpa.metrics or ()):
+        yield from _metric_obstacles(metric, (*root, "metrics", i), start, world)
+
+
+def _metric_obstacles(metric: Metric, where: Where, start: Start | None, world: World) -> Iterator[Obstacle]:
+    own = metric.container_resource
+    if metric.type == "Resource" and metric.resource is not None:
+        yield from _resource_obstacles(metric.resource.name, (*where, "resource", "name"))
+    elif metric.type == "ContainerResource" and own is not None:
+        yield from _resource_obstacles(own.name, (*where, "containerResource", "name"))
+        if start is not None and own.container and own.container != start.container:
+            words = f"container {own.container} is not replayed, only {start.container} is"
+            todo = "name the other one in hypot.dev/container of the workload, or remove this metric"
+            yield Obstacle((*where, "containerResource", "container"), f"{words}; {todo}")
+    named = {"Pods": metric.pods, "Object": metric.object, "External": metric.external}.get(metric.type or "")
+    if named is not None and named.metric is not None:
+        place = (*where, (metric.type or "").lower(), "metric", "name")
+        yield from _name_obstacles(named.metric.name, place, world)
+
+
+def _resource_obstacles(name: str | None, where: Where) -> Iterator[Obstacle]:
+    if name and name not in RESOURCES:
+        yield Obstacle(where, f"{name} is not replayed; only cpu and memory are")
+
+
+def _name_obstacles(name: str | None, where: Where, world: World) -> Iterator[Obstacle]:
+    if not name or name in world.metrics.names:
+        return
+    todo = f"write 'metrics: {{names: {{{shown(name)}: requests}}}}' in the world file"
+    others = ", ".join(SIGNALS[1:])
+    yield Obstacle(where, f"nothing says what the metric {name} stands for; {todo}, or {others} instead of requests")
+
+
+def _wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obstacle]:
+    if wpa.recommender is not None:
+        words = "a recommender is somebody else's service, which cannot be replayed; write metrics instead"
+        yield Obstacle(("spec", "recommender"), words)
+    for i, metric in enumerate(wpa.metrics or ()):
+        where = ("spec", "metrics", i)
+        if metric.type == "External" and metric.external is not None:
+            yield from _name_obstacles(metric.external.name, (*where, "external", "metricName"), world)
+        elif metric.type == "Resource" and metric.resource is not None:
+            yield from _resource_obstacles(metric.resource.name, (*where, "resource", "name"))
+            if start is not None:
+                yield from _selector_obstacles(metric.resource.selector, (*where, "resource", "metricSelector"), start)
+
+
+def _selector_obstacles(selector: Mapping[str, Any] | None, where: Where, start: Start) -> Iterator[Obstacle]:
+    """Its resource metrics are of all pods that they select, whoever they belong to."""
+    try:
+        selects = read_selector(selector).matches(start.labels)
+    except SelectorError:
+        return
+    if not selects:
+        labels = ", ".join(f"{key}={value}" for key, value in start.labels.items()) or "none"
+        words = f"selects no pod of {start}, whose labels are {labels}, so nothing would be measured"
+        yield Obstacle(where, f"{words}; correct it, or give the manifest of the workload")
+
+
+def _vpa_obstacles(vpa: VPA, start: Start | None) -> Iterator[Obstacle]:
+    strange = [one.name for one in vpa.recommenders or () if one.name not in {None, DEFAULT_RECOMMENDER, "hypot"}]
+    if strange:
+        words = f"the recommender {strange[0]} is somebody else's, and cannot be replayed; remove it for the default"
+        yield Obstacle(("spec", "recommenders"), words)
+    if HORIZONTAL_STEP not in vpa.annotations:
+        return
+    if step_of(vpa) is None:
+        words = f"{shown(vpa.annotations[HORIZONTAL_STEP])} are no bounds of replicas; write them as 2..6"
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {words}, from 1 to {MOST_REPLICAS}")
+    if start is not None and not step_range(vpa, start.container):
+        words = f"there is no range that a recommendation for container {start.container} could leave"
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {words}; write minAllowed and maxAllowed of cpu or memory")
+
+
+def step_of(vpa: VPA) -> tuple[int, int] | None:
+    """The fewest and the most replicas of a horizontal step; None where there is none, or none that can be read."""
+    written = vpa.annotations.get(HORIZONTAL_STEP)
+    found = _STEP.fullmatch(written) if isinstance(written, str) else None
+    if found is None:
+        return None
+    low, high = int(found[1]), int(found[2])
+    return (low, high) if 1 <= low <= high <= MOST_REPLICAS else None
+
+
+def step_range(vpa: VPA, container: str) -> dict[str, tuple[int, int]]:
+    """The size a recommendation may have before replicas move: minAllowed to maxAllowed, where both are written."""
+    own = policy_of(vpa.resource_policy, container)
+    if own is None or own.mode == OFF:
+        return {}
+    least, most = amounts_of(own.min_allowed), amounts_of(own.max_allowed)
+    sized = controlled(vpa.resource_policy, container)
+    return {name: (least[name], most[name]) for name in RESOURCES if name in sized and name in least and name in most}
+
+
+def axis_obstacles(autoscalers: Iterable[Autoscaler]) -> Iterator[tuple[int, str]]:
+    """Each autoscaler that wants an axis which an earlier one has: its place among them, and why that fails."""
+    holders: dict[str, Autoscaler] = {}
+    for i, one in enumerate(autoscalers):
+        for axis in _axes(one):
+            holder = holders.setdefault(axis, one)
+            if holder is not one:
+                words = f"{one} and {holder} would both set the {axis}; write them into policies of their own"
+                yield i, words
+                break
+
+
+def _axes(autoscaler: Autoscaler) -> tuple[str, ...]:
+    if isinstance(autoscaler, Hvpa):
+        return ("replicas", "size")
+    if isinstance(autoscaler, VPA):
+        return ("size", "replicas") if HORIZONTAL_STEP in autoscaler.annotations else ("size",)
+    return ("replicas",)

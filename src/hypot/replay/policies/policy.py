@@ -1,0 +1,82 @@
+"""What is replayed: a policy, the workload it starts from, and what is told where none can be made."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import Where
+from hypot.kinds.text.load import Source
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+
+LONGEST_NAME = 63
+# What policies are compared with.
+ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
+# The word for each kind, in names of policies and in sweeps.
+WORDS: dict[type[Autoscaler], str] = {HPA: "hpa", WPA: "wpa", VPA: "vpa", Hvpa: "hvpa"}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The workload at the start of a replay: how many pods there are, and the one container that is replayed."""
+
+    name: str
+    replicas: int
+    container: str
+    # Millicores and bytes; a limit that is None is none.
+    cpu: int
+    memory: int
+    cpu_limit: int | None
+    memory_limit: int | None
+    kind: str = "Deployment"
+    # None where the manifest does not say.
+    namespace: str | None = None
+    selector: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    # Resources whose change in place restarts the container.
+    restarts_on_resize: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A set of manifests that is replayed together; without any autoscaler it is static."""
+
+    name: str
+    autoscalers: tuple[Autoscaler, ...]
+    workload: Start
+    # Replica bounds of a VPA that takes a horizontal step where its recommendation leaves the allowed range.
+    step: tuple[int, int] | None = None
+    # Whether the Hvpa is of the released form, which is replayed by `policy.weights`.
+    weights: bool = False
+    notes: tuple[str, ...] = ()
+    # The policy that a sweep made this one of; empty where none did.
+    family: str = ""
+    # Where each autoscaler stands; None where it came from no file.
+    sources: tuple[Source | None, ...] = field(default=(), repr=False, compare=False)
+
+
+class Mishap(NamedTuple):
+    """Something that keeps a manifest from being replayed; the source is None where no manifest is to blame."""
+
+    source: Source | None
+    where: Where
+    words: str
+
+    def __str__(self) -> str:
+        if self.source is None:
+            return self.words
+        return f"{self.source.file}:{self.source.line_of(self.where)}: {self.words}"
+
+
+class PolicyError(ValueError):
+    """Manifests that cannot be replayed, with everything that stands in the way."""
+
+    def __init__(self, mishaps: Iterable[Mishap]) -> None:
+        self.problems = tuple(dict.fromkeys(str(one) for one in mishaps))
+        super().__init__("\n".join(self.problems))

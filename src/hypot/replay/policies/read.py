@@ -1,0 +1,284 @@
+"""Policies from ordinary manifests: which objects are replayed together, on which workload, and what forbids it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypot.kinds.base import Ref, refer
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.problem import Where
+from hypot.kinds.text.load import Loaded, Source
+from hypot.kinds.version import NEWEST, Version
+from hypot.kinds.vpa import VPA
+from hypot.policy.observe.read_pods import inner, mappings
+from hypot.policy.observe.read_scale import group_of
+from hypot.policy.observe.snapshot import AUTOSCALERS, target_of
+from hypot.replay.policies.make import Placed, hindrances, made
+from hypot.replay.policies.obstacles import Cluster, own_obstacles
+from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError, Start
+from hypot.replay.policies.start import Found, start_of, start_of_world
+from hypot.replay.world.parameters import World
+
+__all__ = ["POLICY", "Policy", "PolicyError", "Start", "read_policies"]
+
+POLICY = "hypot.dev/policy"
+_WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet")
+# Kinds with pods of which nobody sets the number, or which do not last.
+_NEVER = ("DaemonSet", "Job", "CronJob")
+_STATIC_HINT = f"a workload alone is a static policy once it has the annotation {POLICY}: NAME"
+
+
+@dataclass(eq=False, slots=True)
+class _Scaler:
+    """An autoscaler of the input and where it stands."""
+
+    autoscaler: Autoscaler
+    source: Source
+    target: Ref
+    sound: bool
+
+
+@dataclass(eq=False, slots=True)
+class _Workload:
+    """A workload of the input; it is read once, and only where a policy needs it."""
+
+    loaded: Loaded
+    annotated: bool
+    found: Found | None = None
+    used: bool = False
+
+    @property
+    def ref(self) -> Ref:
+        return refer(self.loaded.data)
+
+    @property
+    def namespace(self) -> Any:
+        return inner(self.loaded.data, "metadata").get("namespace")
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    """What one policy is made of, as far as the input says."""
+
+    name: str
+    scalers: list[_Scaler] = field(default_factory=list)
+    workloads: list[_Workload] = field(default_factory=list)
+
+
+def read_policies(
+    loaded: Sequence[Loaded],
+    world: World,
+    kubernetes: Version = NEWEST,
+    gates: Mapping[str, bool] | None = None,
+) -> list[Policy]:
+    """All policies in the order of the input; raises with everything that cannot be replayed."""
+    reading = _Reading(world, Cluster(kubernetes, gates))
+    for one in loaded:
+        reading.take(one)
+    policies = reading.policies()
+    if reading.mishaps:
+        raise PolicyError(_in_order(reading.mishaps, [one.source.file for one in loaded]))
+    return policies
+
+
+def _in_order(mishaps: list[Mishap], files: list[str]) -> list[Mishap]:
+    """By file, as they were given, and by line."""
+    rank = {file: i for i, file in reversed(list(enumerate(files)))}
+
+    def place(mishap: Mishap) -> tuple[int, int]:
+        source = mishap.source
+        return (-1, 0) if source is None else (rank.get(source.file, 0), source.line_of(mishap.where))
+
+    return sorted(mishaps, key=place)
+
+
+class _Reading:
+    """One pass over the input, and then over the policies that are in it."""
+
+    def __init__(self, world: World, cluster: Cluster) -> None:
+        self._world, self._cluster = world, cluster
+        self._groups: dict[object, _Group] = {}
+        self._workloads: list[_Workload] = []
+        self._passed_over: Counter[str] = Counter()
+        self.mishaps: list[Mishap] = []
+
+    def take(self, loaded: Loaded) -> None:
+        data = loaded.data
+        group, kind = group_of(data.get("apiVersion")), str(data.get("kind"))
+        if (group, kind) in AUTOSCALERS:
+            self._take_autoscaler(AUTOSCALERS[group, kind].from_dict(data), loaded)
+        elif group == "apps" and kind in _WORKLOADS and not _is_controlled(data):
+            self._take_workload(loaded)
+        elif POLICY in inner(data, "metadata", "annotations"):
+            self._tell(loaded.source, ("kind",), f"{refer(data)}: a {kind} cannot be replayed; {_what_can()}")
+        else:
+            self._passed_over[kind] += 1
+
+    def _take_autoscaler(self, autoscaler: Autoscaler, loaded: Loaded) -> None:
+        wrong = own_obstacles(autoscaler, self._cluster)
+        for where, words in wrong:
+            self._tell(loaded.source, where, f"{autoscaler}: {words}")
+        scaler = _Scaler(autoscaler, loaded.source, target_of(autoscaler), sound=not wrong)
+        names = self._names(loaded)
+        if names is None:
+            self._groups[scaler] = _Group(autoscaler.name, [scaler])
+            return
+        for name in names:
+            self._groups.setdefault(name, _Group(name)).scalers.append(scaler)
+
+    def _take_workload(self, loaded: Loaded) -> None:
+        names = self._names(loaded)
+        workload = _Workload(loaded, names is not None)
+        self._workloads.append(workload)
+        for name in names or ():
+            self._groups.setdefault(name, _Group(name)).workloads.append(workload)
+
+    def _names(self, loaded: Loaded) -> list[str] | None:
+        """The policies that an object says it belongs to; None where it says nothing."""
+        written = inner(loaded.data, "metadata", "annotations").get(POLICY)
+        if written is None:
+            return None
+        place = ("metadata", "annotations", POLICY)
+        if not isinstance(written, str):
+            self._tell(loaded.source, place, f"{POLICY}: write text: names of policies, with commas between them")
+            return []
+        names = [name.strip() for name in written.split(",")]
+        wrong = [(name, words) for name in names if (words := _name_fault(name))]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        for name, words in [*wrong, *((name, "is given twice") for name in twice)]:
+            self._tell(loaded.source, place, f"{POLICY}: the name {name[:80]!r} {words}")
+        bad = {name for name, _ in wrong}
+        return [name for name in dict.fromkeys(names) if name not in bad]
+
+    def policies(self) -> list[Policy]:
+        groups = list(self._groups.values())
+        self._name(groups)
+        if not groups and not self.mishaps:
+            self._tell(None, (), f"there is no policy in the manifests: {_what_can()}; {_STATIC_HINT}")
+        found = [policy for group in groups if (policy := self._policy(group)) is not None]
+        note = self._note_on_the_rest()
+        return [replace(policy, notes=(*policy.notes, note)) for policy in found] if note else found
+
+    def _name(self, groups: list[_Group]) -> None:
+        """An autoscaler on its own is named like itself, with its kind where that name is taken."""
+        given = {key for key in self._groups if isinstance(key, str)}
+        own = [group for key, group in self._groups.items() if not isinstance(key, str)]
+        times = Counter([*given, *(group.name for group in own)])
+        for group in own:
+            scaler = group.scalers[0]
+            if times[group.name] > 1:
+                group.name = f"{WORDS[type(scaler.autoscaler)]} {group.name}"
+            if scaler.sound and (words := _name_fault(group.name)):
+                todo = f"name it by the annotation {POLICY}"
+                self._tell(scaler.source, ("metadata", "name"), f"as a policy {group.name[:80]!r} {words}; {todo}")
+        first: dict[str, _Group] = {}
+        for group in groups:
+            if first.setdefault(group.name, group) is not group:
+                words = f"a second policy has the name {group.name!r}; tell them apart by the annotation {POLICY}"
+                self._tell(group.scalers[0].source, ("metadata", "name"), words)
+
+    def _policy(self, group: _Group) -> Policy | None:
+        self._tell_other_targets(group)
+        found = self._start(group)
+        placed: list[Placed] = [(one.autoscaler, one.source) for one in group.scalers]
+        mishaps = hindrances(group.name, placed, found, self._world)
+        self.mishaps += mishaps
+        if mishaps or found.start is None or not all(one.sound for one in group.scalers):
+            return None
+        return made(group.name, placed, found.start, found.notes)
+
+    def _tell_other_targets(self, group: _Group) -> None:
+        """One policy is of one workload."""
+        named = [(one.source, _target_place(one.autoscaler), one.target) for one in group.scalers if one.target.name]
+        own = group.workloads[:1] or []
+        first = own[0].ref if own else named[0][2] if named else Ref()
+        for source, where, ref in named:
+            if (ref.kind, ref.name) != (first.kind, first.name):
+                words = f"policy {group.name!r} is of {first}, and this is of {ref}; a policy has one target"
+                self._tell(source, where, words)
+        for other in group.workloads[1:]:
+            words = f"policy {group.name!r} has {own[0].ref} already; a policy has one workload"
+            self._tell(other.loaded.source, ("metadata", "annotations", POLICY), words)
+
+    def _start(self, group: _Group) -> Found:
+        if group.workloads:
+            return self._read(group.workloads[0])
+        scaler = group.scalers[0]
+        ref = scaler.target
+        if ref.kind in _NEVER:
+            words = f"a {ref.kind} cannot be replayed: nobody sets the number of its pods"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+        free = [one for one in self._workloads if not one.annotated]
+        fitting = [one for one in free if _fits(scaler, one)]
+        if len(fitting) > 1:
+            place = ", ".join(f"{one.loaded.source.file}:{one.loaded.source.line}" for one in fitting)
+            words = f"{ref} is there more than once ({place}); give it once, or write {POLICY} on each"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+        if fitting:
+            return self._read(fitting[0])
+        return self._replacement(scaler, free)
+
+    def _replacement(self, scaler: _Scaler, free: list[_Workload]) -> Found:
+        """The only workload there is, or the world's, for a target that is not among the manifests."""
+        ref = scaler.target
+        if len(free) == 1:
+            found = self._read(free[0])
+            return found._replace(notes=(f"{ref} is not among the manifests: {free[0].ref} is replayed", *found.notes))
+        if free:
+            words = f"{ref} is not among the manifests; add it, or give exactly one workload"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+        start = start_of_world(self._world, str(ref.kind or "Deployment"), str(ref.name or "workload"))
+        return Found(start, (f"{ref} is not among the manifests: the workload of the world is replayed",))
+
+    def _read(self, workload: _Workload) -> Found:
+        workload.used = True
+        if workload.found is None:
+            workload.found = start_of(workload.loaded, self._world)
+        return workload.found
+
+    def _note_on_the_rest(self) -> str:
+        """What is in the input and in no policy."""
+        idle = Counter(str(one.ref.kind) for one in self._workloads if not one.used)
+        rest = self._passed_over + idle
+        if not rest:
+            return ""
+        return f"not replayed: {', '.join(f'{count} {kind}' for kind, count in sorted(rest.items()))}"
+
+    def _tell(self, source: Source | None, where: Where, words: str) -> None:
+        self.mishaps.append(Mishap(source, where, words))
+
+
+def _is_controlled(data: Mapping[str, Any]) -> bool:
+    """A ReplicaSet of a Deployment, which no policy is of."""
+    owners = mappings(inner(data, "metadata").get("ownerReferences"))
+    return any(owner.get("controller") is True for owner in owners)
+
+
+def _fits(scaler: _Scaler, workload: _Workload) -> bool:
+    """Whether this is the target. A namespace that is not written may be any."""
+    ref, target = workload.ref, scaler.target
+    metadata = scaler.autoscaler.metadata
+    own = metadata.get("namespace") if isinstance(metadata, dict) else None
+    same_namespace = not own or not workload.namespace or own == workload.namespace
+    return same_namespace and (ref.kind, ref.name) == (target.kind, target.name)
+
+
+def _target_place(autoscaler: Autoscaler) -> Where:
+    return ("spec", "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef")
+
+
+def _name_fault(name: str) -> str:
+    if not name:
+        return "is empty"
+    if not name.isprintable():
+        return "holds what cannot be printed"
+    if name in TAKEN:
+        return "is the name of what policies are compared with"
+    return f"is longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
+
+
+def _what_can() -> str:
+    kinds = sorted({kind for _, kind in AUTOSCALERS})
+    return f"give {', '.join([*kinds, *_WORKLOADS[:-1]])} or {_WORKLOADS[-1]}"

@@ -1,0 +1,147 @@
+"""The workload a replay starts from: of a manifest, or of the world where there is none."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli
+from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.base import refer
+from hypot.kinds.problem import Where, shown
+from hypot.kinds.text.load import Loaded
+from hypot.policy.model.seen import Failure
+from hypot.policy.observe.read_pods import inner, labels_of, mappings, read_container
+from hypot.policy.observe.read_scale import scale_of_workload
+from hypot.replay.policies.policy import Mishap, Start
+from hypot.replay.world.parameters import World
+
+CONTAINER = "hypot.dev/container"
+_IN_POD: Where = ("spec", "template", "spec")
+
+
+class Found(NamedTuple):
+    """A workload as far as it could be read, and what is to be said about it."""
+
+    start: Start | None
+    notes: tuple[str, ...] = ()
+    mishaps: tuple[Mishap, ...] = ()
+
+
+def start_of_world(world: World, kind: str, name: str) -> Start:
+    """The world's own workload, in the place of one that no manifest describes; parts of a millicore are whole ones."""
+    given = world.workload
+    return Start(
+        name,
+        given.replicas,
+        "app",
+        milli(given.cpu),
+        given.memory,
+        None if given.cpu_limit is None else milli(given.cpu_limit),
+        given.memory_limit,
+        kind,
+        selector=f"app={name}",
+        labels={"app": name},
+    )
+
+
+def start_of(loaded: Loaded, world: World) -> Found:
+    """What a manifest of a workload says; everything that is wrong with it at once."""
+    reading = _Workload(loaded, world)
+    start = reading.start()
+    return Found(None if reading.mishaps else start, tuple(reading.notes), tuple(reading.mishaps))
+
+
+class _Workload:
+    def __init__(self, loaded: Loaded, world: World) -> None:
+        self._data, self._source, self._world = loaded.data, loaded.source, world
+        self._ref = refer(loaded.data)
+        self.notes: list[str] = []
+        self.mishaps: list[Mishap] = []
+
+    def start(self) -> Start | None:
+        namespace = inner(self._data, "metadata").get("namespace")
+        scale = scale_of_workload(self._data, self._ref)
+        if isinstance(scale, Failure):
+            self._tell(("spec",), scale.message)
+            return None
+        at, container = self._container()
+        if container is None:
+            return None
+        sizes = {(key, r): self._amount(container, at, key, r) for key in ("requests", "limits") for r in RESOURCES}
+        name = str(container.get("name") or "")
+        requests = {resource: self._request(sizes, at, name, resource) for resource in RESOURCES}
+        return Start(
+            str(self._ref.name),
+            self._replicas(scale.replicas),
+            name,
+            requests[CPU],
+            requests[MEMORY],
+            sizes["limits", CPU],
+            sizes["limits", MEMORY],
+            str(self._ref.kind),
+            namespace if isinstance(namespace, str) else None,
+            scale.selector,
+            labels_of(inner(self._data, "spec", "template")),
+            read_container(container).restarts_on_resize,
+        )
+
+    def _replicas(self, asked: int) -> int:
+        if inner(self._data, "spec").get("replicas") is None:
+            replicas = self._world.workload.replicas
+            self.notes.append(f"{self._ref} does not say how many replicas there are: it starts with {replicas}")
+            return replicas
+        if asked == 0:
+            self._tell(("spec", "replicas"), "0 replicas are switched off, so there is nothing to replay; write 1")
+        return asked
+
+    def _container(self) -> tuple[Where, Mapping[str, Any] | None]:
+        """The container that is replayed: the one that an annotation names, else the first."""
+        spec = inner(self._data, *map(str, _IN_POD))
+        given = list(mappings(spec.get("containers")))
+        if not given:
+            self._tell(_IN_POD, "there is no pod template with containers; give the whole manifest")
+            return (), None
+        names = [str(one.get("name") or "") for one in given]
+        wanted = inner(self._data, "metadata", "annotations").get(CONTAINER, names[0])
+        if wanted not in names:
+            words = f"{CONTAINER}: there is no container {shown(wanted)}; there are {', '.join(names)}"
+            self._tell(("metadata", "annotations", CONTAINER), words)
+            return (), None
+        index = names.index(wanted)
+        sidecars = [one for one in mappings(spec.get("initContainers")) if one.get("restartPolicy") == "Always"]
+        others = [name for i, name in enumerate(names) if i != index]
+        others += [str(one.get("name") or "") for one in sidecars]
+        if others:
+            self.notes.append(f"{self._ref}: only container {wanted} is replayed; left out: {', '.join(others)}")
+        return (*_IN_POD, "containers", index), given[index]
+
+    def _amount(self, container: Mapping[str, Any], at: Where, key: str, resource: str) -> int | None:
+        written = inner(container, "resources", key).get(resource)
+        if written is None:
+            return None
+        place = (*at, "resources", key, resource)
+        try:
+            amount = of_milli(resource, milli(written))
+        except QuantityError as error:
+            self._tell(place, f"{resource} in {key}: {error}")
+            return 0
+        if amount <= 0:
+            self._tell(place, f"{resource} in {key}: {shown(written)} must be above 0")
+        return amount
+
+    def _request(self, sizes: Mapping[tuple[str, str], int | None], at: Where, name: str, resource: str) -> int:
+        """A limit without a request is the request as well."""
+        limit = sizes["limits", resource]
+        request = sizes["requests", resource]
+        if request is None:
+            request = limit
+        if request is None:
+            words = f"container {name} has no {resource} request, so utilisation cannot be measured"
+            self._tell((*at, "resources", "requests"), f"{words}; write resources.requests.{resource}")
+            return 0
+        if limit and limit < request:
+            place = (*at, "resources", "limits", resource)
+            self._tell(place, f"the {resource} limit is below the request of {resource}; raise it")
+        return request
+
+    def _tell(self, where: Where, words: str) -> None:
+        self.mishaps.append(Mishap(self._source, where, f"{self._ref}: {words}"))

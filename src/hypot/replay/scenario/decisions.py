@@ -1,0 +1,110 @@
+"""One policy of a scenario decision by decision: what it is shown is written down, and nothing else happens."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hypot.core.amount import CPU, MEMORY, RESOURCES
+from hypot.kinds.catalogue import Autoscaler
+from hypot.policy.model.settings import Settings
+from hypot.replay.scenario.choosing import Chooser, chooser_of
+from hypot.replay.scenario.demand import EPOCH, seconds
+from hypot.replay.scenario.file import ScenarioError
+from hypot.replay.scenario.looks import Look, State, amounts, seen_of, start_of, ways_of
+from hypot.replay.scenario.loop import policy_of
+from hypot.replay.score.columns import HOUR
+from hypot.replay.score.families import path_dependence
+from hypot.replay.world.file import world_from_dict
+
+GIB = 2**30
+# What each figure is counted in, where it is not a number of something.
+UNITS = {
+    "cpu": "cores",
+    "memory": "GiB",
+    "total_cpu": "cores",
+    "total_memory": "GiB",
+    "least_total_memory": "GiB",
+    "most_total_memory": "GiB",
+    "hours": "core-h",
+    "asked_hours": "core-h",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """One way: the start and the state after each look, what was asked for, and how often nothing was decided."""
+
+    states: tuple[State, ...]
+    needs: tuple[Mapping[str, int], ...]
+    undecided: int
+
+    @property
+    def end(self) -> State:
+        return self.states[-1]
+
+
+def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, float | None]:
+    """All figures of one side."""
+    settings = Settings.from_dict(data.get("settings") or {})
+    autoscalers = policy_of(folder, data, side, world_from_dict(data.get("world") or {})).autoscalers
+    if len(autoscalers) != 1:
+        raise ScenarioError(f"{folder}: the {side} side has {len(autoscalers)} autoscalers; write one")
+    by = (data.get("by") or {}).get(side, "")
+    every, start = seconds(data.get("every", "15s")), start_of(data)
+    walks = []
+    for looks in ways_of(data, every):
+        chooser = chooser_of(autoscalers[0], by, settings)
+        walks.append(walked(chooser, autoscalers[0], start, looks, every))
+    return figures(walks, every)
+
+
+def walked(chooser: Chooser, autoscaler: Autoscaler, start: State, looks: Sequence[Look], every: float) -> Walk:
+    """Look after look; what was decided at one is there at the next."""
+    states, undecided, now = [start], 0, EPOCH
+    for look in looks:
+        now += seconds(look["after"]) if "after" in look else every
+        state = states[-1]
+        replicas, size, decided = chooser.chosen(seen_of(state, look, autoscaler, now))
+        states.append(State(replicas, {**state.size, **size}))
+        undecided += not decided
+    return Walk(tuple(states), tuple([amounts(look.get("need") or {}) for look in looks]), undecided)
+
+
+def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
+    """What came of all ways. Where there are several: the end of the first, the worst of all, and how far apart.
+
+    `hours` is what there was after each look, `asked_hours` what was asked for.
+    """
+    first, after = walks[0], [state for walk in walks for state in walk.states[1:]]
+    steps = [abs(b.replicas - a.replicas) for walk in walks for a, b in pairwise(walk.states)]
+    ends = {(walk.end.replicas, *sorted(walk.end.size.items())) for walk in walks}
+    totals = {resource: [float(walk.end.total(resource)) for walk in walks] for resource in RESOURCES}
+    cores, hours = [state.total(CPU) / 1000 for state in first.states[1:]], every / HOUR
+    return {
+        "replicas": float(first.end.replicas),
+        "most_replicas": float(max(state.replicas for state in after)),
+        "least_replicas": float(min(state.replicas for state in after)),
+        "cpu": first.end.size.get(CPU, 0) / 1000,
+        "memory": first.end.size.get(MEMORY, 0) / GIB,
+        "total_cpu": totals[CPU][0] / 1000,
+        "total_memory": totals[MEMORY][0] / GIB,
+        "least_total_memory": min(totals[MEMORY]) / GIB,
+        "most_total_memory": max(totals[MEMORY]) / GIB,
+        "moves": float(sum(step > 0 for step in steps)),
+        "largest_step": float(max(steps)),
+        "paradox": float(sum(_is_paradox(a, b) for walk in walks for a, b in pairwise(walk.states))),
+        "undecided": float(sum(walk.undecided for walk in walks)),
+        "ends": float(len(ends)),
+        "path_dependence": max(path_dependence(totals[resource]) for resource in RESOURCES),
+        "hours": sum(cores) * hours,
+        "asked_hours": sum(need.get(CPU, 0) for need in first.needs) / 1000 * hours,
+    }
+
+
+def _is_paradox(before: State, after: State) -> bool:
+    """Whether the total of a resource went one way and the size of a pod the other."""
+    return any(
+        (after.total(r) - before.total(r)) * (after.size.get(r, 0) - before.size.get(r, 0)) < 0 for r in RESOURCES
+    )

@@ -1,0 +1,155 @@
+"""A scenario as it stands in its folder: `scenario.yaml`, and the manifests of a bad and of a good policy beside it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hypot.replay.scenario.conditions import Condition, ConditionError, parse
+from hypot.replay.scenario.demand import FORMS, DemandError
+from hypot.replay.scenario.measures import MeasureError, checked
+
+FILE = "scenario.yaml"
+SIDES = ("bad", "good")
+KINDS = ("loop", "decisions")
+# The name of the only case of a scenario without variants.
+ONLY = "as written"
+# What a file may hold: about itself, about both sides, about each of them, and about what is judged.
+_KEYS = {
+    *("id", "title", "story", "differs", "waits", "kind", "variants", "quick"),
+    *("settings", "world", "demand", "start", "every", "cycle", "looks", "ways", "orders", "needs"),
+    *("by", "manifests", "patch"),
+    *("measure", "show", "bar", "worse"),
+}
+_MAPPINGS = ("settings", "world", "demand", "start", "ways", "needs", "by", "manifests", "patch", "measure", "variants")
+_LISTS = ("show", "bar", "worse", "looks")
+_LINES = 3
+_FORMS = frozenset(FORMS)
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run, with everything that is wrong with its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One variant of a scenario, complete: what is run for the bad and for the good policy, and what must hold."""
+
+    name: str
+    bar: tuple[Condition, ...]
+    worse: tuple[Condition, ...]
+    # What is run: the whole mapping of the file with the changes of the variant in it.
+    data: Mapping[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What happened to somebody, and how it is repeated."""
+
+    id: str
+    title: str
+    story: str
+    # Where figures are not those of the specification, and why.
+    differs: str
+    folder: Path
+    kind: str
+    # What hypot does not have yet and this needs; empty where it can be run.
+    waits: str
+    show: tuple[str, ...]
+    cases: tuple[Case, ...] = field(hash=False)
+
+    @property
+    def number(self) -> tuple[int, str]:
+        """Its place among the others."""
+        digits = self.id[1:].partition("-")[0]
+        return (int(digits) if digits.isdigit() else 0, self.id)
+
+
+def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
+    """The scenario of a folder; quick: in its reduced form."""
+    path = folder / FILE
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: is no YAML: {error}") from error
+    problems = list(_problems(data))
+    if problems:
+        raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems))
+    if quick:
+        data = overlaid(data, data.get("quick") or {})
+    try:
+        cases = tuple(_cases(data))
+    except (ConditionError, DemandError, MeasureError) as error:
+        raise ScenarioError(f"{path}: {error}") from error
+    return Scenario(
+        data["id"],
+        data["title"],
+        str(data["story"]).strip(),
+        str(data.get("differs", "")).strip(),
+        folder,
+        data.get("kind", "loop"),
+        data.get("waits", ""),
+        tuple(data["show"]),
+        cases,
+    )
+
+
+def _problems(data: Any) -> Iterator[str]:
+    if not isinstance(data, Mapping):
+        yield "is no mapping"
+        return
+    for key in ("id", "title", "story"):
+        if not isinstance(data.get(key), str):
+            yield f"has no {key}"
+    for key in data:
+        if key not in _KEYS:
+            yield f"{key}: no such key; known are {', '.join(sorted(_KEYS))}"
+    yield from (f"{key}: is no mapping" for key in (*_MAPPINGS, "quick") if not _is_one(data.get(key), Mapping))
+    yield from (f"{key}: is no list" for key in _LISTS if not _is_one(data.get(key), list))
+    if data.get("kind", "loop") not in KINDS:
+        yield f"kind: {data['kind']} is none of {', '.join(KINDS)}"
+    if data.get("kind") == "decisions" and "measure" in data:
+        yield "measure: single decisions have figures of their own"
+    if len(str(data.get("story", "")).strip().splitlines()) != _LINES:
+        yield f"story: write {_LINES} lines"
+    yield from (f"has no {key}" for key in ("bar", "worse", "show") if not data.get(key))
+
+
+def _is_one(value: Any, kind: type[Any]) -> bool:
+    """Whether it is of this kind, or not there at all."""
+    return value is None or isinstance(value, kind)
+
+
+def _cases(data: Mapping[str, Any]) -> Iterator[Case]:
+    variants: Mapping[str, Any] = data.get("variants") or {ONLY: {}}
+    for name, changes in variants.items():
+        made = overlaid(data, changes or {})
+        for measured, measure in (made.get("measure") or {}).items():
+            checked(measured, measure)
+        yield Case(str(name), _conditions(made["bar"]), _conditions(made["worse"]), made)
+
+
+def _conditions(written: Any) -> tuple[Condition, ...]:
+    return tuple([parse(one) for one in written])
+
+
+def overlaid(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with what the changes say; None takes a key away, and a demand of another form takes the old one's."""
+    made = dict(data)
+    for key, change in changes.items():
+        there = made.get(key)
+        if change is None:
+            made.pop(key, None)
+        elif isinstance(change, Mapping) and isinstance(there, Mapping) and not _of_another_form(there, change):
+            made[key] = overlaid(there, change)
+        else:
+            made[key] = change
+    return made
+
+
+def _of_another_form(there: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+    return bool(_FORMS & set(there) and _FORMS & set(change) - set(there))

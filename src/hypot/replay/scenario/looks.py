@@ -1,0 +1,175 @@
+"""What a policy is shown in a scenario of single decisions.
+
+In a file, `start` is what there is, and `looks` is what is seen, each look so long after the last as `every` says:
+
+    start: {replicas: 10, cpu: 1, memory: 1Gi}
+    every: 15s
+    looks:
+    - {use: {cpu: 7}, times: 20}        cpu of all pods together, at twenty looks
+    - {use: {cpu: 7}, missing: 1}       one pod was not measured
+    - {broken: true}                    no metric can be read
+    - {metrics: {latency: 150m}}        External metrics by name
+    - {need: {memory: 3G}}              the total that an HPA and a VPA recommend for: so many, or so large
+    - {use: {cpu: 7}, after: 1h}        the clock leaps
+
+`cycle` repeats all looks; `needs` has a demand of cpu in their place; `ways` are several lists of looks that end with
+the same; `orders` are random orders of all looks but the last.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hypot.core.amount import CPU, RESOURCES, of_milli, to_milli
+from hypot.core.quantity import QuantityError, milli
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.seen import (
+    Bounds,
+    Container,
+    CountAdvice,
+    Failure,
+    Owner,
+    Pod,
+    PodSample,
+    Recommendation,
+    Scale,
+    Seen,
+    metric_key,
+)
+from hypot.replay.scenario.demand import trace_of
+
+Look = Mapping[str, Any]
+APP, WEB = "app", "web"
+LOOKS = ("looks", "needs", "ways")
+_KEYS = {"use", "missing", "broken", "metrics", "need", "after", "times"}
+_OLD, _STARTUP = 86400.0, 60.0
+# How old a sample is, and over how long it was taken.
+_AGE, _WINDOW = 15.0, 30.0
+BROKEN = Failure("the metrics could not be read: what came is no number")
+
+
+class LookError(ValueError):
+    """Something that cannot be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """So many pods of this size; amounts are millicores and bytes."""
+
+    replicas: int
+    size: Mapping[str, int]
+
+    def total(self, resource: str) -> int:
+        return self.replicas * self.size.get(resource, 0)
+
+
+def start_of(data: Mapping[str, Any]) -> State:
+    start = data.get("start")
+    if not isinstance(start, Mapping) or not isinstance(start.get("replicas"), int):
+        raise LookError("start: write what there is, such as {replicas: 3, cpu: 500m}")
+    return State(start["replicas"], amounts({name: start[name] for name in RESOURCES if name in start}))
+
+
+def amounts(written: Mapping[str, Any]) -> dict[str, int]:
+    """Amounts of resources, as people write them."""
+    try:
+        return {resource: of_milli(resource, milli(amount)) for resource, amount in written.items()}
+    except (QuantityError, KeyError) as error:
+        raise LookError(f"{dict(written)}: {error}") from error
+
+
+def ways_of(data: Mapping[str, Any], every: float) -> list[list[Look]]:
+    """Every list of looks; each look as often as it says."""
+    forms = [form for form in LOOKS if form in data]
+    if len(forms) != 1:
+        raise LookError(f"write one of {', '.join(LOOKS)}, not {' and '.join(forms) or 'none'}")
+    if "ways" in data:
+        return [_unfolded(looks) for looks in data["ways"].values()]
+    if "needs" in data:
+        return [_sampled(data["needs"], every)]
+    looks, orders = list(data["looks"]), data.get("orders")
+    if not orders:
+        return [_unfolded(looks) * int(data.get("cycle", 1))]
+    rng = np.random.default_rng(int(orders["seed"]))
+    shuffled = [[looks[i] for i in rng.permutation(len(looks) - 1)] for _ in range(int(orders["count"]))]
+    return [_unfolded([*order, looks[-1]]) for order in shuffled]
+
+
+def _unfolded(looks: Sequence[Look]) -> list[Look]:
+    for look in looks:
+        strange = set(look) - _KEYS
+        if strange:
+            raise LookError(f"{min(strange)}: no such part of a look; known are {', '.join(sorted(_KEYS))}")
+    return [look for look in looks for _ in range(int(look.get("times", 1)))]
+
+
+def _sampled(needs: Mapping[str, Any], every: float) -> list[Look]:
+    """One look at a demand of cpu every so often."""
+    trace = trace_of(needs)
+    at = np.arange(trace.times[0], trace.times[-1], every)
+    return [{"need": {CPU: f"{round(value * 1000)}m"}} for value in np.interp(at, trace.times, trace.values)]
+
+
+def seen_of(state: State, look: Look, autoscaler: Autoscaler, now: float) -> Seen:
+    """What an autoscaler gets to see."""
+    pods = tuple([_pod(state, i, now) for i in range(state.replicas)])
+    need = amounts(look.get("need") or {})
+    target = {resource: -(-total // state.replicas) for resource, total in need.items()}
+    counts = [-(-total // state.size[resource]) for resource, total in need.items() if state.size.get(resource)]
+    return Seen(
+        now,
+        Scale(state.replicas, state.replicas, f"app={WEB}"),
+        pods,
+        BROKEN if look.get("broken") else _samples(pods, look, now),
+        external_metrics=_external(autoscaler, look),
+        size_advice=Recommendation((Bounds(APP, target),), "recommendations of the scenario") if need else None,
+        count_advice=CountAdvice(max(counts), state.replicas, "the HPA of the scenario") if counts else None,
+    )
+
+
+def _pod(state: State, index: int, now: float) -> Pod:
+    name = f"{WEB}-1-{index}"
+    requests = {resource: to_milli(resource, size) for resource, size in state.size.items()}
+    return Pod(
+        name,
+        ready="True",
+        ready_since=now - _OLD + _STARTUP,
+        started=now - _OLD,
+        containers=(Container(APP, requests),),
+        labels={"app": WEB},
+        owners=(Owner("ReplicaSet", f"{WEB}-1"),),
+        uid=name,
+    )
+
+
+def _samples(pods: Sequence[Pod], look: Look, now: float) -> dict[str, PodSample]:
+    """An even share of what all use together; the first pods are those that were not measured."""
+    used = {resource: milli(written) for resource, written in (look.get("use") or {}).items()}
+    if not used:
+        return {}
+    each = {resource: round(total / len(pods)) for resource, total in used.items()}
+    there = pods[int(look.get("missing", 0)) :]
+    return {pod.name: PodSample(now - _AGE, _WINDOW, ((APP, each),), pod.labels) for pod in there}
+
+
+def _external(autoscaler: Autoscaler, look: Look) -> dict[str, tuple[int, ...] | Failure]:
+    values: Mapping[str, Any] = {} if look.get("broken") else look.get("metrics") or {}
+    return {
+        metric_key(name, selector): (milli(values[name]),) if name in values else BROKEN
+        for name, selector in _queries(autoscaler)
+    }
+
+
+def _queries(autoscaler: Autoscaler) -> list[tuple[str, Any]]:
+    """Name and selector of every External metric."""
+    if isinstance(autoscaler, HPA):
+        named = [metric.external.metric for metric in autoscaler.metrics or () if metric.external]
+        return [(one.name or "", one.selector) for one in named if one is not None]
+    if isinstance(autoscaler, WPA):
+        bands = [metric.external for metric in autoscaler.metrics or () if metric.external]
+        return [(band.name or "", band.selector) for band in bands]
+    return []

@@ -1,0 +1,154 @@
+"""What scores are made of: shares, windows, stretches and moves of columns. None stands for nothing to divide by."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hypot.replay.world.record import Floats
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+Signs = npt.NDArray[np.int8]
+
+# Less than this is nothing: no sum that a share is taken of is as small unless it is zero.
+NOTHING = 1e-12
+# Two amounts that differ by less than this share are the same: what is left of adding in another order.
+SAME = 1e-9
+FIVE_MINUTES = 300.0
+DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
+# Rows as short as these are added up faster column by column.
+SHORT_ROW = 24
+# As many values as these show well enough where a percentile will be.
+SAMPLE = 1024
+
+
+class Moves(NamedTuple):
+    """The steps in which a column moved, and which way: up (1) or down (-1). Step 0 leads from the first value on."""
+
+    at: Ints
+    way: Signs
+
+
+def ratio(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > NOTHING else None
+
+
+def percent(part: float, whole: float) -> float | None:
+    return ratio(100.0 * part, whole)
+
+
+def count(true: Bools) -> int:
+    return int(np.count_nonzero(true))
+
+
+def sum_in_turn(column: Floats) -> float:
+    """One after the other, as they are added where none of them is kept, to the last bit."""
+    return float(column.cumsum()[-1]) if len(column) else 0.0
+
+
+def sum_of_products(one: Floats, other: Floats) -> float:
+    """By one thread: a dot product would wake up others, and whoever judges many runs has a process on each core."""
+    return float(np.einsum("i,i->", one, other))
+
+
+def ticks_in(seconds: float, tick: float) -> int:
+    """As many whole ticks as come nearest to this time, at least one."""
+    return max(1, round(seconds / tick))
+
+
+def window_sums(column: Floats, length: int) -> Floats:
+    """Sums over windows that tumble; the last one may be shorter."""
+    whole = len(column) // length * length
+    sums = _sums_of_rows(column[:whole].reshape(-1, length))
+    return sums if whole == len(column) else np.append(sums, column[whole:].sum())
+
+
+def means_of_windows(sums: Floats, count: int, length: int) -> Floats:
+    """From sums over windows to their means; the last of so many values may be in a shorter one."""
+    means, left = sums / length, count % length
+    if left:
+        means[..., -1] *= length / left
+    return means
+
+
+def _sums_of_rows(table: Floats) -> Floats:
+    if table.shape[1] > SHORT_ROW:
+        return np.asarray(table.sum(axis=1))
+    sums = table[:, 0].copy()
+    for place in range(1, table.shape[1]):
+        sums += table[:, place]
+    return sums
+
+
+def most_ahead(column: Floats, ticks: int) -> Floats:
+    """The largest value of each tick and of so many after it; the end of the column ends the view."""
+    most, seen = column, 1
+    while seen <= ticks:
+        step = min(seen, ticks + 1 - seen)
+        further = np.empty_like(most)
+        np.maximum(most[:-step], most[step:], out=further[:-step])
+        further[-step:] = most[-step:]
+        most = further
+        seen += step
+    return most
+
+
+def changes(column: Floats) -> Ints:
+    """The steps in which a column changed at all."""
+    found: Ints = (column[1:] != column[:-1]).nonzero()[0]
+    return found
+
+
+def ways(values: Floats) -> Signs:
+    """From each value to the next: up (1), down (-1), or the same (0) for two amounts that are."""
+    before, after = values[:-1], values[1:]
+    moved = np.abs(after - before) > SAME * np.maximum(np.abs(before), np.abs(after))
+    return np.where(moved, np.where(after > before, np.int8(1), np.int8(-1)), np.int8(0))
+
+
+def to_the_end(true: Bools) -> int:
+    """For how many ticks up to the last one this is true."""
+    wrong = np.flatnonzero(~true)
+    return len(true) - 1 - int(wrong[-1]) if len(wrong) else len(true)
+
+
+def turns(moved: Moves, within: int) -> Ints:
+    """The steps that go the other way than the last move, which is not more than so many ticks ago."""
+    at, way = moved
+    if len(at) < 2:
+        return at[:0]
+    found: Ints = at[1:][(way[1:] != way[:-1]) & (at[1:] - at[:-1] <= within)]
+    return found
+
+
+def together(*steps: Ints) -> Ints:
+    """All of these steps, each once."""
+    some = [at for at in steps if len(at)]
+    if len(some) > 1:
+        return np.unique(np.concatenate(some))
+    return some[0] if some else steps[0]
+
+
+def weighted_percentile(values: Floats, weights: Floats, share: float) -> float | None:
+    """The least value that this share of all weight does not exceed. Only what lies above a first guess is sorted."""
+    total = float(weights.sum())
+    if total <= NOTHING:
+        return None
+    wanted = share * total * (1.0 - NOTHING)
+    places = (values > _likely_below(values, weights, share)).nonzero()[0]
+    below = total - float(weights[places].sum())
+    if below >= wanted:
+        places, below = np.arange(len(values)), 0.0
+    order = places[values[places].argsort()]
+    place = int((below + weights[order].cumsum()).searchsorted(wanted))
+    return float(values[order[min(place, len(order) - 1)]])
+
+
+def _likely_below(values: Floats, weights: Floats, share: float) -> float:
+    """A guess that is nearly always right: where, in a sample, twice as much weight lies above."""
+    if len(values) <= 2 * SAMPLE:
+        return -np.inf
+    sample = slice(None, None, len(values) // SAMPLE)
+    guess = weighted_percentile(values[sample], weights[sample], max(0.0, 2.0 * share - 1.0))
+    return -np.inf if guess is None else guess

@@ -1,0 +1,271 @@
+"""The families of scores: what users felt, cost and waste, how closely supply followed demand, how much moved."""
+
+from collections.abc import Mapping, Sequence
+from math import inf, log, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hypot.replay.score.columns import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOTHING,
+    SAME,
+    Bools,
+    Ints,
+    Moves,
+    Signs,
+    changes,
+    count,
+    percent,
+    ratio,
+    sum_of_products,
+    ticks_in,
+    together,
+    turns,
+    ways,
+    weighted_percentile,
+)
+from hypot.replay.score.oracle import Reference, least_cores, pods_for_memory, static_peak, useful_work
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.score.sums import Means, Sums
+from hypot.replay.score.tally import Account
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import CAPPED, KILLED, NODES, USED_CPU, USED_MEMORY, WORK, Floats
+
+# A turn after a longer time follows the day, not a boundary.
+SOON = 30 * MINUTE
+
+
+class Asked(NamedTuple):
+    """What was asked for from which tick on, one value a change; and how each moved from one to the next."""
+
+    since: Ints
+    replicas: Floats
+    cpu: Floats
+    memory: Floats
+    replica_ways: Signs
+    cpu_ways: Signs
+    memory_ways: Signs
+
+    @property
+    def moves(self) -> tuple[Moves, ...]:
+        """Those of each, at the ticks they led to."""
+        found = (self.replica_ways, self.cpu_ways, self.memory_ways)
+        return tuple([Moves(self.since[1:][way != 0], way[way != 0]) for way in found])
+
+
+def asked_of(account: Account) -> Asked:
+    kept, count = account.kept, account.t.asked[0]
+    since = np.asarray(kept.since[:count])
+    series = [np.asarray(column[:count]) for column in (kept.replicas, kept.cpu, kept.memory)]
+    return Asked(since, *series, *(ways(values) for values in series))
+
+
+def effort(account: Account, world: World, sums: Sums, means: Means, asked: Asked) -> dict[str, Any]:
+    """The family of effort, by what was asked for; the first tick is where a run stands, not a change."""
+    days = account.ticks * world.tick / DAY
+    turned = together(*(turns(moved, ticks_in(SOON, world.tick)) for moved in asked.moves))
+    supplied, wanted = means.distances()
+    # Cpu and memory that change together are one change.
+    resized = (asked.cpu_ways != 0) | (asked.memory_ways != 0)
+    return {
+        "replica_changes": ratio(count(asked.replica_ways != 0), days),
+        "size_changes": ratio(count(resized), days),
+        "restarts": ratio(sums.evicted, days),
+        "disruption": sums.waiting * world.tick,
+        "reversals": ratio(len(turned), days),
+        "path": ratio(supplied, wanted),
+    }
+
+
+# Moves of a 5-minute mean by less than this share are none.
+DEAD_BAND = 0.01
+# No term of a comparison counts more than this, or one perfect zero would decide it.
+MOST_TERM = 100.0
+
+
+def elasticity(account: Account, means: Means, baseline: Scores | None) -> dict[str, Any]:
+    """The family of elasticity; accuracy can be told only in ticks with demand."""
+    t, length = account.t, account.ticks
+    found: dict[str, Any] = {
+        "under": percent(float(t.under[0]), int(t.told[0])),
+        "over": percent(float(t.over[0]), int(t.told[0])),
+        "over_supply": percent(float(t.over_supply[0]), length),
+        "under_time": percent(int(t.under_ticks[0]), length),
+        "over_time": percent(int(t.over_ticks[0]), length),
+        "instability": _instability(means),
+    }
+    found["deviation"] = _deviation(found)
+    found["speedup"] = speedup(found, baseline)
+    return found
+
+
+def _instability(means: Means) -> float | None:
+    supplied, wanted = means.ways(DEAD_BAND)
+    return percent(count(supplied != wanted), len(wanted))
+
+
+def _deviation(found: dict[str, Any]) -> float | None:
+    """A norm as high as it has terms, so that the worst of them weighs most."""
+    terms = [found[name] for name in ("under", "over_supply", "under_time", "over_time", "instability")]
+    if None in terms:
+        return None
+    return float(sum(term ** len(terms) for term in terms) ** (1.0 / len(terms)))
+
+
+def speedup(found: Mapping[str, Any], baseline: Scores | None) -> float | None:
+    """The geometric mean of how much better each of four is than in the baseline."""
+    if baseline is None:
+        return None
+    names = ("under", "over", "under_time", "over_time")
+    pairs = [(getattr(baseline, name), found[name]) for name in names]
+    if any(None in pair for pair in pairs):
+        return None
+    return float(prod(_term(before, after) for before, after in pairs) ** (1.0 / len(pairs)))
+
+
+def _term(before: float, after: float) -> float:
+    """How much better; two that are both perfect are equal."""
+    if before <= NOTHING and after <= NOTHING:
+        return 1.0
+    return min(max(before / max(after, NOTHING), 1.0 / MOST_TERM), MOST_TERM)
+
+
+def money(account: Account, world: World, reference: Reference, sums: Sums) -> dict[str, Any]:
+    """The family of costs. Without nodes there is no second view; without a reference cost no relative one."""
+    hours = world.tick / HOUR
+    nodes = float(account.t.sums[NODES])
+    return {
+        "cost": sums.cost,
+        "cpu_hours": sums.cpu * hours,
+        "memory_hours": sums.memory * hours / 1e9,
+        "node_cost": nodes * world.prices.node * hours if nodes > NOTHING else None,
+        "to_oracle": ratio(sums.cost, reference.cost),
+        "to_static": ratio(sums.cost, static_peak(reference, world).cost),
+        "price": prices_at(sums, world, (1.0,))[0],
+    }
+
+
+def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:
+    """The price of a run where a late or lost request costs so many times what the world says."""
+    prices = world.prices
+    each = prices.late * world.service.work * prices.cpu / HOUR
+    pod_second = ratio(sums.cost, sums.pods * world.tick) or 0.0
+    restarts = prices.restart * pod_second * sums.evicted
+    harmed = sums.late + sums.lost
+    return tuple(sums.cost + factor * each * harmed + restarts for factor in factors)
+
+
+def quality(account: Account, world: World, sums: Sums) -> dict[str, Any]:
+    """The family of quality. Where no request came, nobody felt anything: all of it is None."""
+    if sums.came <= NOTHING:
+        return {}
+    t, kept, tick = account.t, account.kept, world.tick
+    late, lost = percent(sums.late, sums.came), percent(sums.lost, sums.came)
+    lasted = np.asarray(kept.stretches[: t.stretches[0]], dtype=np.int64)
+    worst = float(t.worst[0])
+    return {
+        "late": late,
+        "late_minutes": int(t.broken[0]) * tick / MINUTE,
+        "lost": lost,
+        "budget": ratio(((late or 0.0) + (lost or 0.0)) / 100.0, 1.0 - world.service.slo),
+        "p99": _milliseconds(weighted_percentile(np.asarray(kept.p99), np.asarray(kept.requests), 0.99)),
+        "worst_p99": _milliseconds(worst if worst >= 0.0 else None),
+        "recovery": _median(lasted) * tick,
+        "longest_recovery": float(lasted.max(initial=0)) * tick,
+    }
+
+
+def _median(lengths: Ints) -> float:
+    if not len(lengths):
+        return 0.0
+    ordered = np.sort(lengths)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000.0 * seconds
+
+
+def shape(account: Account, world: World, reference: Reference, asked: Asked) -> dict[str, Any]:
+    """The family of shape."""
+    t, tick = account.t, world.tick
+    against = _against(asked, asked.cpu, asked.cpu_ways) | _against(asked, asked.memory, asked.memory_ways)
+    return {
+        "overshoot": float(t.overshoot[0]) if t.overshoot[0] >= 0.0 else None,
+        "shape": _shape_error(account.ticks, world, reference, asked),
+        "horizontal": _horizontal(asked),
+        "paradox": count(against),
+        "stuck": int(t.stuck[0]) * tick / HOUR,
+        "starving": float(t.starving[0]) * tick,
+        "peak_pods": round(float(t.peak[0])),
+    }
+
+
+def path_dependence(totals: Sequence[float]) -> float:
+    """How far apart the same recommendations end in other orders or timings; the first total is compared with."""
+    return max((_distance(total, totals[0]) for total in totals), default=0.0)
+
+
+def _distance(total: float, first: float) -> float:
+    if total == first:
+        return 0.0
+    return abs(log(total / first)) if total > 0.0 and first > 0.0 else inf
+
+
+def _shape_error(ticks: int, world: World, reference: Reference, asked: Asked) -> float | None:
+    """Against the cheapest shape that does the same work as the one asked for, not the work that came.
+
+    What is asked for rarely changes, so each stretch of ticks is judged once.
+    """
+    fewest = pods_for_memory(reference.held, world, reference.most_held)
+    first = asked.since if fewest is None else np.union1d(asked.since, changes(fewest) + 1)
+    place = np.searchsorted(asked.since, first, "right") - 1
+    lasted = np.diff(np.append(first, ticks)).astype(np.float64)
+    replicas, cpu = asked.replicas[place], asked.cpu[place]
+    work = useful_work(replicas, cpu, world)
+    least = least_cores(work, None if fewest is None else fewest[first], world)
+    some = (work > NOTHING) & (least > NOTHING)
+    wasted = np.log(replicas[some] * cpu[some] / least[some])
+    return ratio(sum_of_products(wasted, lasted[some]), float(lasted[some].sum()))
+
+
+def _horizontal(asked: Asked) -> float | None:
+    before, after = float(asked.replicas[0]), float(asked.replicas[-1])
+    total_before, total_after = before * float(asked.cpu[0]), after * float(asked.cpu[-1])
+    if min(before, after, total_before, total_after) <= NOTHING:
+        return None
+    grown = log(total_after / total_before)
+    return log(after / before) / grown if abs(grown) > SAME else None
+
+
+def _against(asked: Asked, sizes: Floats, way: Signs) -> Bools:
+    """The changes in which the total moved one way and the size of a pod the other."""
+    totals = asked.replicas * sizes
+    before, after = totals[:-1], totals[1:]
+    found: Bools = ((before - after) * way > SAME * np.maximum(before, after)) & (way != 0)
+    return found
+
+
+# More than one kill a day for ten pods is bad.
+BAD_KILLS = 0.1
+
+
+def waste(account: Account, world: World, sums: Sums) -> dict[str, Any]:
+    """The family of waste and harm. Pods that burst beyond their requests make slack negative."""
+    of, length = account.t.sums, account.ticks
+    kills = ratio(float(of[KILLED]), sums.pods * world.tick / DAY)
+    idle_cpu = sums.cpu - float(of[USED_CPU])
+    idle_memory = sums.memory - float(of[USED_MEMORY])
+    return {
+        "slack": percent(idle_cpu, sums.cpu),
+        "slack_memory": percent(idle_memory, sums.memory),
+        "idle_cores": idle_cpu / length,
+        "idle_memory": idle_memory / length / 2**30,
+        "throttled": percent(float(of[CAPPED]), sums.ready),
+        "ooms": kills,
+        "oom_bad": None if kills is None else kills > BAD_KILLS,
+        "efficiency": percent(float(of[WORK]), sums.cpu),
+    }

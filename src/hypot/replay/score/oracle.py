@@ -1,0 +1,228 @@
+"""What somebody who knows the future would buy: the cheapest allowed shape for each tick.
+
+A reference, not a lower bound: it keeps requests below a utilisation that the service bears, while a policy may let
+pods run hotter, on what their limits or nodes spare. Which shapes are allowed belongs to the world.
+"""
+
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from hypot.replay.score.columns import HOUR, NOTHING, SAME, most_ahead
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import Floats
+
+# A core that does no work at all would ask for cores without end.
+LEAST_EFFICIENCY = 1e-6
+# The service model lets no queue grow beyond this utilisation.
+MOST_UTILISATION = 0.995
+
+
+class Shape(NamedTuple):
+    """So many pods of this size, one value a tick; memory in bytes."""
+
+    replicas: Floats
+    cpu: Floats
+    memory: Floats
+
+
+class Reference(NamedTuple):
+    """The clairvoyant's purchase, one value a tick, its cost, and in how many ticks no allowed shape was enough."""
+
+    # What drives it: cores of work at the efficiency of the tick, and the memory that the load needs, in bytes.
+    busy: Floats
+    held: Floats
+    # Cores that must be requested now, and those for the time until a pod ordered now would serve.
+    demand: Floats
+    ahead: Floats
+    # What is bought for `ahead`: pods, cores of each, cores and bytes of all.
+    replicas: Floats
+    cpu: Floats
+    total: Floats
+    memory: Floats
+    # All of them added up, cores and bytes, and what they cost.
+    cpu_sum: float
+    memory_sum: float
+    cost: float
+    beyond: int
+    # The largest of `busy` and of `held`.
+    most_busy: float
+    most_held: float
+
+
+class StaticPeak(NamedTuple):
+    """The one shape that would have been enough all the time, and its cost over that time."""
+
+    replicas: int
+    cpu: float
+    memory: float
+    cost: float
+
+
+def reference(work: Floats, efficiency: Floats, world: World, held: Floats | None = None) -> Reference:
+    """The cheapest allowed shape for the demand of each tick and of the time that a pod takes to start.
+
+    `held` is the memory that the load needs beyond what each pod has anyway, in bytes; without it, it is estimated.
+    """
+    busy = work if (efficiency == 1.0).all() else work / np.maximum(efficiency, LEAST_EFFICIENCY)
+    held = busy * (_in_flight_each(world) * world.memory.per_request) if held is None else held
+    most_busy, most_held = float(busy.max(initial=0.0)), float(held.max(initial=0.0))
+    count = _count(busy, pods_for_memory(held, world, most_held), world)
+    demand, start = _demand(busy, count, world), ceil(world.pods.start / world.tick - SAME)
+    shape = _shape(busy, held, count, world, start)
+    total, memory = shape.replicas * shape.cpu, shape.replicas * shape.memory
+    cpu_sum, memory_sum = float(total.sum()), float(memory.sum())
+    return Reference(
+        busy,
+        held,
+        demand,
+        most_ahead(demand, start),
+        shape.replicas,
+        shape.cpu,
+        total,
+        memory,
+        cpu_sum,
+        memory_sum,
+        cost_of_sums(cpu_sum, memory_sum, world),
+        _beyond(busy, held, world, (most_busy, most_held)),
+        most_busy,
+        most_held,
+    )
+
+
+def cheapest(busy: Floats, held: Floats, world: World) -> Shape:
+    """The fewest pods whose size is allowed: each pod more has its base usage, so no other count is cheaper."""
+    fewest = pods_for_memory(held, world, float(held.max(initial=0.0)))
+    return _shape(busy, held, _count(busy, fewest, world), world)
+
+
+def least_cores(busy: Floats, fewest: Floats | None, world: World) -> Floats:
+    """The cores of the cheapest shape of at least so many pods that does this work."""
+    count = _count(busy, fewest, world)
+    return count * _cpu_each(busy, count, world)
+
+
+def useful_work(replicas: Floats, cpu: Floats, world: World) -> Floats:
+    """The cores of work that these pods do while they keep their promise; none where base usage takes it all."""
+    service = world.service
+    each = service.useful * cpu - np.maximum(service.base_cpu, service.base_share * cpu)
+    if service.parallel > 0.0:
+        each = np.minimum(each, service.useful * service.parallel)
+    return replicas * np.maximum(each, 0.0)
+
+
+def in_flight(busy: Floats, world: World) -> Floats:
+    """How many requests are there at once: what a single server holds that is used as far as it may be."""
+    return busy * _in_flight_each(world)
+
+
+def _in_flight_each(world: World) -> float:
+    return 1.0 / (1.0 - min(world.service.useful, MOST_UTILISATION))
+
+
+def static_peak(reference: Reference, world: World) -> StaticPeak:
+    """The cheapest shape for the largest demand of the run, kept all the time."""
+    if not len(reference.busy):
+        return StaticPeak(0, 0.0, 0.0, 0.0)
+    most = cheapest(np.array([reference.most_busy]), np.array([reference.most_held]), world)
+    replicas, cpu, memory = (float(column[0]) for column in most)
+    all_the_time = replicas * len(reference.busy)
+    return StaticPeak(int(replicas), cpu, memory, cost_of_sums(all_the_time * cpu, all_the_time * memory, world))
+
+
+def cost_of_sums(cpu: float, memory: float, world: World) -> float:
+    """What requests cost, from their sums over ticks in cores and bytes."""
+    return (cpu * world.prices.cpu + memory / 1e9 * world.prices.memory) * world.tick / HOUR
+
+
+def pods_for_memory(held: Floats, world: World, most_held: float) -> Floats | None:
+    """How many pods have this memory; None where the fewest have the most of it, or more pods would not help."""
+    room = _room(world)
+    if room <= 0.0 or most_held <= room * world.shapes.min_replicas:
+        return None
+    return _pods_for(held, room, world.shapes.max_replicas)
+
+
+def _demand(busy: Floats, count: Floats, world: World) -> Floats:
+    """The cores that must be requested in each tick."""
+    shapes = world.shapes
+    needed = _cores_of(busy, count, world)
+    if not shapes.min_replicas:
+        needed[count == 0.0] = 0.0
+    return np.clip(needed, shapes.min_replicas * shapes.min_cpu, shapes.max_replicas * shapes.max_cpu, out=needed)
+
+
+def _beyond(busy: Floats, held: Floats, world: World, most: tuple[float, float]) -> int:
+    """How many ticks want more than the largest shape has; nobody counts where the most of both is not too much."""
+    pods = world.shapes.max_replicas
+    limits = [pods * each * (1.0 + SAME) + NOTHING for each in (_work_of_the_largest(world), _room(world))]
+    if most[0] <= limits[0] and most[1] <= limits[1]:
+        return 0
+    return int(np.count_nonzero((busy > limits[0]) | (held > limits[1])))
+
+
+def _count(busy: Floats, fewest: Floats | None, world: World) -> Floats:
+    """The fewest allowed pods for the work, and no fewer than these."""
+    shapes = world.shapes
+    count = _pods_for(busy, _work_of_the_largest(world), shapes.max_replicas)
+    if fewest is not None:
+        np.maximum(count, fewest, out=count)
+    return np.clip(count, float(shapes.min_replicas), float(shapes.max_replicas), out=count)
+
+
+def _pods_for(load: Floats, each: float, most: int) -> Floats:
+    """So many are needed; where no pod does anything, the most there may be."""
+    if each <= NOTHING:
+        return np.where(load > NOTHING, float(most), 0.0)
+    pods = load / each
+    pods -= SAME
+    return np.ceil(pods, out=pods)
+
+
+def _shape(busy: Floats, held: Floats, count: Floats, world: World, start: int = 0) -> Shape:
+    """So many pods, and their size, for the most that comes within so many ticks.
+
+    More load never wants fewer pods, so the most pods within that time are those for the most load.
+    """
+    shapes, ahead = world.shapes, most_ahead(count, start)
+    cpu = np.broadcast_to(np.float64(shapes.max_cpu), count.shape)
+    memory = np.broadcast_to(np.float64(shapes.max_memory), count.shape)
+    if shapes.min_cpu < shapes.max_cpu:
+        cpu = _cpu_each(most_ahead(busy, start), ahead, world)
+    if shapes.min_memory < shapes.max_memory:
+        memory = _memory_each(most_ahead(held, start), ahead, world)
+    return Shape(ahead, cpu, memory)
+
+
+def _cpu_each(busy: Floats, count: Floats, world: World) -> Floats:
+    """The least allowed size of so many pods that do this work."""
+    each = np.maximum(count, 1.0)
+    return np.clip(_cores_of(busy, each, world) / each, world.shapes.min_cpu, world.shapes.max_cpu)
+
+
+def _memory_each(held: Floats, count: Floats, world: World) -> Floats:
+    needed = (world.memory.base + world.memory.cache + held / np.maximum(count, 1.0)) / world.memory.useful
+    return np.clip(needed, world.shapes.min_memory, world.shapes.max_memory)
+
+
+def _cores_of(busy: Floats, count: Floats, world: World) -> Floats:
+    """The least requests of so many pods for this work: use, with their base, stays within the useful share of them."""
+    service = world.service
+    needed = count * service.base_cpu
+    needed += busy
+    needed /= service.useful
+    if service.base_share <= 0.0:
+        return needed
+    if service.base_share >= service.useful:
+        return np.where(busy > NOTHING * count, world.shapes.max_cpu * count, needed)
+    return np.maximum(needed, busy / (service.useful - service.base_share))
+
+
+def _work_of_the_largest(world: World) -> float:
+    return float(useful_work(np.ones(1), np.array([world.shapes.max_cpu]), world)[0])
+
+
+def _room(world: World) -> float:
+    """The memory that the largest pod has for the load; negative where not even an idle pod fits."""
+    return world.memory.useful * world.shapes.max_memory - world.memory.base - world.memory.cache

@@ -1,0 +1,141 @@
+"""Policies side by side: who is not beaten, who costs least at equal quality, and whether that hangs on one price."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import pairwise
+from math import log
+from statistics import median
+from typing import Any, NamedTuple
+
+from hypot.replay.score.columns import NOTHING
+from hypot.replay.score.scorecard import Scores
+
+# A lateness below one request in a million, in percent, cannot be told from none, and has no logarithm.
+LEAST_LATE = 1e-4
+
+
+class Point(NamedTuple):
+    """A policy between money and users: dollars, or times the oracle's, and late and lost requests in percent."""
+
+    cost: float
+    late: float
+
+
+def point_of(scores: Scores, cost: str = "cost") -> Point | None:
+    """Where a run stands, by this field of cost; None where nothing can be compared. No request: nobody was late."""
+    paid = getattr(scores, cost)
+    return None if paid is None else Point(paid, late_or_lost(scores))
+
+
+def late_or_lost(scores: Scores) -> float:
+    """Late and lost requests together, in percent; who was late first and lost later counts as both."""
+    return (scores.late or 0.0) + (scores.lost or 0.0)
+
+
+def front(entries: Mapping[str, Point]) -> set[str]:
+    """Who is not beaten. Equal in both is a tie and all of them stay; equal in one and worse in the other is beaten."""
+    kept: set[str] = set()
+    last: Point | None = None
+    for name, point in sorted(entries.items(), key=lambda entry: entry[1]):
+        if last is None or point.late < last.late or point == last:
+            kept.add(name)
+            last = point
+    return kept
+
+
+def cost_at(curve: Iterable[Point], late: float) -> float | None:
+    """The cost at which the curve of a sweep has this lateness, in percent: linear in its logarithm, along the front.
+
+    None where the curve does not reach there: what lies outside of it was not tried.
+    """
+    points = [Point(cost, max(there, LEAST_LATE)) for cost, there in curve]
+    kept = front({str(i): point for i, point in enumerate(points)})
+    line = sorted({points[int(i)] for i in kept}, key=lambda point: point.late)
+    wanted = max(late, LEAST_LATE)
+    for point in line:
+        if point.late == wanted:
+            return point.cost
+    for better, worse in pairwise(line):
+        if better.late < wanted < worse.late:
+            way = log(wanted / better.late) / log(worse.late / better.late)
+            return better.cost + way * (worse.cost - better.cost)
+    return None
+
+
+def middle(scores: Sequence[Scores]) -> Scores:
+    """The median of each score over several windows or traces; of a truth its share. None does not count."""
+    return _over(scores, lambda values, _: _share(values) if isinstance(values[0], bool) else median(values))
+
+
+def worst(scores: Sequence[Scores]) -> Scores:
+    """The worst of each; where neither way is better, the largest."""
+    return _over(scores, lambda values, better: min(values) if better == "high" else max(values))
+
+
+def keeps_slo(scores: Scores) -> bool:
+    """Whether late and lost requests stay within what the SLO allows; one that allows none wants none."""
+    return scores.budget <= 1.0 if scores.budget is not None else late_or_lost(scores) <= NOTHING
+
+
+def verdict(scores: Mapping[str, Scores], prices: Mapping[str, Sequence[float]] | None = None) -> str:
+    """A sentence or two for people: the cheapest that keeps the SLO, and whether the ranking hangs on one price.
+
+    `prices` has for each policy what `prices_at` says at a tenth, once and ten times the price of a late request.
+    """
+    if not scores:
+        return "There is nothing to compare."
+    sentences = [_cheapest(scores)]
+    if prices is not None and len(prices) > 1:
+        sentences.append(_stability(prices))
+    return " ".join(sentences)
+
+
+def ranking_at(prices: Mapping[str, Sequence[float]], place: int) -> list[str]:
+    """All policies by one of their prices, the lowest first; equal prices go by name."""
+    return sorted(prices, key=lambda name: (prices[name][place], name))
+
+
+def _over(scores: Sequence[Scores], pick: Callable[[Sequence[float], str], float]) -> Scores:
+    chosen: dict[str, Any] = {}
+    for column in fields(Scores):
+        values = [value for one in scores if (value := getattr(one, column.name)) is not None]
+        if values:
+            chosen[column.name] = pick(values, column.metadata["better"])
+    return Scores(**chosen)
+
+
+def _share(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _cheapest(scores: Mapping[str, Scores]) -> str:
+    costs = {name: one.cost for name, one in scores.items() if one.cost is not None and keeps_slo(one)}
+    if not costs:
+        nearest = min(scores, key=lambda name: (late_or_lost(scores[name]), name))
+        return f"None keeps the SLO; {nearest} comes nearest: {_quality(scores[nearest])}."
+    first, *others = sorted(costs, key=lambda name: (costs[name], name))
+    told = f"{first} is the cheapest that keeps the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
+    if not others or costs[first] <= NOTHING:
+        return f"{told}."
+    more = 100.0 * (costs[others[0]] / costs[first] - 1.0)
+    return f"{told}; the next, {others[0]}, costs {more:.1f} % more."
+
+
+def _quality(scores: Scores) -> str:
+    """Each by itself: a request may be both, so that their sum is no share of all."""
+    lost = f" and {scores.lost:.3g} % lost" if scores.lost else ""
+    return f"{scores.late or 0.0:.3g} % late{lost}"
+
+
+def _stability(prices: Mapping[str, Sequence[float]]) -> str:
+    """The ranking by price, and what becomes of it where a late request costs ten times less or more."""
+    tenth, usual, tenfold = (ranking_at(prices, place) for place in range(3))
+    first = f"By price, with late requests and restarts paid for, {usual[0]} comes first"
+    if tenth == usual == tenfold:
+        return f"{first}, and the ranking stays the same where a late request costs a tenth or ten times as much."
+    if tenth[0] == usual[0] == tenfold[0]:
+        return f"{first} also where a late request costs a tenth or ten times as much; the order behind it changes."
+    return (
+        f"{first}, but the ranking flips with the price of a late request: "
+        f"{tenth[0]} is first at a tenth of it, {tenfold[0]} at ten times."
+    )

@@ -1,0 +1,111 @@
+"""A run, judged: every score of `docs/metrics.md`, and the cutting of a run into windows."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hypot.replay.score.columns import sum_in_turn
+from hypot.replay.score.families import (
+    asked_of,
+    effort,
+    elasticity,
+    money,
+    path_dependence,
+    prices_at,
+    quality,
+    shape,
+    waste,
+)
+from hypot.replay.score.oracle import Reference, reference
+from hypot.replay.score.scorecard import Scores
+from hypot.replay.score.sums import Sums, means_of, sums_of
+from hypot.replay.score.tally import Account, count_loop, finish, no_tally, room_for, terms_of
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import Run, Ticks, Watch
+
+__all__ = [
+    "ScoreError",
+    "Sums",
+    "account_of",
+    "judge",
+    "part",
+    "path_dependence",
+    "prices_at",
+    "reference_of",
+    "score",
+    "sums_of",
+    "window_borders",
+]
+
+
+class ScoreError(ValueError):
+    """A run cannot be judged or cut as asked."""
+
+
+def reference_of(run: Run) -> Reference:
+    """The oracle for the demand of a run. Policies on one trace share it; make it once and hand it to each `score`."""
+    return reference(run.ticks.work, run.ticks.efficiency, run.world)
+
+
+def score(run: Run, reference: Reference | None = None, baseline: Scores | None = None) -> Scores:
+    """Every score of a run. `baseline` is the HPA at 70 % on the same trace, for `speedup`."""
+    against = reference_of(run) if reference is None else reference
+    if len(against.demand) != len(run.ticks.at):
+        raise ScoreError(
+            f"{run.policy} on {run.workload}: the run has {len(run.ticks.at)} ticks, its reference "
+            f"{len(against.demand)}; make the reference from the same ticks, with reference_of"
+        )
+    return judge(account_of(run, against), run.world, against, baseline)
+
+
+def account_of(run: Run, reference: Reference) -> Account:
+    """Add up the ticks of a run."""
+    ticks, terms = len(run.ticks.at), terms_of(run.world)
+    tally = no_tally()._replace(sums=[sum_in_turn(column) for column in run.ticks])
+    kept = room_for(ticks, terms, lambda places: [0] * places, lambda places: [0.0] * places)
+    rows = list(zip(*(column.tolist() for column in run.ticks), strict=True))
+    count_loop(tally, terms, kept, rows, reference.demand.tolist(), reference.total.tolist())
+    finish(tally, kept)
+    return Account(ticks, tally, kept)
+
+
+def judge(account: Account, world: World, reference: Reference, baseline: Scores | None = None) -> Scores:
+    """Every score of what a run came to."""
+    if not account.ticks:
+        return Scores()
+    asked, sums = asked_of(account), sums_of(account, world)
+    means = means_of(account, reference.demand, world)
+    return Scores(
+        **quality(account, world, sums),
+        **elasticity(account, means, baseline),
+        **shape(account, world, reference, asked),
+        **waste(account, world, sums),
+        **effort(account, world, sums, means, asked),
+        **money(account, world, reference, sums),
+    )
+
+
+def part(run: Run, start: float, end: float) -> Run:
+    """The ticks of a run from one time up to, not with, another; times are those of `ticks.at`."""
+    first, last = np.searchsorted(run.ticks.at, (start, end))
+    return _cut(run, int(first), int(last))
+
+
+def window_borders(ticks: int, count: int) -> list[int]:
+    """Where windows of equal length begin and end, to a tick."""
+    return [ticks * i // count for i in range(count + 1)]
+
+
+def _cut(run: Run, first: int, last: int) -> Run:
+    ticks = Ticks(*(column[first:last] for column in run.ticks))
+    start = run.ticks.at[first] if first < len(run.ticks.at) else np.inf
+    end = run.ticks.at[last] if last < len(run.ticks.at) else np.inf
+    moments = tuple(moment for moment in run.moments if start <= moment.at < end)
+    return replace(run, ticks=ticks, moments=moments, watch=_watch(run.watch, start, end))
+
+
+def _watch(watch: Watch | None, start: float, end: float) -> Watch | None:
+    if watch is None:
+        return None
+    first, last = np.searchsorted(watch.at, (start, end))
+    return Watch(watch.metric, *(column[first:last] for column in watch[1:]))

@@ -1,0 +1,242 @@
+"""What a run is judged by, added up tick by tick in plain numbers: no column need be kept for it.
+
+The columns are lists here and arrays where they are compiled.
+"""
+
+from typing import Any, NamedTuple
+
+from hypot.replay.score.columns import FIVE_MINUTES, MINUTE, NOTHING, SAME, ticks_in
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import (
+    CAP_CPU,
+    COLUMNS,
+    CPU,
+    EVICTED,
+    LATE,
+    LOST,
+    P99,
+    PODS,
+    READY,
+    READY_CPU,
+    REPLICAS,
+    REQUESTS,
+    SIZE_CPU,
+    SIZE_MEMORY,
+    USED_CPU,
+)
+
+# Less use than this is idle; this close to the cap is at it.
+IDLE, AT_CAP = 0.2, 0.99
+# What demand of this long ago may still explain a supply.
+RECENT = 10 * MINUTE
+
+
+class Terms(NamedTuple):
+    """What a tick is judged by: its length, and which share of requests may be late."""
+
+    tick: float
+    allowed: float
+    # Ticks in a window of five minutes, and those before a supply that may still explain it.
+    window: int
+    recent: int
+
+
+class Tally(NamedTuple):
+    """What the ticks so far come to. Most columns have one place; -1 is none."""
+
+    # Of each column, of late requests a second, and of pods that do not serve.
+    sums: Any
+    late: Any
+    waiting: Any
+    # Ticks with more late and lost requests than are allowed, how many of them are in the present stretch, and how many
+    # stretches have ended.
+    broken: Any
+    stretch: Any
+    stretches: Any
+    # The present window: its ticks, requests, what the slowest felt, and supply; windows that are over; and the worst.
+    inside: Any
+    came: Any
+    felt: Any
+    supplied: Any
+    windows: Any
+    worst: Any
+    # Ticks with demand, by which shares supply missed it, what was too much in shares of supply, and ticks with either.
+    told: Any
+    under: Any
+    over: Any
+    over_supply: Any
+    under_ticks: Any
+    over_ticks: Any
+    # For how many ticks pods are at their cap and nobody acts, the longest such time, and how long little is used.
+    pinned: Any
+    starving: Any
+    stuck: Any
+    # The supply of the tick before, the most of it where it grew over what explains it, and the most pods.
+    supply: Any
+    overshoot: Any
+    peak: Any
+    # What is asked for, and how often that was something else.
+    replicas: Any
+    cpu: Any
+    memory: Any
+    asked: Any
+
+
+class Kept(NamedTuple):
+    """What is looked at in the end: a place for each tick, window, stretch and change at most."""
+
+    # The 99th percentile of latency in each tick, and the requests that weigh it.
+    p99: Any
+    requests: Any
+    # Supply of each window, and how long each stretch was.
+    supplied: Any
+    stretches: Any
+    # What was asked for, from which tick on.
+    since: Any
+    replicas: Any
+    cpu: Any
+    memory: Any
+
+
+def terms_of(world: World) -> Terms:
+    allowed = (1.0 - world.service.slo) * (1.0 + SAME)
+    return Terms(world.tick, allowed, ticks_in(FIVE_MINUTES, world.tick), ticks_in(RECENT, world.tick))
+
+
+def no_tally() -> Tally:
+    counted = {"broken", "stretch", "stretches", "inside", "windows", "told", "under_ticks", "over_ticks"}
+    counted |= {"pinned", "starving", "stuck", "asked"}
+    nothing = Tally(*([0] if name in counted else [0.0] for name in Tally._fields))
+    return nothing._replace(sums=[0.0] * COLUMNS, worst=[-1.0], overshoot=[-1.0])
+
+
+def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bought: Any) -> None:
+    """One more tick, the `k`th; its sums are added up where they can be at once. `bought` is the oracle's purchase."""
+    requests, slowest, supply = row[REQUESTS], row[P99], row[READY_CPU]
+    kept.p99[k], kept.requests[k] = slowest, requests
+    t.late[0] += requests * row[LATE]
+    t.came[0] += requests
+    t.felt[0] += requests * slowest
+    t.supplied[0] += supply
+    t.inside[0] += 1
+    if t.inside[0] == terms.window:
+        end_window(t, kept)
+    if (row[LATE] - terms.allowed) * requests * terms.tick + row[LOST] > NOTHING:
+        t.broken[0] += 1
+        t.stretch[0] += 1
+    elif t.stretch[0] > 0:
+        end_stretch(t, kept)
+    if row[PODS] > row[READY]:
+        t.waiting[0] += row[PODS] - row[READY]
+    t.peak[0] = max(t.peak[0], row[PODS])
+    compare(t, supply, demand[k])
+    if supply != t.supply[0]:
+        follow_supply(t, terms, k, supply, demand)
+    paid, used, cap = row[CPU], row[USED_CPU], row[CAP_CPU]
+    acts = row[EVICTED] > 0.0
+    if row[REPLICAS] != t.replicas[0] or row[SIZE_CPU] != t.cpu[0] or row[SIZE_MEMORY] != t.memory[0] or k == 0:
+        acts = ask(t, kept, k, row) or acts
+    if used < AT_CAP * cap or cap <= NOTHING:
+        t.pinned[0] = 0
+    else:
+        t.pinned[0] = 1 if acts else t.pinned[0] + 1
+        t.starving[0] = max(t.starving[0], t.pinned[0])
+    t.stuck[0] = t.stuck[0] + 1 if used < IDLE * paid and bought[k] < paid * (1.0 - SAME) else 0
+
+
+def compare(t: Tally, supply: float, demand: float) -> None:
+    """By which share supply misses demand; where nothing is wanted, all of it is too much."""
+    if demand <= NOTHING:
+        if supply > 0.0:
+            t.over_ticks[0] += 1
+            t.over_supply[0] += 1.0
+        return
+    t.told[0] += 1
+    share = (supply - demand) / demand
+    if share > SAME:
+        t.over_ticks[0] += 1
+        t.over[0] += share
+        t.over_supply[0] += (supply - demand) / supply
+    elif share < -SAME:
+        t.under_ticks[0] += 1
+        t.under[0] -= share
+
+
+def follow_supply(t: Tally, terms: Terms, k: int, supply: float, demand: Any) -> None:
+    """Where supply grew: how much of it there is for the largest demand of this tick and those before."""
+    before = t.supply[0]
+    t.supply[0] = supply
+    if k == 0 or supply < before or not differ(supply, before):
+        return
+    most = 0.0
+    for n in range(max(0, k - terms.recent), k + 1):
+        most = max(most, demand[n])
+    if most > NOTHING:
+        t.overshoot[0] = max(t.overshoot[0], supply / most)
+
+
+def ask(t: Tally, kept: Kept, k: int, row: Any) -> bool:
+    """Something else is asked for; whether that is a move at all."""
+    replicas, cpu, memory, n = row[REPLICAS], row[SIZE_CPU], row[SIZE_MEMORY], t.asked[0]
+    moved = differ(replicas, t.replicas[0]) or differ(cpu, t.cpu[0]) or differ(memory, t.memory[0])
+    t.replicas[0], t.cpu[0], t.memory[0] = replicas, cpu, memory
+    kept.since[n], kept.replicas[n], kept.cpu[n], kept.memory[n] = k, replicas, cpu, memory
+    t.asked[0] = n + 1
+    return moved
+
+
+def differ(one: float, other: float) -> bool:
+    """Two amounts that are the same but for what is left of adding in another order are no move."""
+    return abs(one - other) > SAME * max(abs(one), abs(other))
+
+
+def end_window(t: Tally, kept: Kept) -> None:
+    if t.came[0] > NOTHING:
+        t.worst[0] = max(t.worst[0], t.felt[0] / t.came[0])
+    kept.supplied[t.windows[0]] = t.supplied[0]
+    t.windows[0] += 1
+    t.inside[0] = 0
+    t.came[0] = t.felt[0] = t.supplied[0] = 0.0
+
+
+def end_stretch(t: Tally, kept: Kept) -> None:
+    kept.stretches[t.stretches[0]] = t.stretch[0]
+    t.stretches[0] += 1
+    t.stretch[0] = 0
+
+
+def count_loop(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any, bought: Any) -> None:
+    """All ticks of a run whose rows are there."""
+    for k in range(len(rows)):
+        count(t, terms, kept, k, rows[k], demand, bought)
+
+
+def finish(t: Tally, kept: Kept) -> None:
+    """What is not over yet ends with the run."""
+    if t.inside[0] > 0:
+        end_window(t, kept)
+    if t.stretch[0] > 0:
+        end_stretch(t, kept)
+
+
+class Account(NamedTuple):
+    """A run as it is judged."""
+
+    ticks: int
+    t: Tally
+    kept: Kept
+
+
+def room_for(ticks: int, terms: Terms, whole: Any, parts: Any) -> Kept:
+    """Places for a run of so many ticks; `whole` and `parts` make columns of whole numbers and of others."""
+    windows = -(-ticks // terms.window)
+    return Kept(
+        parts(ticks),
+        parts(ticks),
+        parts(windows),
+        whole(ticks // 2 + 1),
+        whole(ticks),
+        parts(ticks),
+        parts(ticks),
+        parts(ticks),
+    )

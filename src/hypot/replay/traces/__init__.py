@@ -1,0 +1,1 @@
+"""Recorded demand from CSV, Parquet and Prometheus."""

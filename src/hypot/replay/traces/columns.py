@@ -1,0 +1,128 @@
+"""Which column of a file means what."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from hypot.replay.traces.trace import TraceError, Unit, named, several
+
+TIMES = ("timestamp_seconds", "timestamp", "time", "ts")
+VALUES: dict[str, Unit | None] = {
+    "value": None,
+    "requests": "requests",
+    "rps": "requests",
+    "cores": "cores",
+    "cpu": "cores",
+}
+_MEANINGS = {None: "what the world's demand.unit says", "requests": "requests/s", "cores": "cores"}
+
+
+class Columns(NamedTuple):
+    """The places of the columns in a file, counted from 0."""
+
+    time: int
+    value: int
+    workload: int | None
+    memory: int | None
+    unit: Unit | None
+    notes: tuple[str, ...]
+
+    def wanted(self) -> list[int]:
+        return [place for place in (self.time, self.value, self.workload, self.memory) if place is not None]
+
+
+class Part(NamedTuple):
+    """Some workloads of a file, each with all its rows."""
+
+    # How many rows they have.
+    rows: int
+    # The rows of the file among which they are: how many come before, and how many these are.
+    first: int
+    length: int
+    # The workloads, where rows of others stand between theirs; None are rows that name none.
+    names: tuple[str | None, ...] | None = None
+    # How many these are, where they were counted.
+    workloads: int | None = None
+
+
+class Opened(NamedTuple):
+    """A file of which only the names of its columns were read."""
+
+    frame: pl.LazyFrame
+    names: list[str]
+    columns: Columns
+    # The number of the first row of data as people count it, and how many there must be.
+    first_row: int
+    rows: int
+    # What is wrong with it when polars fails, whose message this takes.
+    broken: Callable[[str], str]
+    # What the wanted columns unpack to, in bytes, where that is known.
+    size: int = 0
+    # Scans it anew, where polars can count rows while it scans: then rows that are filtered out are not unpacked.
+    scan: Callable[..., pl.LazyFrame] | None = None
+
+    def numbered(self, name: str) -> pl.LazyFrame:
+        """The frame with the number of each row in a column of this name."""
+        if self.scan is None:
+            return self.frame.with_row_index(name, self.first_row)
+        return self.scan(row_index_name=name, row_index_offset=self.first_row)
+
+    @property
+    def whole(self) -> Part:
+        return Part(self.rows, 0, self.rows)
+
+
+def find_columns(file: str, names: Sequence[str]) -> Columns:
+    """By their names; case and blanks around them do not matter."""
+    plain = [name.strip().lower() for name in names]
+    times = [i for i, name in enumerate(plain) if name in TIMES]
+    values = [i for i, name in enumerate(plain) if name in VALUES]
+    workloads = [i for i, name in enumerate(plain) if name == "workload"]
+    memories = [i for i, name in enumerate(plain) if name == "memory"]
+    problems = [*_missing(names, times, values), *_too_many(plain, times, values, workloads, memories)]
+    if problems:
+        raise TraceError(*(f"{file}: {problem}" for problem in problems))
+    known = {*times, *values, *workloads, *memories}
+    others = [name for i, name in enumerate(names) if i not in known]
+    return Columns(
+        time=times[0],
+        value=values[0],
+        workload=workloads[0] if workloads else None,
+        memory=memories[0] if memories else None,
+        unit=VALUES[plain[values[0]]],
+        notes=(f"passed over: {named(others, 'column')}",) if others else (),
+    )
+
+
+def _missing(names: Sequence[str], times: list[int], values: list[int]) -> list[str]:
+    if times and values:
+        return []
+    lacking = [f"times ({', '.join(TIMES)})"] * (not times) + [f"values ({', '.join(VALUES)})"] * (not values)
+    return [f"no column for {' and none for '.join(lacking)}; found {named(list(names), 'column')}{_hint(names)}"]
+
+
+def _hint(names: Sequence[str]) -> str:
+    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+        return ": separate columns by commas"
+    return ": the first row must hold their names" if any(map(_is_number, names)) else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _too_many(plain: list[str], times: list[int], values: list[int], *others: list[int]) -> list[str]:
+    words = [
+        f"columns {several([plain[i] for i in group])} mean the same: keep one of them"
+        for group in (times, *others)
+        if len(group) > 1
+    ]
+    if len(values) > 1:
+        choices = [f"{plain[i]} ({_MEANINGS[VALUES[plain[i]]]})" for i in values]
+        words.append(f"{len(values)} columns of values: keep {several(choices, 'or')} and remove the others")
+    return words

@@ -1,0 +1,115 @@
+"""Demand history from files. Prometheus is read by `hypot.replay.traces.prometheus`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hypot.replay.traces.trace import PART_ROWS, Trace, TraceError, Unit, Window, fewest
+
+if TYPE_CHECKING:
+    from hypot.replay.traces.files import File
+
+__all__ = ["History", "Trace", "TraceError", "Unit", "open_history", "read_traces"]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The traces of files, read as they are wanted, so that a fleet may be larger than the memory."""
+
+    # What is wrong with a file stands in its place.
+    files: "tuple[File | TraceError, ...]"
+    window: Window
+
+    @property
+    def rows(self) -> int:
+        return sum(file.opened.rows for file in self.files if not isinstance(file, TraceError))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is better not held in memory at once."""
+        parts = sum(1 if isinstance(file, TraceError) else len(file.parts) for file in self.files)
+        return parts > 1 and self.rows > PART_ROWS
+
+    def about(self, rows: int) -> float:
+        """How many traces there are; where they were not counted, as if each had so many rows."""
+        parts = [part for file in self.files if not isinstance(file, TraceError) for part in file.parts]
+        return sum(part.workloads or max(1.0, part.rows / rows) for part in parts)
+
+    def check_files(self) -> None:
+        """Raises where one of several cannot be opened and another is too large to be read only for its problems."""
+        problems = [problem for file in self.files if isinstance(file, TraceError) for problem in file.problems]
+        if problems and self.is_large:
+            raise TraceError(*problems)
+
+    def __iter__(self) -> Iterator[Trace]:
+        """Raises TraceError with every problem of every file; before that come the traces before the first of them."""
+        problems: list[str] = []
+        twice: list[str] = []
+        known: dict[str, str] = {}
+        for file in self.files:
+            try:
+                for trace in _traces(file, self.window):
+                    if trace.workload in known:
+                        twice.append(_in_both(trace, known[trace.workload]))
+                    known.setdefault(trace.workload, trace.source)
+                    if not problems and not twice:
+                        yield trace
+            except TraceError as error:
+                problems += error.problems
+        problems += fewest(twice, "all files")
+        if problems:
+            raise TraceError(*problems)
+
+
+def open_history(
+    paths: Sequence[str],
+    start: float | None = None,
+    end: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> History:
+    """The files, cut to the time from start to end. Of large ones the workloads are counted, progress told in rows."""
+    window = Window(start, end)
+    if not paths:
+        raise TraceError("no file with history was named")
+    if start is not None and end is not None and not start < end:
+        raise TraceError(f"nothing lies {window}: the end must be later than the start")
+    return History(tuple([_opened(path, progress or _silent) for path in paths]), window)
+
+
+def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
+    """The traces of all files at once. Raises TraceError with every problem of every file."""
+    return list(open_history(paths, start, end))
+
+
+def _opened(path: str, progress: Callable[[int, int], None]) -> "File | TraceError":
+    from hypot.replay.traces.files import open_file  # noqa: PLC0415  polars is slow to import
+
+    try:
+        return open_file(path, progress)
+    except TraceError as error:
+        return error
+    except OSError as error:
+        return _unreadable(path, error)
+
+
+def _traces(file: "File | TraceError", window: Window) -> Iterator[Trace]:
+    from hypot.replay.traces.files import read_file  # noqa: PLC0415  as above
+
+    if isinstance(file, TraceError):
+        raise file
+    try:
+        yield from read_file(file, window)
+    except OSError as error:
+        raise _unreadable(file.path, error) from error
+
+
+def _unreadable(path: str, error: OSError) -> TraceError:
+    return TraceError(f"{path}: cannot be read: {error.strerror or error}")
+
+
+def _in_both(trace: Trace, other: str) -> str:
+    return f"{trace.source}: workload {trace.workload!r} is in {other} too: join them in one file"
+
+
+def _silent(_: int, __: int) -> None:
+    """Nobody asked how far it is."""

@@ -1,0 +1,114 @@
+"""Large files, a part at a time: which rows belong to which workload is seen first, in one column."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from hypot.replay.traces.columns import Opened, Part
+from hypot.replay.traces.table import workload_names
+from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, PART_ROWS, TraceError
+
+# What a part may unpack to, unless it is a single workload.
+PART_BYTES = 2**28
+# Where workloads are mixed, all of their rows are passed over for each part, so that parts are larger.
+MIXED = 3
+# So many rows of the column of workloads are seen at once.
+SEEN_ROWS = 4_000_000
+MAX_WORKLOADS = 1_000_000
+_NAME, _ROWS, _FIRST, _END = "name", "rows", "first", "end"
+
+
+class Place(NamedTuple):
+    """Where the rows of a workload are: so many, from one up to, not with, another. Those of others may be between."""
+
+    name: str | None
+    rows: int
+    first: int
+    end: int
+
+
+def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) -> list[Part]:
+    """A large fleet in parts of whole workloads, in the order in which they appear; anything else as it is."""
+    column = opened.columns.workload
+    most = PART_ROWS if not opened.size else min(PART_ROWS, PART_BYTES * opened.rows // opened.size)
+    if column is None or opened.rows <= most:
+        return [opened.whole]
+    places = survey(file, opened, column, progress)
+    for one in places:
+        _refuse_too_long(file, one, opened)
+    return list(_parted(places, max(most, 1)))
+
+
+def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int], None]) -> list[Place]:
+    """All workloads by their first row. Reads no other column."""
+    name = workload_names(file, opened, column)
+    raw = opened.names[column]
+    known = pl.DataFrame(schema={_NAME: pl.String, _ROWS: pl.Int64, _FIRST: pl.Int64, _END: pl.Int64})
+    for first in range(0, opened.rows, SEEN_ROWS):
+        rows = opened.frame.select(raw).slice(first, SEEN_ROWS).with_row_index(_FIRST, first)
+        found = rows.group_by(raw).agg(
+            pl.len().cast(pl.Int64).alias(_ROWS),
+            pl.min(_FIRST).cast(pl.Int64),
+            (pl.max(_FIRST).cast(pl.Int64) + 1).alias(_END),
+        )
+        seen = found.collect(engine="streaming").select(name.alias(_NAME), _ROWS, _FIRST, _END)
+        known = pl.concat([known, seen]).group_by(_NAME).agg(pl.sum(_ROWS), pl.min(_FIRST), pl.max(_END))
+        if known.height > MAX_WORKLOADS:
+            raise TraceError(f"{file}: has more than {MAX_WORKLOADS:,} workloads: split it by workload")
+        progress(min(first + SEEN_ROWS, opened.rows), opened.rows)
+    if known[_ROWS].sum() != opened.rows:
+        raise TraceError(opened.broken(f"of {opened.rows} rows only {known[_ROWS].sum()} were found"))
+    return [Place(*row) for row in known.sort(_FIRST).iter_rows()]
+
+
+def _refuse_too_long(file: str, one: Place, opened: Opened) -> None:
+    size = one.rows * opened.size // opened.rows
+    if one.rows > MAX_ROWS or size > MAX_BYTES:
+        raise TraceError(
+            f"{file}: workload {one.name!r} would unpack to {one.rows:,} rows and {size / 2**30:.1f} GiB, the most is "
+            f"{MAX_ROWS:,} rows and {MAX_BYTES / 2**30:.3g} GiB for one workload: split it by time"
+        )
+
+
+def _parted(places: list[Place], most: int) -> Iterator[Part]:
+    """Stretches of the file, as many together as fit; one that is too long is cut by names."""
+    for stretches in _packed(_stretches(places), most):
+        together = [one for stretch in stretches for one in stretch]
+        first, end = together[0].first, max(one.end for one in together)
+        if len(stretches) > 1 or len(together) == 1 or _rows(together) <= most:
+            yield Part(_rows(together), first, end - first, None, len(together))
+            continue
+        for group in _packed(([one] for one in together), MIXED * most):
+            names = tuple([one.name for (one,) in group])
+            yield Part(sum(map(_rows, group)), first, end - first, names, len(names))
+
+
+def _stretches(places: list[Place]) -> Iterator[list[Place]]:
+    """Workloads whose rows are mixed; where a file is sorted by workload, each is alone."""
+    stretch: list[Place] = []
+    end = 0
+    for one in places:
+        if stretch and one.first >= end:
+            yield stretch
+            stretch = []
+        stretch.append(one)
+        end = max(end, one.end)
+    yield stretch
+
+
+def _packed(stretches: Iterable[list[Place]], most: int) -> Iterator[list[list[Place]]]:
+    """As many after each other as have so many rows, and at least one."""
+    packed: list[list[Place]] = []
+    rows = 0
+    for stretch in stretches:
+        if packed and rows + _rows(stretch) > most:
+            yield packed
+            packed, rows = [], 0
+        packed.append(stretch)
+        rows += _rows(stretch)
+    yield packed
+
+
+def _rows(places: list[Place]) -> int:
+    return sum(one.rows for one in places)

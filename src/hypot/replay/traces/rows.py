@@ -1,0 +1,229 @@
+"""From the rows of a file to its traces: seconds, the window, one trace a workload."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, Table, wrong_cells
+from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
+from hypot.replay.traces.trace import Trace, TraceError, Unit, Window, count, fewest, moment, named, span
+from hypot.replay.world.record import Floats
+
+
+class Across:
+    """Grows from part to part."""
+
+    def __init__(self, file: str, window: Window) -> None:
+        self.file, self.window = file, window
+        self._first: dict[str, tuple[int, int]] = {}
+        self._covered: tuple[float, float] | None = None
+        self._is_empty = True
+        self._lost: list[str] = []
+
+    def other(self, thing: str, value: int, row: int) -> int | None:
+        """A row of an earlier part that differs from this one in a thing that must be the same for all."""
+        known, where = self._first.setdefault(thing, (value, row))
+        return None if known == value else where
+
+    def cut(self, first: float, last: float, lost: list[str], *, is_empty: bool) -> None:
+        """A part that goes from one time to another was cut to the window, and these workloads are lost."""
+        begin, end = self._covered or (first, last)
+        self._covered = (min(begin, first), max(end, last))
+        self._is_empty &= is_empty
+        self._lost += lost
+
+    def notes(self, *, is_fleet: bool) -> tuple[str, ...]:
+        """What is known after the last part. Raises where nothing is left of all of them."""
+        if self._covered is not None and self._is_empty:
+            first, last = map(moment, self._covered)
+            one = " of one workload" if is_fleet else ""
+            raise TraceError(f"{self.file}: has no two rows{one} {self.window}: it covers {first} to {last}")
+        if not self._lost:
+            return ()
+        return (f"passed over: {named(sorted(self._lost), 'workload')} with fewer than two rows {self.window}",)
+
+
+# A step this many times the usual one is a gap.
+_GAP = 1.5
+
+
+class Rows(NamedTuple):
+    """What was read of one workload; `rows` are numbers as people count them."""
+
+    times: Floats
+    values: Floats
+    memory: Floats | None
+    rows: npt.NDArray[np.uint32]
+
+    def at(self, which: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "Rows":
+        memory = None if self.memory is None else self.memory[which]
+        return Rows(self.times[which], self.values[which], memory, self.rows[which])
+
+
+class Origin(NamedTuple):
+    """Where rows come from, and what is known of all of them."""
+
+    source: str
+    unit: Unit | None = None
+    notes: tuple[str, ...] = ()
+
+
+def make_trace(workload: str, read: Rows, origin: Origin) -> Trace:
+    """The trace, or all that is wrong with it."""
+    inverted = int(np.count_nonzero(np.diff(read.times) < 0))
+    notes = list(origin.notes)
+    if inverted:
+        read = read.at(np.argsort(read.times, kind="stable"))
+        notes.append(f"the rows were not in the order of time ({count(inverted, 'step')} back) and were sorted")
+    again = np.equal(read.times[1:], read.times[:-1])
+    _refuse_contradictions(workload, read, again, origin.source)
+    if again.any():
+        read = read.at(~np.concatenate(([False], again)))
+        notes.append(f"{count(int(np.count_nonzero(again)), 'repeated row')} dropped")
+    if len(read.times) < 2:
+        raise TraceError(
+            f"{origin.source}: workload {workload!r} has {count(len(read.times), 'row')}: at least two are needed"
+        )
+    notes += gap_notes(read.times)
+    for column in (read.times, read.values, read.memory):
+        if column is not None:
+            column.setflags(write=False)
+    return Trace(workload, read.times, read.values, read.memory, origin.unit, origin.source, tuple(notes))
+
+
+def _refuse_contradictions(workload: str, read: Rows, again: npt.NDArray[np.bool_], source: str) -> None:
+    differs = np.diff(read.values) != 0
+    if read.memory is not None:
+        differs |= np.diff(read.memory) != 0
+    places = np.flatnonzero(again & differs)
+    if not len(places):
+        return
+    first = int(places[0])
+    more = f"; and {count(len(places) - 1, 'more pair')}" if len(places) > 1 else ""
+    raise TraceError(
+        f"{source}: rows {read.rows[first]} and {read.rows[first + 1]} give workload {workload!r} different values "
+        f"for the same time ({moment(float(read.times[first]))}){more}: keep one, or name the workload in a column"
+    )
+
+
+def gap_notes(times: Floats) -> list[str]:
+    """Says where samples are missing; the engine draws straight lines over such times."""
+    steps = np.diff(times)
+    gaps = np.flatnonzero(steps > _GAP * np.median(steps))
+    if not len(gaps):
+        return []
+    longest = int(gaps[np.argmax(steps[gaps])])
+    where = f"the longest {span(float(steps[longest]))} from {moment(float(times[longest]))}"
+    return [f"{count(len(gaps), 'gap')}, {where}: filled by straight lines"]
+
+
+def traces_of(table: Table, across: Across) -> list[Trace]:
+    """All traces of a part of a file, cut to the window. Rows outside of it need only have a time."""
+    table, problems = _in_seconds(table, across)
+    table = _within(table, across) if table.rows.height else table
+    columns = table.opened.columns
+    for alias, place in ((VALUE, columns.value), (MEMORY, columns.memory)):
+        if place is not None:
+            wrong = pl.col(alias).is_null() | ~pl.col(alias).is_finite() | (pl.col(alias) < 0)
+            problems += wrong_cells(table, place, wrong, "number")
+    if columns.workload is not None:
+        problems += wrong_cells(table, columns.workload, pl.col(WORKLOAD).is_null(), "name")
+    if problems:
+        raise TraceError(*problems)
+    return _by_workload(table)
+
+
+def _in_seconds(table: Table, across: Across) -> tuple[Table, list[str]]:
+    """The rows that have a time, and what is wrong with the others."""
+    wrong = pl.col(TIME).is_null() | ~pl.col(TIME).is_finite()
+    problems = wrong_cells(table, table.opened.columns.time, wrong, "time", f": {EXAMPLE}")
+    table = table.now(table.rows.filter(~wrong) if problems else table.rows, table.times.note)
+    if not table.rows.height:
+        return table, problems
+    if table.times.zone is not None:
+        return _zoned(table, problems, across)
+    if not table.times.plain:
+        return table, problems
+    read = scaled(table.rows[TIME].to_numpy())
+    first = second = int(table.rows[ROW][0])
+    if read.odd is not None:
+        first, second = (int(table.rows[ROW][place]) for place in sorted(read.odd))
+    elif other := across.other("unit", read.unit, first):
+        first = other
+    if read.odd is not None or first != second:
+        rows = (
+            f"the times of rows {first} and {second} differ in unit" if first != second else f"row {first} has no time"
+        )
+        problems.append(f"{table.file}: {rows}: {EXAMPLE}")
+    return table.now(table.rows.with_columns(pl.Series(TIME, read.times)), read.note), problems
+
+
+def _zoned(table: Table, problems: list[str], across: Across) -> tuple[Table, list[str]]:
+    zones = table.rows[ZONE]
+    without = zones.null_count()
+    row = int(table.rows[ROW][0])
+    if without in {0, len(zones)}:
+        other = across.other("zone", int(without > 0), row)
+        if other is None:
+            return table.now(table.rows, NO_ZONE if without else zone_note(zones.unique().to_list())), problems
+        row = row if without else other
+    else:
+        row = int(table.rows.filter(pl.col(ZONE).is_null())[ROW][0])
+    more = f" (nor have {count(without - 1, 'more row')})" if without > 1 else ""
+    return table, [*problems, f"{table.file}: row {row} has no time zone{more}, though other rows have one: add it"]
+
+
+def _within(table: Table, across: Across) -> Table:
+    """What is left of the window; workloads of which too little is left are passed over."""
+    window = across.window
+    if window == Window():
+        return table
+    start = -np.inf if window.start is None else window.start
+    end = np.inf if window.end is None else window.end
+    rows = table.rows.filter(pl.col(TIME).is_between(start, end))
+    named_rows = WORKLOAD in rows.columns
+    enough = pl.len() >= 2
+    known = rows.filter(pl.col(WORKLOAD).is_null() | enough.over(WORKLOAD) if named_rows else enough)
+    lost = set(table.rows[WORKLOAD].unique()) - set(known[WORKLOAD].unique()) if named_rows else set()
+    first, last = (float(at) for at in table.rows.select(pl.min(TIME), b=pl.max(TIME)).row(0))
+    across.cut(first, last, sorted(map(str, lost)), is_empty=not known.height)
+    return table.now(known)
+
+
+def _by_workload(table: Table) -> list[Trace]:
+    origin = Origin(table.file, table.opened.columns.unit, table.notes)
+    if not table.rows.height:
+        return []
+    if WORKLOAD not in table.rows.columns:
+        return [make_trace(Path(table.file).stem, _numbers(table.rows), origin)]
+    traces: list[Trace] = []
+    problems: list[str] = []
+    for name, rows in _groups(table.rows):
+        try:
+            traces.append(make_trace(name, _numbers(rows), origin))
+        except TraceError as error:
+            problems += error.problems
+    if problems:
+        raise TraceError(*fewest(problems, table.file))
+    return traces
+
+
+def _groups(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each workload, as they appear; where they stand together, none is copied."""
+    starts = rows.select(RUNS).to_series()
+    names = rows[WORKLOAD].gather(starts)
+    if names.n_unique() < len(names):
+        yield from ((str(name), group) for (name,), group in rows.group_by(WORKLOAD, maintain_order=True))
+        return
+    for name, (start, end) in zip(names, pairwise([*starts, rows.height]), strict=True):
+        yield str(name), rows.slice(start, end - start)
+
+
+def _numbers(rows: pl.DataFrame) -> Rows:
+    memory = rows[MEMORY].to_numpy() if MEMORY in rows.columns else None
+    return Rows(rows[TIME].to_numpy(), rows[VALUE].to_numpy(), memory, rows[ROW].to_numpy())

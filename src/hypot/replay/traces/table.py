@@ -1,0 +1,174 @@
+"""A part of a file in memory: the wanted columns, each cell a number, each row with its number."""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from hypot.replay.traces.columns import Opened, Part
+from hypot.replay.traces.times import EXAMPLE, Reading, number, reading, telling
+from hypot.replay.traces.trace import PART_ROWS, TraceError, count, several
+
+ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
+# No file has a column of this name.
+_NUMBERED = "the number of the row"
+_SHOWN_CELLS = 3
+_LONGEST_TEXT = 40
+# The places at which another workload begins.
+RUNS = pl.col(WORKLOAD).ne_missing(pl.col(WORKLOAD).shift()).arg_true()
+
+
+class Table(NamedTuple):
+    """The wanted columns of a part of a file, and what was repaired so far."""
+
+    file: str
+    opened: Opened
+    part: Part
+    times: Reading
+    rows: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def now(self, rows: pl.DataFrame, *notes: str) -> "Table":
+        return self._replace(rows=rows, notes=self.notes + tuple(filter(None, notes)))
+
+
+def read_table(file: str, opened: Opened, part: Part) -> Table:
+    """The only place that reads all of a part: once, and no more columns than are wanted."""
+    columns = opened.columns
+    times = _times(file, opened)
+    cells = [times.seconds.alias(TIME), _numbers(file, opened, columns.value).alias(VALUE)]
+    if times.zone is not None:
+        cells.append(times.zone.alias(ZONE))
+    if columns.memory is not None:
+        cells.append(_numbers(file, opened, columns.memory).alias(MEMORY))
+    if columns.workload is not None:
+        names = _name_texts(file, opened, columns.workload)
+        cells.append((names.cast(pl.Categorical) if part.rows > PART_ROWS else names).alias(WORKLOAD))
+    frame = _only(file, opened, part)
+    rows = frame.select(*cells, pl.col(_NUMBERED).alias(ROW)).collect(engine="streaming")
+    if len(rows) != part.rows:
+        raise TraceError(opened.broken(f"of {part.rows} rows only {len(rows)} were found"))
+    table = Table(file, opened, part, times, _with_clean_names(rows), columns.notes)
+    if rows.height and not rows[TIME].null_count():
+        return table
+    filled = pl.any_horizontal(*(_filled(opened, place) for place in columns.wanted()))
+    return _without_empty_rows(table, frame.select(filled).collect(engine="streaming").to_series())
+
+
+def _only(file: str, opened: Opened, part: Part) -> pl.LazyFrame:
+    """The rows of a part, each with the number that it has in the file."""
+    if part.length < opened.rows:
+        frame = opened.frame.slice(part.first, part.length).with_row_index(_NUMBERED, opened.first_row + part.first)
+    else:
+        frame = opened.numbered(_NUMBERED)
+    if part.names is None or opened.columns.workload is None:
+        return frame
+    name = workload_names(file, opened, opened.columns.workload)
+    known = name.is_in([one for one in part.names if one is not None])
+    return frame.filter(known | name.is_null() if None in part.names else known)
+
+
+def _cell(opened: Opened, place: int) -> tuple[pl.Expr, pl.DataType]:
+    name, kind = list(opened.frame.collect_schema().items())[place]
+    return pl.col(name), kind
+
+
+def _times(file: str, opened: Opened) -> Reading:
+    cell, kind = _cell(opened, opened.columns.time)
+    dated = False
+    if isinstance(kind, pl.String):
+        first = opened.frame.select(telling(cell).alias(TIME)).drop_nulls().head(1).collect()
+        dated = first.height > 0 and first.item()
+    found = reading(cell, kind, dated)
+    if found is None:
+        name = opened.names[opened.columns.time]
+        raise TraceError(f"{file}: column {name} holds {kind}, not times: {EXAMPLE}")
+    return found
+
+
+def _numbers(file: str, opened: Opened, place: int) -> pl.Expr:
+    cell, kind = _cell(opened, place)
+    if not (kind.is_numeric() or isinstance(kind, pl.String)):
+        raise TraceError(f"{file}: column {opened.names[place]} holds {kind}, not numbers")
+    return number(cell, kind)
+
+
+def workload_names(file: str, opened: Opened, place: int) -> pl.Expr:
+    """Without blanks around them; nothing where there is no name."""
+    return _clean(_name_texts(file, opened, place))
+
+
+def _name_texts(file: str, opened: Opened, place: int) -> pl.Expr:
+    cell, kind = _cell(opened, place)
+    if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
+        raise TraceError(f"{file}: column {opened.names[place]} holds {kind}, not names of workloads")
+    return cell.cast(pl.String)
+
+
+def _clean(text: pl.Expr) -> pl.Expr:
+    stripped = text.str.strip_chars()
+    return pl.when(stripped != "").then(stripped)
+
+
+def _with_clean_names(rows: pl.DataFrame) -> pl.DataFrame:
+    if WORKLOAD not in rows.columns:
+        return rows
+    names = rows.select(pl.col(WORKLOAD).gather(RUNS).unique().cast(pl.String))
+    if names.equals(names.select(_clean(pl.col(WORKLOAD)))):
+        return rows
+    kind = rows.schema[WORKLOAD]
+    return rows.with_columns(_clean(pl.col(WORKLOAD).cast(pl.String)).cast(kind))
+
+
+def _filled(opened: Opened, place: int) -> pl.Expr:
+    cell, kind = _cell(opened, place)
+    return (cell.str.strip_chars() != "").fill_null(value=False) if isinstance(kind, pl.String) else cell.is_not_null()
+
+
+def _without_empty_rows(table: Table, filled: pl.Series) -> Table:
+    """Blank lines say nothing; at the end of a file they are not worth a word."""
+    kept, opened = table.rows.filter(filled), table.opened
+    if not kept.height:
+        if table.part.rows < opened.rows:
+            return table.now(kept)
+        raise TraceError(f"{table.file}: has no row of data: at least two are needed")
+    empty = table.rows[ROW].filter(~filled)
+    is_end = table.rows[ROW][-1] == opened.first_row + opened.rows - 1
+    missing = int((empty < kept[ROW][-1]).sum()) if is_end else len(empty)
+    return table.now(kept, f"{count(missing, 'empty row')} passed over" if missing else "")
+
+
+def wrong_cells(table: Table, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
+    """One line about all cells of a column that are wrong: the first with what stands there, and how many more."""
+    rows = table.rows.select(pl.col(ROW).filter(wrong)).to_series()
+    if not len(rows):
+        return []
+    cell, _ = _cell(table.opened, place)
+    texts = opened_texts(table.opened, cell, rows.head(_SHOWN_CELLS))
+    words = [f"row {row} {_why(text, wanted)}" for row, text in texts]
+    if len(rows) > len(words):
+        words.append(count(len(rows) - len(words), "more row"))
+    return [f"{table.file}: column {table.opened.names[place]}: {several(words)}{hint}"]
+
+
+def opened_texts(opened: Opened, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
+    """What really stands in some cells, which are given in order."""
+    first, last = int(rows[0]), int(rows[-1])
+    texts = opened.frame.select(cell.cast(pl.String).alias(VALUE)).slice(first - opened.first_row, last - first + 1)
+    wanted = pl.col(ROW).is_in(rows.to_list())
+    return texts.with_row_index(ROW, first).filter(wanted).collect(engine="streaming").rows()
+
+
+def _why(text: str | None, wanted: str) -> str:
+    if text is None or not text.strip():
+        return "is empty"
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if value != value:  # noqa: PLR0124  only NaN differs from itself
+        return "is NaN"
+    if abs(value) == float("inf"):
+        return "is infinite"
+    if value < 0 and wanted == "number":
+        return f"is negative ({text.strip()[:_LONGEST_TEXT]})"
+    return f"({text[:_LONGEST_TEXT]!r}) is not a {wanted}"

@@ -1,0 +1,97 @@
+"""Times as files write them: numbers of any unit, texts with and without a zone, dates of Parquet."""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from hypot.replay.traces.trace import several
+from hypot.replay.world.record import Floats
+
+# Seconds stay below 1e11 until the year 5138; then come milliseconds, microseconds and nanoseconds.
+_EDGES = (1e11, 1e14, 1e17, 1e20)
+_UNITS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
+_DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]"
+_CLOCK = r"([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?"
+_ZONE = r" ?(?:([Zz])|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))?$"
+_FORM = _DATE + _CLOCK + _ZONE
+EXAMPLE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
+NO_ZONE = "times have no zone and are taken as UTC"
+
+
+class Reading(NamedTuple):
+    """How a column of times is read: seconds, and minutes ahead of UTC where each row says so itself."""
+
+    seconds: pl.Expr
+    zone: pl.Expr | None = None
+    note: str = ""
+    # Numbers are scaled once all of them are seen.
+    plain: bool = False
+
+
+def telling(cell: pl.Expr) -> pl.Expr:
+    """Whether a text begins as a date; null where it is neither a date nor a number, which tells nothing."""
+    text = cell.str.strip_chars()
+    dated = text.str.contains(_DATE)
+    return pl.when(dated | text.cast(pl.Float64, strict=False).is_not_null()).then(dated)
+
+
+def reading(cell: pl.Expr, kind: pl.DataType, dated: bool) -> Reading | None:
+    """By the type of the column, and whether its texts are dates. None: these are no times."""
+    if isinstance(kind, pl.Datetime):
+        return Reading(_epoch(cell), note="" if kind.time_zone else NO_ZONE)
+    if isinstance(kind, pl.Date):
+        return Reading(_epoch(cell.cast(pl.Datetime("us"))), note=NO_ZONE)
+    if isinstance(kind, pl.String):
+        return _text(cell) if dated else Reading(number(cell, kind), plain=True)
+    return Reading(number(cell, kind), plain=True) if kind.is_numeric() else None
+
+
+def number(cell: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """A cell as a number, or nothing."""
+    return (cell.str.strip_chars() if isinstance(kind, pl.String) else cell).cast(pl.Float64, strict=False)
+
+
+def _epoch(cell: pl.Expr) -> pl.Expr:
+    return cell.dt.timestamp("us") / 1e6
+
+
+def _text(cell: pl.Expr) -> Reading:
+    parts = cell.str.strip_chars().str.extract_groups(_FORM)
+    clock = parts.struct[1] + parts.struct[2].fill_null(":00")
+    local = (parts.struct[0] + "T" + clock).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    minutes = parts.struct[5].cast(pl.Int32) * 60 + parts.struct[6].cast(pl.Int32)
+    ahead = pl.when(parts.struct[4] == "-").then(-minutes).otherwise(minutes)
+    zone = pl.when(parts.struct[3].is_not_null()).then(0).otherwise(ahead)
+    return Reading(_epoch(local) - zone.fill_null(0) * 60, zone=zone)
+
+
+class Scaled(NamedTuple):
+    """Times in seconds; or the first two that do not belong together."""
+
+    times: Floats
+    note: str = ""
+    # 0 for seconds, 1 for milliseconds, and so on.
+    unit: int = 0
+    odd: tuple[int, int] | None = None
+
+
+def scaled(times: Floats) -> Scaled:
+    """The unit is told by the size of the numbers; all must be of one."""
+    sizes = np.abs(times)
+    least, unit = (int(size) for size in np.digitize([sizes.min(initial=np.inf), sizes.max(initial=0)], _EDGES))
+    if unit == 0:
+        return Scaled(times)
+    if least != unit or unit == len(_UNITS):
+        classes = np.digitize(sizes, _EDGES)
+        others, largest = np.flatnonzero(classes != unit), int(np.argmax(classes))
+        return Scaled(times, odd=(int(others[0]) if len(others) else largest, largest))
+    return Scaled(times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds", unit)
+
+
+def zone_note(minutes: list[int]) -> str:
+    """What the zones that occur mean; several are fine, as with summer time."""
+    if len(minutes) < 2:
+        return ""
+    words = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
+    return f"times are of different zones ({several(words)}); each was read by its own"

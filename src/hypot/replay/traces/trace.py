@@ -1,0 +1,93 @@
+"""A recorded demand, and what can be wrong with it."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from hypot.replay.world.record import Floats
+
+Unit = Literal["requests", "cores"]
+
+# Larger inputs are refused before they are unpacked, so that a small file cannot fill the memory. A file that is read
+# in parts may be larger: these hold for each of its workloads.
+MAX_BYTES = 2 * 2**30
+MAX_ROWS = 200_000_000
+# More rows than these are read in parts, as they are wanted.
+PART_ROWS = 3_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """The demand on one workload over time. Between two times it runs in a straight line."""
+
+    workload: str
+    # Unix seconds, each later than the one before.
+    times: Floats
+    values: Floats
+    # Bytes over the whole workload that come with the load.
+    memory: Floats | None = None
+    # None: the world's `demand.unit` decides.
+    unit: Unit | None = None
+    # The file or the URL it was read from.
+    source: str = ""
+    # What was repaired or passed over, in words.
+    notes: tuple[str, ...] = field(default=())
+
+
+class TraceError(ValueError):
+    """History that cannot be replayed: one line for each problem, of all files at once."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
+
+
+class Window(NamedTuple):
+    """The time that was asked for, in Unix seconds, ends included. None: as far as the data goes."""
+
+    start: float | None = None
+    end: float | None = None
+
+    def __str__(self) -> str:
+        begin = "" if self.start is None else f" from {moment(self.start)}"
+        return f"{begin}{'' if self.end is None else f' to {moment(self.end)}'}".strip()
+
+
+def moment(at: float) -> str:
+    """A time for people; traces without dates count from 0 and are shown as they are."""
+    if not 1e8 <= at < 1e11:
+        return f"{at:.15g} s"
+    return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+
+
+def span(seconds: float) -> str:
+    """A length of time for people."""
+    for size, word in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {word}"
+    return f"{seconds:.3g} s"
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def fewest(problems: list[str], file: str, most: int = 20) -> list[str]:
+    """So many that they can be read; more lines about one file help nobody."""
+    if len(problems) <= most:
+        return problems
+    return [*problems[:most], f"{file}: and {count(len(problems) - most, 'more problem')} of this kind"]
+
+
+def several(words: list[str], last: str = "and", most: int = 8) -> str:
+    """A list for people, cut where it gets long."""
+    if len(words) > most:
+        words = [*words[:most], f"{len(words) - most} more"]
+    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def named(names: list[str], thing: str) -> str:
+    return f"{thing if len(names) == 1 else thing + 's'} {several([repr(name) for name in names])}"

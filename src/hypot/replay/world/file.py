@@ -1,0 +1,241 @@
+"""A world from YAML or JSON: every value checked, everything that is wrong told at once, each with its line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hypot.kinds.problem import dotted, shown
+from hypot.kinds.text.yamltext import Fault, documents, lines_by_path
+from hypot.replay.world.docs import docs_table, page_with_table, world_schema
+from hypot.replay.world.parameters import Drop, Span, World
+from hypot.replay.world.rules import Trouble, Where, in_whole_ticks, inconsistencies
+from hypot.replay.world.units import DROP_PARTS, SIGNALS, SPAN_PARTS, Parameter, Section, sections, shown_in, value_in
+
+__all__ = [
+    "WorldError",
+    "docs_table",
+    "page_with_table",
+    "read_world",
+    "world_from_dict",
+    "world_schema",
+    "world_to_dict",
+]
+
+_MOST_BYTES = 2**20
+_MOST_ELEMENTS = 10_000
+_DEPTH, _ALIASED = 20, 10_000
+_UNREAD = object()
+
+
+class WorldError(ValueError):
+    """A world that cannot be used, with everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+def read_world(path: str | Path) -> World:
+    """The world that a file describes; what it leaves out is as by default."""
+    file = str(path)
+    text = _text_of(file)
+    world, troubles = _read(_data_of(file, text))
+    if troubles:
+        lines = lines_by_path(text)
+        placed = sorted((_line(lines, trouble.where), trouble.words) for trouble in troubles)
+        raise WorldError([f"{file}:{line}: {words}" for line, words in placed])
+    return world
+
+
+def world_from_dict(data: Mapping[str, Any]) -> World:
+    """A world by the names of a file; raises with all that is wrong."""
+    world, troubles = _read(data)
+    if troubles:
+        raise WorldError([trouble.words for trouble in troubles])
+    return world
+
+
+def world_to_dict(world: World) -> dict[str, Any]:
+    """Every parameter by its name in a file, in plain numbers: seconds, cores and bytes."""
+    out: dict[str, Any] = {}
+    for section in sections():
+        held = getattr(world, section.attribute) if section.name else world
+        values = {one.name: _plain(getattr(held, one.attribute)) for one in section.parameters}
+        out.update({section.name: values} if section.name else values)
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return [one._asdict() for one in value]
+    return value
+
+
+def _text_of(file: str) -> str:
+    try:
+        with Path(file).open("rb") as opened:
+            raw = opened.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise WorldError([f"{file}: larger than {_MOST_BYTES:,} bytes, so this is no world"])
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WorldError([f"{file}: not UTF-8 text; save it as UTF-8"]) from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, WorldError):
+            raise
+        why = getattr(error, "strerror", None) or str(error)
+        raise WorldError([f"{file}: cannot read it: {why}; check the path"]) from error
+
+
+def _data_of(file: str, text: str) -> Any:
+    """What the one document of a text holds; an empty one is a world of defaults."""
+
+    def fail(offset: int, words: str, cause: Fault | None = None) -> NoReturn:
+        line = text.count("\n", 0, offset) + 1
+        raise WorldError([f"{file}:{line}: {words}"]) from cause
+
+    try:
+        given = list(documents(text, 0, depth=_DEPTH, aliased=_ALIASED, take=lambda data, _: data))
+    except Fault as fault:
+        line = "" if fault.earlier is None else f" on line {text.count(chr(10), 0, fault.earlier) + 1}"
+        fail(fault.offset, fault.message + line, fault)
+    if len(given) > 1:
+        fail(given[1].whole.start, "a second document; write one world in a file")
+    return given[0].whole.data if given else None
+
+
+def _line(lines: Mapping[Where, int], where: Where) -> int:
+    """The line of the deepest part of this path that is written."""
+    found = (lines[where[:length]] for length in range(len(where), 0, -1) if where[:length] in lines)
+    return next(found, 0) + 1
+
+
+def _read(data: Any) -> tuple[World, list[Trouble]]:
+    reading = _Reading()
+    world = reading.world({} if data is None else data)
+    world = in_whole_ticks(world)
+    return world, [*reading.troubles, *inconsistencies(world, reading.written, reading.unread)]
+
+
+class _Reading:
+    """One pass over a mapping: what was written, what of it could not be read, and what is wrong."""
+
+    def __init__(self) -> None:
+        self.troubles: list[Trouble] = []
+        self.written: set[Where] = set()
+        self.unread: set[Where] = set()
+
+    def world(self, data: Any) -> World:
+        top, *parts = sections()
+        if not self._is_mapping(data, (), "tick: 15s"):
+            return World()
+        self._strangers(data, (), [*(one.name for one in top.parameters), *(part.name for part in parts)])
+        made = {part.attribute: self._part(part, data.get(part.name)) for part in parts}
+        return World(**self._values(top.parameters, data, ()), **made)
+
+    def _part(self, section: Section, data: Any) -> Any:
+        where = (section.name,)
+        first = section.parameters[0]
+        if data is None or not self._is_mapping(data, where, f"{first.name}: ..."):
+            return section.made()
+        self._strangers(data, where, [one.name for one in section.parameters])
+        return section.made(**self._values(section.parameters, data, where))
+
+    def _values(self, parameters: Sequence[Parameter], data: Mapping[str, Any], where: Where) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for one in parameters:
+            if one.name not in data:
+                continue
+            place = (*where, one.name)
+            self.written.add(place)
+            before = len(self.troubles)
+            value = self._value(one, data[one.name], place)
+            if len(self.troubles) > before:
+                self.unread.add(place)
+            else:
+                values[one.attribute] = value
+        return values
+
+    def _value(self, parameter: Parameter, written: Any, place: Where) -> Any:
+        if parameter.unit in {"spans", "drops"}:
+            return self._stretches(parameter.unit == "drops", written, place)
+        if parameter.unit == "names":
+            return self._names(written, place)
+        if written is None:
+            if not parameter.optional:
+                self._tell(place, "is empty; write a value, or leave it out for the default")
+            return None
+        if parameter.choices:
+            return self._word(parameter.choices, written, place)
+        try:
+            return value_in(parameter, written)
+        except ValueError as error:
+            return self._tell(place, str(error), written)
+
+    def _word(self, choices: Sequence[str], written: Any, place: Where) -> Any:
+        if isinstance(written, str) and written in choices:
+            return written
+        return self._tell(place, f"is none of {', '.join(choices)}", written)
+
+    def _names(self, written: Any, place: Where) -> dict[str, Any]:
+        if written is None or not self._is_mapping(written, place, "http_requests: requests"):
+            return {}
+        if "" in written:
+            self._tell(place, "a metric without a name")
+        return {str(name): self._word(SIGNALS, signal, (*place, str(name))) for name, signal in written.items()}
+
+    def _stretches(self, are_drops: bool, written: Any, place: Where) -> tuple[Any, ...]:
+        if written is None:
+            return ()
+        if not isinstance(written, list) or len(written) > _MOST_ELEMENTS:
+            self._tell(place, f"write a list of at most {_MOST_ELEMENTS} entries, such as '- {{start: 2h, end: 4h}}'")
+            return ()
+        return tuple(self._elements(are_drops, written, place))
+
+    def _elements(self, are_drops: bool, written: list[Any], place: Where) -> Iterator[Any]:
+        parts = DROP_PARTS if are_drops else SPAN_PARTS
+        for i, one in enumerate(written):
+            where = (*place, i)
+            if not self._is_mapping(one, where, "start: 2h"):
+                continue
+            self._strangers(one, where, [part.name for part in parts])
+            missing = [part.name for part in parts if one.get(part.name) is None]
+            if missing:
+                self._tell(where, f"has no {' and no '.join(missing)}")
+                continue
+            values = [self._value(part, one[part.name], (*where, part.name)) for part in parts]
+            if None in values:
+                continue
+            if values[1] <= values[0]:
+                ends = [shown_in("seconds", value) for value in values[:2]]
+                self._tell((*where, "end"), f"{ends[1]} is not after the start, {ends[0]}")
+            yield (Drop if are_drops else Span)(*values)
+
+    def _strangers(self, data: Mapping[str, Any], where: Where, known: Sequence[str]) -> None:
+        for name in data:
+            if name not in known:
+                near = get_close_matches(str(name)[:100], known, 1, 0.6)
+                todo = f"did you mean {near[0]}?" if near else f"known here are {', '.join(known)}"
+                self._tell((*where, str(name)), f"no such parameter; {todo}")
+
+    def _is_mapping(self, data: Any, where: Where, example: str) -> bool:
+        if isinstance(data, Mapping):
+            return True
+        words = f"is no mapping; write one, such as '{example}'"
+        self._tell(where or ("the world",), words, data)
+        return False
+
+    def _tell(self, where: Where, words: str, value: Any = _UNREAD) -> None:
+        told = "" if value is _UNREAD else f"{_bounded(value)} "
+        self.troubles.append(Trouble(where, f"{_bounded_text(dotted(where))}: {told}{words}"))
+
+
+def _bounded(value: Any) -> str:
+    return _bounded_text(shown(value))
+
+
+def _bounded_text(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,96 @@
+"""What a replay leaves behind: one row a tick, and the decisions that changed something."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from hypot.policy.model.decision import Decision
+from hypot.replay.world.parameters import World
+
+Floats = npt.NDArray[np.float64]
+
+
+class Ticks(NamedTuple):
+    """One value a tick, as of the tick that begins at `at`. Sums are over pods, cpu in cores, memory in bytes."""
+
+    at: Floats
+    # Demand: work in cores of usual efficiency, how much of it a core does now, and requests/s with those that return.
+    work: Floats
+    efficiency: Floats
+    requests: Floats
+    # What was asked for: replicas, and the size of a new pod.
+    replicas: Floats
+    size_cpu: Floats
+    size_memory: Floats
+    # What there is: all pods that are paid for, and those that serve.
+    pods: Floats
+    ready: Floats
+    cpu: Floats
+    memory: Floats
+    ready_cpu: Floats
+    ready_memory: Floats
+    # What is used, by how many pods all they can get, and what all pods that serve can get together.
+    used_cpu: Floats
+    used_memory: Floats
+    capped: Floats
+    cap_cpu: Floats
+    # What users feel: requests in this tick that were served and lost, the backlog after it, which share of those that
+    # came is late, and latency in seconds: mean and 99th percentile.
+    served: Floats
+    lost: Floats
+    backlog: Floats
+    late: Floats
+    latency: Floats
+    p99: Floats
+    # Pods that were killed in this tick for a new size, for want of memory; and nodes.
+    evicted: Floats
+    killed: Floats
+    nodes: Floats
+
+
+# The place of each column among them.
+(AT, WORK, EFFICIENCY, REQUESTS, REPLICAS, SIZE_CPU, SIZE_MEMORY) = range(7)
+(PODS, READY, CPU, MEMORY, READY_CPU, READY_MEMORY) = range(7, 13)
+(USED_CPU, USED_MEMORY, CAPPED, CAP_CPU) = range(13, 17)
+(SERVED, LOST, BACKLOG, LATE, LATENCY, P99) = range(17, 23)
+(EVICTED, KILLED, NODES) = range(23, 26)
+COLUMNS = len(Ticks._fields)
+NO_TICKS = Ticks(*np.empty((COLUMNS, 0)))
+
+
+class Moment(NamedTuple):
+    """A decision that changed something."""
+
+    at: float
+    decision: Decision
+
+
+class Watch(NamedTuple):
+    """The marks of a WatermarkPodAutoscaler over time, one value a decision."""
+
+    metric: str
+    at: Floats
+    value: Floats
+    high: Floats
+    low: Floats
+    proposal: Floats
+    effective: Floats
+    # Seconds for which a window still forbids to scale up, and down; 0 where none does.
+    wait_up: Floats
+    wait_down: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One policy on one trace."""
+
+    policy: str
+    workload: str
+    world: World
+    ticks: Ticks
+    moments: tuple[Moment, ...] = ()
+    watch: Watch | None = None
+    # What was repaired or passed over, in words.
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,214 @@
+"""Every parameter of a world by its name in a file: what it is counted in, and the range it must be in.
+
+The parameters are the fields of `world`; nothing is named twice. Only ranges stand here, because a range is about what
+people write.
+"""
+
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from math import isfinite
+from types import NoneType
+from typing import Any, NamedTuple, get_args
+
+from hypot.core.amount import readable
+from hypot.kinds.units import COUNT, MEMORY, PLAIN, SECONDS, SHARE, TRUTH, Unit
+from hypot.policy.model.settings import wire_name
+from hypot.replay.world.parameters import Signal, World
+
+SIGNALS: tuple[str, ...] = get_args(Signal)
+_AMOUNT = MEMORY.schema
+_LONGEST_TEXT = 100
+_TEN_YEARS = 10 * 365 * 86400.0
+_MILLICORE = 0.001
+_MOST_CORES = 1_000_000
+_MOST_BYTES = 64 * 2**40
+
+UNITS: dict[str, Unit] = {
+    "number": PLAIN,
+    "share": Unit("share", SHARE.read, float, SHARE.schema, "a share such as 0.5"),
+    "seconds": Unit("seconds", SECONDS.read, float, SECONDS.schema, "a duration such as 15s, 2h30m or 90"),
+    "cores": Unit("cores", PLAIN.read, float, _AMOUNT, "cores such as 500m or 1.5"),
+    "bytes": Unit("bytes", MEMORY.read, int, _AMOUNT, "a quantity such as 200Mi or 2Gi"),
+    "bytes/second": Unit("bytes/second", PLAIN.read, float, _AMOUNT, "bytes a second such as 35k or 2Mi"),
+    "dollars": Unit("dollars", PLAIN.read, float, PLAIN.schema, "dollars such as 0.04"),
+    "count": COUNT,
+    "truth": TRUTH,
+}
+
+
+class Range(NamedTuple):
+    """Where a value must be; an end that is open does not belong to it."""
+
+    least: float
+    most: float
+    open_low: bool = False
+    open_high: bool = False
+
+    def holds(self, value: float) -> bool:
+        if not isfinite(value) or not self.least <= value <= self.most:
+            return False
+        return not (self.open_low and value == self.least) and not (self.open_high and value == self.most)
+
+    def words(self, unit: str) -> str:
+        high = f"{'below' if self.open_high else 'at most'} {shown_in(unit, self.most)}"
+        return f"{self._low(unit)} and {high}"
+
+    def short_words(self, unit: str) -> str:
+        """The same without an upper end that all of this unit have, and that nobody comes near."""
+        usual = self.most == _RANGES[unit].most and unit != "share"
+        return self._low(unit) if usual else self.words(unit)
+
+    def _low(self, unit: str) -> str:
+        return f"{'above' if self.open_low else 'at least'} {shown_in(unit, self.least)}"
+
+
+_NO_RANGE = Range(0, 0)
+_PART = Range(0, 1, open_low=True)
+_RANGES = {
+    "number": Range(0, 1e12),
+    "share": Range(0, 1),
+    "seconds": Range(0, _TEN_YEARS),
+    "cores": Range(0, _MOST_CORES),
+    "bytes": Range(0, _MOST_BYTES),
+    "bytes/second": Range(0, _MOST_BYTES),
+    "dollars": Range(0, 1e9),
+    "count": Range(0, 1_000_000),
+}
+_SPAN = Range(0, _TEN_YEARS, open_low=True)
+_SOME_CPU, _SOME_MEMORY = Range(_MILLICORE, _MOST_CORES), Range(1, _MOST_BYTES)
+_REPLICAS = Range(1, 1_000_000)
+# Parameters whose range is not the usual one of their unit.
+_OWN_RANGES = {
+    "tick": Range(0, 300, open_low=True),
+    "seed": Range(0, 2**32 - 1),
+    "demand.scale": Range(0, 1e12, open_low=True),
+    "demand.peak": Range(0, _MOST_CORES, open_low=True),
+    "demand.noise": Range(0, 3),
+    "demand.dropsPerDay": Range(0, 1000),
+    "demand.dropFactor": _PART,
+    "demand.dropLength": _SPAN,
+    "service.work": _SPAN,
+    "service.deadline": _SPAN,
+    "service.slo": Range(0, 1, open_low=True, open_high=True),
+    "service.timeout": _SPAN,
+    "service.baseShare": Range(0, 1, open_high=True),
+    "service.skew": Range(0, 10),
+    "service.useful": _PART,
+    "memory.cacheFill": _SPAN,
+    "memory.rise": _SPAN,
+    "memory.fall": _SPAN,
+    "memory.useful": _PART,
+    "pods.headroom": Range(0, 100),
+    "metrics.window": _SPAN,
+    "nodes.cpu": _SOME_CPU,
+    "nodes.memory": _SOME_MEMORY,
+    "nodes.reserved": Range(0, 1, open_high=True),
+    "workload.replicas": _REPLICAS,
+    "workload.cpu": _SOME_CPU,
+    "workload.memory": _SOME_MEMORY,
+    "workload.cpuLimit": _SOME_CPU,
+    "workload.memoryLimit": _SOME_MEMORY,
+    "shapes.minReplicas": _REPLICAS,
+    "shapes.maxReplicas": _REPLICAS,
+    "shapes.minCpu": _SOME_CPU,
+    "shapes.maxCpu": _SOME_CPU,
+    "shapes.minMemory": _SOME_MEMORY,
+    "shapes.maxMemory": _SOME_MEMORY,
+    "scoring.windows": Range(1, 1000),
+    "scoring.tune": Range(0, 1, open_high=True),
+}
+
+
+class Parameter(NamedTuple):
+    """One parameter: its name in a file and in Python, and what is known about it."""
+
+    name: str
+    attribute: str
+    unit: str
+    range: Range
+    default: Any
+    why: str
+    optional: bool = False
+    choices: tuple[str, ...] = ()
+
+
+class Section(NamedTuple):
+    """Parameters that stand together; those at the top of a file have no name."""
+
+    name: str
+    attribute: str
+    made: type[Any]
+    why: str
+    parameters: tuple[Parameter, ...]
+
+
+# What an element of a list of spans or drops holds.
+SPAN_PARTS = (
+    Parameter("start", "start", "seconds", _RANGES["seconds"], None, "When it begins, from the start of the replay."),
+    Parameter("end", "end", "seconds", _RANGES["seconds"], None, "When it ends."),
+)
+DROP_PARTS = (*SPAN_PARTS, Parameter("factor", "factor", "share", _PART, None, "How much of its usual work is done."))
+
+
+@lru_cache(1)
+def sections() -> tuple[Section, ...]:
+    """All parameters: those at the top first, then those of each part of a world."""
+    top = [f for f in fields(World) if not is_dataclass(f.type)]
+    parts = [f for f in fields(World) if is_dataclass(f.type)]
+    found = [Section("", "", World, World.__doc__ or "", tuple([_parameter("", f) for f in top]))]
+    for f in parts:
+        name = wire_name(f.name)
+        of_part: Any = f.type
+        parameters = tuple([_parameter(f"{name}.", one) for one in fields(of_part)])
+        found.append(Section(name, f.name, of_part, f.metadata["why"], parameters))
+    return tuple(found)
+
+
+def _parameter(prefix: str, f: Any) -> Parameter:
+    name, unit = wire_name(f.name), f.metadata["unit"]
+    held = _OWN_RANGES.get(prefix + name, _RANGES.get(unit, _NO_RANGE))
+    default = f.default_factory() if callable(f.default_factory) else f.default
+    types = get_args(f.type)
+    choices = types if unit == "word" else ()
+    return Parameter(name, f.name, unit, held, default, f.metadata["why"], NoneType in types, choices)
+
+
+def value_in(parameter: Parameter, written: Any) -> Any:
+    """What was written, as the world holds it; raises with words that stand behind the name and the value."""
+    unit = UNITS[parameter.unit]
+    kinds = unit.schema["type"]
+    is_wrong_word = isinstance(written, str) and ("string" not in kinds or len(written) > _LONGEST_TEXT)
+    if is_wrong_word or not isinstance(written, str | int | float) or isinstance(written, bool) != (kinds == "boolean"):
+        raise ValueError(f"is not {unit.example}")
+    try:
+        value = unit.read(written)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(f"is not {unit.example}") from error
+    if not isinstance(value, bool) and not parameter.range.holds(value):
+        raise ValueError(f"must be {parameter.range.words(parameter.unit)}")
+    return value
+
+
+def shown_in(unit: str, value: Any) -> str:
+    """A value with its unit, as people write it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if unit == "bytes":
+        return readable("memory", int(value))
+    return _duration_text(value) if unit == "seconds" else plain_text(value)
+
+
+def _duration_text(seconds: float) -> str:
+    for unit, length in (("h", 3600), ("m", 60)):
+        if seconds >= length and seconds % length == 0:
+            return f"{int(seconds // length)}{unit}"
+    return f"{plain_text(seconds)}s"
+
+
+def plain_text(value: Any) -> str:
+    """A number without a needless fraction or exponent."""
+    if not isinstance(value, float):
+        return str(value)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

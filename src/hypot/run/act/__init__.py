@@ -1,0 +1,1 @@
+"""Executing decisions: the writes, their order, and what came of them."""

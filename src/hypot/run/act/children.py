@@ -1,0 +1,170 @@
+"""The HPA and VPA objects that an Hvpa keeps where their statuses are to be its recommendations."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
+from hypot.kinds.base import Ref
+from hypot.kinds.hpa.fields import Behavior, Pace
+from hypot.kinds.hvpa import Hvpa, hpa_of, vpa_of
+from hypot.kinds.node import replaced
+from hypot.kinds.vpa.fields import OFF, UpdatePolicy
+from hypot.policy.model.seen import Scale
+from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.run.observe.rows import AutoscalerRow, Object
+from hypot.run.observe.watches import AUTOSCALERS, Stock
+from hypot.run.outcome import Outcome
+from hypot.run.requests import MANAGER, WRITE_WITHIN
+
+# Whose child it is, by name; who lost its owner reference is known again by this label.
+OF = "hypot.dev/hvpa"
+_KINDS = ("HorizontalPodAutoscaler", "VerticalPodAutoscaler")
+
+
+def wanted(hvpa: Hvpa, uid: str) -> tuple[dict[str, Any], ...]:
+    """The children that there are to be; none where hypot recommends by itself."""
+    if hvpa.recommendations != "objects":
+        return ()
+    made = []
+    if hvpa.uses_hpa:
+        made.append(_child(hvpa, uid, _counter(hvpa)))
+    if hvpa.uses_vpa:
+        made.append(_child(hvpa, uid, _sizer(hvpa)))
+    return tuple(made)
+
+
+def _counter(hvpa: Hvpa) -> dict[str, Any]:
+    """It scales the Hvpa itself, so it only advises; a window of its own would bring back what it wished before."""
+    hpa = hpa_of(hvpa)
+    behavior = hpa.behavior or Behavior()
+    down = replaced(behavior.scale_down or Pace(), window=0)
+    target = Ref(kind=hvpa.KIND, name=hvpa.name, api_version=hvpa.API_VERSION)
+    return replaced(hpa, target=target, behavior=replaced(behavior, scale_down=down)).to_dict()
+
+
+def _sizer(hvpa: Hvpa) -> dict[str, Any]:
+    vpa = vpa_of(hvpa)
+    policy = replaced(vpa.update_policy or UpdatePolicy(), mode=OFF)
+    return replaced(vpa, update_policy=policy).to_dict()
+
+
+def _child(hvpa: Hvpa, uid: str, made: dict[str, Any]) -> dict[str, Any]:
+    written = inner(made, "metadata")
+    owner = {
+        "apiVersion": hvpa.API_VERSION,
+        "kind": hvpa.KIND,
+        "name": hvpa.name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    metadata = {
+        "name": hvpa.name,
+        "namespace": hvpa.namespace,
+        "labels": {**(written.get("labels") or {}), OF: hvpa.name},
+        **({"annotations": written["annotations"]} if written.get("annotations") else {}),
+        "ownerReferences": [owner],
+    }
+    return {"apiVersion": made["apiVersion"], "kind": made["kind"], "metadata": metadata, "spec": made["spec"]}
+
+
+def requests_for(hvpa: Hvpa, row: AutoscalerRow, stock: Stock) -> list[Request]:
+    """What has to be written so that the children are as they should be; nothing for one that cannot be told apart."""
+    if not (hvpa.name and hvpa.namespace and row.uid):
+        return []
+    asked = {child["kind"]: child for child in wanted(hvpa, row.uid)}
+    found: list[Request] = []
+    for kind in _KINDS:
+        owned = list(_owned(stock, kind, hvpa, row.uid))
+        child = asked.get(kind)
+        if child is None:
+            found += [_delete(each) for each in owned]
+            continue
+        found += [_delete(each) for each in owned if name_of(each.data) != hvpa.name]
+        there = stock.row((kind, hvpa.namespace, hvpa.name))
+        if there is None:
+            found.append(_create(child))
+        elif there.version and _is_ours(there.data, hvpa, row.uid) and not covers(there.data, child):
+            found.append(_repair(child, there.version))
+    return found
+
+
+def _owned(stock: Stock, kind: str, hvpa: Hvpa, uid: str) -> Iterator[AutoscalerRow]:
+    watched = stock.autoscalers.get(kind)
+    for (namespace, name), row in watched.items() if watched else ():
+        if namespace == hvpa.namespace and name and row.uid and row.version and uid in _owners(row.data):
+            yield row
+
+
+def _is_ours(data: Object, hvpa: Hvpa, uid: str) -> bool:
+    """One that is owned, or that has our label and no owner; whatever else has this name is left alone."""
+    owners = _owners(data)
+    return uid in owners or (not owners and inner(data, "metadata", "labels").get(OF) == hvpa.name)
+
+
+def _owners(data: Object) -> set[str]:
+    return {str(owner.get("uid")) for owner in mappings(inner(data, "metadata").get("ownerReferences"))}
+
+
+def covers(there: Any, asked: Any) -> bool:
+    """Whether everything that is asked for is there; the API server may have added more."""
+    if isinstance(asked, Mapping):
+        return isinstance(there, Mapping) and all(covers(there.get(key), value) for key, value in asked.items())
+    if isinstance(asked, list):
+        same = isinstance(there, list) and len(there) == len(asked)
+        return same and all(covers(one, other) for one, other in zip(there, asked, strict=True))
+    return bool(there == asked)
+
+
+def _create(child: dict[str, Any]) -> Request:
+    """Where nothing has this name; what came to have it meanwhile is somebody else's, and the server refuses ours."""
+    path = AUTOSCALERS[child["kind"]].path(child["metadata"]["namespace"])
+    return Request("POST", path, {"fieldManager": MANAGER}, encoded(child), timeout=WRITE_WITHIN)
+
+
+def _repair(child: dict[str, Any], version: str) -> Request:
+    """What somebody changed in ours, if nobody changes it again before."""
+    metadata = child["metadata"]
+    child = {**child, "metadata": {**metadata, "resourceVersion": version}}
+    path = f"{AUTOSCALERS[child['kind']].path(metadata['namespace'])}/{metadata['name']}"
+    query = {"fieldManager": MANAGER, "force": "true"}
+    return Request("PATCH", path, query, encoded(child), APPLY_PATCH, timeout=WRITE_WITHIN)
+
+
+def _delete(row: AutoscalerRow) -> Request:
+    child = row.autoscaler
+    path = f"{AUTOSCALERS[child.KIND].path(child.namespace)}/{child.name}"
+    body = {"preconditions": {"uid": row.uid, "resourceVersion": row.version}}
+    return Request("DELETE", path, {}, encoded(body), timeout=WRITE_WITHIN)
+
+
+def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) -> Request | None:
+    """Keep the Hvpa's own count in step with its target, for an HPA counts from there; None where it is.
+
+    `version`: the one that was decided on, or what our own write made of it; whoever was quicker wins.
+    """
+    if not (hvpa.name and hvpa.namespace and version):
+        return None
+    if hvpa.recommendations != "objects" or inner(row.data, "spec").get("replicas") == scale.replicas:
+        return None
+    body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": scale.replicas}}
+    path = f"{AUTOSCALERS[Hvpa.KIND].path(hvpa.namespace)}/{hvpa.name}"
+    return Request("PATCH", path, {"fieldManager": MANAGER}, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
+
+
+def housekeeping(outcomes: Iterable[Outcome], stock: Stock, version: Callable[[Outcome], str]) -> list[Request]:
+    """Everything that the children of all Hvpas need now; nothing while what is watched may be outdated."""
+    found: list[Request] = []
+    if stock.blind:
+        return found
+    for outcome in outcomes:
+        hvpa, row = outcome.autoscaler, stock.row(outcome.key)
+        if outcome.acting != "act" or row is None or not isinstance(hvpa, Hvpa):
+            continue
+        if outcome.decision.error_kind == "spec":
+            continue
+        found += requests_for(hvpa, row, stock)
+        scale = outcome.seen.scale
+        request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
+        found += [request] if request else []
+    return found

@@ -1,0 +1,98 @@
+"""The writes of one object: in order, resizes at the same time, and all of them within one deadline."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from hypot.cluster.clock import Clock
+from hypot.policy.model.plan import told
+from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod
+from hypot.run.act.proof import Proof
+from hypot.run.outcome import Done
+
+# Resizes of one object, and of all together, that are under way at the same time.
+AT_ONCE, ALL_AT_ONCE = 8, 32
+# What is not begun by then is left to the next sweep: one slow workload must not stop all the others.
+WITHIN = 10.0
+# A write that was not sent. Nothing is wrong, and the next sweep sees whether it is still wanted.
+LEFT = Done("it is left to the next sweep", overtaken=True)
+
+Write = Callable[[Action], Awaitable[Done]]
+
+
+class Deeds(NamedTuple):
+    """How each step went, in the order in which they were asked for."""
+
+    steps: tuple[tuple[Action, Done], ...]
+
+    @property
+    def done(self) -> list[Action]:
+        return [action for action, how in self.steps if how.ok]
+
+    @property
+    def refused(self) -> list[tuple[Action, Done]]:
+        return [(action, how) for action, how in self.steps if not how.ok and how is not LEFT]
+
+    @property
+    def left(self) -> list[Action]:
+        return [action for action, how in self.steps if how is LEFT]
+
+    @property
+    def evicted(self) -> bool:
+        """Whether a pod went, or may have gone."""
+        return any(isinstance(action, EvictPod) and (how.ok or how.unsure) for action, how in self.steps)
+
+
+def in_place_meanwhile(progress: Progress) -> Progress:
+    """While the last pod that went is waited for, those that are killed again and again get their size in place."""
+    actions = tuple([_instead(each) for each in progress.actions])
+    return progress if actions == progress.actions else progress._replace(actions=actions, words=told(actions))
+
+
+def _instead(action: Action) -> Action:
+    if not isinstance(action, EvictPod) or not action.instead:
+        return action
+    return ResizePod(action.pod, action.uid, action.instead)
+
+
+class Steps:
+    """Each write is sent only while the object still asks for it, and while there is time."""
+
+    def __init__(self, write: Write, stands: Callable[[], bool], clock: Clock, together: asyncio.Semaphore) -> None:
+        self._write, self._stands, self._clock, self._all = write, stands, clock, together
+        self._own, self._until = asyncio.Semaphore(AT_ONCE), clock() + WITHIN
+
+    async def take(self, actions: Sequence[Action], known: Proof) -> Deeds:
+        """A count waits for what comes before it, and pods for all of that, but not for each other."""
+        went = dict.fromkeys(range(len(actions)), LEFT)
+        for place, action in enumerate(actions):
+            if not isinstance(action, ResizePod | EvictPod):
+                went[place] = await self._one(action)
+                if not went[place].ok:
+                    return Deeds(tuple(zip(actions, went.values(), strict=True)))
+        evictions = {place: action for place, action in enumerate(actions) if isinstance(action, EvictPod)}
+        async with asyncio.TaskGroup() as group:
+            evicting = group.create_task(self._evict(evictions, known))
+            resizing = {
+                place: group.create_task(self._resize(action))
+                for place, action in enumerate(actions)
+                if isinstance(action, ResizePod)
+            }
+        went |= evicting.result() | {place: task.result() for place, task in resizing.items()}
+        return Deeds(tuple(zip(actions, went.values(), strict=True)))
+
+    async def _one(self, action: Action) -> Done:
+        return await self._write(action) if self._clock() < self._until and self._stands() else LEFT
+
+    async def _resize(self, action: Action) -> Done:
+        async with self._own, self._all:
+            return await self._one(action)
+
+    async def _evict(self, actions: Mapping[int, Action], known: Proof) -> dict[int, Done]:
+        """One after the other; where nothing is known, one shows whether the others would come back with their size."""
+        went = {}
+        for place, action in actions.items():
+            how = went[place] = await self._one(action) if known in {"none", "sized", "larger"} else LEFT
+            if known != "sized" and (how.ok or how.unsure):
+                known = "awaited"
+        return went

@@ -1,0 +1,1 @@
+"""The objects that install hypot in a cluster."""

@@ -1,0 +1,183 @@
+"""The objects of an installation, one function each."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+import yaml
+
+from hypot.policy.model.settings import Settings, wire_name
+from hypot.run.config import RunConfig
+from hypot.run.rights import Rule
+
+Manifest = dict[str, Any]
+
+NAME = "hypot"
+CONFIG_MAP = "hypot-config"
+CONFIG_KEY = "config.yaml"
+CONFIG_FOLDER = "/etc/hypot"
+# Nobody's number, and not one that a node gives to its own users.
+USER = 65532
+SELECTOR = {"app.kubernetes.io/name": NAME}
+
+
+def labels() -> dict[str, str]:
+    return {**SELECTOR, "app.kubernetes.io/component": "controller", "app.kubernetes.io/version": version("hypot")}
+
+
+def described(api_version: str, kind: str, name: str, namespace: str | None = None) -> Manifest:
+    """The head of an object."""
+    where = {} if namespace is None else {"namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **where, "labels": labels()}}
+
+
+def own_namespace(name: str) -> Manifest:
+    """Everything of hypot's runs under the strictest standard for pods, so the namespace may insist on it."""
+    made = described("v1", "Namespace", name)
+    made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
+    return made
+
+
+def service_account(namespace: str) -> Manifest:
+    """The token is mounted by the pod that needs it, and by no other."""
+    return {**described("v1", "ServiceAccount", NAME, namespace), "automountServiceAccountToken": False}
+
+
+def cluster_role(rules: list[Rule], namespace: str) -> tuple[Manifest, Manifest]:
+    """A ClusterRole, and its binding to the account in hypot's namespace."""
+    group = "rbac.authorization.k8s.io"
+    role = {**described(f"{group}/v1", "ClusterRole", NAME), "rules": rules}
+    ref = {"apiGroup": group, "kind": "ClusterRole", "name": NAME}
+    binding = described(f"{group}/v1", "ClusterRoleBinding", NAME)
+    return role, {**binding, "roleRef": ref, "subjects": [_account(namespace)]}
+
+
+def role(name: str, rules: list[Rule], where: str, namespace: str) -> tuple[Manifest, Manifest]:
+    """A Role in some namespace, and its binding to the account in hypot's own."""
+    group = "rbac.authorization.k8s.io"
+    made = {**described(f"{group}/v1", "Role", name, where), "rules": rules}
+    ref = {"apiGroup": group, "kind": "Role", "name": name}
+    binding = described(f"{group}/v1", "RoleBinding", name, where)
+    return made, {**binding, "roleRef": ref, "subjects": [_account(namespace)]}
+
+
+def _account(namespace: str) -> Manifest:
+    return {"kind": "ServiceAccount", "name": NAME, "namespace": namespace}
+
+
+def config_data(config: RunConfig) -> Manifest:
+    """The file of `hypot run --config`. Of the settings only what differs, so that an upgrade may bring better ones."""
+    data = {wire_name(f.name): getattr(config, f.name) for f in fields(config)}
+    data["watchNamespaces"] = list(config.watch_namespaces)
+    data["kinds"] = dict(config.kinds)
+    data["settings"] = _changed(config.settings.to_dict(), Settings().to_dict())
+    return data
+
+
+def _changed(now: Mapping[str, Any], before: Mapping[str, Any]) -> Manifest:
+    changed = {name: value for name, value in now.items() if value != before.get(name)}
+    return {
+        name: _changed(value, before[name]) if name in before and isinstance(value, Mapping) else value
+        for name, value in changed.items()
+    }
+
+
+def config_map(config: RunConfig) -> Manifest:
+    text = yaml.safe_dump(config_data(config), sort_keys=False)
+    return {**described("v1", "ConfigMap", CONFIG_MAP, config.namespace), "data": {CONFIG_KEY: text}}
+
+
+def budget(namespace: str) -> Manifest:
+    """One replica always answers the webhook, and takes over the lease."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": SELECTOR}}
+    return {**described("policy/v1", "PodDisruptionBudget", NAME, namespace), "spec": spec}
+
+
+def service(name: str, namespace: str, port: int, to: str) -> Manifest:
+    spec = {"selector": SELECTOR, "ports": [{"name": to, "port": port, "targetPort": to}]}
+    return {**described("v1", "Service", name, namespace), "spec": spec}
+
+
+def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
+    """A new pod is ready before an old one goes, so that the webhook answers all the while."""
+    spec = {
+        "replicas": replicas,
+        "selector": {"matchLabels": SELECTOR},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        "template": {
+            "metadata": {"labels": labels(), "annotations": _pod_annotations(config)},
+            "spec": _pod(config, image),
+        },
+    }
+    return {**described("apps/v1", "Deployment", NAME, config.namespace), "spec": spec}
+
+
+def _pod_annotations(config: RunConfig) -> dict[str, str]:
+    """Another configuration makes other pods: hypot reads it once, when it starts."""
+    text = yaml.safe_dump(config_data(config)).encode()
+    return {
+        "hypot.dev/config": sha256(text).hexdigest()[:16],
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(config.http_port),
+    }
+
+
+def _pod(config: RunConfig, image: str) -> Manifest:
+    """No priority class: without hypot workloads stay as they are, and nothing should be preempted for that.
+
+    SIGTERM ends the current write and releases the lease, so there is nothing to do before it.
+    """
+    return {
+        "serviceAccountName": NAME,
+        "automountServiceAccountToken": True,
+        "terminationGracePeriodSeconds": 30,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")],
+        "containers": [_container(config, image)],
+        "volumes": [
+            {"name": "config", "configMap": {"name": CONFIG_MAP}},
+            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+        ],
+    }
+
+
+def _spread(key: str) -> Manifest:
+    selector = {"matchLabels": SELECTOR}
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector}
+
+
+def _container(config: RunConfig, image: str) -> Manifest:
+    ports = [{"name": "http", "containerPort": config.http_port}]
+    if config.webhook_port:
+        ports.append({"name": "webhook", "containerPort": config.webhook_port})
+    return {
+        "name": NAME,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["run", "--config", f"{CONFIG_FOLDER}/{CONFIG_KEY}"],
+        "ports": ports,
+        "livenessProbe": _probe("/healthz", 3),
+        "readinessProbe": _probe("/readyz", 2),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the only place the container can write to
+        ],
+    }
+
+
+def _probe(path: str, failures: int) -> Manifest:
+    asked = {"path": path, "port": "http"}
+    return {"httpGet": asked, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": failures}

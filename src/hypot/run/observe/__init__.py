@@ -1,0 +1,1 @@
+"""What the controller watches and asks for."""

@@ -1,0 +1,157 @@
+"""Many questions to whoever may never answer: one deadline for all of them, and nobody takes the others' turns.
+
+Questions of one tenant wait for each other before they make somebody else's wait. Who did not answer in time is asked
+after all others until he does, and for a minute he gets only a short time.
+"""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import aiohttp
+
+from hypot.policy.model.seen import Failure
+
+
+async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
+    """All of it, in however many parts it comes; of one that is too large, a little more than may be."""
+    parts: list[bytes] = []
+    size = 0
+    while size <= largest and (part := await content.readany()):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
+
+
+T = TypeVar("T")
+
+
+class Limits(NamedTuple):
+    """How long all questions together may take, and what is left for those that were late; in seconds."""
+
+    together: float = 8.0
+    late: float = 1.0
+    late_for: float = 60.0
+    at_once: int = 16
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """Whose it is, whom it asks, how he is called in words, and the asking itself."""
+
+    tenant: str
+    place: str
+    name: str
+    ask: Callable[[], Awaitable[T]]
+
+
+class Crowd:
+    """Asks everything in rounds, and remembers who was late."""
+
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._limits = limits
+        # By place: since when it is known not to answer.
+        self._late: dict[str, float] = {}
+
+    async def ask(self, questions: Sequence[Question[T]]) -> list[T | Failure]:
+        """In the order of the questions; what has no answer when the time is over is a failure that says so."""
+        asked = {question.place for question in questions}
+        self._late = {place: since for place, since in self._late.items() if place in asked}
+        limits, around = self._limits, _Round(questions, self._late, self._limits)
+        try:
+            async with asyncio.timeout(limits.together), asyncio.TaskGroup() as group:
+                for _ in range(min(len(questions), limits.at_once)):
+                    group.create_task(around.work())
+        except TimeoutError:
+            pass
+        return [around.answer(index) for index in range(len(questions))]
+
+
+class _Round(Generic[T]):
+    """One round: several workers, each of which takes whatever is next."""
+
+    def __init__(self, questions: Sequence[Question[T]], late: dict[str, float], limits: Limits) -> None:
+        self._questions, self._late, self._limits = questions, late, limits
+        self._answers: dict[int, T | Failure] = {}
+        self._clock = asyncio.get_running_loop().time
+        tenants = [(question.tenant, index) for index, question in enumerate(questions)]
+        self._first = _Turns([each for each in tenants if questions[each[1]].place not in late])
+        self._last = _Turns([each for each in tenants if questions[each[1]].place in late])
+
+    async def work(self) -> None:
+        while turns := self._first or self._last:
+            tenant, index = turns.take()
+            await self._one(index)
+            turns.done(tenant)
+
+    async def _one(self, index: int) -> None:
+        question, began = self._questions[index], self._clock()
+        is_doubted = self._is_doubted(question.place)
+        try:
+            async with asyncio.timeout(self._limits.late if is_doubted else None):
+                self._answers[index] = await question.ask()
+        except TimeoutError:
+            pass
+        finally:
+            self._note(index, self._clock() - began, is_doubted=is_doubted)
+
+    def _is_doubted(self, place: str) -> bool:
+        since = self._late.get(place)
+        return since is not None and self._clock() - since < self._limits.late_for
+
+    def _note(self, index: int, waited: float, *, is_doubted: bool) -> None:
+        """Who was asked just before the end is not late; who is late again is not late for longer."""
+        question, limits = self._questions[index], self._limits
+        if index in self._answers:
+            self._late.pop(question.place, None)
+            return
+        least = f"{limits.late:g} s, and was late before" if is_doubted else f"the {limits.together:g} s that all have"
+        self._answers[index] = Failure(f"{question.name} did not answer within {least}")
+        if waited >= limits.late and not self._is_doubted(question.place):
+            self._late[question.place] = self._clock()
+
+    def answer(self, index: int) -> T | Failure:
+        if index in self._answers:
+            return self._answers[index]
+        name, together = self._questions[index].name, self._limits.together
+        return Failure(f"{name} was not asked: others took all of {together:g} s to answer")
+
+
+class _Turns:
+    """Who is next: a question of whoever has the fewest under way."""
+
+    def __init__(self, waiting: Iterable[tuple[str, int]]) -> None:
+        self._waiting: dict[str, deque[int]] = {}
+        for tenant, index in waiting:
+            self._waiting.setdefault(tenant, deque()).append(index)
+        self._under_way: Counter[str] = Counter()
+        # Those that wait and have nothing under way.
+        self._idle = deque(self._waiting)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self) -> tuple[str, int]:
+        tenant = self._idle.popleft() if self._idle else self._least()
+        waiting = self._waiting[tenant]
+        index = waiting.popleft()
+        if not waiting:
+            del self._waiting[tenant]
+        self._under_way[tenant] += 1
+        return tenant, index
+
+    def _least(self) -> str:
+        return min((each for each in self._under_way if each in self._waiting), key=self._under_way.__getitem__)
+
+    def done(self, tenant: str) -> None:
+        self._under_way[tenant] -= 1
+        if self._under_way[tenant]:
+            return
+        del self._under_way[tenant]
+        if tenant in self._waiting:
+            self._idle.append(tenant)

@@ -1,0 +1,250 @@
+"""Who else moves the same workloads: then hypot holds, and says whom it met."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypot.cluster.port import Port, Request, UnreachableError
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import ScaleType
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import OFF
+from hypot.kinds.wpa import WPA
+from hypot.policy.hold import Hold
+from hypot.policy.model.seen import Seen
+from hypot.policy.model.state import read_time
+from hypot.policy.observe.read_pods import inner, mappings
+from hypot.policy.observe.snapshot import target_of
+from hypot.policy.observe.surroundings import age_of
+from hypot.run.config import RunConfig
+from hypot.run.observe.rows import AutoscalerRow, Manager
+from hypot.run.outcome import Acting, Key
+from hypot.run.requests import MANAGER
+from hypot.run.rights import ACTS, LEASE, RIVALS, features_of
+
+# A Lease or a status that was written within this time has somebody behind it.
+FRESH = 120.0
+# The annotation of hypot's Lease that says in which namespaces its holder acts: all, some, or none.
+ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
+# How often Leases are looked for.
+LOOK_EVERY = 60.0
+# The reason of the hold, in a condition too.
+RIVAL = "Rival"
+# Namespace, kind and name of a workload.
+Target = tuple[str, str, str]
+
+
+class Writers:
+    """Who else wrote the status of each object. Remembered: our own words over theirs take their name away."""
+
+    def __init__(self) -> None:
+        self._last: dict[Key, Manager] = {}
+
+    def fresh(self, key: Key, row: AutoscalerRow, now: float) -> str:
+        """Who has just written this object's status; empty where nobody has."""
+        others = [each for each in row.managers if each.subresource == "status" and each.name != MANAGER]
+        known = self._last.get(key)
+        if not others and known is None:
+            return ""
+        last = max([*others, *([known] if known else [])], key=lambda each: each.at, default=None)
+        if last is None or now - last.at >= FRESH:
+            self._last.pop(key, None)
+            return ""
+        self._last[key] = last
+        return last.name
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._last.pop(key, None)
+
+
+def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:
+    """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it.
+
+    An HPA knows of the others by itself, and the rivals of a VPA are other VPAs, of which its own rules speak.
+    """
+    if isinstance(autoscaler, HPA | VPA):
+        return ()
+    found = [tuple(name.split("/", 1)) for name in seen.rivals]
+    return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
+
+
+def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
+    if row is None or not isinstance(autoscaler, Hvpa):
+        return False
+    ref = target_of(row.autoscaler)
+    return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
+
+
+def overruled(
+    rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting], hpas: Iterable[AutoscalerRow]
+) -> dict[Key, str]:
+    """Whom each of ours leaves its target to, in words: an HPA of the same target, else the oldest of those that write.
+
+    Of two that hypot itself acts for each would undo what the other did, for ever. One that writes nothing, as a dry
+    run, stands in nobody's way.
+    """
+    claims: dict[Target, list[Key]] = {}
+    for key, row in rows.items():
+        if isinstance(row.autoscaler, WPA | Hvpa) and acting[key] == "act" and (target := _target(row.autoscaler))[2]:
+            claims.setdefault(target, []).append(key)
+    found: dict[Key, str] = {}
+    for target, keys in claims.items():
+        if len(keys) == 1:
+            continue
+        first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
+        words = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
+        found.update((key, words) for key in others if _writes(rows[key].autoscaler))
+    for row in hpas if claims else ():
+        hpa = row.autoscaler
+        words = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
+        found.update((key, words) for key in claims.get(_target(hpa), ()))
+    return found
+
+
+def precedence(autoscaler: Autoscaler) -> tuple[bool, str, str, str]:
+    """Of several of one target the least goes on: what writes before what does not, then the oldest."""
+    return not _writes(autoscaler), age_of(autoscaler)[0], autoscaler.KIND, autoscaler.name
+
+
+def _writes(autoscaler: Autoscaler) -> bool:
+    """Whether it may ever move anything: what is not valid never does."""
+    if any(each.severity == "error" and each.rule != "unknown-field" for each in autoscaler.problems()):
+        return False
+    if isinstance(autoscaler, WPA):
+        return autoscaler.dry_run is not True
+    return not is_off(autoscaler)
+
+
+def is_off(autoscaler: Autoscaler) -> bool:
+    """Whether it only advises. An Hvpa may act at times or in one direction only, and then it does not."""
+    if isinstance(autoscaler, Hvpa):
+        ways = (autoscaler.scale_up, autoscaler.scale_down)
+        return all(isinstance(way, ScaleType) and way.mode == OFF for way in ways)
+    return isinstance(autoscaler, VPA) and autoscaler.mode == OFF
+
+
+def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
+    """The VerticalPodAutoscalers that change pods, by what they size."""
+    found: dict[Target, str] = {}
+    for row in vpas:
+        vpa = row.autoscaler
+        if isinstance(vpa, VPA) and not is_off(vpa):
+            found[_target(vpa)] = vpa.name
+    return found
+
+
+def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
+    """The one that sizes the pods of an Hvpa; other kinds leave sizes alone, or know of each other."""
+    return found.get(_target(autoscaler), "") if isinstance(autoscaler, Hvpa) else ""
+
+
+def _target(autoscaler: Autoscaler) -> Target:
+    ref = target_of(autoscaler)
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
+
+
+def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
+    """Of several VerticalPodAutoscalers that size the same pods the oldest acts; the others say so, in words."""
+    if not isinstance(autoscaler, VPA) or is_off(autoscaler) or not seen.rivals:
+        return ""
+    return f"{VPA.KIND} {autoscaler.namespace}/{seen.rivals[0]} is older and sizes the same pods: remove one of the two"
+
+
+def rival_hold(
+    writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
+) -> Hold | None:
+    """Hold everything, and name the first rival that was met."""
+    if twin:
+        return Hold(RIVAL, f"another hypot leads by the Lease {twin}: stop one of the two")
+    if hpas:
+        return Hold(RIVAL, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+    if older:
+        return Hold(RIVAL, older)
+    if vpa:
+        return Hold(RIVAL, f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
+    if writer:
+        return Hold(RIVAL, f"{writer} writes this object's status: stop that controller, or switch this kind off here")
+    if lease:
+        return Hold(RIVAL, f"the controller behind the Lease {lease} is running: stop it, or switch this kind off here")
+    return None
+
+
+def acts_in(config: RunConfig) -> str:
+    """The namespaces that a hypot may move anything in, as its Lease says it to others."""
+    if ACTS not in features_of(config):
+        return ""
+    return ",".join(sorted(config.watch_namespaces)) or EVERYWHERE
+
+
+def lookout(config: RunConfig) -> tuple[list[str], str, str]:
+    """For which kinds rivals are looked for, where our own Lease is, and where another hypot would be one."""
+    return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
+
+
+def _meet(ours: str, theirs: str) -> bool:
+    """Whether there is a namespace that both act in."""
+    if EVERYWHERE in (ours, theirs):
+        return bool(ours and theirs)
+    return not {*ours.split(",")}.isdisjoint(theirs.split(",")) if ours and theirs else False
+
+
+class Leases:
+    """The Leases of rivals, looked for once a minute."""
+
+    def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
+        """`kinds` are those that are acted on, in `space`, without which no other hypot is looked for."""
+        self._port, self._own, self._space = port, own, space
+        self._names = {kind: RIVALS.get(kind, ()) for kind in kinds}
+        self._looked = -LOOK_EVERY
+        self.fresh: dict[str, str] = {}
+        # Another hypot that acts, by its Lease: two would lead at once, each by its own.
+        self.twin = ""
+
+    async def look(self, now: float, boot: float) -> None:
+        """What cannot be read is taken as it was found last."""
+        if boot - self._looked < LOOK_EVERY:
+            return
+        self._looked = boot
+        if self._space:
+            twin = await self._holder(LEASE, now)
+            self.twin = self.twin if twin is None else twin
+        for kind, names in self._names.items():
+            for name in names:
+                found = await self._holder(name, now)
+                if found is None:
+                    continue
+                if found:
+                    self.fresh[kind] = found
+                elif self.fresh.get(kind, "").endswith(f"/{name}"):
+                    del self.fresh[kind]
+
+    async def _holder(self, name: str, now: float) -> str | None:
+        """Namespace and name of a Lease that somebody renews; empty where nobody does, None where it cannot be told."""
+        path = "/apis/coordination.k8s.io/v1/leases"
+        try:
+            answer = await self._port.call(Request("GET", path, {"fieldSelector": f"metadata.name={name}"}))
+        except UnreachableError:
+            return None
+        if not answer.ok:
+            return None
+        leases = mappings(inner(answer.json()).get("items"))
+        return next((_named(lease) for lease in leases if _is_fresh(lease, now) and not self._is_harmless(lease)), "")
+
+    def _is_harmless(self, lease: Mapping[str, Any]) -> bool:
+        """Whether it is our own, or that of a hypot that acts nowhere where we do."""
+        named = inner(lease, "metadata")
+        theirs = inner(named, "annotations").get(ACTS_IN, EVERYWHERE)
+        return named.get("name") == LEASE and (named.get("namespace") == self._own or not _meet(self._space, theirs))
+
+
+def _is_fresh(lease: Mapping[str, Any], now: float) -> bool:
+    spec = inner(lease, "spec")
+    renewed = read_time(spec.get("renewTime"))
+    return bool(spec.get("holderIdentity")) and renewed is not None and now - renewed < FRESH
+
+
+def _named(lease: Mapping[str, Any]) -> str:
+    metadata = inner(lease, "metadata")
+    return f"{metadata.get('namespace')}/{metadata.get('name')}"

@@ -1,0 +1,234 @@
+"""One look at everything: a snapshot of what is watched, and what has to be asked for anew in each sweep."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from hypot.cluster.discovery import Discovery, path_of
+from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
+from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.absent import InCluster
+from hypot.policy.observe.freshness import Freshness, fresh
+from hypot.policy.observe.questions import Questions, questions_of
+from hypot.policy.observe.read_scale import has_scale
+from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, target_of
+from hypot.run.breath import Breath
+from hypot.run.observe.asking import Crowd, Limits, Question
+from hypot.run.observe.pod_metrics import Named, Usage
+from hypot.run.observe.queries import Answered, MetricApis, queries_of
+from hypot.run.observe.recommenders import Asking, Recommenders
+from hypot.run.observe.rows import AutoscalerRow, Object
+from hypot.run.observe.watches import Stock
+from hypot.run.outcome import Key
+
+NOTHING = Answered({}, 0.0)
+# The API server answers these itself, so more may be under way.
+OF_SCALES = Limits(at_once=64)
+
+
+class UsageSource(Protocol):
+    """Whoever measures pods."""
+
+    async def read(self) -> Usage: ...
+
+
+class History(Protocol):
+    """Whoever keeps how much was used."""
+
+    def view(self, key: Key) -> UsageView | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is true now, for every autoscaler."""
+
+    now: float
+    snapshot: Snapshot
+    rows: Mapping[Key, AutoscalerRow]
+    samples: Mapping[Named, PodSample]
+    # Pods whose samples are too old, or do not move.
+    stale: frozenset[Named]
+    replies: Mapping[Key, Reply | Failure]
+    questions: Mapping[Key, Questions]
+    trouble: str = ""
+    # Of the running pods whose usage is asked for, the share without a fresh sample; 0 where there is no such pod.
+    stale_share: float = 0.0
+
+
+class _Words(InCluster):
+    """Where usage could not be read at all, that is the reason for every namespace."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+
+    def samples(self, namespace: str) -> str:
+        return self.trouble or super().samples(namespace)
+
+
+class Observer:
+    """Looks once per sweep."""
+
+    def __init__(
+        self,
+        port: Port,
+        stock: Stock,
+        source: UsageSource,
+        history: History,
+        discovery: Discovery,
+        recommenders: Recommenders,
+        settings: Settings,
+    ) -> None:
+        self._port, self._stock, self._source, self._history = port, stock, source, history
+        self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
+        self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
+        self._metrics, self._scale_reads = MetricApis(port), Crowd(OF_SCALES)
+        self._freshness, self._lasting = Freshness(), NOTHING_EARLIER
+
+    async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> View:
+        reading = asyncio.ensure_future(self._source.read())
+        try:
+            return await self._look(reading, keys, now, boot)
+        finally:
+            reading.cancel()
+
+    async def _look(
+        self, reading: asyncio.Future[Usage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
+    ) -> View:
+        words = _Words()
+        snapshot = self._stock.snapshot(NOTHING, self._usage_of, words, self._lasting)
+        await self._take_pods(snapshot)
+        for scale in await self._scales([row.autoscaler for row in rows.values()]):
+            snapshot.take_scale(scale)
+        snapshot.settle()
+        asked = {key: self._asks(key, row.autoscaler) for key, row in rows.items()}
+        snapshot.values, replies = await asyncio.gather(
+            self._metrics.ask(self._queries(snapshot, rows, asked), now), self._replies(snapshot, rows, now)
+        )
+        usage = await reading
+        samples: Mapping[Named, PodSample] = usage.samples
+        stale = frozenset[Named]()
+        if samples:
+            samples, stale, freshness = fresh(usage.samples, self._freshness, now, boot)
+            self._freshness = await self._with_earlier(freshness) if usage.trouble else freshness
+        words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
+        await _take_samples(snapshot, samples)
+        self._lasting = snapshot.lasting()
+        share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)
+        return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
+
+    async def _with_earlier(self, freshness: Freshness) -> Freshness:
+        """Where one list could not be had, its pods are not gone; those that are not watched any more are."""
+        known = dict(freshness.first)
+        breath = Breath()
+        for named, first in self._freshness.first.items():
+            if named not in known and self._stock.pods.get(named) is not None:
+                known[named] = first
+            if breath.is_due():
+                await breath.take()
+        return Freshness(known)
+
+    async def _take_pods(self, snapshot: Snapshot) -> None:
+        breath = Breath()
+        for (namespace, _), pod in list(self._stock.pods.items()):
+            snapshot.take_pod(namespace, pod)
+            if breath.is_due():
+                await breath.take()
+
+    def _usage_of(
+        self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings
+    ) -> tuple[UsageView | None, tuple[str, ...]]:
+        del seen, settings
+        return self._history.view((autoscaler.KIND, autoscaler.namespace, autoscaler.name)), ()
+
+    def _asks(self, key: Key, autoscaler: Autoscaler) -> Questions:
+        """Questions follow from the object alone, so they are found once for each version of it."""
+        known = self._questions.get(key)
+        if known is None or known[0] is not autoscaler:
+            known = self._questions[key] = (autoscaler, questions_of(autoscaler.readable(), self._settings))
+        return known[1]
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._questions.pop(key, None)
+
+    def _queries(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], asked: Mapping[Key, Questions]
+    ) -> list[Request]:
+        found: list[Request] = []
+        for key, questions in asked.items():
+            if not (questions.pods or questions.objects or questions.external):
+                continue
+            scale = snapshot.scale(rows[key].autoscaler)
+            if isinstance(scale, Scale):
+                found += queries_of(questions, key[1], scale.selector)
+        return found
+
+    async def _scales(self, autoscalers: Iterable[Autoscaler]) -> list[Object]:
+        """The scales of targets whose kind is not watched; each is read once."""
+        wanted = {(one.namespace, ref): None for one in autoscalers if self._is_foreign(ref := target_of(one))}
+        questions = [
+            Question(namespace, f"{namespace}/{ref}", f"the scale of {ref}", partial(self._scale, namespace, ref))
+            for namespace, ref in wanted
+        ]
+        found = await self._scale_reads.ask(questions)
+        return [scale for scale in found if scale is not None and not isinstance(scale, Failure)]
+
+    def _is_foreign(self, ref: Ref) -> bool:
+        if not ref.kind or not ref.name or not has_scale(ref) or ref.kind == Hvpa.KIND:
+            return False
+        return self._stock.watches(ref.api_version or "", ref.kind) is None
+
+    async def _scale(self, namespace: str, ref: Ref) -> Object | None:
+        try:
+            resource = await self._discovery.resource_of(ref.api_version or "", ref.kind or "")
+            if resource is None or not resource.scalable:
+                return None
+            path = path_of(resource, namespace, ref.name or "", "scale")
+            answer = await self._port.call(Request("GET", path))
+        except (UnreachableError, RefusedError):
+            return None
+        return answer.json() if answer.ok else None
+
+    async def _replies(
+        self, snapshot: Snapshot, rows: Mapping[Key, AutoscalerRow], now: float
+    ) -> dict[Key, Reply | Failure]:
+        asking: dict[Key, Asking] = {}
+        for key, row in rows.items():
+            if not isinstance(row.autoscaler, WPA) or row.autoscaler.recommender is None:
+                continue
+            wpa = row.autoscaler.readable()
+            if wpa.recommender is None:
+                continue
+            scale = snapshot.scale(wpa)
+            if isinstance(scale, Scale):
+                asking[key] = Asking(wpa, scale, snapshot.pods(wpa.namespace, scale.selector))
+        return dict(zip(asking, await self._recommenders.ask(asking.values(), now), strict=True))
+
+
+async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:
+    breath = Breath()
+    for (namespace, pod), sample in samples.items():
+        snapshot.take_sample(namespace, pod, sample)
+        if breath.is_due():
+            await breath.take()
+
+
+async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
+    """By what should have been measured, so that an empty answer is not taken for a healthy one."""
+    asked: set[Named] = set()
+    breath = Breath()
+    for row in rows:
+        namespace = row.autoscaler.namespace
+        pods = snapshot.target_pods(row.autoscaler)
+        asked.update([(namespace, pod.name) for pod in pods if pod.phase == "Running" and not pod.deleted])
+        if breath.is_due():
+            await breath.take()
+    return len(asked - samples.keys()) / len(asked) if asked else 0.0

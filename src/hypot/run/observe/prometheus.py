@@ -1,0 +1,128 @@
+"""The usage of all pods from Prometheus, where it scrapes the kubelets and metrics.k8s.io is not to be asked."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+
+from hypot.policy.model.seen import PodSample
+from hypot.run.breath import Breath
+from hypot.run.observe.asking import whole
+from hypot.run.observe.pod_metrics import Named, Usage
+
+ANSWER_WITHIN = 10.0
+LARGEST_ANSWER = 256 << 20
+# Over how long cpu is averaged: two scrapes of a kubelet that is scraped once a minute.
+WINDOW = 120.0
+_OF = 'container!="",container!="POD",pod!=""'
+_BY = "by (namespace, pod, container)"
+CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s]))"
+MEMORY = f"sum {_BY} (container_memory_working_set_bytes{{{_OF}}})"
+# A query answers with the time it was asked at; when something was measured has to be asked for.
+MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
+
+
+class _Series(msgspec.Struct, gc=False):
+    metric: dict[str, str] = {}
+    value: tuple[float, str] = (0.0, "NaN")
+
+
+class _Data(msgspec.Struct, gc=False, rename="camel"):
+    result: list[_Series] = []
+
+
+class _Answer(msgspec.Struct, gc=False):
+    status: str = ""
+    error: str = ""
+    data: _Data | None = None
+
+
+_decoder = msgspec.json.Decoder(_Answer)
+Place = tuple[str, str, str]
+
+
+class PrometheusError(Exception):
+    """Prometheus did not answer, or not with what was asked for."""
+
+
+class Prometheus:
+    """Three queries for each sweep, whatever the number of pods."""
+
+    def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
+        self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/query", token_file
+
+    async def read(self) -> Usage:
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                cpu, memory, measured = await asyncio.gather(*[self._ask(query) for query in (CPU, MEMORY, MEASURED)])
+        except TimeoutError:
+            return Usage({}, f"Prometheus did not answer within {ANSWER_WITHIN:.0f} s")
+        except (aiohttp.ClientError, OSError, PrometheusError) as error:
+            return Usage({}, f"Prometheus cannot be asked: {str(error) or type(error).__name__}")
+        return await _usage(cpu, memory, measured)
+
+    async def _ask(self, query: str) -> dict[Place, float]:
+        headers = {"Authorization": f"Bearer {self._token()}"} if self._token_file else {}
+        async with self._session.post(self._url, data={"query": query}, headers=headers) as answer:
+            body = await whole(answer.content, LARGEST_ANSWER)
+            if len(body) > LARGEST_ANSWER:
+                raise PrometheusError("its answer is too large")
+            try:
+                read = _decoder.decode(body)
+            except msgspec.DecodeError as error:
+                raise PrometheusError(f"it answers {answer.status}, and not with JSON: {error}") from error
+            if read.status != "success" or read.data is None:
+                raise PrometheusError(f"it answers {answer.status}: {read.error}")
+            return dict(_values(read.data.result))
+
+    def _token(self) -> str:
+        return Path(self._token_file).read_text(encoding="utf-8").strip()
+
+
+def _values(series: list[_Series]) -> Iterator[tuple[Place, float]]:
+    for each in series:
+        try:
+            amount = float(each.value[1])
+        except ValueError:
+            continue
+        if math.isfinite(amount) and amount >= 0:
+            labels = each.metric
+            yield (labels.get("namespace", ""), labels.get("pod", ""), labels.get("container", "")), amount
+
+
+class _Found(NamedTuple):
+    """The containers of one pod, and when the oldest of them was measured."""
+
+    containers: list[tuple[str, dict[str, int]]]
+    at: float
+
+
+async def _usage(cpu: dict[Place, float], memory: dict[Place, float], measured: dict[Place, float]) -> Usage:
+    """A container without one of its resources has no sample of it; one that was never measured has none at all."""
+    found: dict[Named, _Found] = {}
+    breath = Breath()
+    for place, at in measured.items():
+        namespace, pod, container = place
+        amounts: dict[str, int] = {}
+        if place in cpu:
+            amounts["cpu"] = math.ceil(cpu[place] * 1000)
+        if place in memory:
+            amounts["memory"] = math.ceil(memory[place]) * 1000
+        known = found.get((namespace, pod), _Found([], math.inf))
+        known.containers.append((container, amounts))
+        found[namespace, pod] = known._replace(at=min(known.at, at))
+        if breath.is_due():
+            await breath.take()
+    return Usage({named: _sample(each) for named, each in found.items()})
+
+
+def _sample(found: _Found) -> PodSample:
+    return PodSample(found.at, WINDOW, tuple(sorted(found.containers, key=_name)))
+
+
+def _name(container: tuple[str, Any]) -> str:
+    return container[0]

@@ -1,0 +1,164 @@
+"""Custom and external metrics: every distinct question is asked once per sweep, whoever wants the answer."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+from hypot.cluster.port import Port, Request, UnreachableError
+from hypot.kinds.base import Ref
+from hypot.kinds.selector import SelectorError, show_selector
+from hypot.policy.model.seen import Failure, Value
+from hypot.policy.model.state import read_time
+from hypot.policy.observe.freshness import MOST_AHEAD, is_old
+from hypot.policy.observe.questions import Chosen, Questions
+from hypot.policy.observe.read_pods import inner, mappings, read_amount
+from hypot.policy.observe.read_scale import plural
+from hypot.run.observe.asking import LIMITS, Crowd, Limits, Question
+
+_CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
+_EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+_DEFAULT_WINDOW = 60.0
+
+Items = tuple[Mapping[str, Any], ...]
+_Key = tuple[str, tuple[tuple[str, str], ...]]
+
+
+def pods_query(metric: str, selector: Chosen, namespace: str, pod_selector: str) -> Request:
+    path = f"{_CUSTOM}/namespaces/{quote(namespace)}/pods/*/{quote(metric, safe='')}"
+    return Request("GET", path, _query(labelSelector=pod_selector, metricLabelSelector=_text(selector)))
+
+
+def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Request:
+    """A namespace is asked about itself, whatever name is written."""
+    if ref.kind == "Namespace" and not ref.group:
+        path = f"metrics/{quote(metric, safe='')}"
+    else:
+        resource = plural(ref.kind or "") + (f".{ref.group}" if ref.group else "")
+        path = f"{quote(resource)}/{quote(ref.name or '', safe='')}/{quote(metric, safe='')}"
+    return Request(
+        "GET", f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", _query(metricLabelSelector=_text(selector))
+    )
+
+
+def external_query(metric: str, selector: Chosen, namespace: str) -> Request:
+    path = f"{_EXTERNAL}/namespaces/{quote(namespace)}/{quote(metric, safe='')}"
+    return Request("GET", path, _query(labelSelector=_text(selector)))
+
+
+def _query(**parts: str) -> dict[str, str]:
+    return {key: text for key, text in parts.items() if text}
+
+
+def _text(selector: Chosen) -> str:
+    try:
+        return show_selector(selector)
+    except SelectorError:
+        return ""
+
+
+def queries_of(questions: Questions, namespace: str, pod_selector: str) -> list[Request]:
+    """Everything that has to be asked for one autoscaler."""
+    found = [pods_query(asked.name or "", asked.selector, namespace, pod_selector) for asked in questions.pods]
+    found += [object_query(asked.name or "", asked.selector, namespace, ref) for asked, ref in questions.objects]
+    return found + [external_query(asked.name, asked.selector, namespace) for asked in questions.external]
+
+
+def _key(request: Request) -> _Key:
+    return request.path, tuple(sorted(request.query.items()))
+
+
+class Answered:
+    """What the metrics APIs said in this sweep; it answers as the values of a dump do."""
+
+    def __init__(self, found: Mapping[Any, Items | Failure], now: float) -> None:
+        self._found, self._now = found, now
+
+    def of_pods(
+        self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
+    ) -> Mapping[str, Value] | Failure:
+        """A metric's value for each pod that has one; the API was asked for the pods of this selector."""
+        del pods
+        items = self._of(pods_query(metric, selector, namespace, pod_selector))
+        if isinstance(items, Failure):
+            return items
+        values = {str(inner(item, "describedObject").get("name") or ""): _value(item) for item in items}
+        return {name: value for name, value in values.items() if value is not None and not self._is_stale(value)}
+
+    def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
+        items = self._of(object_query(metric, selector, namespace, ref))
+        if isinstance(items, Failure):
+            return items
+        value = _value(items[0]) if items else None
+        if value is None:
+            return Failure(f"the metric {metric} of {ref} has no value that can be read")
+        return self._stale(metric) if self._is_stale(value) else value.milli
+
+    def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
+        """A sum without one of its parts would be too small, so one that cannot be read takes all of them away."""
+        items = self._of(external_query(metric, selector, namespace))
+        if isinstance(items, Failure):
+            return items
+        values = [value for item in items if (value := _value(item)) is not None]
+        if len(values) < len(items):
+            return Failure(f"a value of the external metric {metric} is no quantity")
+        if any(map(self._is_stale, values)):
+            return self._stale(metric)
+        return tuple([value.milli for value in values])
+
+    def _is_stale(self, value: Value) -> bool:
+        """Too old, or from the future. One that stands still is too old soon after, since it cannot lie far ahead.
+
+        A value without a time is taken as it is: some adapters tell none, and what they say was computed for this
+        question. To refuse it would leave its autoscalers without any metric for ever.
+        """
+        if not value.at:
+            return False
+        return value.at > self._now + MOST_AHEAD or is_old(value.at, value.window, self._now)
+
+    def _stale(self, metric: str) -> Failure:
+        return Failure(f"the metric {metric} is too old to be believed, or from the future")
+
+    def _of(self, request: Request) -> Items | Failure:
+        return self._found.get(_key(request), Failure(f"{request.path} was not asked in this sweep"))
+
+
+def _value(item: Mapping[str, Any]) -> Value | None:
+    amount, window = read_amount(item.get("value")), item.get("windowSeconds")
+    seconds = float(window) if isinstance(window, int | float) else _DEFAULT_WINDOW
+    return None if amount is None else Value(amount, read_time(item.get("timestamp")) or 0.0, seconds)
+
+
+class MetricApis:
+    """Both APIs, under one deadline each: an adapter that hangs does not take the time of the other."""
+
+    def __init__(self, port: Port, limits: Limits = LIMITS) -> None:
+        self._port = port
+        self._crowds = {api: Crowd(limits) for api in (_CUSTOM, _EXTERNAL)}
+
+    async def ask(self, requests: Iterable[Request], now: float) -> Answered:
+        """Each distinct question once, some at the same time."""
+        distinct = {_key(request): request for request in requests}
+        found = await asyncio.gather(*[self._ask(api, distinct) for api in self._crowds])
+        return Answered({key: answer for answers in found for key, answer in answers.items()}, now)
+
+    async def _ask(self, api: str, distinct: Mapping[_Key, Request]) -> dict[_Key, Items | Failure]:
+        asked = {key: request for key, request in distinct.items() if request.path.startswith(api)}
+        questions = [self._question(api, request) for request in asked.values()]
+        return dict(zip(asked, await self._crowds[api].ask(questions), strict=True))
+
+    def _question(self, api: str, request: Request) -> Question[Items | Failure]:
+        """A path begins with its namespace, and whose namespace it is has the question."""
+        tenant = request.path.removeprefix(f"{api}/namespaces/").split("/", 1)[0]
+        return Question(tenant, request.path, request.path, partial(_ask, self._port, request))
+
+
+async def _ask(port: Port, request: Request) -> Items | Failure:
+    try:
+        answer = await port.call(request)
+    except UnreachableError as error:
+        return Failure(str(error))
+    if not answer.ok:
+        return Failure(f"{request.path} answers {answer.status}: {answer.message}")
+    return tuple(mappings(inner(answer.json()).get("items")))

@@ -1,0 +1,162 @@
+"""What is kept of each watched object: only what decisions need.
+
+Lists leave out the apiVersion and kind of their items, so these are given.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from hypot.kinds.base import Ref
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.node import replaced
+from hypot.kinds.selector import SelectorError
+from hypot.policy.model.seen import LimitRange, Node, Pod
+from hypot.policy.model.state import read_time
+from hypot.policy.observe.read_pods import inner, mappings, read_pod
+from hypot.policy.observe.read_scale import selector_text
+from hypot.policy.observe.read_sizes import read_limit_range, read_node
+from hypot.policy.observe.snapshot import read_autoscaler, target_of
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
+from hypot.run.outcome import Key
+
+Object = Mapping[str, Any]
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "generation", "ownerReferences")
+_SPEC = ("replicas", "selector", "parallelism")
+_STATUS = ("replicas", "selector", "targetSelector", "numberReady", "desiredNumberScheduled", "active")
+
+
+class Manager(NamedTuple):
+    """Who wrote which part of an object, and when."""
+
+    name: str
+    subresource: str
+    at: float
+
+
+class AutoscalerRow(NamedTuple):
+    """An autoscaler, the object it was read from, and who writes to it."""
+
+    autoscaler: Autoscaler
+    data: Object
+    managers: tuple[Manager, ...]
+    # Itself and what it is for: the same object with another target begins anew. Empty where that cannot be read.
+    identity: str = ""
+    # The identity that the object had when its status was written; the autoscaler has no status of another one.
+    told_of: str = ""
+
+    @property
+    def uid(self) -> str:
+        return str(inner(self.data, "metadata").get("uid") or "")
+
+    @property
+    def version(self) -> str:
+        return str(inner(self.data, "metadata").get("resourceVersion") or "")
+
+
+def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> AutoscalerRow:
+    metadata = dict(inner(data, "metadata"))
+    managers = tuple([_manager(entry) for entry in mappings(metadata.pop("managedFields", None))])
+    whole = {**data, "apiVersion": api_version, "kind": kind, "metadata": metadata}
+    autoscaler = read_autoscaler(whole)
+    target = target_of(autoscaler)
+    identity = f"{metadata.get('uid') or ''} {target.kind}/{target.name}" if target.kind and target.name else ""
+    return AutoscalerRow(autoscaler, whole, managers, identity)
+
+
+def follow_autoscaler(
+    known: Callable[[Key], AutoscalerRow | None], api_version: str, kind: str, data: dict[str, Any]
+) -> AutoscalerRow:
+    """The same beside the row before it: a status is of the old target until another one is written for the new one.
+
+    The replica that only answers the webhook has nothing else to know it by.
+    """
+    row = keep_autoscaler(api_version, kind, data)
+    told_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
+    if row.identity in {"", told_of}:
+        return row._replace(told_of=told_of)
+    return row._replace(told_of=told_of, autoscaler=replaced(row.autoscaler, status=None))
+
+
+def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
+    """Where target and status changed at once, nobody knows which came first: then it is of the old target."""
+    if before is None or before.uid != row.uid:
+        return row.identity
+    if row.identity == before.identity and row.data.get("status") != before.data.get("status"):
+        return row.identity or before.told_of
+    return before.told_of or row.identity
+
+
+def _manager(entry: Object) -> Manager:
+    at = read_time(entry.get("time")) or 0.0
+    return Manager(str(entry.get("manager") or ""), str(entry.get("subresource") or ""), at)
+
+
+def keep_pod(data: dict[str, Any]) -> Pod:
+    return read_pod(data)
+
+
+def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
+    """The scale, the selector and the sizes in the pod template."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": _some(inner(data, "metadata"), _METADATA),
+        "spec": {**_some(spec, _SPEC), **_template(spec)},
+        "status": {**_some(status, _STATUS), **_selector(api_version, kind, data)},
+    }
+
+
+def _selector(api_version: str, kind: str, data: Object) -> dict[str, str]:
+    """As text, which every sweep looks for; one that cannot be read is told when it is looked for."""
+    try:
+        return {"selector": selector_text(data, Ref(kind=kind, api_version=api_version))}
+    except SelectorError:
+        return {}
+
+
+def _template(spec: Object) -> dict[str, Any]:
+    if "jobTemplate" in spec:
+        return {"jobTemplate": {"spec": _template(inner(spec, "jobTemplate", "spec"))}}
+    labels = inner(spec, "template", "metadata").get("labels")
+    containers = [
+        _some(container, ("name", "resources", "resizePolicy"))
+        for container in mappings(inner(spec, "template", "spec").get("containers"))
+    ]
+    return {"template": {"metadata": {"labels": labels}, "spec": {"containers": containers}}}
+
+
+def keep_replica_set(data: dict[str, Any]) -> Object | None:
+    """Old ones without pods are many, and nobody asks about them."""
+    spec, status = inner(data, "spec"), inner(data, "status")
+    owned = any(owner.get("controller") is True for owner in mappings(inner(data, "metadata").get("ownerReferences")))
+    if owned and not spec.get("replicas") and not status.get("replicas"):
+        return None
+    kept = keep_workload("apps/v1", "ReplicaSet", data)
+    if owned:
+        # The Deployment above it has the same selector and template.
+        kept = {**kept, "spec": _some(spec, ("replicas",))}
+    return kept
+
+
+def keep_node(data: dict[str, Any]) -> Node:
+    return read_node(data)
+
+
+def keep_limit_range(data: dict[str, Any]) -> tuple[LimitRange, ...]:
+    return read_limit_range(data)
+
+
+def keep_namespace(data: dict[str, Any]) -> bool:
+    """Whether it asks to be acted on."""
+    return inner(data, "metadata", "labels").get(OPT_IN_LABEL) == OPT_IN_VALUE
+
+
+def keep_monitor(data: dict[str, Any]) -> Object:
+    metadata = _some(inner(data, "metadata"), ("name", "namespace"))
+    return {"metadata": metadata, "status": _some(inner(data, "status"), ("monitorState",))}
+
+
+def _some(data: Object, keys: tuple[str, ...]) -> dict[str, Any]:
+    return {key: data[key] for key in keys if key in data}

@@ -1,0 +1,281 @@
+"""Everything that is watched, as it is now. Nothing is decided here."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import structlog
+
+from hypot.cluster.port import Port
+from hypot.cluster.reflector import Reflector
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.observe.absent import Absent
+from hypot.policy.observe.questions import Values
+from hypot.policy.observe.snapshot import Lasting, Snapshot, UsageOf
+from hypot.run.config import RunConfig
+from hypot.run.observe.rows import (
+    AutoscalerRow,
+    Object,
+    follow_autoscaler,
+    keep_limit_range,
+    keep_monitor,
+    keep_namespace,
+    keep_node,
+    keep_pod,
+    keep_replica_set,
+    keep_workload,
+)
+from hypot.run.outcome import Key
+
+if TYPE_CHECKING:
+    from hypot.policy.model.seen import LimitRange, Node, Pod
+
+log = structlog.get_logger()
+# How often it is looked whether a definition or a namespace came or went, in seconds.
+LOOK_EVERY = 1.0
+
+Row = TypeVar("Row")
+Named = tuple[str, str]
+
+
+class Resource(NamedTuple):
+    """A resource of the API, by the parts of its path."""
+
+    api_version: str
+    kind: str
+    plural: str
+
+    def path(self, namespace: str = "") -> str:
+        base = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
+        return f"{base}/namespaces/{namespace}/{self.plural}" if namespace else f"{base}/{self.plural}"
+
+
+PODS = Resource("v1", "Pod", "pods")
+NODES = Resource("v1", "Node", "nodes")
+NAMESPACES = Resource("v1", "Namespace", "namespaces")
+LIMIT_RANGES = Resource("v1", "LimitRange", "limitranges")
+REPLICA_SETS = Resource("apps/v1", "ReplicaSet", "replicasets")
+MONITORS = Resource("datadoghq.com/v1alpha1", "DatadogMonitor", "datadogmonitors")
+CHECKPOINTS = Resource("autoscaling.k8s.io/v1", "VerticalPodAutoscalerCheckpoint", "verticalpodautoscalercheckpoints")
+AUTOSCALERS = {
+    "WatermarkPodAutoscaler": Resource(WPA.API_VERSION, WPA.KIND, "watermarkpodautoscalers"),
+    "Hvpa": Resource(Hvpa.API_VERSION, Hvpa.KIND, "hvpas"),
+    "VerticalPodAutoscaler": Resource(VPA.API_VERSION, VPA.KIND, "verticalpodautoscalers"),
+    "HorizontalPodAutoscaler": Resource(HPA.API_VERSION, HPA.KIND, "horizontalpodautoscalers"),
+}
+WORKLOADS = (
+    Resource("apps/v1", "Deployment", "deployments"),
+    Resource("apps/v1", "StatefulSet", "statefulsets"),
+    Resource("v1", "ReplicationController", "replicationcontrollers"),
+)
+WORKLOADS_WITHOUT_SCALE = (
+    Resource("apps/v1", "DaemonSet", "daemonsets"),
+    Resource("batch/v1", "Job", "jobs"),
+    Resource("batch/v1", "CronJob", "cronjobs"),
+)
+
+
+class Watched(Generic[Row]):
+    """One resource, by one watch or by one for each namespace that is looked at."""
+
+    def __init__(
+        self, port: Port, resource: Resource, keep: Callable[[dict[str, Any]], Row | None], *spaces: str
+    ) -> None:
+        self.resource = resource
+        self.reflectors = [Reflector(port, resource.path(space), keep=keep) for space in spaces or ("",)]
+
+    def items(self) -> Iterator[tuple[Named, Row]]:
+        for reflector in self.reflectors:
+            yield from reflector.rows.items()
+
+    def values(self) -> Iterator[Row]:
+        for reflector in self.reflectors:
+            yield from reflector.rows.values()
+
+    def get(self, named: Named) -> Row | None:
+        for reflector in self.reflectors:
+            if named in reflector.rows:
+                return reflector.rows[named]
+        return None
+
+    @property
+    def synced(self) -> bool:
+        return all(reflector.synced or reflector.missing for reflector in self.reflectors)
+
+    @property
+    def missing(self) -> bool:
+        """Whether the API server says that there is no such resource."""
+        return any(reflector.missing for reflector in self.reflectors)
+
+    @property
+    def trouble(self) -> str:
+        return next((each.trouble for each in self.reflectors if each.trouble), "")
+
+    def age(self) -> float:
+        """How long ago the one that was heard of last long ago was heard of; one that does not exist has no age."""
+        return max((each.age() for each in self.reflectors if not each.missing), default=0.0)
+
+    def __len__(self) -> int:
+        return sum(len(each.rows) for each in self.reflectors)
+
+
+class Stock:
+    """The watches that a configuration needs, and snapshots of what they hold."""
+
+    def __init__(self, port: Port, config: RunConfig) -> None:
+        spaces = config.watch_namespaces
+        watch = partial(self._watched, port, spaces)
+        self.config = config
+        self.all: list[Watched[Any]] = []
+        self.pods: Watched[Pod] = watch(PODS, keep_pod)
+        self.autoscalers: dict[str, Watched[AutoscalerRow]] = {
+            kind: watch(resource, partial(follow_autoscaler, self.row, resource.api_version, kind))
+            for kind, resource in AUTOSCALERS.items()
+            if self._needs(kind)
+        }
+        kinds = WORKLOADS + (WORKLOADS_WITHOUT_SCALE if config.enabled("VerticalPodAutoscaler") else ())
+        self.workloads: list[Watched[Object]] = [
+            watch(each, partial(keep_workload, each.api_version, each.kind)) for each in kinds
+        ]
+        self.replica_sets: Watched[Object] = watch(REPLICA_SETS, keep_replica_set)
+        self.namespaces: Watched[bool] | None = None
+        if config.opt_in == "label":
+            self.namespaces = self._watched(port, (), NAMESPACES, keep_namespace)
+        self.monitors: Watched[Object] | None = None
+        if config.enabled("WatermarkPodAutoscaler"):
+            self.monitors = watch(MONITORS, keep_monitor)
+        self.nodes: Watched[Node] | None = None
+        self.limit_ranges: Watched[tuple[LimitRange, ...]] | None = None
+        if config.sizes_pods:
+            self.nodes = self._watched(port, (), NODES, keep_node)
+            self.limit_ranges = watch(LIMIT_RANGES, keep_limit_range)
+
+    def _needs(self, kind: str) -> bool:
+        """An Hvpa may follow the HPA and the VPA of its target, and any of ours may meet a rival HPA."""
+        config = self.config
+        if config.enabled(kind) or kind == "HorizontalPodAutoscaler":
+            return True
+        return kind == "VerticalPodAutoscaler" and config.enabled("Hvpa")
+
+    def _watched(
+        self, port: Port, spaces: tuple[str, ...], resource: Resource, keep: Callable[[dict[str, Any]], Row | None]
+    ) -> Watched[Row]:
+        made = Watched(port, resource, keep, *spaces)
+        self.all.append(made)
+        return made
+
+    async def run(self) -> None:
+        """All watches, for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._tell_missing())
+            for watched in self.all:
+                for reflector in watched.reflectors:
+                    group.create_task(reflector.run())
+
+    async def _tell_missing(self) -> None:
+        """What is not there is no reason to wait, and looks like what is empty."""
+        kinds, spaces = set[str](), set[str]()
+        what, words = "namespace", "create it, or take it out of watchNamespaces"
+        if self.namespaces is None:
+            what, words = "objects", "no pod, workload or autoscaler is in this watched namespace: does it exist?"
+        while True:
+            undefined = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
+            _tell("definition", "kind", kinds, undefined, "hypot crds | kubectl apply --server-side -f -")
+            unseen = self._unseen()
+            _tell(what, "namespace", spaces, unseen, words)
+            kinds, spaces = undefined, unseen
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _unseen(self) -> set[str]:
+        """Watched namespaces that are not there; those with nothing in them where hypot may not list namespaces."""
+        spaces = self.config.watch_namespaces
+        if self.namespaces is not None:
+            there = self.namespaces
+            return {name for name in spaces if there.synced and there.get(("", name)) is None}
+        if self.unready:
+            return set()
+        kinds = self._kinds()
+        return {name for place, name in enumerate(spaces) if not any(each.reflectors[place].rows for each in kinds)}
+
+    def _kinds(self) -> list[Watched[Any]]:
+        """What is in the namespaces that are looked at."""
+        return [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
+
+    @property
+    def unready(self) -> str:
+        """What has not been listed yet, in words; empty where all of it has."""
+        waiting = [each for each in self.all if not each.synced]
+        return ", ".join(f"{each.resource.plural} ({each.trouble or 'not listed yet'})" for each in waiting)
+
+    @property
+    def blind(self) -> str:
+        """What decisions hang on and is not followed at the moment, in words; empty where all of it is."""
+        needed = [*self._kinds(), *([self.namespaces] if self.namespaces else [])]
+        return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
+
+    def age(self) -> float:
+        return max(each.age() for each in self.all)
+
+    def row(self, key: Key) -> AutoscalerRow | None:
+        kind, namespace, name = key
+        return self.autoscalers[kind].get((namespace, name)) if kind in self.autoscalers else None
+
+    def stands(self, key: Key, autoscaler: Autoscaler) -> bool:
+        """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
+        row = self.row(key)
+        if row is None or not self.is_opted_in(key[1]):
+            return False
+        return row.autoscaler is autoscaler or _asks(row.autoscaler) == _asks(autoscaler)
+
+    def workload(self, api_version: str, kind: str, named: Named) -> Object | None:
+        """A watched workload; None where there is none, or where its kind is not watched."""
+        for watched in (*self.workloads, self.replica_sets):
+            if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
+                return watched.get(named)
+        return None
+
+    def watches(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of a workload's kind, where it is watched."""
+        for watched in (*self.workloads, self.replica_sets):
+            if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
+                return watched.resource
+        return None
+
+    def is_opted_in(self, namespace: str) -> bool:
+        return self.namespaces is None or bool(self.namespaces.get(("", namespace)))
+
+    def snapshot(self, values: Values, usage: UsageOf, absent: Absent, earlier: Lasting) -> Snapshot:
+        """As everything is now, without usage samples and fetched scales; to be settled when these are taken."""
+        made = Snapshot(values=values, usage=usage, absent=absent, earlier=earlier)
+        for watched in (*self.workloads, self.replica_sets):
+            for data in watched.values():
+                made.take_workload(data)
+        for rows in self.autoscalers.values():
+            for row in rows.values():
+                made.take_autoscaler(row.autoscaler, row.data)
+        for node in self.nodes.values() if self.nodes else ():
+            made.take_node(node)
+        for (namespace, name), items in self.limit_ranges.items() if self.limit_ranges else ():
+            made.take_limit_range(namespace, name, items)
+        for monitor in self.monitors.values() if self.monitors else ():
+            made.take_monitor(monitor)
+        return made
+
+
+def _tell(what: str, field: str, before: set[str], missing: set[str], todo: str) -> None:
+    gone, came = f"{what} missing", f"{what} arrived"
+    for name in sorted(missing - before):
+        log.warning(gone, **{field: name}, todo=todo)
+    for name in sorted(before - missing):
+        log.info(came, **{field: name})
+
+
+def _asks(autoscaler: Autoscaler) -> tuple[object, ...]:
+    """What people decide about an object; its status changes all the time."""
+    metadata = autoscaler.metadata
+    return metadata.get("uid"), metadata.get("generation"), autoscaler.annotations

@@ -1,0 +1,289 @@
+"""One sweep: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from hypot.cluster.clock import Clock
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.continuity import Remembered
+from hypot.policy.governor import Governor
+from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
+from hypot.run.act.actor import Actor
+from hypot.run.act.children import housekeeping
+from hypot.run.act.execute import Carried, Carrier
+from hypot.run.breath import Breath, rest
+from hypot.run.config import RunConfig
+from hypot.run.judge import Circumstances, Judge
+from hypot.run.observe.conflicts import Leases, overruled, sizers
+from hypot.run.observe.observer import Observer, View
+from hypot.run.observe.rows import AutoscalerRow
+from hypot.run.observe.watches import Stock
+from hypot.run.outcome import Acting, Key, Outcome, Swept
+from hypot.run.report.events import Told
+from hypot.run.report.reporter import Teller
+from hypot.run.store.shards import Shards
+from hypot.run.store.usage_history import UsageHistory
+from hypot.run.store.usage_store import HistoryKeeper
+
+log = structlog.get_logger()
+# Autoscalers whose writes are under way at the same time.
+AT_ONCE = 32
+GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
+# No window of an autoscaler is longer, so a cold start and a jump of the clock are forgotten then.
+LONGEST_COLD = 86_400.0
+
+
+@dataclass(slots=True)
+class Clocks:
+    """Wall and boot clock, and what they showed at the last sweep."""
+
+    wall: Clock
+    boot: Clock
+    then: tuple[float, float] | None = None
+    jumped_at: float | None = None
+    # The same on the wall clock after it, as it is remembered.
+    jumped: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> tuple[float, float]:
+        """Both, now; a jump of the one against the other is remembered."""
+        now, boot = self.wall(), self.boot()
+        if self.then is not None:
+            jump = frozen_clock_jump(*self.then, now, boot)
+            if is_clock_jump(jump):
+                log.warning("the clock jumped", seconds=round(jump, 1))
+                self._jumped(now, now, boot)
+        self.then = (now, boot)
+        return now, boot
+
+    def resume(self, entry: Mapping[str, object] | None, now: float, boot: float) -> None:
+        """Go on with a jump that the one before us saw."""
+        since = _since(entry, now)
+        if since is not None:
+            self._jumped(since, now, boot)
+
+    def _jumped(self, since: float, now: float, boot: float) -> None:
+        self.jumped, self.jumped_at = {"since": since}, boot - (now - since)
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Sweeps for as long as it leads; whoever begins to lead resumes from what was remembered."""
+
+    config: RunConfig
+    stock: Stock
+    observer: Observer
+    history: UsageHistory
+    actor: Actor
+    keeper: HistoryKeeper
+    carrier: Carrier
+    teller: Teller
+    shards: Shards
+    leases: Leases
+    clocks: Clocks
+    judge: Judge = field(default_factory=Judge)
+    cold_since: float | None = None
+    # The same on the wall clock, as it is remembered: who starts again in a cold start goes on with it.
+    cold: dict[str, float] = field(default_factory=dict)
+    # The objects of the last sweep and their targets, also those of which nothing is remembered.
+    identities: dict[Key, str] = field(default_factory=dict)
+
+    async def resume(self) -> None:
+        """Take up what the one before us remembered; without any of it nothing shrinks for a while."""
+        now, boot = self.clocks.look()
+        loaded = await self.shards.load()
+        for note in loaded.notes:
+            log.warning("memory", note=note)
+        began = _since(loaded.entries.get(COLD), now) if loaded.complete else now
+        self.cold = {} if began is None else {"since": began}
+        self.cold_since = None if began is None else boot - (now - began)
+        self.clocks.resume(loaded.entries.get(JUMP), now, boot)
+        memories = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
+        governor = loaded.entries.get(GOVERNOR)
+        self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
+        await self.keeper.restore(self._rows(), loaded.entries, now)
+        log.info("resumed", remembered=len(memories), cold=not self.may_shrink())
+
+    async def sweep(self) -> Swept:
+        now, boot = self.clocks.look()
+        await self.leases.look(now, boot)
+        await rest()
+        rows = self._rows()
+        self._forget(rows)
+        await rest()
+        view = await self.observer.look(rows, now, boot)
+        await self._learn(view)
+        await rest()
+        observed = self.clocks.boot()
+        acting = {key: self._acting(key, row) for key, row in rows.items()}
+        outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
+        decided = self.clocks.boot()
+        outcomes, told = await self._carry(outcomes)
+        await self.teller.statuses(outcomes, boot)
+        await rest()
+        kept = housekeeping(outcomes, self.stock, self.teller.version)
+        await asyncio.gather(*[self.actor.write(request) for request in kept])
+        await rest()
+        await self.teller.events(outcomes, told, now, boot)
+        await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
+        unwritten = await self._save(now)
+        seconds = self.clocks.boot() - boot
+        return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
+
+    def _rows(self) -> dict[Key, AutoscalerRow]:
+        """The autoscalers of all kinds that are switched on; of the others only what they say is looked at."""
+        return {
+            (kind, namespace, name): row
+            for kind, watched in self.stock.autoscalers.items()
+            if self.config.enabled(kind)
+            for (namespace, name), row in watched.items()
+        }
+
+    def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
+        """What is gone, or is for another target now; deleting an object restores nothing."""
+        known = {**{key: one.of for key, one in self.judge.memories.items()}, **self.identities}
+        gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
+        self.identities = {key: identity for key, identity in known.items() if key not in gone}
+        self.identities.update((key, row.identity) for key, row in rows.items() if row.identity)
+        self.judge.forget(gone, rows)
+        self.observer.forget(gone)
+        self.teller.forget(gone)
+        self.keeper.forget(gone)
+        for key in gone:
+            self.history.forget(key)
+
+    def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
+        """Deleted, deleted and made again under the same name, or turned to another target."""
+        if row is None:
+            watched = self.stock.autoscalers.get(key[0])
+            # A kind whose definition is missing for a moment has not lost its objects.
+            return watched is None or not watched.missing
+        return bool(identity and row.identity) and row.identity != identity
+
+    def _acting(self, key: Key, row: AutoscalerRow) -> Acting:
+        mode = self.config.mode(key[0])
+        if mode == "observe" or not self.stock.is_opted_in(key[1]):
+            return "observe"
+        autoscaler = row.autoscaler
+        if mode == "recommend" and isinstance(autoscaler, VPA):
+            names = {ref.name for ref in autoscaler.readable().recommenders or ()}
+            return "recommend" if names == {"hypot"} else "observe"
+        return "act"
+
+    def _circumstances(
+        self, boot: float, rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting]
+    ) -> Circumstances:
+        found = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+        hpas = dict(found.items()) if found else {}
+        vpas = self.stock.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
+        return Circumstances(
+            self.config.settings,
+            boot,
+            self.cold_since,
+            self.clocks.jumped_at,
+            self.leases.fresh,
+            self.leases.twin,
+            hpas,
+            overruled(rows, acting, hpas.values()),
+            sizers(vpas.values()) if vpas else {},
+            self.stock.blind,
+        )
+
+    async def _learn(self, view: View) -> None:
+        """Fold what pods use into the histograms of those that size them."""
+        breath = Breath()
+        pods = {}
+        for key, row in view.rows.items():
+            autoscaler = row.autoscaler
+            if not isinstance(autoscaler, VPA | Hvpa):
+                continue
+            pods[key] = view.snapshot.target_pods(autoscaler)
+            names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}
+            self.history.declare(autoscaler, names, view.now)
+            if breath.is_due():
+                await breath.take()
+        if not pods:
+            return
+        await self.history.observe(view.samples, pods, view.now)
+        await self.history.retain({pod.uid for its in pods.values() for pod in its})
+        self.history.expire(view.now)
+
+    async def _carry(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Told]]:
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def carry(outcome: Outcome) -> Carried:
+            async with limit:
+                if not self.stock.stands(outcome.key, outcome.autoscaler):
+                    # Nothing is done nor told in its name; where it is still there, the next sweep decides.
+                    return Carried(replace(outcome, acting="observe"))
+                try:
+                    return await self.carrier.carry(outcome)
+                except Exception:
+                    # What nobody thought of must not keep the others from being told and remembered.
+                    log.exception("cannot carry out", object=str(outcome.decision.autoscaler))
+                    return Carried(replace(outcome, acting="observe", unsure=True))
+
+        working = [outcome for outcome in outcomes if self.carrier.has_work(outcome)]
+        carried = await asyncio.gather(*[carry(outcome) for outcome in working])
+        after = {each.outcome.key: each.outcome for each in carried}
+        outcomes = [after.get(outcome.key, outcome) for outcome in outcomes]
+        for outcome in outcomes:
+            self.judge.remember(outcome)
+        return outcomes, [told for each in carried for told in each.told]
+
+    def may_shrink(self) -> bool:
+        """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""
+        window, now = self.config.settings.downscale_window, self.clocks.boot()
+        return all(at is None or now - at >= window for at in (self.cold_since, self.clocks.jumped_at))
+
+    async def _save(self, now: float) -> int:
+        """Write down what must survive a restart; how many parts of it could not be written."""
+        entries, breath = {}, Breath()
+        for key in self.judge.memories:
+            entries["/".join(key)] = self.judge.entry(key)
+            if breath.is_due():
+                await breath.take()
+        entries[GOVERNOR] = self.judge.governor.to_dict()
+        if self.cold:
+            entries[COLD] = self.cold
+        if self.clocks.jumped:
+            entries[JUMP] = self.clocks.jumped
+        entries.update(await self.history.entries(now))
+        troubles = await self.shards.save(entries)
+        for trouble in troubles:
+            log.warning("memory not written", trouble=trouble)
+        return len(troubles)
+
+
+def _key(text: str) -> Key:
+    kind, namespace, name = text.split("/", 2)
+    return kind, namespace, name
+
+
+def _remembered(entry: Mapping[str, object]) -> Remembered | None:
+    try:
+        return Remembered.from_dict(entry)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        log.warning("memory", note=f"an entry cannot be read: {error!r}")
+        return None
+
+
+def _since(entry: Mapping[str, object] | None, now: float) -> float | None:
+    """When hypot started without a memory, or the clock jumped; None where that is long over.
+
+    A time to come counts as now.
+    """
+    since = (entry or {}).get("since")
+    if not isinstance(since, float | int) or not now - since < LONGEST_COLD:
+        return None
+    return min(float(since), now)
+
+
+def _governor(entry: Mapping[str, object] | None) -> Governor:
+    try:
+        return Governor() if entry is None else Governor.from_dict(entry)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return Governor()

@@ -1,0 +1,1 @@
+"""What the controller reports: statuses, events, metrics and logs."""

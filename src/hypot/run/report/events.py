@@ -1,0 +1,314 @@
+"""Events: the one table of their reasons, and what is written of them."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import msgspec
+
+from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encoded
+from hypot.policy.hold import HELD_EVENT, Hold
+from hypot.policy.model.decision import Event, show_time
+from hypot.policy.stages.report import sentence
+from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
+from hypot.run.requests import MANAGER, WRITE_WITHIN
+
+# Reason -> what it means. Those of the policies are the words of the controllers that people know.
+REASONS: dict[str, str] = {
+    # A move.
+    "SuccessfulRescale": "An HPA's target got another number of replicas.",
+    "Scaling": "A WatermarkPodAutoscaler's target got another number of replicas.",
+    "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
+    "Scaled": "An Hvpa's target got other replicas, another size, or both.",
+    "InPlaceResizedByVPA": "A running pod got another size without a restart of the pod.",
+    "EvictedPod": "A pod was evicted, so that it comes back with another size.",
+    # A write that was refused.
+    "FailedRescale": "The scale of an HPA's target could not be written.",
+    "FailedScale": "The scale of a WatermarkPodAutoscaler's target could not be written.",
+    "FailedScaling": "What was decided for an Hvpa could not be written.",
+    "FailedUpdate": "The status of a VerticalPodAutoscaler could not be written.",
+    "FailedResize": "A pod could not be resized or evicted: the API server or a disruption budget refused it.",
+    # Something that could not be read, so nothing moves, or at least nothing shrinks.
+    "FailedGetScale": "The scale of the target could not be read.",
+    "FailedProcessWPA": "The scale of a WatermarkPodAutoscaler's target could not be read.",
+    "FailedComputeMetricsReplicas": "No number of replicas could be computed from the metrics.",
+    "FailedGetResourceMetric": "Usage of the pods, or a recommender's answer, could not be read.",
+    "FailedGetContainerResourceMetric": "Usage of one container of the pods could not be read.",
+    "FailedGetPodsMetric": "A custom metric of the pods could not be read.",
+    "FailedGetObjectMetric": "A custom metric of another object could not be read.",
+    "FailedGetExternalMetric": "An external metric could not be read.",
+    "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
+    # An object that is not right.
+    "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has faults; nothing is done until they are mended.",
+    "InvalidSpec": "The spec of an HPA, VPA or Hvpa has faults; nothing is done until they are mended.",
+    "DecisionFailed": "Deciding for the object went wrong, so it is left alone; the log has the details.",
+    "InvalidMetricSourceType": "A metric is of a type that is not known.",
+    "InvalidSelector": "The selector of the target cannot be read.",
+    "SelectorRequired": "The target has no selector, so nobody knows its pods.",
+    "AmbiguousSelector": "Another autoscaler is for the same pods.",
+    # The controller.
+    "ScalingHeld": "The object is held, wholly or in one direction: paused, by the governor, without fresh metrics.",
+    "Rival": "Another controller moves the same target, so hypot keeps out.",
+    "PlanEnded": "A move on both axes was given up before it was done: no node has room, or it is held as a whole.",
+    WEBHOOK_UNAVAILABLE: "New pods come up with the size of their template, for the webhook does not work.",
+}
+# Said with every sweep that changes nothing; nobody reads two thousand of these.
+SILENT = frozenset({"NotScaling"})
+
+# Said again within this time it is the same event, told so at most this often.
+SAME_WITHIN = 600.0
+PATCH_EVERY = 60.0
+# One object may say one reason in so many different words within that time, before they become one event.
+MOST_ALIKE = 10
+COMBINED = "(combined from similar events): "
+# Remembered, and written in one sweep; the API server takes messages of 1024 bytes.
+MOST_KNOWN = 4096
+MOST_AT_ONCE = 100
+LONGEST_MESSAGE = 1024
+
+
+def table() -> str:
+    """All reasons as a table for the documentation."""
+    lines = ["| reason | what it means |", "| --- | --- |"]
+    return "\n".join([*lines, *[f"| `{reason}` | {words} |" for reason, words in REASONS.items()]])
+
+
+class Subject(NamedTuple):
+    """The object that an event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+
+
+class Told(NamedTuple):
+    about: Subject
+    event: Event
+
+
+def subject_of(outcome: Outcome) -> Subject:
+    metadata = outcome.autoscaler.metadata
+    uid, version = (str(metadata.get(key) or "") for key in ("uid", "resourceVersion"))
+    return Subject(*outcome.decision.autoscaler, uid, version)
+
+
+def told_by(outcome: Outcome) -> Iterator[Told]:
+    """What one object's outcome has to tell; what is only observed tells nothing in the cluster.
+
+    Who only recommends does nothing that could be told as done, nor anything that could be held back.
+    """
+    if outcome.acting == "observe" or not (outcome.decision.events or outcome.holds):
+        return
+    about, acts = subject_of(outcome), outcome.acting == "act"
+    standing = {event.reason: event for event in _standing(outcome.holds)}
+    own = [event for event in outcome.decision.events if event.reason not in standing]
+    for event in dict.fromkeys((*own, *standing.values())):
+        if event.reason not in SILENT and (acts or event.type == "Warning"):
+            yield Told(about, event)
+
+
+def _standing(holds: Sequence[Hold]) -> Iterator[Event]:
+    """Holds that somebody has to lift are told while they last; the others once they hold a move back."""
+    if any(hold.reason in {"Paused", "Held"} for hold in holds):
+        yield scaling_held(holds)
+    yield from [rival(hold.words) for hold in holds if hold.reason == "Rival"]
+
+
+def scaling_held(holds: Iterable[Hold]) -> Event:
+    """In the words of the condition, which names all holds; a decision's own event knows some of them only."""
+    return Event("Normal", HELD_EVENT, sentence("; ".join(dict.fromkeys(hold.words for hold in holds))))
+
+
+def rival(words: str) -> Event:
+    return Event("Warning", "Rival", sentence(words))
+
+
+def resize_failed(pod: str, words: str) -> Event:
+    return Event("Warning", "FailedResize", f"{pod}: {words}")
+
+
+def plan_ended(words: str) -> Event:
+    return Event("Warning", "PlanEnded", words)
+
+
+def webhook_unavailable(words: str) -> Event:
+    return Event("Warning", WEBHOOK_UNAVAILABLE, words)
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many bytes, without half a character at the end."""
+    raw = text.encode(errors="replace")
+    if len(raw) <= most:
+        return raw.decode()
+    return raw[: most - 3].decode(errors="ignore") + "…"
+
+
+@dataclass(slots=True)
+class _Note:
+    """One event as it is written: what it says, how often it was said, and how often it says so in the cluster."""
+
+    about: Subject
+    event: Event
+    first: float
+    last: float
+    seen: float
+    count: int = 0
+    written: int = 0
+    tried: float = -inf
+    # Empty until it was posted, and again once it is gone.
+    name: str = ""
+    posted: bool = False
+    version: str = ""
+
+    def is_due(self, now_boot: float) -> bool:
+        return self.count > self.written and now_boot - self.tried >= PATCH_EVERY
+
+    def said(self, event: Event, now_wall: float, now_boot: float) -> None:
+        self.event, self.last, self.seen = event, now_wall, now_boot
+        self.count += 1
+
+
+class Recorder:
+    """Makes few events of many: the same one again counts up, many alike become one. It waits for nobody.
+
+    Events lapse in a cluster and may be lost; nothing depends on them, so whatever is refused is tried again later.
+    """
+
+    def __init__(self, instance: str = "") -> None:
+        self._instance = instance
+        self._notes: OrderedDict[tuple[Hashable, ...], _Note] = OrderedDict()
+        self._alike: OrderedDict[tuple[Hashable, ...], dict[str, float]] = OrderedDict()
+        self._by_name: dict[str, _Note] = {}
+        self._names = 0
+
+    def __len__(self) -> int:
+        return len(self._notes)
+
+    def requests(self, told: Iterable[Told], now_wall: float, now_boot: float) -> list[Request]:
+        """Hear all of it, and say what is due."""
+        for each in told:
+            self.hear(each, now_wall, now_boot)
+        return self.due(now_wall, now_boot)
+
+    def due(self, now_wall: float, now_boot: float) -> list[Request]:
+        """The writes of now, those never written first, then the oldest."""
+        self._forget(now_boot)
+        due = [note for note in self._notes.values() if note.is_due(now_boot)]
+        due.sort(key=lambda note: note.tried)
+        return [self._request(note, now_wall, now_boot) for note in due[:MOST_AT_ONCE]]
+
+    def answered(self, request: Request, answer: Answer) -> None:
+        """What became of a write; one without an answer is simply tried again."""
+        body = msgspec.json.decode(request.body or b"{}")
+        name = body["metadata"]["name"] if request.method == "POST" else request.path.rpartition("/")[2]
+        note = self._by_name.get(name)
+        if note is None:
+            return
+        if answer.ok:
+            metadata = answer.json().get("metadata") or {}
+            note.posted, note.written, note.version = True, body["count"], str(metadata.get("resourceVersion") or "")
+        elif request.method == "POST" and answer.conflict:
+            # An earlier attempt did arrive.
+            note.posted = True
+        elif answer.gone or answer.conflict:
+            del self._by_name[note.name]
+            note.posted, note.name, note.version, note.tried = False, "", "", -inf
+
+    def hear(self, told: Told, now_wall: float, now_boot: float) -> None:
+        """One event, so that whoever tells many can take a breath in between."""
+        about, event = told
+        who: tuple[Hashable, ...] = (about.uid,) if about.uid else about[:4]
+        message = cut(event.message, LONGEST_MESSAGE)
+        key = (*who, event.reason, message)
+        if self._is_one_of_many((*who, event.reason), message, now_boot):
+            key, message = (*who, event.reason), cut(f"{COMBINED}{message}", LONGEST_MESSAGE)
+        note = self._notes.get(key)
+        if note is None or now_boot - note.seen > SAME_WITHIN:
+            self._drop(key)
+            note = self._notes[key] = _Note(about, event, now_wall, now_wall, now_boot)
+        self._notes.move_to_end(key)
+        note.said(event._replace(message=message), now_wall, now_boot)
+
+    def _is_one_of_many(self, key: tuple[Hashable, ...], message: str, now_boot: float) -> bool:
+        """Whether the object said this reason in too many different words lately."""
+        known = {words: at for words, at in self._alike.get(key, {}).items() if now_boot - at <= SAME_WITHIN}
+        many = message not in known and len(known) >= MOST_ALIKE
+        if not many:
+            known[message] = now_boot
+        self._alike[key] = known
+        self._alike.move_to_end(key)
+        return many
+
+    def _forget(self, now_boot: float) -> None:
+        """What was not said for long, and the oldest of too many."""
+        while self._notes:
+            key, note = next(iter(self._notes.items()))
+            if len(self._notes) <= MOST_KNOWN and now_boot - note.seen <= SAME_WITHIN:
+                break
+            self._drop(key)
+        while len(self._alike) > MOST_KNOWN:
+            self._alike.popitem(last=False)
+
+    def _drop(self, key: tuple[Hashable, ...]) -> None:
+        note = self._notes.pop(key, None)
+        if note is not None:
+            self._by_name.pop(note.name, None)
+
+    def _request(self, note: _Note, now_wall: float, now_boot: float) -> Request:
+        note.tried = now_boot
+        path = f"/api/v1/namespaces/{note.about.namespace or 'default'}/events"
+        if note.posted:
+            return _write("PATCH", f"{path}/{note.name}", _again(note), MERGE_PATCH)
+        if not note.name:
+            self._names += 1
+            note.name = name_of(note.about.name, int(now_wall * 1e6) + self._names)
+            self._by_name[note.name] = note
+        return _write("POST", path, _whole(note, self._instance), JSON)
+
+
+def _write(method: Method, path: str, body: dict[str, Any], content: str) -> Request:
+    return Request(method, path, {"fieldManager": MANAGER}, encoded(body), content, timeout=WRITE_WITHIN)
+
+
+def name_of(subject: str, number: int) -> str:
+    """A name that no other event has; a long one of the subject is cut."""
+    return f"{subject[:200].rstrip('-.')}.{number:x}"
+
+
+def _whole(note: _Note, instance: str) -> dict[str, Any]:
+    about, event = note.about, note.event
+    involved = {
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "uid": about.uid,
+        "resourceVersion": about.resource_version,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": note.name, "namespace": about.namespace or "default"},
+        "involvedObject": {key: value for key, value in involved.items() if value},
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "count": note.count,
+        "firstTimestamp": show_time(note.first),
+        "lastTimestamp": show_time(note.last),
+        "source": {"component": MANAGER},
+        "reportingComponent": MANAGER,
+        "reportingInstance": instance,
+    }
+
+
+def _again(note: _Note) -> dict[str, Any]:
+    """The same event once more; its words change where it stands for many."""
+    known = {"metadata": {"resourceVersion": note.version}} if note.version else {}
+    told = {"count": note.count, "lastTimestamp": show_time(note.last), "message": note.event.message}
+    return {**known, **told}

@@ -1,0 +1,299 @@
+"""What the last sweep says, as Prometheus reads it. Nothing is stored: a series goes with its object."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf, isinf, isnan
+from typing import NamedTuple
+
+from hypot.core.amount import CPU, MEMORY, to_unit
+from hypot.core.quantity import milli
+from hypot.core.watermark import Side
+from hypot.core.window import seconds_left
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa.fields import marks_of
+from hypot.policy.model.decision import Decision, Reading, Step, condition_of
+from hypot.policy.model.size import Size
+from hypot.policy.stages.resolve import failures
+from hypot.run.outcome import Outcome
+from hypot.run.report import gauge_table as names
+
+# The most series of one object.
+MOST_SERIES = 25
+# How much is done before others get their turn: some milliseconds.
+OBJECTS_AT_ONCE = 20
+LINES_AT_ONCE = 500
+
+# Steps that keep a move back; of a VerticalPodAutoscaler those of pods that are left alone for it.
+BLOCKING = frozenset(
+    {
+        "lifecycle-blocked",
+        "forbidden-window",
+        "delay",
+        "hold-on-failure",
+        "stabilise-up",
+        "stabilise-down",
+        "update-policy",
+        "stabilization-window",
+        "maintenance-window",
+        "min-change",
+        "paradoxical-scaling",
+        "missing-data",
+    }
+)
+BLOCKING_PODS = frozenset(
+    {
+        "no-controller",
+        "replicas-unknown",
+        "disruption-budget",
+        "min-replicas",
+        "eviction-requirements",
+        "resize-not-allowed",
+        "resize-deferred",
+        "resize-infeasible",
+        "resize-error",
+        "older-vpa",
+        "limits-unknown",
+        "fits-nowhere",
+        "pod-level-resources",
+    }
+)
+# Steps that cut a size; counts tell that in their condition.
+CUTTING = {"allowed": "CutAtAllowed", "fitted": "CutForPod"}
+
+_ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
+
+
+class Histogram(NamedTuple):
+    """For each bound how many values were at most that, then how many there are, and their sum."""
+
+    buckets: Sequence[tuple[float, int]]
+    number: int
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """Everything that `/metrics` tells of this moment; `now` is the wall clock, ages and durations are seconds."""
+
+    now: float
+    leads: bool = False
+    outcomes: Sequence[Outcome] = ()
+    # Whether there are series of each object, or only those of the controller.
+    of_objects: bool = True
+    sweeps: int = 0
+    sweep_seconds: float | None = None
+    decision_seconds: float | None = None
+    sweep_age: float | None = None
+    # Verb, kind and class of the code (2xx, 4xx, none) -> how many.
+    calls: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    stale_share: float | None = None
+    governor_holding: int = 0
+    memory_unwritten: int | None = None
+    certificate_seconds: float | None = None
+    # State -> how many.
+    plans: Mapping[str, int] = field(default_factory=dict)
+    webhook_seconds: Histogram | None = None
+
+
+class Sample(NamedTuple):
+    """One series and its value; the labels are as they are written."""
+
+    name: str
+    labels: str
+    value: float
+    # What a histogram puts behind the name of its family.
+    suffix: str = ""
+
+
+def exposition(telling: Telling) -> Iterator[bytes]:
+    """The text format, in slices: between two of them others may run. An empty slice says only that."""
+    lines: dict[str, list[str]] = {}
+    _sort_in(controller_samples(telling), lines)
+    outcomes = telling.outcomes if telling.of_objects else ()
+    for first in range(0, len(outcomes), OBJECTS_AT_ONCE):
+        for outcome in outcomes[first : first + OBJECTS_AT_ONCE]:
+            _sort_in(object_samples(outcome, telling.now), lines)
+        yield b""
+    for family in names.FAMILIES:
+        found = lines.pop(family.name, None)
+        if found is None:
+            continue
+        yield f"# HELP {family.name} {family.help}\n# TYPE {family.name} {family.type}\n".encode()
+        for first in range(0, len(found), LINES_AT_ONCE):
+            yield "".join(found[first : first + LINES_AT_ONCE]).encode(errors="replace")
+
+
+def _sort_in(samples: Iterable[Sample], lines: dict[str, list[str]]) -> None:
+    for name, labels, value, suffix in samples:
+        braced = f"{{{labels}}}" if labels else ""
+        lines.setdefault(name, []).append(f"{name}{suffix}{braced} {shown(value)}\n")
+
+
+def shown(value: float) -> str:
+    if isinstance(value, int):
+        return str(int(value))
+    if isnan(value):
+        return "NaN"
+    if isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return repr(value)
+
+
+def labelled(**labels: str) -> str:
+    """Labels as they stand between the braces."""
+    return ",".join([f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()])
+
+
+def controller_samples(telling: Telling) -> Iterator[Sample]:
+    """What hypot says of itself; what is not known is not told."""
+    plain: dict[str, float | None] = {
+        names.LEADER: int(telling.leads),
+        names.SWEEPS: telling.sweeps,
+        names.SWEEP_SECONDS: telling.sweep_seconds,
+        names.DECISION_SECONDS: telling.decision_seconds,
+        names.SWEEP_AGE: telling.sweep_age,
+        names.STALE_SHARE: telling.stale_share,
+        names.GOVERNOR_HOLDING: telling.governor_holding,
+        names.MEMORY_UNWRITTEN: telling.memory_unwritten,
+        names.CERTIFICATE: telling.certificate_seconds,
+    }
+    yield from [Sample(name, "", value) for name, value in plain.items() if value is not None]
+    for (verb, kind, code), count in sorted(telling.calls.items()):
+        yield Sample(names.API_CALLS, labelled(verb=verb, kind=kind, code=code), count)
+    for kind, count in sorted(Counter(outcome.key[0] for outcome in telling.outcomes).items()):
+        yield Sample(names.OBJECTS, labelled(kind=kind), count)
+    for state, count in sorted(telling.plans.items()):
+        yield Sample(names.PLANS, labelled(state=state), count)
+    if telling.webhook_seconds is not None:
+        yield from _histogram(names.WEBHOOK_SECONDS, telling.webhook_seconds)
+
+
+def _histogram(name: str, told: Histogram) -> Iterator[Sample]:
+    for bound, count in (*told.buckets, (inf, told.number)):
+        yield Sample(name, labelled(le=shown(bound)), count, "_bucket")
+    yield Sample(name, "", told.total, "_sum")
+    yield Sample(name, "", told.number, "_count")
+
+
+def object_samples(outcome: Outcome, now: float) -> list[Sample]:
+    """The series of one object, what matters most first, never more than there may be."""
+    kind, namespace, name = outcome.key
+    own = labelled(kind=kind, object_namespace=namespace, object_name=name)
+    found = [*_counts(outcome.decision, own), *_reasons(outcome, own)]
+    if isinstance(outcome.autoscaler, WPA):
+        found += _watermarks(outcome, outcome.autoscaler, now)
+    found += _sizes(outcome.decision, own)
+    return found[:MOST_SERIES]
+
+
+def _counts(decision: Decision, own: str) -> Iterator[Sample]:
+    for name, count in ((names.CURRENT_REPLICAS, decision.current), (names.DESIRED_REPLICAS, decision.desired)):
+        if count is not None:
+            yield Sample(name, own, count)
+
+
+def _reasons(outcome: Outcome, own: str) -> Iterator[Sample]:
+    """What limits, blocks and holds; a reason that does not apply has no series."""
+    told = (
+        (names.HELD, {hold.reason for hold in outcome.holds}),
+        (names.LIMITED, limited_by(outcome.decision)),
+        (names.BLOCKED, blocked_by(outcome.decision)),
+    )
+    for name, reasons in told:
+        for reason in sorted(reasons):
+            yield Sample(name, f"{own},{labelled(reason=reason)}", 1)
+
+
+def limited_by(decision: Decision) -> set[str]:
+    """Which bounds cut what is asked for."""
+    limited = condition_of(decision.conditions, "ScalingLimited")
+    reasons = {limited.reason} if limited is not None and limited.status == "True" else set()
+    return reasons | {CUTTING[step.rule] for step in decision.steps if step.rule in CUTTING}
+
+
+def blocked_by(decision: Decision) -> set[str]:
+    """Which rules keep a move back now."""
+    return {step.rule for step in decision.steps if _blocks(step)}
+
+
+def _blocks(step: Step) -> bool:
+    action = step.numbers.get("action")
+    return step.rule in BLOCKING if action is None else action == "none" and step.rule in BLOCKING_PODS
+
+
+def _sizes(decision: Decision, own: str) -> Iterator[Sample]:
+    """Cores and bytes of each container; those that were decided on stand beside those that are there."""
+    desired = {size.container: size for size in decision.desired_sizes}
+    for size in decision.sizes:
+        both = (("current", size), ("desired", desired.get(size.container, size)))
+        for name, resource in ((names.CONTAINER_CPU, CPU), (names.CONTAINER_MEMORY, MEMORY)):
+            yield from _requests(name, resource, both, own)
+
+
+def _requests(name: str, resource: str, sizes: Iterable[tuple[str, Size]], own: str) -> Iterator[Sample]:
+    for at, size in sizes:
+        amount = size.requests.get(resource)
+        if amount is not None:
+            labels = f"{own},{labelled(container=size.container, at=at)}"
+            yield Sample(name, labels, to_unit(resource, amount))
+
+
+def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
+    """The gauges of the proposal that this kind comes from, under its names."""
+    decision, target = outcome.decision, outcome.decision.target
+    own = labelled(
+        wpa_name=wpa.name,
+        wpa_namespace=wpa.namespace,
+        resource_namespace=target.namespace,
+        resource_name=target.name,
+        resource_kind=target.kind,
+    )
+    if decision.desired is not None:
+        yield Sample(names.EFFECTIVE, own, decision.desired)
+    yield from _restricted(decision, own)
+    yield from _countdown(with_defaults(wpa), outcome.memory.last_scale, now, own)
+    yield from _metrics(wpa, decision.readings, own)
+
+
+def _restricted(decision: Decision, own: str) -> Iterator[Sample]:
+    """Each reason is 1 or 0, so that it falls back by itself; none of them where a metric cannot be read."""
+    readings = decision.readings
+    if not readings or failures(readings):
+        return
+    rules = {step.rule for step in decision.steps}
+    reasons = {
+        "within_bounds": all(each.side == Side.WITHIN and not each.converging for each in readings),
+        "upscale_capping": "scale-up-limit" in rules,
+        "downscale_capping": "scale-down-limit" in rules,
+    }
+    for reason, restricts in reasons.items():
+        yield Sample(names.RESTRICTED, f"{own},{labelled(reason=reason)}", int(restricts))
+
+
+def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iterator[Sample]:
+    """Both windows begin anew with any move; before the first one there is nothing to wait for."""
+    if last_scale is None:
+        return
+    for transition, window in (("upscale", wpa.up_rest), ("downscale", wpa.down_rest)):
+        if isinstance(window, int | float):
+            left = seconds_left(last_scale, window, now)
+            yield Sample(names.COUNTDOWN, f"{own},{labelled(transition=transition)}", left)
+
+
+def _metrics(wpa: WPA, readings: Sequence[Reading], own: str) -> Iterator[Sample]:
+    """Four series of each metric that could be read; of two with one name the first."""
+    sources = [wpa.recommender] if wpa.recommender is not None else [metric.source for metric in wpa.metrics or ()]
+    told: set[str] = set()
+    for source, reading in zip(sources, readings, strict=False):
+        if source is None or reading.value is None or reading.proposal is None or reading.description in told:
+            continue
+        told.add(reading.description)
+        labels = f"{own},{labelled(metric_name=reading.description)}"
+        high, low = marks_of(source.high, source.low)
+        if high is None or low is None:
+            continue
+        yield Sample(names.VALUE, labels, reading.value)
+        yield Sample(names.HIGH, labels, milli(high))
+        yield Sample(names.LOW, labels, milli(low))
+        yield Sample(names.PROPOSAL, labels, reading.proposal)

@@ -1,0 +1,131 @@
+"""What a sweep says in the log: deeds each time; what would be done, and what was refused, once for each change."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import structlog
+
+from hypot.policy.model.decision import Decision
+from hypot.policy.model.size import Size, briefly
+from hypot.run.breath import Breath
+from hypot.run.outcome import Key, Outcome, Swept
+
+log = structlog.get_logger()
+# A size that differs by no more than this share from the one that was said is no news: it moves in every sweep.
+LITTLE = 0.1
+
+Word = Literal["decided", "would decide", "not done", "not all done", "perhaps done"]
+# Container, requests or limits, and resource.
+Place = tuple[str, str, str]
+
+
+class Said(NamedTuple):
+    """What was said of an object that stays as it is: the word, why, the count, how many pods, and sizes."""
+
+    word: Word
+    refusal: str
+    desired: int | None
+    pods: int
+    amounts: Mapping[Place, int]
+
+    def covers(self, other: "Said") -> bool:
+        """Whether the other one would be no news after this."""
+        if self[:4] != other[:4] or self.amounts.keys() != other.amounts.keys():
+            return False
+        return all(abs(other.amounts[at] - amount) <= LITTLE * amount for at, amount in self.amounts.items())
+
+
+class Narrator:
+    """Remembers what it said of objects that do not move, for each sweep decides the same for them."""
+
+    def __init__(self, *, dry_run: bool = False) -> None:
+        """`dry_run`: nothing that went well was done."""
+        self._dry_run = dry_run
+        self._said: dict[Key, Said] = {}
+
+    async def tell(self, swept: Swept) -> None:
+        words = {one.key: self._word(one) for one in swept.outcomes}
+        log.info(
+            "swept",
+            objects=len(swept.outcomes),
+            moved=sum(word == "decided" for word in words.values()),
+            undecided=sum(not one.decision.decided for one in swept.outcomes),
+            seconds=round(swept.seconds, 3),
+            trouble=swept.trouble,
+        )
+        before, self._said = self._said, {}
+        breath = Breath()
+        for one in swept.outcomes:
+            self._tell(one, words[one.key], before.get(one.key))
+            if breath.is_due():
+                await breath.take()
+
+    def _word(self, one: Outcome) -> Word | None:
+        """What became of it; None where there is nothing to say."""
+        if one.acting == "recommend" or (one.unsure and one.acting == "observe"):
+            return None
+        if one.refusal:
+            # Steps of a plan that is under way were done before.
+            refused: Word = "not done" if one.before.plan is None else "not all done"
+            return "perhaps done" if one.unsure else refused
+        if not one.decision.moves:
+            return None
+        only_said = self._dry_run or one.decision.dry_run or one.acting == "observe"
+        return "would decide" if only_said else "decided"
+
+    def _tell(self, one: Outcome, word: Word | None, before: Said | None) -> None:
+        if word == "decided":
+            _say(one, word)
+            return
+        said = None if word is None else _said(one, word)
+        if before is not None and _is_old(said, before, one.decision):
+            self._said[one.key] = before
+        elif said is not None:
+            self._said[one.key] = said
+            _say(one, said.word)
+
+
+def _is_old(said: Said | None, before: Said, decision: Decision) -> bool:
+    """Whether what was said before still stands; what cannot be decided for a while is no change of it."""
+    return not decision.decided if said is None else before.covers(said)
+
+
+def _said(one: Outcome, word: Word) -> Said:
+    decision = one.decision
+    amounts = {
+        (size.container, part, resource): amount
+        for size in decision.desired_sizes
+        for part, told in (("requests", size.requests), ("limits", size.limits))
+        for resource, amount in told.items()
+    }
+    pods = sum(each.action != "none" for each in decision.actions)
+    return Said(word, one.refusal, decision.desired, pods, amounts)
+
+
+def _say(one: Outcome, word: Word) -> None:
+    decision = one.decision
+    more = {"sizes": _sizes(decision), "why": decision.reason, "refusal": one.refusal}
+    log.info(
+        word,
+        object=str(decision.autoscaler),
+        before=decision.current,
+        after=decision.desired,
+        **{key: words for key, words in more.items() if words},
+    )
+
+
+def _sizes(decision: Decision) -> str:
+    """Which container gets more or less of what; empty where none does."""
+    had = {size.container: size for size in decision.sizes}
+    pairs = [(had.get(size.container, Size(size.container)), size) for size in decision.desired_sizes]
+    return "; ".join([f"{gets.container}: {_change(has, gets)}" for has, gets in pairs if has != gets])
+
+
+def _change(has: Size, gets: Size) -> str:
+    old, new = briefly(has.requests), briefly(gets.requests)
+    changes = [
+        f"{resource} {old.get(resource, 'none')} to {amount}"
+        for resource, amount in new.items()
+        if has.requests.get(resource) != gets.requests[resource]
+    ]
+    return ", ".join(changes) or "only its limits"

@@ -1,0 +1,133 @@
+"""Writing what was decided where people look: statuses and events."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import structlog
+
+from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
+from hypot.policy.observe.read_pods import inner
+from hypot.run.breath import Breath
+from hypot.run.observe.watches import AUTOSCALERS, Stock
+from hypot.run.outcome import FINE, Done, Key, Outcome
+from hypot.run.report.events import Recorder, Told, told_by
+from hypot.run.report.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
+
+log = structlog.get_logger()
+AT_ONCE = 16
+# A status that was refused twice is not offered again for so long, unless its object is another by then.
+AGAIN_AFTER = 60.0
+LONGEST_LOGGED = 300
+# What a server answers where the object as a whole, and not what we say of it, does not fit its schema.
+_UNFIT = frozenset({422, 500})
+
+
+class Refused(NamedTuple):
+    """Of which version of an object no status was taken, how often, and when, on the boot clock."""
+
+    version: str
+    times: int
+    at: float
+
+
+class Teller:
+    """Remembers what it wrote, so that nothing is written twice."""
+
+    def __init__(self, port: Port, stock: Stock, instance: str) -> None:
+        self._port, self._stock = port, stock
+        self._written: dict[Key, Written] = {}
+        # The versions that our own writes made, until the watch has seen them.
+        self._versions: dict[Key, tuple[str, str]] = {}
+        self._refused: dict[Key, Refused] = {}
+        self._recorder = Recorder(instance)
+        self._limit = asyncio.Semaphore(AT_ONCE)
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._written.pop(key, None)
+            self._versions.pop(key, None)
+            self._refused.pop(key, None)
+
+    def version(self, outcome: Outcome) -> str:
+        """What a write to the object is for: the version that was decided on, or the one that our write made of it."""
+        seen, made = self._versions.get(outcome.key, ("", ""))
+        return made if made and seen == outcome.version else outcome.version
+
+    async def status(self, outcome: Outcome, boot: float) -> Done:
+        """Write one status now, if nobody else has changed the object since it was decided on."""
+        version = self.version(outcome)
+        if self._stock.row(outcome.key) is None:
+            return Done(f"{outcome.decision.autoscaler} is gone", overtaken=True)
+        if not version:
+            return Done(f"{outcome.decision.autoscaler} was seen without a version", overtaken=True)
+        kind, namespace, name = outcome.key
+        path = f"{AUTOSCALERS[kind].path(namespace)}/{name}"
+        try:
+            async with self._limit:
+                answer = await self._port.call(status_request(outcome, path, version))
+                if answer.status in _UNFIT:
+                    answer = await self._port.call(patch_request(outcome, path, version))
+        except (UnreachableError, MayNotWriteError) as error:
+            return Done(str(error))
+        if not answer.ok:
+            if not answer.conflict and not answer.gone:
+                known = self._refused.get(outcome.key)
+                times = known.times + 1 if known and known.version == outcome.version else 1
+                self._refused[outcome.key] = Refused(outcome.version, times, boot)
+                words = answer.message[:LONGEST_LOGGED]
+                log.warning("status refused", object=str(outcome.decision.autoscaler), message=words)
+            return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
+        self._refused.pop(outcome.key, None)
+        self._written[outcome.key] = wrote(outcome, boot)
+        made = str(inner(answer.json(), "metadata").get("resourceVersion") or "")
+        self._versions[outcome.key] = (outcome.version, made)
+        return FINE
+
+    async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
+        """All that are due; how many were not written."""
+        choice, breath = Choice(self._written, boot), Breath()
+        for outcome in outcomes:
+            choice.look(self._last_words(outcome) or outcome)
+            if breath.is_due():
+                await breath.take()
+        chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
+        done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
+        return sum(not each.ok for each in done)
+
+    def _last_words(self, outcome: Outcome) -> Outcome | None:
+        """Where a namespace opted out, what hypot wrote there must not look kept for ever; all else is left alone."""
+        kind, namespace, _ = outcome.key
+        stock = self._stock
+        if outcome.acting != "observe" or stock.config.mode(kind) == "observe" or stock.is_opted_in(namespace):
+            return None
+        row = stock.row(outcome.key)
+        if row is None or not is_ours(row.managers):
+            return None
+        return last_words(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
+
+    def _is_in_vain(self, outcome: Outcome, boot: float) -> bool:
+        """Whether the server does not take a status of the object as it is."""
+        known = self._refused.get(outcome.key)
+        if known is None or outcome.version != known.version:
+            return False
+        return known.times > 1 and boot - known.at < AGAIN_AFTER
+
+    async def events(self, outcomes: Sequence[Outcome], more: Iterable[Told], now: float, boot: float) -> None:
+        """Events may be lost; nothing depends on them."""
+        breath = Breath()
+        for told in chain(chain.from_iterable(map(told_by, outcomes)), more):
+            self._recorder.hear(told, now, boot)
+            if breath.is_due():
+                await breath.take()
+        requests = self._recorder.due(now, boot)
+
+        async def send(number: int) -> None:
+            try:
+                async with self._limit:
+                    self._recorder.answered(requests[number], await self._port.call(requests[number]))
+            except (UnreachableError, MayNotWriteError) as error:
+                log.warning("event not written", error=str(error))
+
+        await asyncio.gather(*[send(number) for number in range(len(requests))])

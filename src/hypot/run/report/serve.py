@@ -1,0 +1,125 @@
+"""Whether hypot lives, whether it is ready, and what it measures: three pages over plain HTTP."""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+
+import structlog
+from aiohttp import web
+
+from hypot.run.report.gauges import Telling, exposition
+
+TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+# With no sweep begun for so long, and for so many periods, the loop or the sweep is stuck and a restart helps.
+STUCK_AFTER = 60.0
+STUCK_PERIODS = 4
+# How long a client may take to ask, and to read.
+ASKING_WITHIN = 15.0
+READING_WITHIN = 30.0
+MOST_CONNECTIONS = 64
+MOST_SCRAPES = 4
+LONGEST_LINE = 4096
+
+log = structlog.get_logger()
+
+
+def stuck_after(period: float) -> float:
+    """How long a leader may go without beginning a sweep, where one is due every `period` seconds."""
+    return max(STUCK_AFTER, STUCK_PERIODS * period)
+
+
+def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
+    """Why the process does not live any more, in words; empty where it does. Who does not lead has nothing to do.
+
+    `since_attempt` is how long ago the last sweep was begun, or how long ago leading began where none was.
+    """
+    if not leads or since_attempt is None or since_attempt <= limit:
+        return ""
+    return f"this replica leads, and the last sweep was begun {since_attempt:.0f} s ago, over {limit:.0f} s"
+
+
+class _Bounded(web.Server):
+    """No more connections at once than a few probes and scrapers need."""
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        if len(self.connections) > MOST_CONNECTIONS:
+            # Not at once: the handler is not begun yet, and cannot be ended before.
+            asyncio.get_running_loop().call_soon(transport.abort)
+
+
+class Server:
+    """Answers from what it is given: `health` and `ready` say what is wrong, and nothing where all is well."""
+
+    def __init__(self, health: Callable[[], str], ready: Callable[[], str], telling: Callable[[], Telling]) -> None:
+        self._words = {"/healthz": health, "/readyz": ready}
+        self._telling = telling
+        self._runner: web.ServerRunner | None = None
+        self._scrapes = 0
+
+    @property
+    def port(self) -> int:
+        """Where it really listens."""
+        if self._runner is None or not self._runner.addresses:
+            raise RuntimeError("the server has no port before it was started")
+        found: int = self._runner.addresses[0][1]
+        return found
+
+    async def start(self, host: str, port: int) -> None:
+        server = _Bounded(
+            self._answer,
+            keepalive_timeout=ASKING_WITHIN,
+            lingering_time=0.0,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
+            access_log=None,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        log.info("serving", host=host, port=self.port)
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path != "/metrics" and request.path not in self._words:
+            return _said(HTTPStatus.NOT_FOUND, "here are /healthz, /readyz and /metrics")
+        if request.method != "GET":
+            return _said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET", Allow="GET")
+        if request.path == "/metrics":
+            return await self._metrics(request)
+        wrong = self._words[request.path]()
+        return _said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else _said(HTTPStatus.OK, "ok")
+
+    async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._scrapes >= MOST_SCRAPES:
+            return _said(HTTPStatus.SERVICE_UNAVAILABLE, "too many scrapes at once")
+        response = web.StreamResponse(headers={"Content-Type": TEXT_FORMAT})
+        self._scrapes += 1
+        try:
+            async with asyncio.timeout(READING_WITHIN):
+                await self._tell(request, response)
+        except (TimeoutError, ConnectionError) as error:
+            log.info("scrape-cut", reason=str(error) or "the client reads too slowly")
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._scrapes -= 1
+        return response
+
+    async def _tell(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """Slice by slice, so that nobody waits for a long scrape."""
+        slices = exposition(self._telling())
+        await response.prepare(request)
+        for each in slices:
+            if each:
+                await response.write(each)
+            await asyncio.sleep(0)
+        await response.write_eof()
+
+
+def _said(status: HTTPStatus, words: str, **headers: str) -> web.Response:
+    return web.Response(status=status, text=f"{words}\n", headers=headers)

@@ -1,0 +1,1 @@
+"""What survives a restart: state in ConfigMaps, usage in checkpoints."""

@@ -1,0 +1,178 @@
+"""Histograms as VerticalPodAutoscalerCheckpoints, where other recommenders keep theirs.
+
+The status is no subresource, so an object is written whole. It is replaced, not applied: buckets that another
+recommender wrote would stay beside ours, since each of them is a field of its own. It belongs to its autoscaler, so the
+cluster deletes it with that one; upstream's has no owner and is looked for every ten minutes. It says which target it
+is of: an autoscaler may be turned to another one, and hypot started again before that one is measured.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from hypot.cluster.port import Request, encoded
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.checkpoint import CheckpointSpec
+from hypot.policy.model.state import read_time
+from hypot.policy.observe.read_pods import inner, mappings, name_of
+from hypot.run.breath import Breath
+from hypot.run.outcome import Key
+from hypot.run.requests import MANAGER, WRITE_WITHIN
+from hypot.run.store.shard_text import seen_at
+from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
+
+PLURAL = "verticalpodautoscalercheckpoints"
+# Says which object and which target of it a checkpoint tells of.
+OF = "hypot.dev/of"
+PER_SWEEP = 10
+PERIOD = 300.0
+# A checkpoint is believed rather than memory, which is more exact, where it is newer by more than this.
+OUTDATED = 2 * PERIOD
+LONGEST_NAME = 253
+_KEPT = ("name", "labels", "annotations", "finalizers", "ownerReferences")
+
+Object = Mapping[str, Any]
+
+
+class Known(NamedTuple):
+    """A checkpoint that is there: its version, and what of its metadata must stay."""
+
+    version: str
+    metadata: Mapping[str, Any]
+
+
+def known(data: Object) -> Known:
+    metadata = inner(data, "metadata")
+    return Known(str(metadata.get("resourceVersion") or ""), {key: metadata[key] for key in _KEPT if key in metadata})
+
+
+def checkpoint_name(owner: str, container: str) -> str:
+    """As upstream names it; cut, and told from others by a checksum, where that is too long."""
+    name = f"{owner}-{container}"
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9].rstrip('-.')}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def due(
+    sampled: Mapping[Subject, float], written: Mapping[Subject, float], now: float, most: int = PER_SWEEP
+) -> list[Subject]:
+    """Which to write now: those with news whose last writing is oldest, each after a while only.
+
+    Of two whose checkpoints would have the same name only the first is ever written; memory has both.
+    """
+    first = {_place(subject): subject for subject in sorted(sampled, key=_rank, reverse=True)}
+    ages = {subject: _before(written.get(subject, 0.0), now) for subject in first.values()}
+    found = [subject for subject, at in ages.items() if at < sampled[subject] and now - at >= PERIOD]
+    return sorted(found, key=lambda subject: (ages[subject], _rank(subject)))[:most]
+
+
+def _before(written: float, now: float) -> float:
+    """What was written by a clock that was set back since counts as never written."""
+    return written if written <= now else 0.0
+
+
+def _place(subject: Subject) -> tuple[str, str]:
+    (_, namespace, name), container = subject
+    return namespace, checkpoint_name(name, container)
+
+
+def _rank(subject: Subject) -> tuple[bool, Subject]:
+    """A VerticalPodAutoscaler has the older right to a name."""
+    return subject[0][0] != VPA.KIND, subject
+
+
+def checkpoint_request(
+    subject: Subject, uid: str, identity: str, status: Mapping[str, Any], there: Known | None
+) -> Request:
+    """Make it, or put it in the place of the one that is there; `uid` and `identity` are the autoscaler's."""
+    (kind, namespace, owner), container = subject
+    path = f"/apis/{CheckpointSpec.API_VERSION}/namespaces/{namespace}/{PLURAL}"
+    metadata: dict[str, Any] = {"name": checkpoint_name(owner, container), "namespace": namespace}
+    if there is not None:
+        metadata |= {**there.metadata, "resourceVersion": there.version}
+    if identity:
+        metadata["annotations"] = {**inner(metadata, "annotations"), OF: identity}
+    if uid and not metadata.get("ownerReferences"):
+        metadata["ownerReferences"] = [_reference(kind, owner, uid)]
+    body = {
+        "apiVersion": CheckpointSpec.API_VERSION,
+        "kind": CheckpointSpec.KIND,
+        "metadata": metadata,
+        "spec": {"vpaObjectName": owner, "containerName": container},
+        "status": status,
+    }
+    query = {"fieldManager": MANAGER}
+    if there is None:
+        return Request("POST", path, query, encoded(body), timeout=WRITE_WITHIN)
+    return Request("PUT", f"{path}/{metadata['name']}", query, encoded(body), timeout=WRITE_WITHIN)
+
+
+def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
+    version = {VPA.KIND: VPA.API_VERSION, Hvpa.KIND: Hvpa.API_VERSION}[kind]
+    return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
+
+
+def tells_of(data: Object, identity: str) -> bool:
+    """Whether a checkpoint is of this object and target; one that does not say, as other recommenders', is taken."""
+    written = inner(data, "metadata", "annotations").get(OF)
+    return not written or not identity or written == identity
+
+
+def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
+    """What a checkpoint is about: the autoscaler that owns it, else the VPA or the Hvpa of that name, else nothing."""
+    spec = inner(data, "spec")
+    name, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
+    namespace = str(inner(data, "metadata").get("namespace") or "")
+    owned = [str(each.get("kind")) for each in mappings(inner(data, "metadata").get("ownerReferences"))]
+    kinds = [kind for kind in (VPA.KIND, Hvpa.KIND) if kind in owned] or [VPA.KIND, Hvpa.KIND]
+    found = next((key for kind in kinds if (key := (kind, namespace, name)) in owners), None)
+    return None if found is None or not container else (found, container)
+
+
+async def restore(
+    history: UsageHistory,
+    entries: Mapping[str, Mapping[str, Any]],
+    checkpoints: Iterable[Object],
+    now: float,
+) -> list[str]:
+    """Let declared autoscalers go on where they were, by memory or by checkpoints; says what cannot be used."""
+    notes: list[str] = []
+    kept = _by_subject(history.owners(), checkpoints)
+    breath = Breath()
+    for key in history.owners():
+        if breath.is_due():
+            await breath.take()
+        its = kept.get(key, {})
+        entry = entries.get(entry_key(key))
+        newest = max((_updated(data) for data in its.values()), default=0.0)
+        if entry is not None and newest <= seen_at(entry) + OUTDATED:
+            notes += await history.resume(key, entry, now)
+            its = {container: data for container, data in its.items() if not history.knows((key, container))}
+        notes += _loaded(history, key, its, now)
+    return notes
+
+
+def _by_subject(owners: Iterable[Key], checkpoints: Iterable[Object]) -> dict[Key, dict[str, Object]]:
+    found: dict[Key, dict[str, Object]] = {}
+    there = frozenset(owners)
+    for data in checkpoints:
+        subject = subject_of(data, there)
+        if subject is not None:
+            found.setdefault(subject[0], {})[subject[1]] = data
+    return found
+
+
+def _loaded(history: UsageHistory, key: Key, checkpoints: Mapping[str, Object], now: float) -> list[str]:
+    notes = []
+    for container, data in sorted(checkpoints.items()):
+        try:
+            history.load((key, container), inner(data, "status"), now)
+        except ValueError as error:
+            notes.append(f"checkpoint {key[1]}/{name_of(data)} cannot be used: {error}")
+    return notes
+
+
+def _updated(data: Object) -> float:
+    return read_time(inner(data, "status").get("lastUpdateTime")) or 0.0

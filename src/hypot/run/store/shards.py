@@ -1,0 +1,328 @@
+"""Memory in ConfigMaps: read once at the start, written once per sweep, whatever the number of objects."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError, encoded
+from hypot.policy.model.decision import show_time
+from hypot.run.breath import Breath
+from hypot.run.requests import MANAGER, WRITE_WITHIN
+from hypot.run.store import shard_text
+from hypot.run.store.shard_text import FULL, RESIDUES, VERSION, BrokenError, Place, UnknownVersionError
+
+Entries = Mapping[str, Mapping[str, Any]]
+Clock = Callable[[], float]
+T = TypeVar("T")
+
+PREFIX = "hypot-memory"
+LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
+UNUSED = Place(0, 0, 0)
+SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
+# Not the one that everybody shares: that is full while names of recommenders are looked up and nobody answers.
+_THREAD = ThreadPoolExecutor(1, "memory")
+
+
+class Loaded(NamedTuple):
+    """What was remembered; not complete where there may have been more of it."""
+
+    entries: dict[str, dict[str, Any]]
+    notes: tuple[str, ...]
+    complete: bool
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+
+
+class _ConfigMap(msgspec.Struct, rename="camel"):
+    metadata: _Metadata
+    data: dict[str, str] | None = None
+    binary_data: dict[str, bytes] | None = None
+
+    def place(self) -> Place:
+        """Where it says that it belongs."""
+        data = self.data or {}
+        if data.get("count") == "unused":
+            return UNUSED
+        try:
+            index, count = data["count"].split(" of ")
+            place = Place(int(index) - 1, int(count), int(data["generation"]))
+        except (KeyError, ValueError):
+            raise BrokenError("it does not say which shard it is") from None
+        if place.count not in shard_text.COUNTS or not 0 <= place.index < place.count:
+            raise BrokenError(f"there is no shard {place}")
+        return place
+
+    async def opened(self) -> dict[str, msgspec.Raw]:
+        return await _aside(shard_text.opened, (self.binary_data or {}).get("memory", b""))
+
+    async def is_ours(self) -> bool:
+        """By what is in it, where no label says so."""
+        try:
+            self.place()
+            await self.opened()
+        except BrokenError:
+            return False
+        except UnknownVersionError:
+            pass
+        return True
+
+
+class _ConfigMaps(msgspec.Struct):
+    items: list[_ConfigMap]
+
+
+class _Text(NamedTuple):
+    """An entry and its JSON: as long as it is the same object, it need not be written again."""
+
+    entry: Mapping[str, Any]
+    text: bytes
+
+
+class Shards:
+    """At most sixteen ConfigMaps. One call at a time."""
+
+    def __init__(self, port: Port, namespace: str, prefix: str = PREFIX, *, clock: Clock = time.time) -> None:
+        self._port, self._prefix, self._clock = port, prefix, clock
+        self._namespace = namespace
+        self._path = f"/api/v1/namespaces/{namespace}/configmaps"
+        self._count, self._generation = 1, 0
+        # What is there by the number in its name, once somebody looked; what of it is ours, as of this generation.
+        self._looked = False
+        self._versions: dict[int, str] = {}
+        # What somebody else wrote or made: perhaps it is found only by its name now.
+        self._taken: set[int] = set()
+        self._written: dict[int, dict[str, bytes]] = {}
+        self._texts: dict[str, _Text] = {}
+
+    async def load(self) -> Loaded:
+        """What earlier sweeps remembered. Raises where nobody answers, for then nothing is known, not even that."""
+        shards, notes = [], []
+        for found in await self._look():
+            try:
+                place = found.place()
+                shards.append((place, await self._read(await found.opened())))
+            except (BrokenError, UnknownVersionError) as error:
+                notes.append(f"ConfigMap {self._namespace}/{found.metadata.name} cannot be used: {error}")
+        entries, missing = shard_text.joined(shards)
+        if not shards and not notes:
+            notes.append(f"there is no memory in namespace {self._namespace}: no ConfigMap has the labels {SELECTOR}")
+        elif missing:
+            share = f"{len(missing)} of {RESIDUES} parts of the memory"
+            notes.append(f"{share} are missing in the ConfigMaps {self._prefix}-* of namespace {self._namespace}")
+        return Loaded(entries, tuple(notes), complete=not missing)
+
+    async def _read(self, texts: Mapping[str, msgspec.Raw]) -> dict[str, dict[str, Any]]:
+        entries, breath = {}, Breath()
+        for key, text in texts.items():
+            entries[key] = shard_text.read_entry(key, text)
+            if breath.is_due():
+                await breath.take()
+        return entries
+
+    async def _look(self) -> list[_ConfigMap]:
+        """What is there now. Whatever is written next is of a newer generation than all of it."""
+        listed = await self._list({"labelSelector": SELECTOR})
+        found = {index: each for each in listed if (index := self._index(each.metadata.name)) is not None}
+        for index in self._taken.difference(found):
+            named = await self._list({"fieldSelector": f"metadata.name={self._prefix}-{index}"})
+            found.update([(index, each) for each in named if await each.is_ours()])
+        self._versions = {index: each.metadata.resource_version for index, each in found.items()}
+        self._generation = 1 + max([self._generation, *_generations(found.values())])
+        self._written.clear()
+        self._looked = True
+        return list(found.values())
+
+    async def _list(self, query: Mapping[str, str]) -> list[_ConfigMap]:
+        request = Request("GET", self._path, query)
+        answer = await self._port.call(request)
+        if not answer.ok:
+            raise RefusedError(request, answer)
+        try:
+            return msgspec.json.decode(answer.body, type=_ConfigMaps).items
+        except msgspec.DecodeError as error:
+            raise UnreachableError(f"GET {self._path}: the answer is no list of ConfigMaps: {error}") from error
+
+    def _index(self, name: str) -> int | None:
+        number = name.removeprefix(f"{self._prefix}-")
+        known = name != number and number.isdecimal() and str(int(number)) == number and int(number) < RESIDUES
+        return int(number) if known else None
+
+    async def save(self, entries: Entries) -> list[str]:
+        """Write the shards that have changed; says what went wrong. An entry must not be changed once it was given."""
+        if not self._looked:
+            try:
+                await self._look()
+            except (UnreachableError, RefusedError) as error:
+                return [f"the memory was not written, because what is there cannot be listed: {error}"]
+        texts = await self._encoded(entries)
+        packed, notes = await self._packed(texts, entries)
+        return notes + await self._write(packed, texts)
+
+    async def _encoded(self, entries: Entries) -> dict[str, bytes]:
+        """Each entry as JSON; those that are the same objects as the last time are known."""
+        known, breath = self._texts, Breath()
+        self._texts = {}
+        for key, entry in entries.items():
+            before = known.pop(key, None)
+            if before is not None and before.entry is entry:
+                self._texts[key] = before
+                continue
+            self._texts[key] = _Text(entry, encoded(entry))
+            if breath.is_due():
+                await breath.take()
+        return {key: each.text for key, each in self._texts.items()}
+
+    async def _packed(self, texts: dict[str, bytes], entries: Entries) -> tuple[dict[int, bytes], list[str]]:
+        """The shards that have changed, by number, split into more of them where any is too large.
+
+        What does not even fit then is taken out of the texts.
+        """
+        while True:
+            parts = self._changed(texts)
+            packed = {index: await _packed(part) for index, part in parts.items()}
+            weights = {index: _weight(packed[index], parts[index]) for index in parts}
+            count = shard_text.grown(self._count, max(weights.values(), default=0))
+            if count == self._count:
+                break
+            self._count = count
+            self._generation += 1
+            self._written.clear()
+        notes = []
+        for index in [index for index in parts if weights[index] > FULL]:
+            packed[index], dropped = await self._cut(parts[index], weights[index], entries)
+            for key in dropped:
+                del texts[key]
+            some = ", ".join(sorted(dropped)[:3])
+            kept = f"{len(parts[index]) - len(dropped)} of {len(parts[index])} entries"
+            words = f"the memory is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
+            notes.append(f"{words}; {some}{' and others' if len(dropped) > 3 else ''} will start anew after a restart")
+        return packed, notes
+
+    async def _cut(self, part: Mapping[str, bytes], size: int, entries: Entries) -> tuple[bytes, set[str]]:
+        """What of it fits into one shard, packed, and the keys of what does not."""
+        kept = dict(part)
+        packed = b""
+        while size > FULL:
+            # A little less than would fit if all compressed alike, and at least one less.
+            room = min(sum(map(len, kept.values())) - 1, int(sum(map(len, kept.values())) * FULL / size * 0.95))
+            ages = [(key, shard_text.seen_at(entries[key]), len(text)) for key, text in kept.items()]
+            fits = shard_text.latest(ages, room)
+            kept = {key: kept[key] for key in kept if key in fits}
+            packed = await _packed(kept)
+            size = _weight(packed, kept)
+        return packed, set(part) - set(kept)
+
+    def _changed(self, texts: Mapping[str, bytes]) -> dict[int, dict[str, bytes]]:
+        parts = shard_text.spread(texts, self._count)
+        return {index: part for index, part in enumerate(parts) if part != self._written.get(index)}
+
+    async def _write(self, packed: Mapping[int, bytes], texts: Mapping[str, bytes]) -> list[str]:
+        """What has changed at once; where shards were counted anew, one step after the other.
+
+        A shard that is split loses keys to others, whose numbers have more binary digits. These are written before, so
+        that whoever stops in between has lost nothing. Shards that are not used any more come last.
+        """
+        parts = shard_text.spread(texts, self._count)
+        settled = all(index in self._written for index in range(self._count))
+        for step in [packed] if settled else _steps(packed):
+            notes = await self._put_all({index: (self._place(index), packed[index], parts[index]) for index in step})
+            if notes:
+                return notes
+        unused = [index for index in self._versions if index >= self._count and self._written.get(index) != {}]
+        return await self._put_all({index: (UNUSED, shard_text.pack({}), {}) for index in unused})
+
+    def _place(self, index: int) -> Place:
+        return Place(index, self._count, self._generation)
+
+    async def _put_all(self, shards: Mapping[int, tuple[Place, bytes, dict[str, bytes]]]) -> list[str]:
+        notes = await asyncio.gather(*(self._put(index, *shard) for index, shard in shards.items()))
+        return [note for note in notes if note]
+
+    async def _put(self, index: int, place: Place, packed: bytes, part: dict[str, bytes]) -> str:
+        """Write one shard; says what went wrong."""
+        name, version = f"{self._prefix}-{index}", self._versions.get(index)
+        body = encoded(self._config_map(name, version, place, packed))
+        query = {"fieldManager": MANAGER}
+        request = (
+            Request("POST", self._path, query, body, timeout=WRITE_WITHIN)
+            if version is None
+            else Request("PUT", f"{self._path}/{name}", query, body, timeout=WRITE_WITHIN)
+        )
+        what = f"shard {place} of the memory was not written to ConfigMap {self._namespace}/{name}"
+        try:
+            answer = await self._port.call(request)
+        except UnreachableError as error:
+            # It may have been written, and then its version is another one.
+            self._looked = False
+            return f"{what}: {error}"
+        except MayNotWriteError as error:
+            return f"{what}: {error}"
+        if not answer.ok:
+            return f"{what}: {self._refused(index, answer)}"
+        self._versions[index] = msgspec.json.decode(answer.body, type=_ConfigMap).metadata.resource_version
+        self._written[index] = part
+        self._taken.discard(index)
+        return ""
+
+    def _refused(self, index: int, answer: Answer) -> str:
+        if answer.conflict:
+            self._looked = False
+            if index in self._taken and index not in self._versions:
+                return f"what has that name is no memory of hypot, and is left alone ({answer.message})"
+            self._taken.add(index)
+            return f"somebody else wrote it, and the next sweep writes on top of that ({answer.message})"
+        if answer.gone:
+            self._versions.pop(index, None)
+            self._written.pop(index, None)
+            return f"somebody deleted it, and the next sweep makes it anew ({answer.message})"
+        return f"{answer.status} {answer.message}"
+
+    def _config_map(self, name: str, version: str | None, place: Place, packed: bytes) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": self._namespace, "labels": LABELS}
+        told = {
+            "version": str(VERSION),
+            "written": show_time(self._clock()),
+            "count": str(place),
+            "generation": str(place.generation),
+        }
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata if version is None else {**metadata, "resourceVersion": version},
+            "data": told,
+            "binaryData": {"memory": packed},
+        }
+
+
+def _steps(numbers: Iterable[int]) -> list[list[int]]:
+    """By binary digits: 8 to 15, 4 to 7, 2 and 3, 1, 0."""
+    by_length: dict[int, list[int]] = {}
+    for number in numbers:
+        by_length.setdefault(number.bit_length(), []).append(number)
+    return [by_length[length] for length in sorted(by_length, reverse=True)]
+
+
+def _generations(found: Iterable[_ConfigMap]) -> list[int]:
+    """As far as they can be read, which whoever uses their entries tells."""
+    numbers = [(each.data or {}).get("generation", "") for each in found]
+    return [int(number) for number in numbers if number.isdecimal() and len(number) < 16]
+
+
+async def _packed(part: Mapping[str, bytes]) -> bytes:
+    """In a thread: compressing lets others run beside it."""
+    return await _aside(shard_text.pack, {key: msgspec.Raw(text) for key, text in part.items()})
+
+
+async def _aside(work: Callable[[Any], T], given: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work, given)
+
+
+def _weight(packed: bytes, part: Mapping[str, bytes]) -> int:
+    return shard_text.weight(len(packed), sum(map(len, part.values())))

@@ -1,0 +1,372 @@
+"""What all containers used, as it goes: samples, kills and evictions are folded in; decisions only read it."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from hypot.core.amount import MEMORY, of_milli
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.fields import policy_of
+from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
+from hypot.policy.hvpa.size_source import knobs_of
+from hypot.policy.model.current_size import live
+from hypot.policy.model.seen import Pod, PodSample, Seen, UsageView
+from hypot.policy.model.settings import Settings
+from hypot.policy.usage.usage import Usage
+from hypot.policy.vertical.oom import last_oom, put_out
+from hypot.run.breath import Breath
+from hypot.run.outcome import Key
+from hypot.run.store import usage_text
+
+Sized = VPA | Hvpa
+# An autoscaler's container.
+Subject = tuple[Key, str]
+Named = tuple[str, str]
+Entry = dict[str, Any]
+
+# How entries of usage are told from others in memory.
+ENTRY = "usage/"
+# A sample from further ahead than clocks differ would make all others old; one without a time is from 1970.
+AHEAD, OLDEST = 60.0, 86_400.0
+# Pods folded in one go, and pods met for the first time: some milliseconds.
+POD_SLICE, NEW_POD_SLICE = 1500, 250
+# Autoscalers whose usage is written down anew in one sweep; of more, those come first that wait longest.
+WRITTEN_PER_SWEEP = 500
+
+
+class Observed(NamedTuple):
+    """How many samples were folded, and how many kills and evictions were news."""
+
+    samples: int = 0
+    ooms: int = 0
+
+
+@dataclass(slots=True)
+class _Pod:
+    """A pod under one autoscaler. `numbers` are its containers' instances, None until they are looked up."""
+
+    at: float = -inf
+    numbers: dict[str, int] | None = None
+    # When each container was last killed or put out for want of memory.
+    ooms: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Owner:
+    autoscaler: Sized
+    rows: dict[str, int] = field(default_factory=dict)
+    pods: dict[str, _Pod] = field(default_factory=dict)
+    # What was last written down, when, and whether more is known since.
+    entry: Entry | None = None
+    written: float = -inf
+    touched: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Samples to fold at once. None is from later than now: whoever believes it has a clock that is behind."""
+
+    now: float
+    pods: int = 0
+    instances: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    ooms: list[tuple[int, float, int]] = field(default_factory=list)
+
+
+class _AllBut:
+    """All pods but these."""
+
+    def __init__(self, gone: Collection[str]) -> None:
+        self._gone = frozenset(gone)
+
+    def __contains__(self, pod: object) -> bool:
+        return pod not in self._gone
+
+
+def key_of(autoscaler: Sized) -> Key:
+    return autoscaler.KIND, autoscaler.namespace, autoscaler.name
+
+
+def entry_key(key: Key) -> str:
+    return ENTRY + "/".join(key)
+
+
+class UsageHistory:
+    """One bank of histograms for all autoscalers that size pods. Whoever begins to lead begins with an empty one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._usage = Usage()
+        self._owners: dict[Key, _Owner] = {}
+
+    def declare(self, autoscaler: Sized, containers: Iterable[str], now: float) -> Key:
+        """Follow these containers too, with the knobs that hold now; cheap where nothing is new."""
+        key = key_of(autoscaler)
+        owner = self._owners.get(key)
+        if owner is None:
+            owner = self._owners[key] = _Owner(autoscaler)
+        if owner.autoscaler is not autoscaler:
+            owner.autoscaler = autoscaler
+            for container in owner.rows:
+                self._usage.declare(key, container, self._knobs(autoscaler, container), now)
+        new = [container for container in containers if container not in owner.rows]
+        for container in new:
+            owner.rows[container] = self._usage.declare(key, container, self._knobs(autoscaler, container), now)
+        if new:
+            _look_up_again(owner)
+        return key
+
+    def _knobs(self, autoscaler: Sized, container: str) -> Knobs:
+        base = self._settings.vpa
+        if isinstance(autoscaler, Hvpa):
+            return knobs_of(autoscaler, container, base)
+        return for_container(knobs_from(autoscaler.annotations, base), policy_of(autoscaler.resource_policy, container))
+
+    async def observe(
+        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
+    ) -> Observed:
+        """Fold in what the pods of each autoscaler use and suffered; what was folded before changes nothing."""
+        self._forget_the_future(now)
+        seen = Observed()
+        for part in self._folding(samples, pods, now):
+            seen = Observed(*(one + other for one, other in zip(seen, part, strict=True)))
+            await asyncio.sleep(0)
+        return seen
+
+    def _forget_the_future(self, now: float) -> None:
+        """A clock was set back: what is from further ahead than clocks differ counts as of now, or nothing is news."""
+        if not self._usage.set_back(now, AHEAD):
+            return
+        for owner in self._owners.values():
+            owner.written, owner.touched = -inf if owner.written > now else owner.written, True
+            for tracked in owner.pods.values():
+                if tracked.at > now + AHEAD:
+                    tracked.at = -inf
+
+    def _folding(
+        self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
+    ) -> Iterator[Observed]:
+        """In slices that hold nobody up."""
+        batch = _Batch(now)
+        for key, its in pods.items():
+            owner = self._owners.get(key)
+            if owner is None:
+                continue
+            for pod in (*live(its), *put_out(its)):
+                sample = samples.get((key[1], pod.name))
+                if sample is not None and not now - OLDEST < sample.at:
+                    sample = None
+                self._take(owner, pod, sample, batch)
+                if batch.pods >= POD_SLICE:
+                    yield self._fold(batch)
+                    batch = _Batch(now)
+        yield self._fold(batch)
+
+    def _take(self, owner: _Owner, pod: Pod, sample: PodSample | None, batch: _Batch) -> None:
+        uid = pod.uid or pod.name
+        tracked = owner.pods.get(uid)
+        if tracked is None:
+            tracked = owner.pods[uid] = _Pod()
+        numbers = tracked.numbers
+        if numbers is None:
+            numbers = tracked.numbers = {
+                c.name: self._usage.instance(owner.rows[c.name], uid) for c in pod.containers if c.name in owner.rows
+            }
+            batch.pods += POD_SLICE // NEW_POD_SLICE
+        batch.pods += 1
+        # One that is much older is news too: the clock that it was measured by was ahead, and is right again.
+        if sample is not None and not tracked.at - AHEAD <= sample.at <= tracked.at:
+            tracked.at, owner.touched = sample.at, True
+            for name, amounts in sample.containers:
+                if name in numbers:
+                    _add(batch, numbers[name], amounts, min(sample.at, batch.now))
+        for container in pod.containers:
+            if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
+                oom = last_oom(pod, container)
+                # Each one is shown in every sweep, and counts once; where a clock was set back, the next seems older.
+                if oom is not None and oom[0] != tracked.ooms.get(container.name):
+                    tracked.ooms[container.name], owner.touched = oom[0], True
+                    batch.ooms.append((numbers[container.name], *oom))
+
+    def _fold(self, batch: _Batch) -> Observed:
+        """Samples first: they tell which kills are old news."""
+        if batch.instances:
+            instances = np.array(batch.instances, np.intp)
+            self._usage.fold(instances, np.array(batch.times), np.array(batch.cpu), np.array(batch.memory))
+        ooms = [self._usage.oom(*oom) for oom in batch.ooms]
+        return Observed(len(batch.instances), sum(ooms))
+
+    def view(self, key: Key) -> UsageView | None:
+        """The histograms of one autoscaler; None where nothing was ever measured."""
+        owner = self._owners.get(key)
+        if owner is None or not any(self._is_known(row) for row in owner.rows.values()):
+            return None
+        return self._usage.view(key)
+
+    def usage(self, autoscaler: Sized, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+        """The same, in the form in which a snapshot asks for it."""
+        del seen, settings
+        return self.view(key_of(autoscaler)), ()
+
+    def _is_known(self, row: int) -> bool:
+        table = self._usage.aggregates
+        return bool(table["samples"][row] or table["loaded"][row] or self._usage.memory.total[row])
+
+    async def retain(self, pods: Collection[str]) -> None:
+        """Let go of all pods but these, by uid; what they used stays known."""
+        gone: set[str] = set()
+        for owner in self._owners.values():
+            for uid in [uid for uid in owner.pods if uid not in pods]:
+                del owner.pods[uid]
+                gone.add(uid)
+        listed = sorted(gone)
+        for start in range(0, len(listed), NEW_POD_SLICE):
+            self._usage.retain(_AllBut(listed[start : start + NEW_POD_SLICE]))
+            await asyncio.sleep(0)
+
+    def forget(self, key: Key) -> None:
+        """An autoscaler that is gone."""
+        if self._owners.pop(key, None) is not None:
+            self._usage.forget(key)
+
+    def expire(self, now: float, contributing: Collection[str] | None = None) -> tuple[Subject, ...]:
+        """Forget what got no sample for long; looks at most once an hour. See `policy.usage.Usage.expire`."""
+        subjects: list[Subject] = []
+        for declared, container in self._usage.expire(now, contributing):
+            gone = cast("Key", declared), container
+            subjects.append(gone)
+            owner = self._owners[gone[0]]
+            del owner.rows[container]
+            owner.touched = True
+            _look_up_again(owner)
+        return tuple(subjects)
+
+    # Over a restart.
+
+    def owners(self) -> tuple[Key, ...]:
+        return tuple(self._owners)
+
+    def sampled(self) -> dict[Subject, float]:
+        """Every container that was ever sampled, and the time of its last sample of cpu."""
+        last, samples = self._usage.aggregates["last"], self._usage.aggregates["samples"]
+        return {
+            (key, container): float(last[row])
+            for key, owner in self._owners.items()
+            for container, row in owner.rows.items()
+            if samples[row]
+        }
+
+    def status(self, subject: Subject, now: float) -> dict[str, Any]:
+        """The status of a checkpoint."""
+        return self._usage.save(*subject, now)
+
+    async def entries(self, now: float) -> dict[str, Entry]:
+        """What is to be remembered of usage. What has not changed since the last time is the same object."""
+        waiting = [owner for owner in self._owners.values() if owner.touched]
+        waiting.sort(key=lambda owner: owner.written)
+        breath = Breath()
+        for owner in waiting[:WRITTEN_PER_SWEEP]:
+            owner.entry, owner.written, owner.touched = self._written(owner, now), now, False
+            if breath.is_due():
+                await breath.take()
+        return {entry_key(key): owner.entry for key, owner in self._owners.items() if owner.entry is not None}
+
+    def _written(self, owner: _Owner, now: float) -> Entry:
+        places = [
+            (uid, name, number, pod.ooms.get(name, -inf))
+            for uid, pod in owner.pods.items()
+            for name, number in (pod.numbers or {}).items()
+        ]
+        windows = usage_text.write_windows(self._usage, [place[2] for place in places], [place[3] for place in places])
+        pods: dict[str, dict[str, Any]] = {}
+        for (uid, name, _, _), window in zip(places, windows, strict=True):
+            pods.setdefault(uid, {})[name] = window
+        containers = {name: usage_text.write_row(self._usage, row) for name, row in owner.rows.items()}
+        return {"seen": {"at": now}, "containers": containers, "pods": pods}
+
+    async def resume(self, key: Key, entry: Mapping[str, Any], now: float) -> list[str]:
+        """Go on with what an entry remembers of a declared autoscaler; says what of it cannot be used."""
+        owner = self._owners[key]
+        notes, at = [], _seen_at(entry, now)
+        for container, data in _mapping(entry.get("containers")).items():
+            try:
+                self._expect_empty((key, container), now)
+                usage_text.read_row(self._usage, owner.rows[container], _mapping(data), at)
+            except ValueError as error:
+                notes.append(f"the remembered usage of container {container} of {'/'.join(key)} is left out: {error}")
+        breath = Breath()
+        for uid, windows in _mapping(entry.get("pods")).items():
+            notes += self._resume_pod(key, uid, _mapping(windows))
+            if breath.is_due():
+                await breath.take()
+        owner.touched = True
+        return notes
+
+    def _resume_pod(self, key: Key, uid: str, windows: Mapping[str, Any]) -> list[str]:
+        owner, notes = self._owners[key], []
+        pod = owner.pods.setdefault(uid, _Pod())
+        for container, values in windows.items():
+            if container not in owner.rows:
+                continue
+            try:
+                number = self._usage.instance(owner.rows[container], uid)
+                killed = usage_text.read_window(self._usage, number, values)
+            except ValueError as error:
+                notes.append(f"the remembered usage of pod {uid} of {'/'.join(key)} is left out: {error}")
+                continue
+            if killed > -inf:
+                pod.ooms[container] = killed
+        return notes
+
+    def _expect_empty(self, subject: Subject, now: float) -> None:
+        """Follow this container of a declared autoscaler; a ValueError where something is known of it already."""
+        key, container = subject
+        self.declare(self._owners[key].autoscaler, (container,), now)
+        if self.knows(subject):
+            raise ValueError("something was measured or loaded before")
+
+    def knows(self, subject: Subject) -> bool:
+        """Whether anything was measured or loaded."""
+        key, container = subject
+        row = self._owners[key].rows.get(container) if key in self._owners else None
+        return row is not None and self._is_known(row)
+
+    def load(self, subject: Subject, status: Any, now: float) -> None:
+        """Begin with the status of a checkpoint; a ValueError says why it cannot be."""
+        self._expect_empty(subject, now)
+        try:
+            self._usage.load(*subject, status)
+        except OverflowError as error:
+            raise ValueError(f"a number is too large: {error}") from error
+        self._owners[subject[0]].touched = True
+
+
+def _look_up_again(owner: _Owner) -> None:
+    """Rows came or went, and with them instances."""
+    for pod in owner.pods.values():
+        pod.numbers = None
+
+
+def _add(batch: _Batch, number: int, amounts: Mapping[str, int], at: float) -> None:
+    """What was not measured is below 0."""
+    memory = amounts.get("memory")
+    batch.instances.append(number)
+    batch.times.append(at)
+    batch.cpu.append(amounts.get("cpu", -1))
+    batch.memory.append(-1 if memory is None else of_milli(MEMORY, memory))
+
+
+def _seen_at(entry: Mapping[str, Any], now: float) -> float:
+    at = _mapping(entry.get("seen")).get("at")
+    return float(at) if isinstance(at, int | float) else now
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,175 @@
+"""Usage over restarts: taken up from memory and checkpoints, and written to checkpoints a few at a time."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.observe.read_pods import inner, mappings
+from hypot.policy.vertical.vpa import follows_ours
+from hypot.run.observe.rows import AutoscalerRow
+from hypot.run.observe.watches import CHECKPOINTS
+from hypot.run.outcome import Key
+from hypot.run.store.checkpoints import (
+    Known,
+    checkpoint_name,
+    checkpoint_request,
+    due,
+    known,
+    restore,
+    subject_of,
+    tells_of,
+)
+from hypot.run.store.usage_history import Subject, UsageHistory
+
+log = structlog.get_logger()
+PAGE = "500"
+# How often in a row their list may be refused before hypot goes on without checkpoints.
+TRIES = 3
+
+
+@dataclass(slots=True)
+class Patience:
+    """How many refusals are left; it outlives a keeper, for whoever begins to lead again makes another one."""
+
+    left: int = TRIES
+
+    def ends(self) -> bool:
+        """One more refusal: whether it was the last that is waited for. Then it begins anew."""
+        self.left = self.left - 1 if self.left > 1 else TRIES
+        return self.left == TRIES
+
+    def renew(self) -> None:
+        self.left = TRIES
+
+
+class HistoryKeeper:
+    """Reads checkpoints once, when it begins to lead; `port` is the one that acts, so a dry run writes none."""
+
+    def __init__(
+        self, port: Port, history: UsageHistory, namespaces: tuple[str, ...], patience: Patience | None = None
+    ) -> None:
+        self._port, self._history, self._namespaces = port, history, namespaces
+        self._patience = patience or Patience()
+        self._there: dict[Subject, Known] = {}
+        self._written: dict[Subject, float] = {}
+        # Whether the cluster has this kind at all; None until somebody needs to know.
+        self._is_served: bool | None = None
+
+    async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
+        """Go on where the one before us was; RefusedError where checkpoints may be read in a while."""
+        sizers: dict[Key, AutoscalerRow] = {}
+        for key, row in rows.items():
+            if isinstance(row.autoscaler, VPA | Hvpa):
+                sizers[key] = row
+                self._history.declare(row.autoscaler, (), now)
+        if not sizers:
+            return
+        checkpoints = await self._found(sizers)
+        for note in await restore(self._history, entries, checkpoints, now):
+            log.warning("memory", note=note)
+
+    def forget(self, keys: set[Key]) -> None:
+        for subject in [each for each in {**self._there, **self._written} if each[0] in keys]:
+            self._there.pop(subject, None)
+            self._written.pop(subject, None)
+
+    async def _found(self, rows: Mapping[Key, AutoscalerRow]) -> list[dict[str, Any]]:
+        """What tells of these and of the targets that they have now; of other targets it is only written over."""
+        found = []
+        for data in await self._listed():
+            subject = subject_of(data, rows)
+            if subject is None:
+                continue
+            self._there[subject] = known(data)
+            if tells_of(data, rows[subject[0]].identity):
+                found.append(data)
+        return found
+
+    async def _listed(self) -> list[dict[str, Any]]:
+        """All checkpoints of the namespaces that are looked at; none where the kind is not served."""
+        found: list[dict[str, Any]] = []
+        for namespace in self._namespaces or ("",):
+            query = {"limit": PAGE}
+            while True:
+                request = Request("GET", CHECKPOINTS.path(namespace), query)
+                answer = await self._port.call(request)
+                if not answer.ok:
+                    self._go_without(request, answer)
+                    return []
+                body = answer.json()
+                found += mappings(inner(body).get("items"))
+                following = inner(body, "metadata").get("continue")
+                if not following:
+                    break
+                query = {"limit": PAGE, "continue": str(following)}
+        self._is_served = True
+        self._patience.renew()
+        return found
+
+    def _go_without(self, request: Request, answer: Answer) -> None:
+        """A kind that is not served has no checkpoints; any other refusal may pass, but is not waited for for ever."""
+        if not answer.gone:
+            if not self._patience.ends():
+                raise RefusedError(request, answer)
+            log.warning("going on without checkpoints", path=request.path, message=answer.message)
+        self._is_served = False
+
+    async def write(self, rows: Mapping[Key, AutoscalerRow], now: float) -> None:
+        """A few of those that have news; one that cannot be written is tried again later.
+
+        Those of another recommender are its own.
+        """
+        if self._is_served is False:
+            return
+        ours = {
+            key: row
+            for key, row in rows.items()
+            if not isinstance(row.autoscaler, VPA) or follows_ours(row.autoscaler.readable())
+        }
+        sampled = {subject: at for subject, at in self._history.sampled().items() if subject[0] in ours}
+        subjects = due(sampled, self._written, now)
+        if subjects and self._is_served is None:
+            # There was nobody to size when we began to lead.
+            try:
+                await self._found(ours)
+            except (UnreachableError, RefusedError) as error:
+                log.warning("checkpoints cannot be read", error=str(error))
+                return
+        if not self._is_served:
+            return
+        await asyncio.gather(*[self._write(subject, rows[subject[0]], now) for subject in subjects])
+
+    async def _write(self, subject: Subject, row: AutoscalerRow, now: float) -> None:
+        status, there = self._history.status(subject, now), self._there.get(subject)
+        request = checkpoint_request(subject, row.uid, row.identity, status, there)
+        self._written[subject] = now
+        try:
+            answer = await self._port.call(request)
+        except (UnreachableError, MayNotWriteError):
+            return
+        if answer.ok:
+            self._there[subject] = known(answer.json())
+        elif answer.conflict:
+            await self._look_again(subject)
+        elif answer.gone:
+            self._there.pop(subject, None)
+        else:
+            log.warning("checkpoint refused", path=request.path, message=answer.message)
+
+    async def _look_again(self, subject: Subject) -> None:
+        """Somebody else wrote it; the next writing is on top of that."""
+        (_, namespace, owner), container = subject
+        query = {"fieldSelector": f"metadata.name={checkpoint_name(owner, container)}"}
+        try:
+            answer = await self._port.call(Request("GET", CHECKPOINTS.path(namespace), query))
+        except UnreachableError:
+            return
+        for data in mappings(inner(answer.json()).get("items")) if answer.ok else ():
+            self._there[subject] = known(data)
+            self._written.pop(subject, None)

@@ -1,0 +1,1 @@
+"""The webhook that sizes new pods, and its certificates."""

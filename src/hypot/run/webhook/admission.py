@@ -1,0 +1,343 @@
+"""What a new pod is given: the size that its autoscaler has recorded, within what its namespace allows.
+
+A pod is never refused here, and never made into one that the API server would refuse: in doubt it comes as it was
+written.
+"""
+
+import base64
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from hypot.core.amount import MOST
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.status import BLOCKED
+from hypot.kinds.vpa import VPA, with_defaults
+from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
+from hypot.kinds.vpa.knobs import Knobs, knobs_from
+from hypot.policy.governor import WAITS
+from hypot.policy.hold import EDGES, Blocks, holds_of
+from hypot.policy.model.decision import condition_of
+from hypot.policy.model.plan import resizing_of
+from hypot.policy.model.seen import Container, Failure, LimitRange, Pod
+from hypot.policy.model.size import Size, between
+from hypot.policy.model.state import read_conditions
+from hypot.policy.observe.namespace import selector_of
+from hypot.policy.observe.read_pods import inner, mappings, read_amount, read_pod
+from hypot.policy.observe.read_sizes import read_advice
+from hypot.policy.vertical.fit import amounts, fit, is_off
+from hypot.policy.vertical.limits import admits, resized, within
+from hypot.policy.vertical.need import OBSERVED_CONTAINERS
+from hypot.policy.vertical.pod_size import has_enough, has_size
+from hypot.policy.vertical.vpa import controlled, forbids, resolve
+from hypot.run.observe.conflicts import RIVAL
+from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
+
+# Names the sizer of a pod; a second word says where the pod has not the size that its sizer wants.
+SIZED_BY = "hypot.dev/sized-by"
+SMALLER, LARGER = "smaller", "larger"
+# What an API server takes for one object; a review holds little beside it.
+LARGEST_BODY = 3 * 1024 * 1024
+
+Find = Callable[[Mapping[str, Any], str], Autoscaler | None]
+Ranges = tuple[LimitRange, ...] | Failure
+LimitRangesOf = Callable[[str], Ranges]
+MayShrink = Callable[[], bool]
+Operation = dict[str, Any]
+
+_CLUSTER = Knobs()
+# Holds in a status that say nothing of new pods. Annotations are read themselves, and say which way. Whoever waits for
+# the governor is let go on in the middle of a sweep: what is evicted then would come back as large as before.
+# That new pods come unsized must not keep them so.
+_NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE, NOT_EVICTING})
+
+log = structlog.get_logger()
+
+
+class BadReviewError(ValueError):
+    """What came is no AdmissionReview of version v1 with a request in it."""
+
+
+class Reviewed(NamedTuple):
+    """An AdmissionReview to answer with, and whether it changes the pod."""
+
+    body: bytes
+    patched: bool
+
+
+class Sizing(NamedTuple):
+    """What a new pod is given, and which way that is not what its sizer wants, where it is not."""
+
+    given: tuple[Size, ...] = ()
+    otherwise: str = ""
+
+
+class _Resource(msgspec.Struct, gc=False):
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+
+
+class _Request(msgspec.Struct, gc=False):
+    """The part of a request that is looked at. The object is decoded where it is wanted."""
+
+    uid: str
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    sub_resource: str = msgspec.field(default="", name="subResource")
+    operation: str = ""
+    namespace: str = ""
+    object: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"null"))
+
+    @property
+    def creates_a_pod(self) -> bool:
+        return self.operation == "CREATE" and not self.sub_resource and self.resource == _PODS
+
+
+class _Review(msgspec.Struct, gc=False):
+    api_version: str = msgspec.field(name="apiVersion")
+    kind: str
+    request: _Request
+
+
+_PODS = _Resource("", "v1", "pods")
+_READ = msgspec.json.Decoder(_Review)
+_VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
+
+
+def always() -> bool:
+    """Nothing is in the way of smaller pods."""
+    return True
+
+
+def review(
+    body: bytes,
+    find: Find,
+    limit_ranges_of: LimitRangesOf,
+    knobs: Knobs = _CLUSTER,
+    may_shrink: MayShrink = always,
+) -> Reviewed:
+    """The answer to an AdmissionReview: always allowed, with a patch where an autoscaler has a size for the pod.
+
+    Raises BadReviewError for what is no review, and nothing else.
+    """
+    request = _read(body)
+    operations: list[Operation] = []
+    if request.creates_a_pod:
+        try:
+            operations = _operations(request, find, limit_ranges_of, knobs, may_shrink)
+        except Exception as error:  # noqa: BLE001 - a pod must come up, whatever is wrong here
+            log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
+    response: dict[str, Any] = {"uid": request.uid, "allowed": True}
+    if operations:
+        patch = base64.b64encode(msgspec.json.encode(operations)).decode()
+        response |= {"patchType": "JSONPatch", "patch": patch}
+    written = msgspec.json.encode({"apiVersion": _VERSION, "kind": _KIND, "response": response})
+    return Reviewed(written, bool(operations))
+
+
+def _read(body: bytes) -> _Request:
+    """Nesting has an end because the decoder's has one."""
+    if len(body) > LARGEST_BODY:
+        raise BadReviewError(f"a review of {len(body)} bytes; at most {LARGEST_BODY} are read")
+    try:
+        read = _READ.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadReviewError(f"not a review: {error}") from error
+    if (read.api_version, read.kind) != (_VERSION, _KIND):
+        raise BadReviewError(f"write {_KIND} of {_VERSION}")
+    return read.request
+
+
+def _operations(
+    request: _Request, find: Find, limit_ranges_of: LimitRangesOf, knobs: Knobs, may_shrink: MayShrink
+) -> list[Operation]:
+    pod = msgspec.json.decode(request.object)
+    if not isinstance(pod, dict):
+        return []
+    autoscaler = find(pod, request.namespace)
+    if autoscaler is None:
+        return []
+    sizing = sizing_for(autoscaler, pod, limit_ranges_of(request.namespace), knobs, may_shrink=may_shrink())
+    return patch_for(pod, sizing.given, annotations_of(autoscaler, pod, sizing.otherwise))
+
+
+def sizer_of(autoscaler: Autoscaler, otherwise: str = "") -> str:
+    """As pods name it that it sized, or that came up otherwise than it wants."""
+    name = f"{autoscaler.KIND}/{autoscaler.name}"
+    return f"{name}/{otherwise}" if otherwise else name
+
+
+def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any], otherwise: str) -> dict[str, str]:
+    """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
+    told = {SIZED_BY: sizer_of(autoscaler, otherwise)}
+    if isinstance(autoscaler, VPA):
+        names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
+        told[OBSERVED_CONTAINERS] = ", ".join(names)
+    return told
+
+
+def sizing_for(
+    autoscaler: Autoscaler,
+    pod: Mapping[str, Any],
+    limit_ranges: Ranges,
+    knobs: Knobs = _CLUSTER,
+    *,
+    may_shrink: bool = True,
+) -> Sizing:
+    """What the containers of a new pod are to have; only what an autoscaler decides on is in it.
+
+    None where the pod template is what is sized, and where the pod has resources as a whole, which its containers
+    have to stay within. Holds are for a VPA, whose advice is news to the pod: what an Hvpa recorded was admitted when
+    it was decided, and is what runs.
+    """
+    if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
+        return Sizing()
+    if resizing_of(autoscaler.annotations) == "Template":
+        return Sizing()
+    # A status that somebody sends along says nothing of a pod that is not there yet.
+    made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
+    if isinstance(autoscaler, VPA):
+        wanted = _advised(with_defaults(autoscaler), made, limit_ranges, knobs)
+        fitted = within(wanted, made, limit_ranges)
+        return _given(_held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink), wanted, made)
+    if isinstance(autoscaler, Hvpa):
+        wanted = _recorded(autoscaler, made)
+        return _given(within(wanted, made, limit_ranges), wanted, made)
+    return Sizing()
+
+
+def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizing:
+    """A hold or a LimitRange may leave a pod another size than is wanted: it must not look like one that has it."""
+    by_container = {size.container: size for size in wanted}
+    comes_up = resized(pod, sizes)
+    if has_size(comes_up, by_container):
+        return Sizing(sizes)
+    return Sizing(sizes, LARGER if has_enough(comes_up, by_container) else SMALLER)
+
+
+def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knobs) -> tuple[Size, ...]:
+    """What a VPA's status recommends, as it fits this pod."""
+    advice = read_advice(vpa)
+    if vpa.mode == OFF or isinstance(advice, Failure) or any(forbids(problem) for problem in vpa.problems()):
+        return ()
+    usable = [bounds._replace(target=_usable(bounds.target)) for bounds in advice.containers]
+    bounds = resolve(vpa, replace(advice, containers=tuple(usable)), knobs_from(vpa.annotations, knobs))
+    fitted = fit(bounds, vpa.resource_policy, pod, limit_ranges)
+    return tuple([each.patch for each in fitted.containers])
+
+
+def _held(
+    vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
+) -> tuple[Size, ...]:
+    """What holds leave of these sizes, against what the pod was written with; none where its namespace would refuse."""
+    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | told_blocks(vpa)
+    blocks |= set() if may_shrink else {"down"}
+    if "both" in blocks:
+        return ()
+    written = {c.name: Size(c.name, amounts(c.requests), amounts(c.limits)) for c in pod.containers}
+    kept = sizes
+    for each in blocks:
+        kept = tuple([between(written[size.container], size, EDGES[each]) for size in kept])
+    return kept if kept == sizes or admits(resized(pod, kept), limit_ranges) else ()
+
+
+def told_blocks(autoscaler: Autoscaler) -> set[Blocks]:
+    """What a VPA's status says that the leader holds back of new pods: the replica that is asked may be another one."""
+    if not isinstance(autoscaler, VPA) or not isinstance(autoscaler.status, dict):
+        return set()
+    told = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
+    if told is None or told.status != "True" or told.reason in _NOT_FOR_NEW_PODS:
+        return set()
+    return {"both"} if told.reason == RIVAL else {"down"}
+
+
+def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
+    """What an Hvpa scaled to last. Its record also names containers and resources that it leaves alone.
+
+    None where its status tells of pods with other labels: then it was for another target.
+    """
+    told = inner(hvpa.status).get("targetSelector")
+    selector = selector_of(told) if isinstance(told, str) else None
+    if selector is not None and not selector.matches(pod.labels):
+        return ()
+    recorded = inner(hvpa.status, "lastScaling", "vpaStatus").get("containerResources")
+    written = {str(each.get("containerName")): inner(each, "resources") for each in mappings(recorded)}
+    return tuple(
+        [
+            _decided(hvpa, container, written[container.name])
+            for container in pod.containers
+            if container.name in written
+            and not container.sidecar
+            and not is_off(hvpa.container_policies, container.name)
+        ]
+    )
+
+
+def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> Size:
+    """The resources that are controlled; a request and a limit that would contradict each other are made to agree."""
+    sized = controlled(hvpa.container_policies, container.name)
+    requests = {r: a for r, a in _usable(amounts_of(resources.get("requests"))).items() if r in sized}
+    limits = {r: a for r, a in _usable(amounts_of(resources.get("limits"))).items() if r in requests}
+    standing = amounts(container.limits)
+    policy = policy_of(hvpa.container_policies, container.name)
+    if policy is not None and policy.controlled_values == REQUESTS_ONLY:
+        return Size(container.name, {r: min(a, standing.get(r, a)) for r, a in requests.items()})
+    limits = {**{r: standing[r] for r in requests if r in standing}, **limits}
+    return Size(container.name, requests, {r: max(a, requests[r]) for r, a in limits.items()})
+
+
+def _usable(given: Mapping[str, int]) -> dict[str, int]:
+    """Nothing is no size, and neither is more than any machine has."""
+    return {resource: amount for resource, amount in given.items() if 0 < amount <= MOST}
+
+
+def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mapping[str, str]) -> list[Operation]:
+    """JSON Patch operations that give the containers these sizes and the pod these annotations.
+
+    Nothing is removed. A pod that has its size already is still marked: the mark shows that the webhook was asked.
+    """
+    metadata, listed = pod.get("metadata"), inner(pod, "spec").get("containers")
+    if not isinstance(metadata, dict) or not isinstance(listed, list):
+        return []
+    wanted = {size.container: size.to_dict() for size in sizes}
+    operations: list[Operation] = []
+    named = False
+    for place, container in enumerate(listed):
+        resources = wanted.get(str(container.get("name"))) if isinstance(container, dict) else None
+        if resources:
+            named, present = True, container.get("resources")
+            operations += _added(f"/spec/containers/{place}/resources", present, _changes(present, resources))
+    return [*operations, *_added("/metadata/annotations", metadata.get("annotations"), annotations)] if named else []
+
+
+def _changes(present: Any, resources: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
+    """What is not yet so, however the same amount is written."""
+    found: dict[str, dict[str, str]] = {}
+    for part, given in resources.items():
+        has = inner(present, part)
+        changed = {r: text for r, text in given.items() if read_amount(has.get(r)) != read_amount(text)}
+        if changed:
+            found[part] = changed
+    return found
+
+
+def _added(path: str, present: Any, wanted: Mapping[str, Any]) -> list[Operation]:
+    """Operations that put entries into a mapping, which may be missing; the other entries stay."""
+    if not wanted:
+        return []
+    if present is None:
+        return [{"op": "add", "path": path, "value": dict(wanted)}]
+    if not isinstance(present, dict):
+        return []
+    operations: list[Operation] = []
+    for key, value in wanted.items():
+        place = f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+        if isinstance(value, Mapping):
+            operations += _added(place, present.get(key), value)
+        elif present.get(key) != value:
+            operations.append({"op": "add", "path": place, "value": value})
+    return operations

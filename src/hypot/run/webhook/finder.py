@@ -1,0 +1,97 @@
+"""Which autoscaler sizes a pod that is about to be created."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypot.cluster.clock import Clock
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.policy.model.seen import Failure, LimitRange
+from hypot.policy.observe.read_pods import inner, labels_of, mappings
+from hypot.policy.observe.snapshot import target_of
+from hypot.policy.observe.surroundings import age_of
+from hypot.run.observe.conflicts import is_off, precedence
+from hypot.run.observe.watches import Stock
+from hypot.run.outcome import Key
+
+# For how long an index is good: objects change seldom, and pods come in bursts.
+FRESH = 1.0
+HASH = "pod-template-hash"
+# Namespace, kind and name of a target.
+Target = tuple[str, str, str]
+
+
+class Finder:
+    """Looks only at what is watched, so that it answers at once."""
+
+    def __init__(self, stock: Stock, clock: Clock) -> None:
+        self._stock, self._clock = stock, clock
+        self._index: dict[Target, Key] = {}
+        self._until = float("-inf")
+
+    def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
+        """The autoscaler of whatever made this pod; None where there is none, or where it may only be observed."""
+        if not self._stock.is_opted_in(namespace):
+            return None
+        index = self._fresh()
+        owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
+        kind, name = str(owner.get("kind") or ""), str(owner.get("name") or "")
+        target = (namespace, kind, name)
+        if target not in index:
+            target = self._above(pod, namespace, owner)
+        # As it is now: what it is for and what its status says may be newer than the index.
+        row = self._stock.row(index[target]) if target in index else None
+        return None if row is None or _target(row.autoscaler) != target else row.autoscaler
+
+    def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
+        """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
+        version, kind, name = (str(controller.get(key) or "") for key in ("apiVersion", "kind", "name"))
+        known = self._stock.workload(version, kind, (namespace, name)) or {}
+        for owner in mappings(inner(known, "metadata").get("ownerReferences")):
+            if owner.get("controller"):
+                return namespace, str(owner.get("kind") or ""), str(owner.get("name") or "")
+        suffix = f"-{labels_of(pod).get(HASH, '')}"
+        if kind == "ReplicaSet" and len(suffix) > 1 and name.endswith(suffix):
+            return namespace, "Deployment", name.removesuffix(suffix)
+        return namespace, "", ""
+
+    def limit_ranges_of(self, namespace: str) -> tuple[LimitRange, ...] | Failure:
+        ranges = self._stock.limit_ranges
+        if ranges is None or not ranges.synced:
+            return Failure("LimitRanges are not listed yet")
+        return tuple([item for (space, _), items in ranges.items() if space == namespace for item in items])
+
+    def _fresh(self) -> Mapping[Target, Key]:
+        now = self._clock()
+        if now >= self._until:
+            self._index, self._until = self._made(), now + FRESH
+        return self._index
+
+    def _made(self) -> dict[Target, Key]:
+        """An Hvpa before a VPA of the same target, which only advises it; of several of a kind the one that acts."""
+        found: dict[Target, Key] = {}
+        for kind in (VPA.KIND, Hvpa.KIND):
+            watched = self._stock.autoscalers.get(kind)
+            if watched is None or self._stock.config.mode(kind) != "act":
+                continue
+            claims: dict[Target, list[Autoscaler]] = {}
+            for row in watched.values():
+                autoscaler = row.autoscaler
+                if not is_off(autoscaler):
+                    claims.setdefault(_target(autoscaler), []).append(autoscaler)
+            found.update((target, _first(several)) for target, several in claims.items())
+        return found
+
+
+def _target(autoscaler: Autoscaler) -> Target:
+    ref = target_of(autoscaler)
+    return autoscaler.namespace, ref.kind or "", ref.name or ""
+
+
+def _first(several: list[Autoscaler]) -> Key:
+    """By the rule of its kind, which takes long to ask and is seldom needed."""
+    first = several[0]
+    if len(several) > 1:
+        first = min(several, key=age_of if isinstance(first, VPA) else precedence)
+    return first.KIND, first.namespace, first.name

@@ -1,0 +1,137 @@
+"""The webhook that sizes new pods: a TLS listener of its own, whose certificate changes while it listens."""
+
+import os
+import ssl
+import tempfile
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+from aiohttp import web
+
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.run.webhook.admission import LARGEST_BODY, BadReviewError, Find, LimitRangesOf, MayShrink, always, review
+from hypot.run.webhook.certificates import Issued
+from hypot.run.webhook.registration import PATH, configuration
+
+__all__ = ["CertificateHolder", "Times", "Webhook", "configuration"]
+
+# An API server keeps an idle connection for 90 s. Whoever closes first must not be us, or a pod may meet a closed door.
+KEPT_OPEN = 120.0
+SHUTDOWN = 2.0
+
+
+class Times:
+    """How long answers took: a histogram, as /metrics shows it."""
+
+    BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+
+    def __init__(self) -> None:
+        # One more than bounds: what took longer than the last.
+        self.counts = [0] * (len(self.BOUNDS) + 1)
+        self.total = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self.counts[bisect_left(self.BOUNDS, seconds)] += 1
+        self.total += seconds
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+    def cumulative(self) -> list[tuple[float, int]]:
+        """For each bound, how many answers took at most so long."""
+        return list(zip(self.BOUNDS, accumulate(self.counts), strict=False))
+
+
+class CertificateHolder:
+    """What a listener shows. Whoever connects after `take` sees the new certificate; open connections stay."""
+
+    def __init__(self, issued: Issued) -> None:
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.issued = issued
+        self._load()
+
+    def take(self, issued: Issued) -> bool:
+        """Serve with this one from now on; whether that is another than before."""
+        if issued.cert_pem == self.issued.cert_pem:
+            return False
+        self.issued = issued
+        self._load()
+        return True
+
+    def _load(self) -> None:
+        with _readable(f"{self.issued.cert_pem}{self.issued.key_pem}".encode()) as path:
+            self.context.load_cert_chain(path)
+
+
+@contextmanager
+def _readable(secret: bytes) -> Iterator[str]:
+    """A path to read this from, for as long as it takes: in memory where the system can, else readable by us alone."""
+    memory = hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()
+    with os.fdopen(os.memfd_create("hypot"), "wb") if memory else tempfile.NamedTemporaryFile() as file:
+        file.write(secret)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}" if memory else file.name
+
+
+class Webhook:
+    """Answers AdmissionReviews at /mutate. `find` and `limit_ranges_of` only look at what is kept; they never wait.
+
+    `may_shrink`: whether a new pod may be smaller than it was written; asked for every pod.
+    """
+
+    def __init__(
+        self,
+        find: Find,
+        limit_ranges_of: LimitRangesOf,
+        *,
+        knobs: Knobs | None = None,
+        may_shrink: MayShrink = always,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._find, self._limit_ranges_of, self._knobs, self._clock = find, limit_ranges_of, knobs or Knobs(), clock
+        self._may_shrink = may_shrink
+        self._runner: web.AppRunner | None = None
+        self.times = Times()
+        self.answered = self.patched = self.refused = 0
+
+    async def start(self, host: str, port: int, certificate: CertificateHolder) -> None:
+        """Listen; port 0 is any that is free."""
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_post(PATH, self._mutate)
+        runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEPT_OPEN, shutdown_timeout=SHUTDOWN)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, ssl_context=certificate.context).start()
+        except BaseException:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+
+    async def stop(self) -> None:
+        """Answer what is under way, then close."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 where it does not."""
+        return int(self._runner.addresses[0][1]) if self._runner is not None else 0
+
+    async def _mutate(self, request: web.Request) -> web.Response:
+        began = self._clock()
+        try:
+            body = await request.read()
+            done = review(body, self._find, self._limit_ranges_of, self._knobs, self._may_shrink)
+        except BadReviewError as error:
+            self.refused += 1
+            return web.Response(status=400, text=str(error))
+        self.answered += 1
+        self.patched += done.patched
+        self.times.observe(self._clock() - began)
+        return web.Response(body=done.body, content_type="application/json")

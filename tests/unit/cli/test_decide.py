@@ -1,0 +1,601 @@
+"""hypot decide, from the command line to its exit status."""
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hypot.cli import verdict
+from hypot.cli.main import main
+from hypot.cli.memoryfile import write_memory
+from hypot.policy.continuity import Remembered
+from hypot.policy.model.state import Memory
+
+EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "shop.yaml")
+SCHEMA = json.loads(files("hypot.cli").joinpath("decide.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+HPA = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"scaleTargetRef": REF, "minReplicas": 1, "maxReplicas": 9, "metrics": [CPU]},
+}
+
+
+class Result(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        document = json.loads(self.out, parse_constant=lambda word: pytest.fail(f"{word} in the JSON"))
+        VALIDATOR.validate(document)
+        return document
+
+
+def hypot(*arguments, text=None):
+    """Run the real entry point and take what it prints; a traceback would be an error of the test."""
+    with CliRunner().isolation(input=text) as (out, err, _):
+        try:
+            main(["decide", *map(str, arguments)])
+        except SystemExit as end:
+            status = end.code
+        return Result(status, out.getvalue().decode(), err.getvalue().decode())
+
+
+def written(folder, *objects, name="dump.yaml"):
+    path = folder / name
+    path.write_text("---\n".join(yaml.safe_dump(one) for one in objects), encoding="utf-8")
+    return path
+
+
+def world(replicas=2, cpu="100m", at="2026-03-02T09:30:00Z", **changes):
+    """A deployment at 20 % cpu of its requests, with an autoscaler of target 50 %."""
+    labels = {"app": "web"}
+    hpa = {**HPA, **changes}
+    deploy = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "shop"}}
+    deploy |= {"spec": {"replicas": replicas, "selector": {"matchLabels": labels}}, "status": {"replicas": replicas}}
+    objects = [hpa, deploy]
+    for i in range(replicas):
+        metadata = {"name": f"web-{i}", "namespace": "shop", "labels": labels}
+        container = {"name": "app", "resources": {"requests": {"cpu": "500m"}}}
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-01T00:00:09Z"}
+        status = {"phase": "Running", "startTime": "2026-03-01T00:00:00Z", "conditions": [ready]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+        sample = {"apiVersion": "metrics.k8s.io/v1beta1", "kind": "PodMetrics", "timestamp": at, "window": "15s"}
+        usage = [{"name": "app", "usage": {"cpu": cpu}}]
+        objects += [pod | {"status": status}, sample | {"metadata": metadata, "containers": usage}]
+    return objects
+
+
+# Deciding.
+
+
+def test_the_example_in_words():
+    """An upscale, a hold by stabilisation and a value within its band, each in a line; nothing wider than a screen."""
+    result = hypot("-f", EXAMPLE)
+    assert result.status == 0
+    assert result.err == ""
+    lines = result.out.splitlines()
+    assert lines[0] == "2026-03-02T09:30:00Z, the newest time in the input; Kubernetes 1.37"
+    assert any(line.startswith("shop/checkout  HPA → Deployment/checkout  ▲ 3 → 5 ") for line in lines)
+    assert any(line.startswith("shop/search    HPA → Deployment/search      3 → 3  hold: the stab") for line in lines)
+    assert any(
+        line.startswith("shop/orders    WPA → Deployment/orders      2 → 2  hold: the metrics") for line in lines
+    )
+    assert "    moves      cpu: up above 116 %, down below 94 %" in lines
+    assert "3 autoscalers: 1 up, 2 hold." in lines
+    assert "--memory" in lines[-1]
+    assert max(map(len, lines)) <= 110
+    assert "\x1b" not in result.out
+
+
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_the_example_for_machines(output, read):
+    """JSON and YAML say the same, as the published schema has it."""
+    result = hypot("-f", EXAMPLE, "-o", output)
+    document = read(result.out)
+    VALIDATOR.validate(document)
+    assert (result.status, result.err) == (0, "")
+    assert (document["now"], document["nowFrom"]) == ("2026-03-02T09:30:00Z", "input")
+    sizes = {
+        d["autoscaler"]["name"]: (d["current"]["replicas"], d["desired"]["replicas"]) for d in document["decisions"]
+    }
+    assert sizes == {"checkout": (3, 5), "search": (3, 3), "orders": (2, 2)}
+    keys = {"autoscaler", "target", "current", "desired", "steps", "conditions", "events", "problems"}
+    assert all(keys <= set(decision) for decision in document["decisions"])
+
+
+def test_the_schema_is_a_schema():
+    """Complete and closed: an unknown key anywhere in our own structures is refused."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    document = hypot("-f", EXAMPLE, "-o", "json").json
+    document["decisions"][0]["steps"][0]["surprise"] = 1
+    assert not VALIDATOR.is_valid(document)
+
+
+def test_from_stdin():
+    """A dump piped in needs no file."""
+    result = hypot("-f", "-", "-o", "json", text=Path(EXAMPLE).read_text(encoding="utf-8"))
+    assert (result.status, len(result.json["decisions"])) == (0, 3)
+
+
+def test_from_a_directory_and_several_files(tmp_path):
+    """All files count as one input, wherever each object stands."""
+    hpa, *rest = world()
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    written(folder, *rest[:3], name="a.yaml")
+    written(folder, *rest[3:], name="b.yml")
+    result = hypot("-f", folder, "-f", written(tmp_path, hpa), "-o", "json")
+    assert (result.status, result.json["decisions"][0]["decided"]) == (0, True)
+
+
+def test_one_namespace(tmp_path):
+    """Only its autoscalers; a namespace without any is told where there are some."""
+    other = {**HPA, "metadata": {"name": "web", "namespace": "other"}}
+    path = written(tmp_path, *world(), other)
+    assert [d["autoscaler"]["namespace"] for d in hypot("-f", path, "-n", "shop", "-o", "json").json["decisions"]] == [
+        "shop"
+    ]
+    none = hypot("-f", path, "-n", "nowhere")
+    assert none.status == 2
+    assert "no autoscaler in namespace nowhere; there are some in other, shop" in none.err
+
+
+@pytest.mark.parametrize("now", ["2026-03-02T10:00:00Z", "2026-03-02T11:00:00+01:00", "1772445600", "1772445600.0"])
+def test_a_time_given(now):
+    """RFC 3339 or seconds since 1970."""
+    document = hypot("-f", EXAMPLE, "--now", now, "-o", "json").json
+    assert (document["now"], document["nowFrom"]) == ("2026-03-02T10:00:00Z", "given")
+
+
+def test_an_input_without_times(tmp_path):
+    """Plain manifests have no time of their own: the clock's is taken, and that is told."""
+    result = hypot("-f", written(tmp_path, HPA), "-o", "json")
+    assert (result.status, result.json["nowFrom"]) == (1, "clock")
+    assert "the clock's time" in hypot("-f", written(tmp_path, HPA)).out
+
+
+def test_the_version_given_wins_over_the_file(tmp_path):
+    """Settings come from a file, the version also from a flag."""
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("kubernetes: '1.33'\ntolerance: 0.5\ngates: {HPAConfigurableTolerance: true}\n")
+    found = hypot("-f", EXAMPLE, "--settings", settings, "-o", "json").json["settings"]
+    assert (found["kubernetes"], found["tolerance"], found["gates"]) == (
+        "1.33",
+        0.5,
+        {"HPAConfigurableTolerance": True},
+    )
+    found = hypot("-f", EXAMPLE, "--settings", settings, "--kubernetes", "v1.35.2", "-o", "json").json["settings"]
+    assert (found["kubernetes"], found["tolerance"]) == ("1.35", 0.5)
+
+
+def test_an_old_version_is_read(tmp_path):
+    """autoscaling/v1 is decided like any other."""
+    spec = {"scaleTargetRef": REF, "maxReplicas": 9, "targetCPUUtilizationPercentage": 10}
+    path = written(tmp_path, *world(apiVersion="autoscaling/v1", spec=spec))
+    decision = hypot("-f", path, "-o", "json").json["decisions"][0]
+    assert (decision["current"]["replicas"], decision["desired"]["replicas"]) == (2, 4)
+
+
+def test_one_undecided_does_not_hide_the_others(tmp_path):
+    """Exit status 1, and both are there."""
+    lost = {**HPA, "metadata": {"name": "lost", "namespace": "shop"}}
+    lost["spec"] = {**HPA["spec"], "scaleTargetRef": {**REF, "name": "lost"}}
+    path = written(tmp_path, *world(), lost)
+    result = hypot("-f", path)
+    assert result.status == 1
+    assert "shop/lost  HPA → Deployment/lost  ✗ undecided: " in result.out
+    assert "kubectl get deploy lost -n shop -o yaml" in result.out.replace("\n", " ").replace("  ", "")
+    assert "2 autoscalers: 1 hold, 1 undecided." in result.out
+
+
+def test_an_invalid_object_is_not_decided(tmp_path):
+    """Its problems are told with file and line, and no size is invented."""
+    spec = {**HPA["spec"], "maxReplicas": "many", "minReplica": 2}
+    path = written(tmp_path, *world(spec=spec))
+    decision = hypot("-f", path, "-o", "json").json["decisions"][0]
+    assert decision["decided"] is False
+    assert decision["steps"] == []
+    assert decision["current"] == decision["desired"] == {"replicas": None}
+    places = {p["field"]: (p["file"], p["line"]) for p in decision["problems"]}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for field, word in (("spec.maxReplicas", "maxReplicas: many"), ("spec.minReplica", "minReplica: 2")):
+        assert places[field] == (str(path), lines.index(f"  {word}") + 1)
+    result = hypot("-f", path)
+    assert result.status == 1
+    assert "✗ undecided: the object is not valid: spec.maxReplicas: " in result.out
+    assert f"    error      {path}:" in result.out
+
+
+def test_an_error_of_a_band_is_left_to_its_policy(tmp_path):
+    """Its API server takes nearly anything; the controller refuses, and so does the decision."""
+    wpa = {"apiVersion": "datadoghq.com/v1alpha1", "kind": "WatermarkPodAutoscaler"}
+    wpa |= {"metadata": {"name": "band", "namespace": "shop"}, "spec": {"scaleTargetRef": REF, "maxReplicas": 0}}
+    decision = hypot("-f", written(tmp_path, *world()[1:], wpa), "-o", "json").json["decisions"][0]
+    assert decision["decided"] is False
+    assert decision["problems"]
+    assert decision["events"][0]["reason"] == "FailedSpecCheck"
+
+
+def test_a_dry_run_is_told_as_one(tmp_path):
+    """The size it would take is shown, and that nobody takes it."""
+    example = [*yaml.safe_load_all(Path(EXAMPLE).read_text(encoding="utf-8"))]
+    band = next(item for item in example[0]["items"] if item["kind"] == "WatermarkPodAutoscaler")
+    band["spec"] |= {"dryRun": True}
+    band["spec"]["metrics"][0]["external"] |= {"highWatermark": "300", "lowWatermark": "100"}
+    result = hypot("-f", written(tmp_path, *example))
+    assert result.status == 0
+    assert "WPA → Deployment/orders    ▲ 2 → 3  dry run: queue_messages_ready" in result.out
+
+
+def test_a_target_at_zero_stays_off(tmp_path):
+    """Set to zero by hand, it is held, with the reason in the first line."""
+    result = hypot("-f", written(tmp_path, *world(replicas=0)))
+    assert result.status == 0
+    assert "shop/web  HPA → Deployment/web    0 → 0  hold: the target was set to zero replicas" in result.out
+
+
+def test_a_ratio_to_no_pods_is_no_number(tmp_path):
+    """Infinity is none in JSON: it becomes null."""
+    target = {"type": "AverageValue", "averageValue": "10"}
+    metric = {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}
+    hpa, deploy, *pods = world(spec={**HPA["spec"], "metrics": [metric]})
+    deploy["status"] = {}
+    value = {"apiVersion": "external.metrics.k8s.io/v1beta1", "kind": "ExternalMetricValue", "metricName": "queue"}
+    result = hypot("-f", written(tmp_path, hpa, deploy, *pods, value | {"value": "50"}), "-o", "json")
+    assert result.json["decisions"][0]["steps"][0]["numbers"]["ratio"] is None
+    assert result.json["decisions"][0]["desired"]["replicas"] == 4
+
+
+def test_kinds_that_were_passed_over_are_counted(tmp_path):
+    """On stderr, in text alone; a custom kind that is nobody's target too."""
+    others = [{"apiVersion": "v1", "kind": "Secret"}, {"apiVersion": "v1", "kind": "Secret"}]
+    others += [{"apiVersion": "example.dev/v1", "kind": "Gadget"}]
+    path = written(tmp_path, *world(), *others)
+    assert hypot("-f", path).err == "passed over: 1 Gadget, 2 Secret\n"
+    assert hypot("-f", path, "-o", "json").err == ""
+
+
+def test_an_autoscaler_that_comes_twice(tmp_path):
+    """The last one counts, and that is told."""
+    path = written(tmp_path, *world(), {**HPA, "spec": {**HPA["spec"], "minReplicas": 3}})
+    result = hypot("-f", path, "-o", "json")
+    assert f"shop/web is in the input twice, {path}:1 and {path}:" in result.err
+    assert [d["desired"]["replicas"] for d in result.json["decisions"]] == [3]
+
+
+# Bad input: exit status 2, one line that says what to do, never a traceback.
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "there is nothing in it"),
+        ("# only a comment\n", "there is nothing in it"),
+        ("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Secret\n", "found only 1 Pod, 1 Secret"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: [}\n", "dump.yaml:3"),
+        ("apiVersion: v1\nkind: Pod\n---\nkind: Pod\n", "an object without apiVersion"),
+        ("- 1\n- 2\n", "expected an object"),
+        ("\0", "dump.yaml"),
+    ],
+)
+def test_input_that_cannot_be_used(tmp_path, text, says):
+    """Empty, without an autoscaler, broken, or half broken."""
+    path = tmp_path / "dump.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = hypot("-f", path)
+    assert (result.status, result.out) == (2, "")
+    assert says in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "Missing option '-f'"),
+        (["-f", "nowhere.yaml"], "nowhere.yaml"),
+        (["-f", EXAMPLE, "--now", "yesterday"], "'yesterday' is no time"),
+        (["-f", EXAMPLE, "--now", "nan"], "'nan' is no time"),
+        (["-f", EXAMPLE, "--now", "-5"], "'-5' is no time"),
+        (["-f", EXAMPLE, "--now", "1772445600000"], "is no time"),
+        (["-f", EXAMPLE, "--kubernetes", "newest"], "'newest' is not a Kubernetes version"),
+        (["-f", EXAMPLE, "--kubernetes", "1.5"], "the oldest version"),
+        (["-f", EXAMPLE, "-o", "xml"], "'xml' is not one of"),
+        (["-f", EXAMPLE, "--settings", "nowhere.yaml"], "nowhere.yaml: cannot read the settings"),
+        (["-f", EXAMPLE, "--memory", "nowhere/memory.json"], "nowhere/memory.json: cannot write the memory"),
+    ],
+)
+def test_bad_usage(arguments, says):
+    """What is wrong and with which argument."""
+    result = hypot(*arguments)
+    assert (result.status, result.out) == (2, "")
+    assert says in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tolerence: 0.2\n", "tolerence: no such setting"),
+        ("tolerance: much\n", "tolerance: 'much' is not a number"),
+        ("gates: {Nonsense: true}\n", "Nonsense"),
+        ("kubernetes: 1.30\n", "quote it in YAML"),
+        ("- 1\n", "settings must be a mapping"),
+        ("a: [\n", "not valid YAML"),
+        ("\0", "not valid YAML"),
+    ],
+)
+def test_settings_that_cannot_be_used(tmp_path, text, says):
+    """The file and the setting are named."""
+    path = tmp_path / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = hypot("-f", EXAMPLE, "--settings", path)
+    assert (result.status, result.out) == (2, "")
+    assert f"{path}:" in result.err
+    assert says in result.err
+
+
+def test_empty_settings_are_the_defaults(tmp_path):
+    """A file with nothing in it changes nothing."""
+    path = tmp_path / "settings.yaml"
+    path.write_text("# nothing yet\n", encoding="utf-8")
+    assert hypot("-f", EXAMPLE, "--settings", path).status == 0
+
+
+# Memory.
+
+
+def remembered(path):
+    return json.loads(path.read_text(encoding="utf-8"))["autoscalers"]["HorizontalPodAutoscaler/shop/web"]
+
+
+def test_memory_is_kept_from_run_to_run(tmp_path):
+    """What was recommended a minute ago holds a window now, and after the window the target shrinks."""
+    memory = tmp_path / "memory.json"
+
+    def run(minute, cpu):
+        path = written(tmp_path, *world(replicas=4, cpu=cpu, at=f"2026-03-02T09:{minute:02}:00Z"))
+        return hypot("-f", path, "--memory", memory, "-o", "json").json["decisions"][0]
+
+    assert run(30, "250m")["desired"]["replicas"] == 4
+    assert [entry["value"] for entry in remembered(memory)["recommendations"]] == [4]
+    assert remembered(memory)["seen"] == {"replicas": 4, "at": 1772443800.0}
+    held = run(31, "50m")
+    assert held["desired"]["replicas"] == 4
+    assert "earlier recommendations are not known" in held["unknown"][0]
+    for minute in range(32, 36):
+        assert run(minute, "50m")["desired"]["replicas"] == 4
+    shrunk = run(36, "50m")
+    assert (shrunk["desired"]["replicas"], shrunk["unknown"]) == (1, [])
+
+
+def test_the_same_dump_twice_gives_the_same_memory(tmp_path):
+    """Deciding again at the same moment changes nothing."""
+    memory, path = tmp_path / "memory.json", written(tmp_path, *world())
+    runs = []
+    for _ in range(3):
+        result = hypot("-f", path, "--memory", memory, "-o", "json")
+        runs.append((result.json["decisions"][0]["desired"], memory.read_text(encoding="utf-8")))
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_a_move_between_two_dumps_is_an_event(tmp_path):
+    """The cluster scaled by two: its rate limit has none left, and nothing about it is unknown any more."""
+    policy = {"type": "Pods", "value": 2, "periodSeconds": 300}
+    spec = {**HPA["spec"], "behavior": {"scaleUp": {"policies": [policy]}}}
+    memory = tmp_path / "memory.json"
+    able = {"type": "AbleToScale", "status": "True", "reason": "x", "lastTransitionTime": "2026-03-02T09:00:00Z"}
+    first = world(replicas=2, cpu="250m", spec=spec, status={"conditions": [able]})
+    assert hypot("-f", written(tmp_path, *first), "--memory", memory).status == 0
+    status = {"conditions": [able], "lastScaleTime": "2026-03-02T09:31:00Z"}
+    later = world(replicas=4, cpu="500m", at="2026-03-02T09:32:00Z", spec=spec, status=status)
+    decision = hypot("-f", written(tmp_path, *later), "--memory", memory, "-o", "json").json["decisions"][0]
+    assert remembered(memory)["ups"] == [{"value": 2, "at": 1772443860.0}]
+    assert (decision["desired"]["replicas"], decision["unknown"]) == (4, [])
+
+
+def test_memory_of_others_is_kept(tmp_path):
+    """An autoscaler that is not in this dump does not lose its memory."""
+    memory = tmp_path / "memory.json"
+    write_memory(str(memory), {"HorizontalPodAutoscaler/other/api": Remembered(Memory(desired=5))})
+    assert hypot("-f", written(tmp_path, *world()), "--memory", memory).status == 0
+    kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
+    assert kept["HorizontalPodAutoscaler/other/api"]["desired"] == 5
+    assert len(kept) == 2
+
+
+def test_dumps_out_of_order_are_refused(tmp_path):
+    """Memory of a later time cannot be used, and is left as it is."""
+    memory, path = tmp_path / "memory.json", written(tmp_path, *world())
+    hypot("-f", path, "--memory", memory)
+    text = memory.read_text(encoding="utf-8")
+    result = hypot("-f", path, "--memory", memory, "--now", "2026-03-02T09:29:00Z")
+    assert result.status == 2
+    assert "in the order of their times" in result.err
+    assert memory.read_text(encoding="utf-8") == text
+
+
+BAD_ENTRIES = [
+    ('"x"', "a/b/c: must be an object"),
+    ('{"ups": 5}', "ups must be null or a list"),
+    ('{"downs": [{"at": 5}]}', "downs must be null or a list"),
+    ('{"recommendations": [{"value": 1, "at": 1e999}]}', "recommendations must be null or a list"),
+    ('{"lastScale": "yesterday"}', "must be times in seconds"),
+    ('{"conditions": [{"since": 1e300}]}', "must be times in seconds"),
+    ('{"seen": {"replicas": "two"}}', "must be whole numbers"),
+    ('{"seen": 5}', "seen must be an object"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not valid JSON"),
+        ("{", "not valid JSON"),
+        ("[]", '"version" must be 1'),
+        ('{"version": 2, "autoscalers": {}}', '"version" must be 1'),
+        ('{"version": 1}', '"autoscalers" must be an object'),
+        ('{"version": 1, "autoscalers": {"a": {"lastScale": NaN}}}', "not valid JSON"),
+    ]
+    + [(f'{{"version": 1, "autoscalers": {{"a/b/c": {entry}}}}}', says) for entry, says in BAD_ENTRIES],
+)
+def test_memory_that_cannot_be_used(tmp_path, text, says):
+    """The file is named with what is wrong in it, and left as it is."""
+    memory = tmp_path / "memory.json"
+    memory.write_text(text, encoding="utf-8")
+    result = hypot("-f", EXAMPLE, "--memory", memory)
+    assert (result.status, result.out) == (2, "")
+    assert f"{memory}: not a memory file of hypot" in result.err
+    assert says in result.err
+    assert memory.read_text(encoding="utf-8") == text
+
+
+def test_memory_keeps_its_permissions_and_its_place(tmp_path):
+    """A private file stays private, a link stays a link, and no temporary file stays behind."""
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    hypot("-f", EXAMPLE, "--memory", real)
+    assert stat.S_IMODE(real.stat().st_mode) & 0o400
+    real.chmod(0o600)
+    link.symlink_to(real)
+    assert hypot("-f", EXAMPLE, "--memory", link).status == 0
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "real.json"]
+
+
+def test_an_interrupted_write_leaves_the_old_memory(tmp_path, monkeypatch):
+    """Ctrl-C in the middle: exit status 130, the old file, no temporary one."""
+    memory = tmp_path / "memory.json"
+    hypot("-f", EXAMPLE, "--memory", memory)
+    text = memory.read_text(encoding="utf-8")
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupt)
+    assert hypot("-f", EXAMPLE, "--memory", memory, "--now", "2026-03-02T10:00:00Z").status == 130
+    assert memory.read_text(encoding="utf-8") == text
+    assert [path.name for path in tmp_path.iterdir()] == ["memory.json"]
+
+
+def test_memory_is_no_directory(tmp_path):
+    """A folder in the place of the file is refused."""
+    result = hypot("-f", EXAMPLE, "--memory", tmp_path)
+    assert result.status == 2
+    assert f"{tmp_path}: cannot read the memory" in result.err
+
+
+# The terminal.
+
+
+class Screen(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def test_colours_only_where_they_are_wanted(monkeypatch):
+    """On a terminal, unless NO_COLOR says otherwise."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert verdict.glyphs_for(Screen()).colour
+    assert not verdict.glyphs_for(io.StringIO()).colour
+    monkeypatch.setenv("TERM", "dumb")
+    assert not verdict.glyphs_for(Screen()).colour
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not verdict.glyphs_for(Screen()).colour
+
+
+def test_signs_that_the_stream_can_show():
+    """ASCII where nothing else goes."""
+    plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert verdict.glyphs_for(plain).arrow == "->"
+    assert verdict.safe_for(plain, "a → b") == "a ? b"
+    assert verdict.glyphs_for(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")).arrow == "→"
+
+
+def test_control_characters_of_the_input_do_not_reach_the_terminal(tmp_path):
+    """A name may hold anything in a dump."""
+    path = written(tmp_path, *world(), {**HPA, "metadata": {"name": "a\x1b[31mb\nc", "namespace": "shop"}})
+    assert "shop/a?[31mb c" in hypot("-f", path).out
+
+
+# Objects of other versions.
+
+
+def test_a_field_of_a_newer_version_is_no_obstacle(tmp_path):
+    """It is told as a problem, and the rest is decided on."""
+    objects = world(spec={**HPA["spec"], "future": 1})
+    (decision,) = hypot("-f", written(tmp_path, *objects), "-o", "json").json["decisions"]
+    assert decision["decided"]
+    assert [p["rule"] for p in decision["problems"]] == ["unknown-field"]
+
+
+def test_an_old_version_is_read_with_a_warning(tmp_path):
+    """The same decision as of autoscaling/v2, and a line that says what was read."""
+    spec = {key: value for key, value in HPA["spec"].items() if key != "metrics"}
+    objects = world(apiVersion="autoscaling/v1", spec={**spec, "targetCPUUtilizationPercentage": 50})
+    result = hypot("-f", written(tmp_path, *objects), "-o", "json")
+    (decision,) = result.json["decisions"]
+    assert (result.status, decision["decided"]) == (0, True)
+    assert [(p["rule"], p["severity"]) for p in decision["problems"]] == [("old-api-version", "warning")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
+@pytest.mark.parametrize("command", [("decide", "-f"), ("lint", "-f")])
+def test_a_full_disk_is_told(command):
+    """Exit status 2 and one line, no traceback, and never the status that means something was found."""
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", "from hypot.cli.main import main; main()", *command, str(EXAMPLE)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (run.returncode, run.stderr) == (2, "Error: cannot write the answer: No space left on device\n")
+
+
+def test_a_name_that_the_stream_cannot_show_is_no_traceback(tmp_path):
+    """Linting, too, writes what it can."""
+    path = written(tmp_path, {**HPA, "metadata": {"name": "网", "namespace": "shop"}})
+    program = "from hypot.cli.main import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "lint", "-f", str(path)],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (1, b"")
+    assert b"shop/?" in run.stdout
+
+
+def test_two_runs_with_one_memory_forget_nothing(tmp_path):
+    """Each waits for the other, and both namespaces are remembered."""
+    memory = tmp_path / "memory.json"
+    program = "from hypot.cli.main import main; main()"
+    dumps = []
+    for name in ("a", "b", "c", "d"):
+        moved = [{**one, "metadata": {**one["metadata"], "namespace": name}} for one in world()]
+        dumps.append(written(tmp_path, *moved, name=f"{name}.yaml"))
+    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--memory", str(memory)] for d in dumps]
+    runs = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in arguments]
+    assert [run.wait(60) for run in runs] == [0, 0, 0, 0]
+    kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
+    assert set(kept) == {f"HorizontalPodAutoscaler/{name}/web" for name in ("a", "b", "c", "d")}

@@ -1,0 +1,110 @@
+"""hypot replay ends before it is done: somebody asks it to, or there is no room for what it writes."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+SHOP = ["examples/replay/week.csv", "-f", "examples/replay/policies.yaml", "--world", "examples/replay/world.yaml"]
+COMMAND = [sys.executable, "-c", "from hypot.cli.main import main; main()", "replay", *SHOP, "--engine", "plain"]
+SLOW = [*COMMAND, "--sweep", "hpa.cpu=30..90:1"]
+
+
+def started(command):
+    """The command in a group of its own, as a shell starts it, and its processes, one of which only cleans up."""
+    one = subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    return one, wait_for(lambda: children_of(one.pid), 60)
+
+
+def children_of(pid):
+    """Direct children; empty until all are there."""
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [int(one) for one in tasks.read_text().split()] if tasks.exists() else []
+    return found if len(found) >= 3 else []
+
+
+def is_alive(pid):
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def wait_for(look, seconds):
+    """What the look finds, as soon as it finds something."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        found = look()
+        if found:
+            return found
+        time.sleep(0.02)
+    return look()
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("ask", "number", "status", "words"),
+    [(os.killpg, signal.SIGINT, 130, "interrupted"), (os.kill, signal.SIGTERM, 143, "terminated")],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_all_end_when_one_is_asked_to(ask, number, status, words, after):
+    """With one line, also while other processes start."""
+    one, others = started(SLOW)
+    try:
+        time.sleep(after)
+        ask(one.pid, number)
+        written, told = one.communicate(timeout=60.0)
+    finally:
+        one.kill()
+    assert (one.returncode, written, told.strip()) == (status, "", words)
+    assert len(others) >= 3
+    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 30)
+
+
+def test_no_process_outlives_a_replay_that_is_killed():
+    """Whoever ends the command ends its workers, whatever the signal."""
+    one, others = started(SLOW)
+    one.kill()
+    one.communicate()
+    assert len(others) >= 3
+    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 30)
+
+
+def replayed(folder, *arguments, unbuffered=""):
+    """A short replay that may not write more than a few bytes into any file, with its answer in one."""
+    room = (4096, 4096)
+    with (folder / "answer").open("wb") as answer:
+        return subprocess.run(
+            [*COMMAND, "--to", "2026-01-05T01:00:00Z", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=answer,
+            stderr=-1,
+            text=True,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, room),
+        )
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_an_answer_that_has_no_room_is_an_error(tmp_path, form, unbuffered):
+    """In one line, however Python writes."""
+    found = replayed(tmp_path, "-o", form, unbuffered=unbuffered)
+    assert (found.returncode, found.stderr) == (2, "Error: cannot write the answer: File too large\n")
+
+
+@pytest.mark.parametrize("form", ["html", "png", "svg"])
+def test_a_report_that_has_no_room_is_not_there(tmp_path, form):
+    """Nor is a part of it."""
+    path = tmp_path / f"report.{form}"
+    found = replayed(tmp_path, "--report", path)
+    words = f"Error: {path}: cannot write: File too large; check the folder\n"
+    assert (found.returncode, found.stderr) == (2, words)
+    assert [one.name for one in tmp_path.iterdir()] == ["answer"]

@@ -1,0 +1,225 @@
+"""`hypot lint` as people and pipelines call it."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from hypot.cli import lint as lint_command
+from hypot.cli.lint import as_text
+from hypot.cli.main import cli, main
+from hypot.cli.output import to_yaml
+from hypot.lint import check
+from hypot.lint.rule_list import RULES
+from unit.lint.lint_cases import container, hpa, hvpa, vpa, weighted, workload, wpa
+
+SCHEMA = json.loads(Path(lint_command.__file__).with_name("lint.schema.json").read_text(encoding="utf-8"))
+NO_CPU = workload("web", container(requests={}))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of manifests, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "k8s").mkdir()
+    for name, manifests in {"web": [hpa(minReplicas=1, maxReplicas=1), NO_CPU], "wpa": [wpa(dryRun=True)]}.items():
+        text = "---\n".join(to_yaml(manifest) for manifest in manifests)
+        (tmp_path / "k8s" / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(*arguments, **more):
+    return CliRunner().invoke(cli, ["lint", *arguments], **more)
+
+
+@pytest.mark.usefixtures("folder")
+def test_text_for_people():
+    """Where, how grave, which rule and object; then what and what to do; errors apart in the last line."""
+    result = run("-f", "k8s")
+    assert result.exit_code == 1
+    lines = result.output.splitlines()
+    assert lines[4] == "k8s/web.yaml:12  warning  min-equals-max  HorizontalPodAutoscaler shop/web  spec.maxReplicas"
+    assert lines[5] == "    minReplicas and maxReplicas are both 1, so the load never changes anything"
+    assert lines[6].startswith("    fix: raise maxReplicas")
+    assert lines[-1] == "1 error, 1 warning, 2 advice in 2 files, 3 objects"
+    assert max(map(len, lines)) <= 110
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_exit_status_of_the_command(capsys):
+    """The installed command ends with the same status."""
+    with pytest.raises(SystemExit) as ended:
+        main(["lint", "-f", "k8s"])
+    assert ended.value.code == 1
+    assert "1 error" in capsys.readouterr().out
+
+
+def test_nothing_found(tmp_path):
+    """Exit status 0, and one line that says how much was looked at."""
+    (tmp_path / "a.yaml").write_text(to_yaml(hpa()) + "---\n" + to_yaml(workload()), encoding="utf-8")
+    result = run("-f", str(tmp_path))
+    assert (result.exit_code, result.output) == (0, "nothing found in 1 file, 2 objects\n")
+
+
+def test_warnings_alone_do_not_fail(tmp_path):
+    """Only errors make exit status 1."""
+    (tmp_path / "a.yaml").write_text(to_yaml(hpa(minReplicas=1)), encoding="utf-8")
+    assert run("-f", str(tmp_path)).exit_code == 0
+
+
+def test_input_without_autoscalers_says_so():
+    """Most likely the wrong folder."""
+    result = run("-f", "-", input=to_yaml(workload()))
+    assert result.output == "nothing found in 1 file, 1 object; there is no autoscaler among them\n"
+
+
+def test_standard_input_has_lines_too():
+    """A pipe is a file without a name."""
+    result = run("-f", "-", input=to_yaml(hpa(minReplicas=1)) + "---\n" + to_yaml(workload()))
+    assert result.output.startswith("<stdin>:11  advice  single-replica")
+
+
+@pytest.mark.usefixtures("folder")
+def test_ignored_rules():
+    """More than once, or separated by commas."""
+    result = run("-f", "k8s", "--ignore", "request-missing", "--ignore", "min-equals-max,single-replica,wpa-dry-run")
+    assert result.exit_code == 0
+    assert result.output == "nothing found in 2 files, 3 objects; 4 silenced\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Missing option '-f'"),
+        (["-f", "k8s", "--ignore", "request-mising"], "did you mean request-missing"),
+        (["-f", "k8s", "--kubernetes", "latest"], "is not a Kubernetes version"),
+        (["-f", "k8s", "--kubernetes", "1.20"], "the oldest version hypot knows"),
+        (["-f", "k8s", "-o", "xml"], "'xml' is not one of"),
+        (["-f", "nowhere"], "nowhere: cannot read it"),
+        (["-f", "bad.yaml"], "bad.yaml:1"),
+    ],
+)
+def test_bad_usage_and_input(folder, arguments, words):
+    """Exit status 2, and words that help."""
+    (folder / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in " ".join(result.output.split())
+
+
+def test_version_changes_the_verdict():
+    """The same manifest for another cluster."""
+    manifest = to_yaml(hpa(api_version="autoscaling/v2beta2"))
+    assert run("-f", "-", input=manifest).exit_code == 1
+    assert run("-f", "-", "--kubernetes", "v1.25.3", input=manifest).exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_keeps_to_its_schema():
+    """Findings and summary, as the published schema has them."""
+    result = run("-f", "k8s", "-o", "json")
+    output = json.loads(result.output)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(output, SCHEMA)
+    assert output["summary"] == {
+        "errors": 1,
+        "warnings": 1,
+        "advice": 2,
+        "silenced": 0,
+        "files": 2,
+        "objects": 3,
+        "autoscalers": 2,
+    }
+    found = next(one for one in output["findings"] if one["rule"] == "request-missing")
+    assert found["object"] == {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "namespace": "shop",
+        "name": "web",
+    }
+    assert (found["file"], found["line"], found["field"]) == ("k8s/web.yaml", 15, "spec.metrics[0].resource")
+
+
+def test_a_manifest_to_paste_is_one_text():
+    """Programs get the form of intervals with its lines, and it is sound as it stands."""
+    result = run("-f", "-", "-o", "json", input=to_yaml(weighted()) + "---\n" + to_yaml(workload()))
+    output = json.loads(result.output)
+    jsonschema.validate(output, SCHEMA)
+    (found,) = output["findings"]
+    assert (found["rule"], found["line"]) == ("weight-based", 34)
+    form = found["hint"].partition("\n")[2]
+    assert run("-f", "-", input=form + "\n---\n" + to_yaml(workload())).output.startswith("nothing found")
+
+
+def test_a_manifest_to_paste_keeps_its_lines():
+    """People can copy it from the terminal: indented as one, it is still the same YAML."""
+    objects = to_yaml(weighted()) + "---\n" + to_yaml(workload())
+    lines = run("-f", "-", input=objects).output.splitlines()
+    start, end = lines.index("    apiVersion: autoscaling.k8s.io/v1alpha1"), lines.index("", 2)
+    form = "\n".join(lines[start:end]) + "\n"
+    assert run("-f", "-", input=form + "---\n" + to_yaml(workload())).output.startswith("nothing found")
+
+
+def test_both_axes_in_every_form(tmp_path):
+    """VerticalPodAutoscalers and Hvpas have a file and a line, and count as autoscalers."""
+    file = tmp_path / "both.yaml"
+    file.write_text("---\n".join(map(to_yaml, [hvpa(), vpa(), workload()])), encoding="utf-8")
+    text, log = run("-f", str(file)), json.loads(run("-f", str(file), "-o", "sarif").output)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    places = [i for i, line in enumerate(lines, 1) if line == "  targetRef:"]
+    assert text.exit_code == 1
+    assert [f"{file}:{line}  error  two-sizers" in text.output for line in places] == [True, True]
+    regions = [one["locations"][0]["physicalLocation"]["region"] for one in log["runs"][0]["results"]]
+    assert [region["startLine"] for region in regions] == places
+    assert text.output.endswith("2 errors, 0 warnings, 0 advice in 1 file, 3 objects\n")
+
+
+def test_sarif_for_code_scanning(folder):
+    """What code scanning asks of a run: rules with words and levels, results with place and fingerprint."""
+    output = json.loads(run("-f", str(folder / "k8s"), "-o", "sarif").output)
+    assert (output["version"], len(output["runs"])) == ("2.1.0", 1)
+    driver, results = output["runs"][0]["tool"]["driver"], output["runs"][0]["results"]
+    assert driver["name"] == "hypot"
+    for rule in driver["rules"]:
+        assert rule["shortDescription"]["text"] == RULES[rule["id"]].title
+        assert rule["fullDescription"]["text"]
+        assert rule["help"]["text"]
+        assert rule["defaultConfiguration"]["level"] in {"error", "warning", "note"}
+    assert [driver["rules"][one["ruleIndex"]]["id"] for one in results] == [one["ruleId"] for one in results]
+    assert {one["level"] for one in results} == {"error", "warning", "note"}
+    place = results[0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "k8s/web.yaml"}, "region": {"startLine": 11}}
+    marks = [one["partialFingerprints"]["primaryLocationLineHash"] for one in results]
+    assert len(set(marks)) == len(marks)
+
+
+def test_fingerprints_outlive_moved_lines(folder):
+    """The same finding has the same fingerprint further down."""
+    before = json.loads(run("-f", "k8s/web.yaml", "-o", "sarif").output)
+    file = folder / "k8s" / "web.yaml"
+    file.write_text("# a comment\n\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    after = json.loads(run("-f", "k8s/web.yaml", "-o", "sarif").output)
+    first, second = ([one["partialFingerprints"] for one in log["runs"][0]["results"]] for log in (before, after))
+    assert first == second
+
+
+def test_colour_and_width():
+    """Colour where it is asked for; long words are not broken."""
+    report = check(hpa(minReplicas=1), NO_CPU)
+    assert "\x1b[31m\x1b[1merror" in as_text(report, colour=True)
+    assert max(map(len, as_text(report, width=60).splitlines()[1:3])) <= 60
+
+
+def test_names_cannot_steer_the_terminal():
+    """An escape sequence in a name is shown, not sent."""
+    output = run(
+        "-f",
+        "-",
+        input='{"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": '
+        '{"name": "a\\u001b[2J"}, "spec": {"maxReplicas": 1}}',
+    ).output
+    assert "\x1b" not in output
+    assert "a\\x1b[2J" in output

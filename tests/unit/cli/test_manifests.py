@@ -1,0 +1,284 @@
+"""`hypot manifests` as people call it, and the objects it prints."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hypot.cli.manifests import command
+from hypot.cli.runconfig import read_config
+from hypot.kinds.vpa.knobs import Knobs
+from hypot.policy.model.settings import Settings
+from hypot.run.config import KINDS, ConfigError, RunConfig
+from hypot.run.install.manifests import manifests
+from hypot.run.install.objects import CONFIG_KEY, config_data
+from hypot.run.rights import said_by
+
+
+def run(*arguments):
+    return CliRunner().invoke(command, arguments)
+
+
+def printed(*arguments):
+    """The objects by kind and name."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    objects = list(yaml.safe_load_all(result.output))
+    found = {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each for each in objects}
+    assert len(found) == len(objects)
+    return found
+
+
+def kinds_of(objects):
+    return [kind for kind, _, _ in objects]
+
+
+def pod_of(objects):
+    (deployment,) = (each for (kind, _, _), each in objects.items() if kind == "Deployment")
+    return deployment["spec"]["template"]["spec"]
+
+
+def test_a_whole_installation_in_the_order_it_is_applied():
+    """The namespace first, the webhook last; no definition among them."""
+    assert kinds_of(printed()) == [
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+        "ConfigMap",
+        "Service",
+        "Service",
+        "Deployment",
+        "PodDisruptionBudget",
+        "MutatingWebhookConfiguration",
+    ]
+
+
+def test_everything_is_labelled():
+    """One selector finds all of an installation."""
+    for each in printed("--watch-namespace", "shop").values():
+        assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "hypot"
+
+
+def test_somebody_elses_namespace_is_never_part_of_it():
+    """Deleting what was printed is an uninstall, and must not take a namespace that holds other things."""
+    objects = printed("-n", "ops")
+    assert "Namespace" not in kinds_of(objects)
+    assert {namespace for _, namespace, _ in objects} == {"", "ops"}
+    (subject,) = objects["ClusterRoleBinding", "", "hypot"]["subjects"]
+    assert subject == {"kind": "ServiceAccount", "name": "hypot", "namespace": "ops"}
+    selector = objects["MutatingWebhookConfiguration", "", "hypot"]["webhooks"][0]["namespaceSelector"]
+    assert selector["matchExpressions"][0]["values"] == ["kube-system", "ops"]
+
+
+def test_watched_namespaces_have_roles_of_their_own():
+    """Nothing inside another namespace is allowed, and the controller is told the same."""
+    objects = printed("--watch-namespace", "shop", "--watch-namespace", "pay", "--watch-namespace", "shop")
+    assert [key for key in objects if key[2] == "hypot-watched"] == [
+        ("Role", "pay", "hypot-watched"),
+        ("RoleBinding", "pay", "hypot-watched"),
+        ("Role", "shop", "hypot-watched"),
+        ("RoleBinding", "shop", "hypot-watched"),
+    ]
+    everywhere = said_by(objects["ClusterRole", "", "hypot"]["rules"])
+    assert not {resource for _, resource, _, _ in everywhere} & {"pods", "deployments/scale", "hvpas", "events"}
+    config = yaml.safe_load(objects["ConfigMap", "hypot-system", "hypot-config"]["data"][CONFIG_KEY])
+    assert config["watchNamespaces"] == ["shop", "pay"]
+
+
+def test_pods_have_no_more_than_they_need():
+    """Not root, no way to become it, nothing to write to but a little memory."""
+    pod = pod_of(printed())
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    writable = [mount["name"] for mount in container["volumeMounts"] if not mount.get("readOnly")]
+    assert writable == ["tmp"]
+    assert "limits" in container["resources"]
+
+
+def test_the_webhook_lets_pods_come_whatever_happens():
+    """It is asked for two seconds, only where hypot acts, and its authority is hypot's to write."""
+    (webhook,) = printed()["MutatingWebhookConfiguration", "", "hypot"]["webhooks"]
+    assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Ignore", 2)
+    assert "caBundle" not in webhook["clientConfig"]
+    assert webhook["clientConfig"]["service"]["name"] == "hypot-webhook"
+
+
+def test_without_sizes_there_is_no_webhook(tmp_path):
+    """Neither the configuration, nor its service, nor a port; the controller is told so."""
+    file = tmp_path / "config.yaml"
+    file.write_text("kinds: {Hvpa: off}\n", encoding="utf-8")
+    objects = printed("--config", str(file))
+    assert "MutatingWebhookConfiguration" not in kinds_of(objects)
+    assert kinds_of(objects).count("Service") == 1
+    assert [port["name"] for port in pod_of(objects)["containers"][0]["ports"]] == ["http"]
+    config = yaml.safe_load(objects["ConfigMap", "hypot-system", "hypot-config"]["data"][CONFIG_KEY])
+    assert config["webhookPort"] == 0
+
+
+def test_ports_follow_the_configuration(tmp_path):
+    """Probes and services find what listens."""
+    file = tmp_path / "config.yaml"
+    file.write_text("httpPort: 9000\nwebhookPort: 9443\nwebhookService: sizes\n", encoding="utf-8")
+    objects = printed("--config", str(file))
+    (container,) = pod_of(objects)["containers"]
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == {"http": 9000, "webhook": 9443}
+    assert objects["Service", "hypot-system", "sizes"]["spec"]["ports"][0]["targetPort"] == "webhook"
+    assert container["livenessProbe"]["httpGet"]["port"] == "http"
+
+
+def test_another_configuration_makes_other_pods():
+    """It is read once, at the start, so a change has to roll them."""
+    one, same, other = (
+        next(each for each in manifests(config, "hypot:1") if each["kind"] == "Deployment")
+        for config in (RunConfig(), RunConfig(), RunConfig(opt_in="all"))
+    )
+    assert one == same
+    assert one["spec"]["template"] != other["spec"]["template"]
+
+
+def test_one_replica_has_no_budget():
+    """It would forbid every drain."""
+    objects = printed("--replicas", "1")
+    assert "PodDisruptionBudget" not in kinds_of(objects)
+    assert next(each for key, each in objects.items() if key[0] == "Deployment")["spec"]["replicas"] == 1
+
+
+def test_json_is_one_list():
+    result = run("-o", "json", "--image", "registry.example/hypot:7")
+    listed = json.loads(result.output)
+    assert (listed["kind"], len(listed["items"])) == ("List", 12)
+    (deployment,) = (each for each in listed["items"] if each["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example/hypot:7"
+
+
+def test_more_is_allowed_where_it_is_asked_for():
+    asked = ("--with", "template", "--with", "children", "--target", "rollouts.argoproj.io")
+    plain, more = (said_by(printed(*each)["ClusterRole", "", "hypot"]["rules"]) for each in ((), asked))
+    assert plain < more
+    assert ("apps", "deployments", "patch", "") in more - plain
+    assert ("argoproj.io", "rollouts/scale", "update", "") in more - plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["-n", "Ops"], "'Ops' cannot be the name of a namespace"),
+        (["--watch-namespace", "a/b"], "'a/b' cannot be the name of a namespace"),
+        (["--target", "rollouts"], "write the plural and the group"),
+        (["--target", "*.argoproj.io"], "write the plural and the group"),
+        (["--config", "nowhere.yaml"], "nowhere.yaml: cannot read the configuration"),
+        (["--image", ""], "image: write what the nodes are to run"),
+        (["--image", " "], "image: write what the nodes are to run"),
+        (["--with", "everything"], "'everything' is not one of"),
+    ],
+)
+def test_bad_usage_is_told(arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a\n", "must be a mapping"),
+        ("kinds: {Hvpa: [\n", "not valid YAML"),
+        ("namespaces: x\n", "namespaces: no such setting"),
+        ("kinds: {Hvpa: perhaps}\n", "kinds.Hvpa: 'perhaps' is none of"),
+        ("httpPort: 0\n", "httpPort: 0 is any port"),
+        ("listen: 127.0.0.1\n", "listen: '127.0.0.1' is reached by nobody outside of the pod"),
+        ("listen: localhost\n", "listen: 'localhost' is reached by nobody outside of the pod"),
+        ("webhookService: 127.0.0.1\n", "webhookService: '127.0.0.1' is no name of a Service"),
+        ("webhookService: 9-lives\n", "webhookService: '9-lives' is no name of a Service"),
+        ("webhookService: hypot\n", "webhookService: 'hypot' is the Service of /metrics already"),
+        ("dryRun: true\noptIn: all\ndryRun: false\n", "config.yaml:3: not valid YAML: the key 'dryRun' is given twice"),
+        ("settings: " + "{a: " * 30 + "}" * 30, "nested deeper than 20 levels"),
+        ("# " + "x" * 2**20, "larger than 1,048,576 bytes, so this is no configuration"),
+        ("dryRun: true\n---\ndryRun: false\n", "config.yaml:3: a second document"),
+    ],
+)
+def test_a_bad_configuration_is_told_with_its_file(tmp_path, text, said):
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    result = run("--config", str(file))
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    """Of the file, of the flags, and of what cannot be installed; the file is named where it is to blame."""
+    file = tmp_path / "config.yaml"
+    file.write_text("{listen: 127.0.0.1, webhookService: hypot, httpPort: 9, webhookPort: 9}", encoding="utf-8")
+    result = run("--config", str(file), "--watch-namespace", "BAD", "--image", "")
+    assert result.exit_code == 2
+    lines = result.stderr.removeprefix("Error: ").splitlines()
+    assert [line.split(": ")[:2] for line in lines] == [
+        [str(file), "webhookPort"],
+        ["watchNamespaces", "'BAD' cannot be the name of a namespace; write lower-case letters, digits and dashes"],
+        ["listen", "'127.0.0.1' is reached by nobody outside of the pod, probes neither; write 0.0.0.0"],
+        ["webhookService", "'hypot' is the Service of /metrics already; write another name"],
+        ["image", "write what the nodes are to run, such as registry.example/hypot:0.1.0"],
+    ]
+
+
+@pytest.mark.parametrize("target", ["a.b.c/d", "Rollouts.argoproj.io", "rollouts", ".io", "*.argoproj.io", "a b.c"])
+def test_names_that_are_none(target):
+    """Told with all the others, for the API server would refuse them or grant nothing by them."""
+    result = run("--target", target, "--image", "a b", "--target", "rollouts.argoproj.io")
+    assert result.exit_code == 2
+    assert result.stderr.removeprefix("Error: ").splitlines() == [
+        "image: 'a b' has a blank; write what the nodes are to run, such as registry.example/hypot:0.1.0",
+        f"target: {target.lstrip('.')!r} is no resource; write the plural and the group, as rollouts.argoproj.io",
+    ]
+
+
+def test_no_replicas_are_no_installation():
+    with pytest.raises(ConfigError, match="replicas: 0 is none"):
+        manifests(RunConfig(), "hypot:1", 0)
+
+
+SETTINGS = Settings(tolerance=0.2, kubernetes=(1, 34), vpa=replace(Knobs(), safety_margin=0.3))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        RunConfig(),
+        RunConfig("ops", ("shop",), "all", dict.fromkeys(KINDS, "observe"), dry_run=True, prometheus="http://p:9090"),
+        RunConfig(settings=SETTINGS),
+    ],
+)
+def test_the_written_file_reads_as_what_was_given(config, tmp_path):
+    """What runs in the cluster is what was asked for here."""
+    (text,) = (each["data"][CONFIG_KEY] for each in manifests(config, "hypot:1") if each["kind"] == "ConfigMap")
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    expected = config if config.sizes_pods and not config.dry_run else replace(config, webhook_port=0)
+    assert read_config(str(file)) == expected
+
+
+def test_only_changed_settings_are_written():
+    """An upgrade may bring better defaults; what nobody chose is not pinned."""
+    assert config_data(RunConfig())["settings"] == {}
+    written = config_data(RunConfig(settings=SETTINGS))["settings"]
+    assert written == {"tolerance": 0.2, "kubernetes": "1.34", "vpa": {"safetyMargin": 0.3}}
+
+
+def test_printing_needs_nothing_that_runs():
+    """Roles can be read where the extra for `hypot run` is not installed."""
+    heavy = "{'aiohttp', 'msgspec', 'cryptography', 'structlog', 'numpy', 'polars'}"
+    asked = f"import sys, hypot.cli.manifests; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+    subprocess.run([sys.executable, "-c", asked], check=True)

@@ -1,0 +1,360 @@
+"""hypot replay as people run it."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from hypot.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+WEEK = str(ROOT / "examples/replay/week.csv")
+POLICIES = str(ROOT / "examples/replay/policies.yaml")
+WORLD = str(ROOT / "examples/replay/world.yaml")
+UNTIL = ["--to", "2026-01-05T01:00:00Z"]
+TRACES = Path(os.environ.get("HYPOT_TRACES", ROOT.parent / "shared" / "traces"))
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 30
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}
+"""
+
+
+def replay(*arguments):
+    return CliRunner().invoke(cli, ["replay", *map(str, arguments)], catch_exceptions=False)
+
+
+def shop(*arguments):
+    return replay(WEEK, "-f", POLICIES, "--world", WORLD, *UNTIL, *arguments)
+
+
+@pytest.fixture
+def hpa(tmp_path):
+    path = tmp_path / "hpa.yaml"
+    path.write_text(HPA)
+    return path
+
+
+def test_a_table_has_a_line_for_each_policy_and_both_references():
+    """People see all policies at a glance, and what they are compared with."""
+    result = shop()
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("week: 2026-01-05T00:00:00Z to 2026-01-05T01:00:00Z")
+    names = [line.split("  ")[0] for line in lines]
+    assert {"hpa", "marks", "vpa", "pair", "hvpa", "oracle", "static peak"} <= set(names)
+    assert "The oracle may use 2 to 1000 replicas of 1 to 4 cores and 512Mi to 4Gi." in lines
+
+
+def test_the_same_input_gives_the_same_bytes():
+    """A replay hangs on nothing but its input."""
+    assert shop("-o", "json").stdout_bytes == shop("-o", "json").stdout_bytes
+
+
+def test_json_keeps_its_schema():
+    """Machines read what the published schema describes."""
+    document = json.loads(shop("-o", "json", "--sweep", "hpa.cpu=60,80").stdout)
+    schema = json.loads((ROOT / "src/hypot/cli/replay.schema.json").read_text())
+    jsonschema.validate(document, schema)
+    scores = document["workloads"][0]["scores"]
+    assert scores["hpa cpu=60"]["cost"] >= scores["hpa cpu=80"]["cost"] > 0
+    assert scores["oracle"]["to_oracle"] == 1.0
+
+
+def test_csv_and_parquet_hold_the_same_rows():
+    """A table for other tools, in two forms."""
+    text = pl.read_csv(io.BytesIO(shop("-o", "csv").stdout_bytes))
+    packed = pl.read_parquet(io.BytesIO(shop("-o", "parquet").stdout_bytes))
+    assert text["policy"].to_list() == packed["policy"].to_list()
+    assert text["cost"].to_list() == pytest.approx(packed["cost"].to_list())
+
+
+def test_reports_are_written_whole(tmp_path):
+    """A page that needs no network, and pictures."""
+    page, picture = tmp_path / "r.html", tmp_path / "r.svg"
+    result = shop("--report", page, "--report", picture)
+    assert result.exit_code == 0
+    assert len(page.read_bytes()) < 8 * 2**20
+    assert picture.read_text().lstrip().startswith("<?xml")
+    assert f"written: {page}" in result.stderr
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path):
+    """The error names the file, and no half of one is left."""
+    result = shop("--report", tmp_path / "missing" / "r.html")
+    assert result.exit_code == 2
+    assert "r.html: cannot write" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_explain_tells_the_steps_around_a_moment():
+    """Why a policy did what it did, at any moment."""
+    result = shop("--explain", "+40m")
+    assert result.exit_code == 0
+    assert "cpu is at" in result.stdout
+    assert "2026-01-05T00:40:00Z" in result.stdout
+    assert "By the histograms of usage" in result.stdout
+
+
+@pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "+90d", "+soon", "never"])
+def test_a_moment_outside_the_trace_is_refused(moment):
+    """The error says what the trace covers, or how a time is written."""
+    result = shop("--explain", moment)
+    assert result.exit_code == 2
+    assert "the trace covers" in result.stderr or "write" in result.stderr
+
+
+def test_windows_and_tuning_are_told(tmp_path):
+    """Several windows, and the best of a sweep chosen on a part that is not judged."""
+    world = tmp_path / "world.yaml"
+    world.write_text(Path(WORLD).read_text() + "scoring: {windows: 2, tune: 0.5}\n")
+    result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--sweep", "hpa.cpu=60..80:10")
+    assert "over 2 windows" in result.stdout
+    assert "hpa: by the first 50% of the trace" in result.stdout
+
+
+def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
+    """Many workloads in one file, one line a policy."""
+    rows = [f"{name},{60 * i},{rate + i % 7}" for name, rate in (("a", 50), ("b", 300)) for i in range(120)]
+    trace = tmp_path / "fleet.csv"
+    trace.write_text("\n".join(["workload,timestamp,requests", *rows]) + "\n")
+    result = replay(trace, "-f", hpa)
+    assert result.exit_code == 0
+    assert "median" in result.stdout
+    assert "worst" in result.stdout
+
+
+def test_everything_wrong_is_told_at_once(tmp_path):
+    """A bad manifest and a bad trace in one answer, each with its place."""
+    policy = tmp_path / "bad.yaml"
+    policy.write_text(HPA.replace("averageUtilization: 70", "averageUtilization: -1"))
+    trace = tmp_path / "bad.csv"
+    trace.write_text("timestamp,requests\n0,1\n60,-5\n")
+    result = replay(trace, "-f", policy)
+    assert result.exit_code == 2
+    assert "bad.yaml:" in result.stderr
+    assert "bad.csv" in result.stderr
+
+
+def test_a_metric_that_the_world_does_not_know_is_refused():
+    """What a custom metric stands for is written, never guessed."""
+    result = replay(WEEK, "-f", POLICIES, *UNTIL)
+    assert result.exit_code == 2
+    assert "http_requests_per_second" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name files with history"),
+        (["--query", "up"], "--prometheus"),
+        (["--prometheus", "http://127.0.0.1:9"], "--query"),
+        ([WEEK, "--prometheus", "http://127.0.0.1:9", "--query", "up"], "name files with history"),
+        (["nowhere.csv"], "nowhere.csv"),
+        ([WEEK, "--sweep", "hpa.cpu=90..50:5"], "--sweep"),
+        ([WEEK, "--sweep", "nobody.cpu=1,2"], "nobody"),
+        ([WEEK, "--report", "r.pdf"], ".html, .png or .svg"),
+        ([WEEK, "--from", "2027-01-01T00:00:00Z"], "2026-01-12"),
+        ([WEEK, "--world", "nowhere.yaml"], "nowhere.yaml"),
+    ],
+)
+def test_wrong_usage_says_what_to_do(arguments, words, hpa):
+    """Exit status 2 and a word that helps."""
+    result = replay(*arguments, "-f", hpa)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_a_server_that_is_not_there_is_told(hpa):
+    """No network: an error, no traceback."""
+    result = replay("--prometheus", "http://127.0.0.1:9", "--query", "up", "-f", hpa)
+    assert result.exit_code == 2
+    assert "127.0.0.1:9" in result.stderr
+
+
+def test_a_replay_of_too_many_ticks_is_refused(tmp_path, hpa):
+    """Before memory is full, with what to do."""
+    trace = tmp_path / "long.csv"
+    trace.write_text("timestamp,requests\n0,1\n400000000,1\n")
+    result = replay(trace, "-f", hpa)
+    assert result.exit_code == 2
+    assert "--from and --to" in result.stderr
+
+
+@pytest.mark.parametrize("trace", sorted(TRACES.glob("*.csv")), ids=lambda path: path.stem)
+def test_every_recorded_trace_replays_quietly(trace):
+    """Real demand of all kinds, without a warning; two hours of each."""
+    start = float(trace.read_text().splitlines()[1].partition(",")[0])
+    world, policies = ROOT / "docs/results/world.yaml", ROOT / "docs/results/policies.yaml"
+    result = replay(trace, "-f", policies, "--world", world, "--to", start + 2 * 3600, "-o", "json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    workload = json.loads(result.stdout)["workloads"][0]
+    assert workload["notes"] == []
+    assert workload["scores"]["hpa-70"]["cost"] > 0
+
+
+def test_recorded_traces_are_there():
+    """Says why the test before ran on nothing."""
+    if not TRACES.is_dir():
+        pytest.skip(f"no recorded traces in {TRACES}; name their folder in HYPOT_TRACES")
+    assert len(list(TRACES.glob("*.csv"))) >= 15
+
+
+def world_with(tmp_path, text):
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("scoring", ["{windows: 1000}", "{skip: 48h}"])
+def test_a_trace_too_short_to_judge_is_refused(tmp_path, hpa, scoring):
+    """Before anything runs, with what to change."""
+    result = replay(WEEK, "-f", hpa, *UNTIL, "--world", world_with(tmp_path, f"scoring: {scoring}\n"))
+    assert result.exit_code == 2
+    assert "to judge; choose fewer scoring.windows" in result.stderr
+
+
+def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
+    """Also where the trace says how much memory comes along: each window has the oracle of its own ticks."""
+    trace = tmp_path / "even.csv"
+    trace.write_text("\n".join(["timestamp,requests,memory", *(f"{60 * i},50,900000000" for i in range(181))]) + "\n")
+    result = replay(trace, "-f", hpa, "--world", world_with(tmp_path, "scoring: {windows: 3}\n"), "-o", "json")
+    workload = json.loads(result.stdout)["workloads"][0]
+    whole = workload["scores"]["web"]["to_oracle"]
+    assert [one["to_oracle"] for one in workload["windows"]["web"]] == pytest.approx([whole] * 3)
+
+
+def test_explanations_are_words():
+    """No machine waits for an answer that never comes."""
+    result = shop("--explain", "+5m", "-o", "json")
+    assert result.exit_code == 2
+    assert "leave -o out" in result.stderr
+
+
+@pytest.mark.parametrize("world", ["tick: 1s\n", "demand: {retries: 0.3, retryAfter: 10m}\n"])
+def test_a_world_that_the_compiled_engine_has_no_room_for(tmp_path, hpa, world):
+    """The plain one does it, whatever was asked for."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-05T00:20:00Z", "--world", world_with(tmp_path, world), "-o", "json")
+    compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
+    assert compiled.exit_code == 0
+    assert compiled.stdout_bytes == plain.stdout_bytes
+
+
+HOT = """
+apiVersion: autoscaling.k8s.io/v1alpha1
+kind: Hvpa
+metadata: {name: web}
+spec:
+  targetRef: {kind: Deployment, name: web}
+  scalingIntervals: [{maxReplicas: 22}]
+  vpa:
+    template:
+      spec: {resourcePolicy: {containerPolicies: [{containerName: app, maxAllowed: {cpu: 1500m, memory: 2Gi}}]}}
+"""
+
+
+def test_samples_from_before_time_began_are_samples(tmp_path):
+    """A trace may count its seconds from 0, and metrics are older than that: pods are hot all the same."""
+    trace, policy = tmp_path / "hot.csv", tmp_path / "hot.yaml"
+    trace.write_text("timestamp,requests\n0,3000\n3600,3000\n")
+    policy.write_text(HOT)
+    given = (trace, "-f", policy, "--world", world_with(tmp_path, "metrics: {lag: 1m}\n"), "-o", "json")
+    compiled, plain = (replay(*given, "--engine", engine) for engine in ("fleet", "plain"))
+    assert plain.exit_code == 0
+    assert compiled.stdout_bytes == plain.stdout_bytes
+
+
+def test_both_engines_give_the_same_bytes(hpa):
+    """Compiled or not, the figures are the same."""
+    given = (WEEK, "-f", hpa, "--to", "2026-01-06T00:00:00Z", "-o", "json")
+    assert replay(*given, "--engine", "plain").stdout_bytes == replay(*given, "--engine", "fleet").stdout_bytes
+
+
+@pytest.fixture
+def fleet(tmp_path):
+    """Eight workloads of an hour in one file; w6 has gaps."""
+    path = tmp_path / "fleet.parquet"
+    rows = [
+        (f"w{i}", 60 * t, 50.0 + 10 * i + t % 7) for i in range(8) for t in range(61) if i != 6 or t not in {20, 40}
+    ]
+    pl.DataFrame(rows, schema=["workload", "timestamp", "requests"], orient="row").write_parquet(path)
+    return path
+
+
+def in_parts(monkeypatch):
+    """Files are read in parts of two workloads."""
+    for module in ("history", "parts"):
+        monkeypatch.setattr(f"hypot.replay.traces.{module}.PART_ROWS", 130)
+
+
+@pytest.mark.parametrize("form", ["json", "table", "csv"])
+def test_a_fleet_in_parts_gives_the_same_bytes(fleet, hpa, monkeypatch, form):
+    """What is too large for the memory is read and replayed a part at a time, to the same figures."""
+    given = (fleet, "-f", hpa, "-o", form, "--engine", "plain")
+    whole = replay(*given)
+    in_parts(monkeypatch)
+    assert whole.exit_code == 0
+    assert replay(*given).stdout_bytes == whole.stdout_bytes
+
+
+def test_a_fleet_in_parts_over_processes(fleet, hpa, monkeypatch):
+    """The same, in processes of their own, with a report."""
+    given = (fleet, "-f", hpa, "-o", "json", "--engine", "plain")
+    whole = replay(*given)
+    in_parts(monkeypatch)
+    monkeypatch.setattr("hypot.replay.jobs.local_jobs.WORTH_A_PROCESS", 0)
+    page = fleet.with_name("r.html")
+    assert replay(*given, "--report", page).stdout_bytes == whole.stdout_bytes
+    assert b"8 workloads" in page.read_bytes()
+
+
+def test_a_large_fleet_with_a_bad_row_prints_nothing(fleet, hpa, monkeypatch):
+    """Though the rows before it were replayed."""
+    frame = pl.read_parquet(fleet)
+    frame = frame.with_columns(requests=pl.when(pl.int_range(pl.len()) == 450).then(-1.0).otherwise("requests"))
+    frame.write_parquet(fleet)
+    in_parts(monkeypatch)
+    result = replay(fleet, "-f", hpa)
+    assert result.exit_code == 2
+    assert "column requests: row 451 is negative (-1.0)" in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypatch, tmp_path):
+    """They are told when they are read."""
+    in_parts(monkeypatch)
+    result = replay(fleet, "-f", hpa, "--world", world_with(tmp_path, "scoring: {skip: 48h}\n"))
+    assert result.exit_code == 2
+    assert "to judge; choose fewer scoring.windows" in result.stderr
+
+
+def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
+    """As a small one is not."""
+    words = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
+    in_parts(monkeypatch)
+    words.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
+    assert all("--explain tells of one workload, and there are" in one for one in words)
+
+
+def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):
+    """Every trace may have gaps of its own; those that most have come first."""
+    path = tmp_path / "gaps.parquet"
+    rows = [(f"w{i}", 60 * t, 50.0) for i in range(20) for t in range(61) if t != 20 + i]
+    pl.DataFrame(rows, schema=["workload", "timestamp", "requests"], orient="row").write_parquet(path)
+    result = replay(path, "-f", hpa, "--engine", "plain")
+    assert result.stdout.count("1 gap, the longest 2 min from") == 11
+    assert "and 9 more notes: -o json has those of every workload" in result.stdout

@@ -1,0 +1,341 @@
+"""Targets, rivals, budgets and quotas: the cases beside the plain ones."""
+
+import pytest
+
+from hypot.lint import check
+from unit.lint.lint_cases import (
+    band,
+    changed,
+    container,
+    cpu,
+    external,
+    hpa,
+    memory,
+    of_container,
+    paced,
+    pods,
+    thing,
+    workload,
+    wpa,
+)
+
+REF = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+def findings(rule, *objects, kubernetes="1.37"):
+    return [one for one in check(*objects, kubernetes=kubernetes).findings if one.rule == rule]
+
+
+def scaled_object(name="web", annotations=None, **spec):
+    made = thing("keda.sh/v1alpha1", "ScaledObject", name, scaleTargetRef={"name": "web"}, **spec)
+    return changed(made, "metadata", "annotations", to=annotations or {})
+
+
+def vpa(update="Recreate", /, **policy):
+    spec = {"targetRef": REF, "updatePolicy": {"updateMode": update}}
+    if policy:
+        spec["resourcePolicy"] = {"containerPolicies": [policy]}
+    return thing("autoscaling.k8s.io/v1", "VerticalPodAutoscaler", **spec)
+
+
+def budget(selector=None, api_version="policy/v1", **spec):
+    selector = {"matchLabels": {"app": "web"}} if selector is None else selector
+    return thing(api_version, "PodDisruptionBudget", selector=selector, **spec)
+
+
+class TestTarget:
+    @pytest.mark.parametrize("ref", [{"kind": "deployment"}, {"kind": "Replicaset"}, {"apiVersion": "v1"}])
+    def test_wrong_spelling_or_group(self, ref):
+        """Kinds are looked up exactly; before 1.34 nobody asks for the group."""
+        found = check(hpa(target=ref), kubernetes="1.33").findings
+        assert [one.rule for one in found] == ["target-kind"]
+
+    def test_missing_group_is_told_once(self):
+        """From 1.34 on the API server refuses it itself."""
+        found = check(hpa(target={"apiVersion": "v1"})).findings
+        assert [one.rule for one in found] == ["reference-version"]
+
+    def test_replication_controller_has_no_group(self):
+        """It is the one kind that lives in the core group."""
+        assert not findings("target-kind", hpa(target={"apiVersion": "v1", "kind": "ReplicationController"}))
+
+    def test_workload_of_another_namespace(self):
+        """An autoscaler reaches its own namespace only, and the message names the other."""
+        away = changed(workload(), "metadata", "namespace", to="prod")
+        (found,) = findings("target-missing", hpa(), away)
+        assert "there is one in namespace prod" in found.message
+
+    def test_replica_sets_of_a_deployment_are_no_kind_to_compare_with(self):
+        """What a controller made does not turn advice into a warning."""
+        owned = {"ownerReferences": [{"kind": "Deployment", "name": "x", "controller": True}]}
+        made = workload("x-1", kind="ReplicaSet", metadata=owned)
+        scaler = hpa(target={"kind": "ReplicaSet"})
+        assert [one.rule for one in check(scaler, made).findings] == ["target-not-given"]
+
+    def test_zero_replicas_are_not_a_fixed_count(self):
+        """A manifest with 0 replicas switches its autoscaler off; that is all there is to say."""
+        assert [one.rule for one in check(hpa(), workload(replicas=0)).findings] == ["target-at-zero"]
+
+    def test_dry_run_does_not_scale(self):
+        """A fixed count is right beside a WatermarkPodAutoscaler that only watches."""
+        assert not findings("replicas-on-target", wpa(dryRun=True), workload(replicas=3))
+
+    def test_pods_of_what_the_target_made_are_its_own(self):
+        """The ReplicaSets of a Deployment in a dump are no strangers."""
+        owned = {"ownerReferences": [{"kind": "Deployment", "name": "web", "controller": True}]}
+        made = workload("web-5d4", kind="ReplicaSet", labels={"app": "web", "hash": "5d4"}, metadata=owned)
+        assert not check(hpa(), workload(), made).findings
+
+
+class TestTwoAutoscalers:
+    @pytest.mark.parametrize("other", [hpa("b"), wpa("b"), scaled_object("b")])
+    def test_any_mix_is_told_on_both(self, other):
+        """Each of the two learns of the other."""
+        assert len(findings("two-autoscalers", hpa(), other, workload())) == 2
+
+    def test_version_of_the_reference_does_not_matter(self):
+        """Group, kind, namespace and name do."""
+        assert findings("two-autoscalers", hpa(), hpa("b", target={"apiVersion": "apps/v1beta1"}))
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            hpa("b", target={"name": "api"}),
+            changed(hpa("b"), "metadata", "namespace", to="prod"),
+            scaled_object("b", {"autoscaling.keda.sh/paused": "true"}),
+            hpa(),
+        ],
+    )
+    def test_no_rivals(self, other):
+        """Another target, another namespace, a paused one, and the same object again."""
+        assert not findings("two-autoscalers", hpa(), other)
+
+    def test_autoscaler_of_a_scaled_object_is_its_own(self):
+        """KEDA makes a HorizontalPodAutoscaler and owns it."""
+        owners = [{"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "controller": True}]
+        assert not findings("two-autoscalers", hpa("keda-hpa-web", owners=owners), scaled_object())
+
+    def test_autoscaler_that_keda_takes_over(self):
+        """With the annotation the ScaledObject becomes the owner of the one it names."""
+        advanced = {"horizontalPodAutoscalerConfig": {"name": "web"}}
+        annotations = {"scaledobject.keda.sh/transfer-hpa-ownership": "true"}
+        assert not findings("two-autoscalers", hpa(), scaled_object("web", annotations, advanced=advanced))
+
+    def test_many_rivals_are_counted(self):
+        """A sentence names three and counts the rest."""
+        found = findings("two-autoscalers", *(hpa(f"web-{i}") for i in range(6)))
+        assert "HorizontalPodAutoscaler shop/web-3 and 2 more" in found[0].message
+
+
+class TestAmbiguousSelector:
+    def test_wider_selector_takes_in_the_other_pods(self):
+        """One direction is enough: the pods of the narrow one belong to both."""
+        wide = workload("web", labels={"app": "shop"})
+        narrow = workload("api", labels={"app": "shop", "part": "api"})
+        found = findings("ambiguous-selector", hpa(), hpa("api", target={"name": "api"}), wide, narrow)
+        assert [one.name for one in found] == ["web", "api"]
+
+    def test_third_workload_in_between(self):
+        """Pods of a Job that both selectors match stop both."""
+        web, api = (workload(n, labels={n: "yes"}) for n in ("web", "api"))
+        both = workload("job", kind="Job", labels={"web": "yes", "api": "yes"})
+        scalers = hpa(), hpa("api", target={"name": "api"})
+        assert len(findings("ambiguous-selector", *scalers, web, api, both)) == 2
+        assert not findings("ambiguous-selector", *scalers, web, api)
+
+    def test_expressions_count(self):
+        """Selectors without a plain label are compared too."""
+        anything = workload("api", labels={"app": "web"})
+        anything["spec"]["selector"] = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
+        assert findings("ambiguous-selector", hpa(), hpa("api", target={"name": "api"}), workload(), anything)
+
+
+class TestVpa:
+    @pytest.mark.parametrize(
+        ("mode", "policy"),
+        [
+            ("Off", {}),
+            (False, {}),
+            ("Initial", {}),
+            ("Auto", {"containerName": "app", "mode": "Off"}),
+            ("Auto", {"containerName": "*", "mode": "Off"}),
+            ("Auto", {"containerName": "*", "controlledResources": ["memory"]}),
+        ],
+    )
+    def test_no_conflict(self, mode, policy):
+        """It does not change running pods, or not this container, or not this resource."""
+        assert not findings("vpa-conflict", hpa(), workload(), vpa(mode, **policy))
+
+    @pytest.mark.parametrize("mode", ["Auto", "Recreate", "InPlaceOrRecreate", None])
+    def test_modes_that_change_running_pods(self, mode):
+        """All others do."""
+        assert findings("vpa-conflict", hpa(), workload(), vpa(mode))
+
+    @pytest.mark.parametrize("metric", [pods(), external()])
+    def test_metrics_that_are_no_resource(self, metric):
+        """They may go with any VerticalPodAutoscaler."""
+        assert not findings("vpa-conflict", hpa(metrics=[metric]), workload(), vpa())
+
+    def test_only_the_container_of_the_metric_matters(self):
+        """A policy for the sidecar is no conflict with a metric of the application."""
+        two = workload("web", container(), container("proxy"))
+        scaler = hpa(metrics=[of_container("proxy")])
+        assert findings("vpa-conflict", scaler, two, vpa("Auto", containerName="app", mode="Off"))
+        assert not findings("vpa-conflict", scaler, two, vpa("Auto", containerName="proxy", mode="Off"))
+
+    def test_without_the_workload_the_default_policy_decides(self):
+        """Nobody knows the containers then."""
+        (found,) = findings("vpa-conflict", hpa(), vpa())
+        assert "the cpu requests of the containers" in found.message
+
+    @pytest.mark.parametrize(
+        "scaler", [hpa(metrics=[cpu(type="AverageValue", averageValue="500m")]), wpa(metrics=[band("Resource")])]
+    )
+    def test_amounts_are_no_share_of_the_request(self, scaler):
+        """The request may change, and the count that follows from usage stays the same."""
+        assert not findings("vpa-conflict", scaler, workload(), vpa())
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("spec", "blocks"),
+        [
+            ({"minAvailable": 1}, False),
+            ({"minAvailable": 2}, True),
+            ({"minAvailable": 3}, True),
+            ({"minAvailable": "50%"}, False),
+            ({"minAvailable": "51%"}, True),
+            ({"maxUnavailable": 0}, True),
+            ({"maxUnavailable": "0%"}, True),
+            ({"maxUnavailable": "1%"}, False),
+            ({"maxUnavailable": 1}, False),
+            ({}, False),
+            ({"minAvailable": "many"}, False),
+        ],
+    )
+    def test_at_two_replicas(self, spec, blocks):
+        """Percentages are rounded up, as the disruption controller does."""
+        assert bool(findings("pdb-blocks-evictions", hpa(), workload(), budget(**spec))) is blocks
+
+    def test_pods_of_all_covered_workloads_count(self):
+        """Two of four may go when a second workload is under the same budget."""
+        both = {"matchLabels": {"part": "shop"}}
+        covered = [workload(n, labels={"app": n, "part": "shop"}) for n in ("web", "api")]
+        covered[1]["spec"]["replicas"] = 2
+        assert not findings("pdb-blocks-evictions", hpa(), *covered, budget(both, minAvailable=3))
+        assert findings("pdb-blocks-evictions", hpa(), *covered, budget(both, minAvailable=4))
+
+    def test_empty_selector_takes_all_in_v1_only(self):
+        """policy/v1beta1 took none."""
+        assert findings("pdb-blocks-evictions", hpa(), workload(), budget({}, minAvailable=2))
+        assert not findings("pdb-blocks-evictions", hpa(), workload(), budget({}, "policy/v1beta1", minAvailable=2))
+
+    def test_workload_that_nobody_scales(self):
+        """Budgets of other workloads are not this linter's business."""
+        assert not findings("pdb-blocks-evictions", workload(replicas=1), budget(minAvailable=1))
+
+
+class TestQuota:
+    @pytest.mark.parametrize(
+        ("hard", "enough"),
+        [
+            ({"cpu": "4"}, False),
+            ({"pods": 9}, False),
+            ({"pods": 10}, True),
+            ({"requests.memory": "4Gi"}, False),
+            ({"memory": "5Gi"}, True),
+            ({"limits.cpu": "1"}, True),
+            ({"services": 1}, True),
+            ({"cpu": "much"}, True),
+        ],
+    )
+    def test_ten_pods_of_half_a_core_and_512_mebibytes(self, hard, enough):
+        """Each kind of quota is compared with what all the pods ask for; without limits there is none to compare."""
+        assert (
+            bool(findings("quota-too-small", hpa(), workload(), thing("v1", "ResourceQuota", hard=hard))) is not enough
+        )
+
+    def test_scoped_quota_is_for_some_pods_only(self):
+        """Nobody knows here which."""
+        scoped = thing("v1", "ResourceQuota", hard={"pods": 1}, scopes=["BestEffort"])
+        assert not findings("quota-too-small", hpa(), workload(), scoped)
+
+
+class TestPaceAndMetrics:
+    def test_watermark_directions_and_window(self):
+        """A factor of 0 and a short window mean the same as for a HorizontalPodAutoscaler."""
+        off = wpa(scaleDownLimitFactor="0", scaleUpLimitFactor=0, downscaleForbiddenWindowSeconds=30)
+        rules = {one.rule for one in check(off, workload()).findings}
+        assert rules == {"never-shrinks", "never-grows", "wpa-slow-to-grow"}
+        assert findings("no-down-window", wpa(downscaleForbiddenWindowSeconds=59))
+
+    def test_tolerance_behind_a_closed_gate_is_told_once(self):
+        """A dropped tolerance is not also too wide."""
+        found = check(paced(tolerance="10"), workload(), kubernetes="1.34").findings
+        assert [one.rule for one in found] == ["gate-closed"]
+
+    def test_container_metrics_before_their_gate(self):
+        """ContainerResource is on by default from 1.27."""
+        scaler = hpa(metrics=[of_container("app")])
+        assert findings("gate-closed", scaler, kubernetes="1.26")
+        assert not findings("gate-closed", scaler, kubernetes="1.27")
+
+    def test_whole_cores_of_large_pods_are_meant(self):
+        """Sixteen cores are no slip where a pod asks for sixteen."""
+        scaler = hpa(metrics=[cpu(type="AverageValue", averageValue="16")])
+        assert findings("unit-slip", scaler, workload())
+        assert not findings("unit-slip", scaler, workload("web", container(requests={"cpu": "16"})))
+
+    @pytest.mark.parametrize(("amount", "slip"), [("512", True), ("512k", True), ("1Mi", False), ("1500m", True)])
+    def test_bytes_of_memory(self, amount, slip):
+        """Less than a mebibyte for each pod is nobody's intention."""
+        scaler = hpa(metrics=[memory(type="AverageValue", averageValue=amount), cpu()])
+        assert bool(findings("unit-slip", scaler)) is slip
+
+    def test_slip_in_a_watermark(self):
+        """Marks per pod are amounts too; marks of a sum may be large."""
+        assert findings("unit-slip", wpa(metrics=[band("Resource", highWatermark=80, lowWatermark=40)]))
+        summed = wpa(algorithm="absolute", metrics=[band("Resource", highWatermark=80, lowWatermark=40)])
+        assert not findings("unit-slip", summed)
+
+    @pytest.mark.parametrize(
+        ("metric", "field"),
+        [
+            (external(type="Value", averageValue="1"), "averageValue"),
+            (external(type="AverageValue", value="1"), "value"),
+            (of_container("app", type="AverageValue", averageUtilization=70), "averageUtilization"),
+        ],
+    )
+    def test_field_decides_for_every_source_but_object(self, metric, field):
+        """The type is only for readers."""
+        (found,) = findings("target-type-mismatch", hpa(metrics=[metric]))
+        assert f"but {field} is what counts" in found.message
+
+    def test_same_name_of_another_queue_is_another_metric(self):
+        """The selector belongs to a metric's identity."""
+        mail = changed(external(), "external", "metric", "selector", to={"matchLabels": {"queue": "mail"}})
+        assert not findings("duplicate-metric", hpa(metrics=[external(), mail]))
+        assert findings("duplicate-metric", hpa(metrics=[external(), mail, mail]))
+
+    def test_never_served_version(self):
+        """Any other group or version is no HorizontalPodAutoscaler."""
+        assert findings("api-version-not-served", hpa(api_version="autoscaling/v3"))
+        assert findings("api-version-not-served", hpa(api_version="apps/v1"))
+        assert findings("api-version-not-served", wpa() | {"apiVersion": "datadoghq.com/v1"})
+        assert not check(hpa(api_version="example.com/v1")).findings
+
+    def test_annotations_of_the_watermark_controller(self):
+        """Each has its own grammar."""
+        prefix = "wpa.datadoghq.com"
+        assert findings("wpa-annotation", wpa(annotations={f"{prefix}/skip-owner-check": "True"}))
+        assert not findings("wpa-annotation", wpa(annotations={f"{prefix}/skip-owner-check": "false"}))
+        assert findings("wpa-annotation", wpa(annotations={f"{prefix}/logs-attributes": "team=shop"}))
+        assert not findings("wpa-annotation", wpa(annotations={f"{prefix}/logs-attributes": '{"team": "shop"}'}))
+
+    def test_selector_that_takes_in_other_workloads(self):
+        """Their usage is added to the sum."""
+        scaler = wpa(metrics=[band("Resource", metricSelector={"matchLabels": {"part": "shop"}})])
+        mine, other = (workload(n, labels={"app": n, "part": "shop"}) for n in ("web", "api"))
+        (found,) = findings("wpa-selector-too-wide", scaler, mine, other)
+        assert "pods of Deployment shop/api," in found.message
+        assert not findings("wpa-selector-too-wide", scaler, mine)

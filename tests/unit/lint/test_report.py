@@ -1,0 +1,210 @@
+"""The library's entry: what it takes, what it gives back, what it withstands."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.base import InvalidAutoscaler
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import cpu as cpu_metric
+from hypot.kinds.selector import Selector
+from hypot.kinds.text.load import load
+from hypot.lint import check
+from hypot.lint.input.item import Key
+from hypot.lint.input.world import worth_keeping
+from unit.lint.lint_cases import changed, checkpoint, container, hpa, hvpa, sized, thing, vpa, weighted, workload, wpa
+
+NO_CPU = workload("web", container(requests={}))
+IGNORE = "hypot.dev/lint-ignore"
+
+
+def rules(report):
+    return [one.rule for one in report.findings]
+
+
+def test_objects_may_be_authored_or_read():
+    """An authored object is checked beside a manifest; without files there are no lines."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    authored = HPA(target, max_replicas=5, min_replicas=2, metrics=[cpu_metric(utilization=70)], namespace="shop")
+    (found,) = check(authored, NO_CPU).findings
+    assert (found.rule, found.file, found.line) == ("request-missing", "", None)
+    assert found.object == "HorizontalPodAutoscaler shop/web"
+
+
+def test_errors_are_raised_together():
+    """One exception, in the form in which authored objects report."""
+    report = check(hpa(minReplicas=1), hpa("b", minReplicas=20), NO_CPU)
+    with pytest.raises(InvalidAutoscaler) as caught:
+        report.raise_for_errors()
+    assert [problem.rule for problem in caught.value.problems] == [one.rule for one in report.errors]
+    assert "HorizontalPodAutoscaler shop/b spec.maxReplicas" in str(caught.value)
+
+
+def test_advice_alone_raises_nothing():
+    """Only errors stop anybody."""
+    report = check(hpa(minReplicas=1), workload())
+    report.raise_for_errors()
+    assert rules(report) == ["single-replica"]
+    assert report.errors == ()
+
+
+def test_rules_are_silenced_for_all_or_for_one():
+    """By argument everywhere, by annotation on the object that has it; both are counted."""
+    first, second = hpa("a", minReplicas=1, annotations={IGNORE: "single-replica"}), hpa("b", minReplicas=1)
+    assert rules(check(first, second, ignore=["two-autoscalers", "target-not-given"])) == ["single-replica"]
+    assert check(first, second, ignore=["two-autoscalers", "target-not-given"]).silenced == 5
+
+
+def test_generated_autoscalers_get_no_advice():
+    """Whoever made the object decides; errors are told all the same."""
+    owners = [{"apiVersion": "keda.sh/v1", "kind": "ScaledObject", "name": "web", "uid": "1", "controller": True}]
+    assert rules(check(hpa(minReplicas=1, owners=owners), NO_CPU)) == ["request-missing"]
+
+
+def test_findings_come_by_file_and_line(tmp_path):
+    """Whatever the order of rules and files."""
+    for name in ("b.yaml", "a.yaml"):
+        (tmp_path / name).write_text(
+            "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: web\nspec:\n"
+            "  maxReplicas: 0\n  minReplica: 1\n  scaleTargetRef: {kind: Deployment, name: web}\n",
+            encoding="utf-8",
+        )
+    places = [(one.file, one.line) for one in check(*load([str(tmp_path)])).findings]
+    assert places == sorted(places)
+    assert {line for _, line in places} >= {6, 7, 8}
+
+
+def test_repeated_problem_is_told_once():
+    """The API server says of an unknown type twice that it is unknown."""
+    report = check(hpa(metrics=[{"type": "Cpu"}]), workload())
+    assert rules(report) == ["metric-type"]
+
+
+def test_unreadable_part_is_not_judged_further():
+    """Metrics of the wrong type are not taken for absent ones, which would mean cpu at 80 %."""
+    assert rules(check(hpa(metrics="cpu"), NO_CPU)) == ["type"]
+
+
+def test_workload_given_twice_is_not_judged():
+    """Nothing says which of the two counts."""
+    assert rules(check(hpa(), workload(), NO_CPU)) == ["duplicate-object"]
+
+
+def test_what_is_passed_over_while_reading():
+    """Pods and metrics of a dump go by; whatever may be scaled stays."""
+    passed = [
+        ("v1", "Pod"),
+        ("metrics.k8s.io/v1beta1", "PodMetrics"),
+        ("v1", "Secret"),
+        ("apps/v1", "ControllerRevision"),
+    ]
+    kept = [("apps/v1", "Deployment"), ("v1", "LimitRange"), ("argoproj.io/v1alpha1", "Rollout"), ("batch/v1", "Job")]
+    assert not any(worth_keeping(*one) for one in passed)
+    assert all(worth_keeping(*one) for one in kept)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.text("ab%-", max_size=3)
+    | st.sampled_from(["50%", "1Gi", "Off"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+PLACES = [
+    (hpa(metrics=None), ("metadata",)),
+    (hpa(), ("metadata", "annotations")),
+    (hpa(), ("metadata", "ownerReferences")),
+    (hpa(), ("spec",)),
+    (hpa(), ("spec", "metrics")),
+    (hpa(), ("spec", "metrics", 0, "resource")),
+    (hpa(), ("spec", "metrics", 0, "resource", "target")),
+    (hpa(), ("spec", "behavior")),
+    (wpa(), ("spec", "metrics")),
+    (wpa(), ("spec", "tolerance")),
+    (wpa(), ("spec", "metrics", 0, "external")),
+    (workload(), ("spec", "template")),
+    (workload(), ("spec", "selector")),
+    (workload(), ("spec", "replicas")),
+    (workload(), ("spec", "template", "spec")),
+    (workload(), ("spec", "template", "spec", "containers", 0)),
+    (workload(), ("spec", "template", "spec", "containers", 0, "resources")),
+    (workload(), ("spec", "template", "metadata")),
+    (thing("policy/v1", "PodDisruptionBudget", selector={}, minAvailable=2), ("spec",)),
+    (thing("policy/v1", "PodDisruptionBudget", selector={}, minAvailable=2), ("spec", "minAvailable")),
+    (thing("v1", "LimitRange", limits=[]), ("spec", "limits")),
+    (thing("v1", "ResourceQuota", hard={"cpu": 1}), ("spec", "hard")),
+    (thing("keda.sh/v1alpha1", "ScaledObject", scaleTargetRef={"name": "web"}), ("spec", "scaleTargetRef")),
+    (vpa(), ("spec",)),
+    (vpa(), ("spec", "targetRef")),
+    (vpa(), ("spec", "updatePolicy")),
+    (vpa(), ("spec", "updatePolicy", "updateMode")),
+    (vpa(), ("spec", "resourcePolicy")),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies")),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies", 0)),
+    (sized({}), ("spec", "resourcePolicy", "containerPolicies", 0, "maxAllowed")),
+    (hvpa(), ("spec",)),
+    (hvpa(), ("spec", "hpa")),
+    (hvpa(), ("spec", "hpa", "template", "spec")),
+    (hvpa(), ("spec", "hpa", "template", "spec", "metrics")),
+    (hvpa(), ("spec", "vpa")),
+    (hvpa(), ("spec", "vpa", "template")),
+    (hvpa(), ("spec", "scaleUp")),
+    (hvpa(), ("spec", "scalingIntervals")),
+    (hvpa(), ("spec", "scalingIntervals", 0)),
+    (weighted(), ("metadata",)),
+    (weighted(), ("spec", "hpa")),
+    (weighted(), ("spec", "vpa", "scaleUp")),
+    (weighted(), ("spec", "vpa", "template", "spec", "resourcePolicy", "containerPolicies")),
+    (weighted(), ("spec", "weightBasedScalingIntervals")),
+    (weighted(), ("spec", "weightBasedScalingIntervals", 0)),
+    (checkpoint(), ("spec",)),
+    (checkpoint(), ("status",)),
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(place=st.sampled_from(PLACES), value=ANYTHING)
+def test_nothing_in_a_manifest_breaks_the_linter(place, value):
+    """Any value anywhere is reported or passed over, never an exception."""
+    manifest, path = place
+    limits = thing("v1", "LimitRange", limits=[{"type": "Container", "max": {"cpu": "1"}}])
+    beside = [hpa("beside"), vpa("beside"), hvpa("beside"), workload(), limits]
+    beside += [thing("policy/v1", "PodDisruptionBudget", "all", selector={}, minAvailable=2)]
+    report = check(changed(manifest, *path, to=value), *beside)
+    assert report.objects >= len(beside)
+
+
+def test_cost_grows_with_the_input_not_with_its_square(monkeypatch):
+    """Equal labels, equal selectors and one target for all are the worst an input can do."""
+    many, asked = 500, Counter()
+    for cls, name in ((Selector, "matches"), (Key, "__str__")):
+        monkeypatch.setattr(cls, name, counted(getattr(cls, name), name, asked))
+    objects = [hpa(f"w{i}", target={"name": f"w{i}"}) for i in range(many)]
+    objects += [workload(f"w{i}", labels={"app": "shop"}) for i in range(many)]
+    objects += [hpa(f"on-one-{i}", target={"name": "one"}) for i in range(many)]
+    report = check(*objects)
+    assert {"ambiguous-selector", "two-autoscalers"} <= set(rules(report))
+    assert asked["matches"] < 10
+    assert 0 < asked["__str__"] < 20 * many
+
+
+def counted(function, name, asked):
+    def wrapper(*arguments):
+        asked[name] += 1
+        return function(*arguments)
+
+    return wrapper
+
+
+def test_many_different_labels_are_told_apart_by_the_rarest(monkeypatch):
+    """A label that all of them share does not make every selector a candidate."""
+    many, asked = 500, Counter()
+    monkeypatch.setattr(Selector, "matches", counted(Selector.matches, "matches", asked))
+    objects = [hpa(f"w{i}", target={"name": f"w{i}"}) for i in range(many)]
+    objects += [workload(f"w{i}", labels={"part": "shop", "app": f"w{i}"}) for i in range(many)]
+    assert check(*objects).findings == ()
+    assert asked["matches"] == many

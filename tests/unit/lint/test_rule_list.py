@@ -1,0 +1,103 @@
+"""The catalogue knows every rule id, and no other; the docs are its image."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import hypot.kinds
+from hypot.kinds.hpa.rules import scale_problems
+from hypot.kinds.metadata import metadata_update_problems
+from hypot.kinds.vpa import VPA
+from hypot.lint import check
+from hypot.lint.docs import rules_page
+from hypot.lint.rule_list import FAMILIES, RULES, UnknownRule, known_ids
+from hypot.lint.rules.own import UPDATES
+from unit.lint.lint_cases import OWN, OWN_KUBERNETES, vpa
+
+ROOT = Path(__file__).parents[3]
+KINDS = Path(hypot.kinds.__path__[0])
+# Calls that make a Problem, and take its rule id first.
+MAKERS = {"Problem", "_invalid", "_least", "_too_many"}
+# Ids that the kinds put together from a key.
+COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
+
+
+def ids_in_code():
+    """The rule ids that stand in the source of the kinds."""
+    for path in KINDS.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in MAKERS:
+                continue
+            first = call.args[0] if call.args else None
+            if isinstance(first, ast.Constant):
+                yield first.value
+
+
+def update_problems():
+    old = {"name": "web", "generation": 2, "resourceVersion": "7"}
+    yield from metadata_update_problems({"name": "api", "generation": 1}, old)
+    yield from scale_problems({"metadata": {"managedFields": [{"operation": "Replace"}]}})
+
+
+def test_every_id_in_the_kinds_is_known():
+    """A rule that a kind reports has its words in the catalogue."""
+    assert set(ids_in_code()) - RULES.keys() == set()
+
+
+def test_every_known_id_can_be_reported():
+    """Rules without code of their own are in the source of the kinds."""
+    without_code = {rule.id for rule in RULES.values() if rule.check is None}
+    assert without_code - set(ids_in_code()) - COMPOSED == set()
+
+
+@pytest.mark.parametrize("rule", OWN)
+def test_own_rule_is_found_with_the_message_of_the_docs(rule):
+    """A manifest that breaks a kind's own rule is reported as the docs show it."""
+    report = check(OWN[rule], kubernetes=OWN_KUBERNETES.get(rule, "1.37"))
+    found = [(finding.message, finding.severity) for finding in report.findings if finding.rule == rule]
+    assert found[:1] == [(RULES[rule].example, RULES[rule].severity)]
+
+
+def test_update_rules_have_the_message_of_the_docs():
+    """What only an update can break is reported by the functions for updates."""
+    found = {p.rule: str(p).removeprefix(f"{p.field}: ") for p in update_problems()}
+    assert found == {rule.id: rule.example for rule in UPDATES.rules}
+
+
+def test_closed_gate_has_the_message_of_the_docs():
+    """Lint knows no gates of the vertical autoscaler's components; who does is told."""
+    in_place = VPA.from_dict(vpa(updatePolicy={"updateMode": "InPlace"}))
+    (found,) = in_place.problems(gates={"InPlace": False})
+    assert str(found).removeprefix(f"{found.field}: ") == RULES["vpa-gate"].example
+
+
+def test_every_rule_has_a_breach():
+    """Own rules, update rules, rules with code and the one over gates are all there is."""
+    with_code = {rule.id for rule in RULES.values() if rule.check is not None}
+    assert with_code | OWN.keys() | {rule.id for rule in UPDATES.rules} | {"vpa-gate"} == RULES.keys()
+
+
+def test_ids_are_unique_and_words_complete():
+    """Kebab case, each id once, and no word missing."""
+    rules = [rule for family in FAMILIES for rule in family.rules]
+    assert len(rules) == len(RULES)
+    for rule in rules:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.id)
+        assert rule.title
+        assert rule.why.endswith(".")
+        assert rule.fix[0].islower()
+        assert not rule.fix.endswith(".")
+        assert rule.kinds
+
+
+def test_page_is_current():
+    """docs/rules.md is what `python -m hypot.lint.docs` prints."""
+    assert (ROOT / "docs" / "rules.md").read_text(encoding="utf-8") == rules_page()
+
+
+def test_unknown_ids_are_refused_with_what_is_near():
+    """A mistyped id says what may have been meant."""
+    with pytest.raises(UnknownRule, match="did you mean request-missing"):
+        known_ids(["request-mising", "memory-alone"])

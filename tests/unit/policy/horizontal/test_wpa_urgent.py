@@ -1,0 +1,197 @@
+"""Urgency of a WatermarkPodAutoscaler: pods that use all they can get let growth pass windows and delays."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import MI, NOW, fleet, rules_of, sample, seen, wpa
+from hypot.kinds.wpa.fields import Step, resource_band
+from hypot.policy.decide import decide
+from hypot.policy.horizontal.wpa import ABOVE
+from hypot.policy.model.decision import Condition
+from hypot.policy.model.seen import Container, Failure, Node
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.replay.engine.engine import replay
+from hypot.replay.world.parameters import Heap, Service, World
+from property.replay_worlds import load, policy
+
+URGENT = {"hypot.dev/urgent": "true"}
+SLOW = {"scale_up": Step(percent=50, rest=600, after=300), "scale_down": Step(percent=50, rest=600)}
+# Something moved a minute ago, and the mark was left just now: window and delay both hold.
+MOVED = Memory(last_scale=NOW - 60, conditions=(Condition(ABOVE, "True", "", "", NOW - 30),))
+APP = Container("app", {"cpu": 1000, "memory": 100 * MI}, {"cpu": 1200, "memory": 200 * MI})
+
+
+def spec(annotations=URGENT, low="500m", high="800m", **more):
+    fields = {**SLOW, "algorithm": "average", "min_replicas": 1, "annotations": annotations, **more}
+    return wpa(resource_band("cpu", low=low, high=high), **fields)
+
+
+def world(*usages, now=NOW, container=APP, memory=50 * MI, **observed):
+    """Pods of one core with a limit of 1.2, and what each used ten seconds ago."""
+    samples = {f"web-{i}": sample(used, memory, at=now - 10) for i, used in enumerate(usages) if used is not None}
+    usual = {"pods": fleet(len(usages), containers=(container,)), "pod_metrics": samples}
+    return seen(len(usages), now=now, **{**usual, **observed})
+
+
+def twice(first, second=None, made=None, memory=MOVED):
+    """Two decisions in a row, with what the first one leaves behind."""
+    made = made or spec()
+    decision, kept = decide(made, first, memory, Settings())
+    later = second or replace(first, now=first.now + 15)
+    return decision, *decide(made, later, kept, Settings())
+
+
+FULL, FULL_AGAIN = world(1200, 1180, 1200, 1190), world(1200, 1180, 1200, 1190, now=NOW + 15)
+
+
+class TestGrowth:
+    def test_two_samples_let_it_pass(self):
+        """One is not enough; after the second neither window nor delay holds, and a step says so."""
+        first, second, _ = twice(FULL, FULL_AGAIN)
+        assert first.desired == 4
+        assert "forbidden-window" in rules_of(first)
+        assert second.desired == 6
+        assert "urgent" in rules_of(second)
+        (words,) = [step.sentence for step in second.steps if step.rule == "urgent"]
+        assert words.startswith("Cpu of app uses")
+        assert words.endswith(".")
+
+    def test_the_same_sample_twice_is_one_sample(self):
+        """Looking again soon is no proof."""
+        _, second, _ = twice(FULL)
+        assert second.desired == 4
+
+    def test_it_passes_a_delay_alone(self):
+        """The window is over, the delay is not."""
+        memory = replace(MOVED, last_scale=NOW - 3600)
+        first, second, _ = twice(FULL, FULL_AGAIN, memory=memory)
+        assert "delay" in rules_of(first)
+        assert second.desired == 6
+
+    def test_the_limit_factor_and_the_bounds_still_hold(self):
+        """Urgent is at once, not as much as one likes."""
+        slower = spec(scale_up=Step(percent=25, rest=600))
+        assert twice(FULL, FULL_AGAIN, slower)[1].desired == 5
+        assert twice(FULL, FULL_AGAIN, spec(max_replicas=4))[1].desired == 4
+
+    def test_it_is_not_told_where_nothing_was_in_the_way(self):
+        """No window, no delay: an ordinary move."""
+        _, second, _ = twice(FULL, FULL_AGAIN, memory=replace(MOVED, last_scale=None))
+        assert second.desired == 6
+        assert "urgent" not in rules_of(second)
+
+    def test_inside_the_band_nothing_moves(self):
+        """Saturation asks for nothing by itself."""
+        _, second, _ = twice(FULL, FULL_AGAIN, spec(high="1300m"))
+        assert second.desired == 4
+
+
+class TestSaturation:
+    @pytest.mark.parametrize(("used", "urgent"), [(1140, True), (1139, False), (1000, False)])
+    def test_from_95_percent_of_the_cap_on(self, used, urgent):
+        """Of the limit, not of the request."""
+        _, second, _ = twice(world(used, used), world(used, used, now=NOW + 15))
+        assert (second.desired > 2) is urgent
+
+    def test_one_idle_pod_is_room_enough(self):
+        """All of them must be at their cap."""
+        _, second, _ = twice(world(1200, 1200, 1200, 600), world(1200, 1200, 1200, 600, now=NOW + 15))
+        assert second.desired == 4
+
+    def test_a_cool_sample_in_between_starts_anew(self):
+        """Two in a row are wanted."""
+        made, memory = spec(), MOVED
+        for at, used in ((0, 1200), (15, 900), (30, 1200)):
+            decision, memory = decide(made, world(used, used, now=NOW + at), memory, Settings())
+        assert decision.desired == 2
+        assert decide(made, world(1200, 1200, now=NOW + 45), memory, Settings())[0].desired > 2
+
+    def test_without_metrics_nothing_is_urgent(self):
+        """A gap is no saturation, and what was seen before it does not count after it."""
+        made = spec()
+        _, memory = decide(made, FULL, MOVED, Settings())
+        gap = replace(FULL_AGAIN, pod_metrics=Failure("no metrics"))
+        decision, memory = decide(made, gap, memory, Settings())
+        assert decision.desired == 4
+        after = world(1200, 1180, 1200, 1190, now=NOW + 30)
+        assert decide(made, after, memory, Settings())[0].desired == 4
+
+    def test_without_a_limit_the_node_is_the_cap(self):
+        """The request and what the node has free."""
+        bare = Container("app", {"cpu": 1000, "memory": 100 * MI})
+        nodes = {"n": Node("n", {"cpu": 2300, "memory": 10**15}, {"cpu": 2000})}
+        pods = fleet(2, containers=(bare,), node="n")
+        worlds = [world(1150, 1140, now=NOW + at, pods=pods, nodes=nodes) for at in (0, 15)]
+        assert twice(*worlds)[1].desired == 3
+        roomy = {"n": Node("n", {"cpu": 8000, "memory": 10**15}, {"cpu": 2000})}
+        assert twice(*[replace(one, nodes=roomy) for one in worlds])[1].desired == 2
+
+    def test_where_nobody_knows_the_cap_nothing_is_urgent(self):
+        """No limit and no node."""
+        bare = Container("app", {"cpu": 1000, "memory": 100 * MI})
+        worlds = [world(3000, 3000, now=NOW + at, container=bare) for at in (0, 15)]
+        assert twice(*worlds)[1].desired == 2
+
+
+class TestNever:
+    @pytest.mark.parametrize("annotations", [None, {}, {"hypot.dev/urgent": "false"}, {"hypot.dev/urgent": ""}])
+    def test_it_is_off_by_default(self, annotations):
+        """Windows hold, whatever the pods use, and nothing is remembered."""
+        _, second, memory = twice(FULL, FULL_AGAIN, spec(annotations))
+        assert second.desired == 4
+        assert not memory.vertical.hot
+
+    def test_never_downwards(self):
+        """Memory that is full does not let a window down pass."""
+        full = [world(100, 100, 100, 100, now=NOW + at, memory=200 * MI) for at in (0, 15)]
+        _, second, _ = twice(*full)
+        assert second.desired == 4
+        assert "forbidden-window" in rules_of(second)
+        assert "urgent" not in rules_of(second)
+
+    def test_not_in_a_dry_run(self):
+        """Told, not written."""
+        _, second, _ = twice(FULL, FULL_AGAIN, spec(dry_run=True))
+        assert not second.rescales
+        assert "urgent" in rules_of(second)
+
+
+class TestMemory:
+    def test_it_survives_being_written_down(self):
+        """The first of two samples is part of what is remembered."""
+        made = spec()
+        _, kept = decide(made, FULL, MOVED, Settings())
+        again = Memory.from_dict(kept.to_dict())
+        assert again == kept
+        assert decide(made, FULL_AGAIN, again, Settings())[0].desired == 6
+
+    def test_it_survives_a_move(self):
+        """Still full after the first step: the next may follow at once."""
+        made = spec()
+        _, second, memory = twice(FULL, FULL_AGAIN, made)
+        after = world(*[1200] * 6, now=NOW + 30)
+        third, _ = decide(made, after, memory.acted(second, NOW + 15), Settings())
+        assert third.desired == 9
+
+    def test_without_memory_it_starts_anew(self):
+        """As after a restart without one."""
+        assert decide(spec(), FULL_AGAIN, MOVED, Settings())[0].desired == 4
+
+
+class TestReplay:
+    GIVEN = load((3.0, 30), (1.2, 20), (9.0, 40))
+    WORLD = World(service=Service(timeout=1.0), memory=Heap(per_request=0))
+
+    def lost(self, annotations):
+        made = spec(annotations, scale_up=Step(percent=100, rest=600), scale_down=Step(percent=50, rest=60))
+        run = replay(policy(made, replicas=4), "web", self.GIVEN, self.WORLD, Settings())
+        return run.ticks.lost.sum(), run
+
+    def test_a_dip_before_a_surge(self):
+        """The move down at the dip blocks the one up; saturation cuts through, and far less is lost."""
+        held, _ = self.lost(None)
+        urgent, run = self.lost(URGENT)
+        assert urgent < held / 2
+        assert any(step.rule == "urgent" for moment in run.moments for step in moment.decision.steps)

@@ -1,0 +1,377 @@
+"""When an Hvpa may move, when it holds, and what it tells and remembers."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from builders import NOW, reason_of, rules_of
+from hypot.kinds.hvpa import Hvpa
+from hypot.policy.decide import decide as decide_any
+from hypot.policy.hvpa.hvpa import write_failed
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.seen import Failure, Scale, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from unit.policy.hvpa.hvpa_cases import RELEASED, manifest, policy, vpa
+from unit.policy.hvpa.hvpa_world import (
+    FRESH,
+    asking,
+    blocked,
+    box,
+    decided,
+    hvpa,
+    one,
+    pods,
+    point,
+    run,
+    scale,
+    sentences,
+    sizes,
+    world,
+)
+
+G = 10**9
+M = 10**6
+APP = box(cpu=500, memory=G)
+SAME = sizes(500, G)
+UP, DOWN = world(2, APP, app=sizes(600, G)), world(2, APP, app=sizes(400, G))
+# Eight in the morning is now.
+OPEN, SHUT = {"begin": "070000+0000", "end": "090000+0000"}, {"begin": "100000+0200", "end": "100000-0100"}
+OUTSIDE = {"begin": "090000+0000", "end": "100000+0000"}
+LARGE = {"minChange": {"cpu": {"value": "1"}, "memory": {"value": "1G"}}}
+
+
+def ago(seconds):
+    return Memory(last_scale=NOW - seconds)
+
+
+class TestGates:
+    """Update policy, stabilisation, maintenance window, minimum change: the first one counts."""
+
+    @pytest.mark.parametrize(
+        ("spec", "memory", "reason"),
+        [
+            ({"mode": "Off", "stabilizationDuration": "3m", **LARGE}, ago(10), "UpdatePolicy"),
+            ({"mode": "MaintenanceWindow", "stabilizationDuration": "3m", **LARGE}, ago(10), "StabilizationWindow"),
+            ({"mode": "MaintenanceWindow", "stabilizationDuration": "3m", **LARGE}, ago(180), "MaintenanceWindow"),
+            ({"mode": "Auto", "stabilizationDuration": "3m", **LARGE}, ago(180), "MinChange"),
+            ({"mode": "Auto", "stabilizationDuration": "3m"}, ago(180), ""),
+            ({"mode": "Auto", "stabilizationDuration": "3m"}, ago(179), "StabilizationWindow"),
+            ({"mode": "Auto", "stabilizationDuration": "3m"}, FRESH, ""),
+        ],
+    )
+    @pytest.mark.parametrize(("direction", "seen"), [("scaleUp", UP), ("scaleDown", DOWN)])
+    def test_in_order(self, direction, seen, spec, memory, reason):
+        """In each direction; nothing moves, and status and condition say why."""
+        made = hvpa(maintenanceTimeWindow=OUTSIDE, **{direction: scale(**spec)})
+        decision = decided(made, seen, memory)
+        assert blocked(decision) == ([reason] if reason else [])
+        assert decision.moves is not bool(reason)
+        assert reason_of(decision, "ScalingBlocked") == (f"True/{reason}" if reason else "False/NotBlocked")
+
+    def test_the_words(self):
+        """A container, what holds it back, and by how much."""
+        shut = hvpa(maintenanceTimeWindow=OUTSIDE, scaleUp=scale("MaintenanceWindow"), scaleDown=scale("Off"))
+        words = [
+            (
+                sentences(decided(hvpa(scaleUp=LARGE), UP), "min-change"),
+                "app waits, unless others move: the total changes by too little: cpu by 200m of 1",
+            ),
+            (sentences(decided(shut, DOWN), "update-policy"), "app stays as it is: scaling down is switched off"),
+            (
+                sentences(decided(shut, UP), "maintenance-window"),
+                "app stays as it is: scaling up waits for the maintenance window",
+            ),
+        ]
+        for told, expected in words:
+            assert told[0].startswith(expected)
+        held = decided(hvpa(scaleUp=scale(stabilizationDuration="5m")), UP, ago(10))
+        assert sentences(held, "stabilization-window") == [
+            "app waits, unless others move: to scale up the last scaling must be 5 min ago."
+        ]
+
+    @pytest.mark.parametrize(("window", "moves"), [(OPEN, True), (SHUT, True), (OUTSIDE, False)])
+    def test_within_the_window(self, window, moves):
+        """Ends included, in any zone, and over midnight."""
+        made = hvpa(maintenanceTimeWindow=window, scaleUp=scale("MaintenanceWindow"))
+        assert decided(made, UP).moves is moves
+
+    @pytest.mark.parametrize(
+        ("least", "moves"),
+        [
+            ({}, True),
+            ({"cpu": {"value": "201m"}}, False),
+            ({"cpu": {"value": "201m", "percentage": 20}}, True),
+            ({"cpu": {"percentage": 20}}, True),
+            ({"cpu": {"percentage": 21}}, False),
+            ({"cpu": {"value": "201m"}, "memory": {"value": 0}}, True),
+        ],
+    )
+    def test_the_minimum_change_is_of_the_total(self, least, moves):
+        """200m of 1 core; the default is just as much. Of value and percentage the smaller counts."""
+        made = hvpa(scaleUp={"minChange": least})
+        assert decided(made, UP).moves is moves
+
+    def test_one_resource_that_changes_enough(self):
+        """Opens the gate for both."""
+        made = hvpa(scaleUp={"minChange": {"cpu": {"value": "1"}, "memory": {"value": "100M"}}})
+        assert one(decided(made, world(2, APP, app=sizes(501, 1100 * M)))) == (2, sizes(501, 1100 * M))
+
+    @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
+    def test_nothing_is_needed(self, mode):
+        """What does not change is not blocked, and does not change by the way either."""
+        closed = {"scaleUp": scale(mode), "scaleDown": scale(mode), "maintenanceTimeWindow": OUTSIDE}
+        decision = decided(hvpa(**closed), world(2, APP, app=SAME))
+        assert (decision.moves, blocked(decision)) == (False, [])
+
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            {"vpa": vpa(policy(low=sizes("200m", "1G")))},
+            {
+                "scalingIntervals": [
+                    {
+                        "maxReplicas": 5,
+                        "maxResources": sizes("600m", "1G"),
+                        "effectiveIntervalExtrapolation": "horizontalOnly",
+                    }
+                ]
+            },
+            {"limitsRequestsGapScaleParams": {"cpu": {"percentage": 10}}},
+        ],
+    )
+    def test_what_is_switched_off_is_off(self, spec):
+        """No bound, no pinned size and no gap moves anything past the gates, though the total stays as it is."""
+        closed = {"scaleUp": scale("Off"), "scaleDown": scale("Off")}
+        decision = decided(hvpa(**closed, **spec), world(1, box(cpu=100, limits=sizes(200)), app=sizes(100)))
+        assert (decision.decided, decision.moves) == (True, False)
+
+
+class TestSeveral:
+    """Containers that are blocked beside others that are not."""
+
+    PAIR = (box("a", 4000, G), box("b", 2000, G))
+
+    @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
+    def test_who_may_not_move_keeps_the_count(self, mode):
+        """Else another container would take the replicas away under it."""
+        made = hvpa(scaleUp=scale(mode), maintenanceTimeWindow=OUTSIDE)
+        seen = world(4, *self.PAIR, a=sizes(4100, G), b=sizes(100, 10 * M))
+        decision = decided(made, seen)
+        assert point(decision) == (4, {"a": sizes(4000, G), "b": sizes(100, 10 * M)})
+
+    def test_a_postponed_one_keeps_the_count(self):
+        """The same for who would have to grow."""
+        seen = world(2, box("a", 240, 900 * M), box("b", 500, G), a=sizes(239, 890 * M), b=sizes(10, M))
+        decision = decided(hvpa(), seen)
+        assert point(decision) == (2, {"a": sizes(240, 900 * M), "b": sizes(10, M)})
+        assert blocked(decision) == ["ParadoxicalScaling"]
+
+    def test_a_small_container_shrinks_while_another_keeps_the_count(self):
+        """Alone it would need one pod, a larger one; but there are five, and nothing is postponed for its sake."""
+        seen = world(5, box("a", 8000), box("b", 100), a=sizes(7900), b=sizes(80))
+        decision = decided(hvpa(), seen)
+        assert point(decision) == (5, {"a": sizes(7900), "b": sizes(80)})
+        assert blocked(decision) == []
+
+    def test_a_small_change_goes_along(self):
+        """Where another container changes, there is no reason to wait for more."""
+        seen = world(2, box("a", 500), box("b", 500), a=sizes(550), b=sizes(1000))
+        decision = decided(hvpa(scaleUp=LARGE), seen)
+        assert point(decision) == (2, {"a": sizes(550), "b": sizes(1000)})
+        assert blocked(decision) == ["MinChange"]
+
+    def test_a_small_change_does_not_lose_its_replicas(self):
+        """What needs four pods keeps them, though another container would do with one."""
+        made = hvpa(scaleUp=None, scaleDown=None, vpa=vpa(policy(high=sizes("8", "32Gi"))))
+        seen = world(4, *self.PAIR, a=sizes(3990, G), b=sizes(100, 50 * M))
+        replicas, made_sizes = point(decided(made, seen))
+        assert replicas * made_sizes["a"]["cpu"] >= 4 * 3990
+
+    def test_stabilisation_goes_along_as_well(self):
+        """Down waits, up does not: what goes down now waits for nobody."""
+        made = hvpa(scaleDown=scale(stabilizationDuration="1h"))
+        seen = world(2, box("a", 500, G), box("b", 500, G), a=sizes(400, G), b=sizes(600, G))
+        decision = decided(made, seen, ago(60))
+        assert point(decision) == (2, {"a": sizes(400, G), "b": sizes(600, G)})
+        assert blocked(decision) == ["StabilizationWindow"]
+
+    def test_alone_they_stay(self):
+        """Two small changes are none."""
+        made = hvpa(scaleUp=LARGE)
+        assert not decided(made, world(2, *self.PAIR, a=sizes(4100, G), b=sizes(2100, G))).moves
+
+
+class TestHolds:
+    """When in doubt, hold, and say why."""
+
+    @pytest.mark.parametrize(
+        ("seen", "words"),
+        [
+            (world(2, APP, pods=()), "no size is known"),
+            (world(2, APP), "neither a history of usage nor a VerticalPodAutoscaler"),
+            (world(2, APP, size_advice=Failure("the VPA says LowConfidence")), "the VPA says LowConfidence"),
+            (world(2, box("other"), APP, other=SAME, pods=pods(2, APP)), "say nothing about the containers"),
+        ],
+    )
+    def test_without_anything_to_go_by(self, seen, words):
+        """Nothing moves."""
+        decision = decided(hvpa(), seen)
+        assert (decision.desired, decision.decided, decision.moves) == (2, False, False)
+        assert words in decision.error
+        assert rules_of(decision)[-1] == "hold-on-failure"
+        assert reason_of(decision, "RecommendationProvided") == "False/NoRecommendation"
+
+    def test_no_source_at_all(self):
+        """Both are switched off."""
+        decision = decided(hvpa(vpa={"deploy": False}), UP)
+        assert (decision.moves, decision.error) == (False, "no source is switched on")
+
+    def test_an_answer_that_is_missing(self):
+        """Nothing shrinks, neither in number nor in size; what grows may."""
+        silent = asking("other", missing="the other one is away")
+        down = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(100, 10 * M)), silent])
+        assert (down.moves, blocked(down)) == (False, ["MissingData"])
+        assert reason_of(down, "RecommendationProvided") == "False/PartlyMissing"
+        up = decided(hvpa(), world(2, APP), sources=[silent, asking(app=sizes(3000, 3 * G))])
+        assert one(up) == (3, sizes(1000, G))
+
+    def test_nothing_shrinks_beside_what_grows(self):
+        """Where an answer is missing, memory is kept while cpu rises."""
+        silent = asking("other", missing="the other one is away")
+        decision = decided(hvpa(), world(2, APP), sources=[asking(app=sizes(1200, G)), silent])
+        assert one(decision) == (2, sizes(600, G))
+
+    def test_nor_does_what_has_one_size(self):
+        """It is pinned when everybody has spoken."""
+        row = {
+            "maxReplicas": 5,
+            "maxResources": sizes("400m", "1G"),
+            "effectiveIntervalExtrapolation": "horizontalOnly",
+        }
+        silent = asking("other", missing="the other one is away")
+        decision = decided(hvpa(scalingIntervals=[row]), world(2, APP), sources=[asking(app=sizes(1100, G)), silent])
+        assert one(decision) == (3, sizes(500, G))
+
+    def test_zero_replicas(self):
+        """Somebody switched it off."""
+        decision = decided(hvpa(), world(0, APP, app=sizes(9000, G), template=(APP,)))
+        assert (decision.desired, decision.decided, decision.moves) == (0, True, False)
+        assert rules_of(decision) == ["scaling-disabled"]
+
+    def test_the_target_cannot_be_read(self):
+        """Undecided, with the reason in the condition."""
+        decision = decided(hvpa(), Seen(NOW, Failure("deployments.apps not found")))
+        assert (decision.current, decision.desired, decision.decided) == (None, None, False)
+        assert reason_of(decision, "Ready") == "False/FailedGetScale"
+        assert reason_of(decision, "AbleToScale") == ""
+        assert decision.events[0].reason == "FailedGetScale"
+
+    @pytest.mark.parametrize(
+        ("spec", "words"),
+        [
+            ({"scalingIntervals": []}, "needs at least one interval"),
+            ({"scaleUp": {"updatePolicy": {"updateMode": "Sometimes"}}}, "updateMode"),
+            ({"scaleDown": scale("MaintenanceWindow")}, "maintenanceTimeWindow"),
+            ({"scalingIntervals": [{"maxReplicas": 2, "maxResources": sizes("1", "1Gi")}] * 2}, "maxReplicas"),
+            ({"scalingIntervalsOverlap": {"cpu": {"value": "501m"}}}, "scalingIntervalsOverlap"),
+            ({"vpa": vpa(policy(low=sizes("2", "1Gi"), high=sizes("1", "1Gi")))}, "minAllowed"),
+            ({"targetRef": None}, "targetRef"),
+            ({"scaleUp": 3}, "scaleUp"),
+        ],
+    )
+    def test_a_spec_that_is_wrong(self, spec, words):
+        """Everything that is wrong is told, and nothing moves."""
+        decision = decided(hvpa(**spec), UP)
+        assert (decision.desired, decision.decided, decision.error_kind) == (2, False, "spec")
+        assert words in decision.error
+        assert reason_of(decision, "Ready") == "False/InvalidSpec"
+        assert rules_of(decision) == ["bad-spec"]
+
+    def test_weights_are_not_decided_by(self):
+        """They are read and judged, no more."""
+        decision = decided(Hvpa.from_dict(manifest(RELEASED)), UP)
+        assert not decision.moves
+        assert "write scalingIntervals" in decision.error
+
+    def test_an_old_status_is_kept(self):
+        """Where nothing could be decided, nobody's times are lost."""
+        status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2, "conditions": []}
+        decision = decided(hvpa(status=status), world(2, APP))
+        assert decision.reported == {key: value for key, value in status.items() if key != "conditions"}
+
+
+class TestTelling:
+    """What stands in the status, in events, and in memory."""
+
+    def test_the_status(self):
+        """Of a decision that moves."""
+        decision = decided(hvpa(scaleUp=scale("MaintenanceWindow"), maintenanceTimeWindow=OPEN), UP)
+        resources = {"requests": {"cpu": "600m", "memory": "1G"}}
+        app = {"containerResources": [{"containerName": "app", "resources": resources}]}
+        assert decision.reported == {
+            "replicas": 2,
+            "targetSelector": "app=web",
+            "desiredReplicas": 2,
+            "scaleUpUpdatePolicy": {"updateMode": "MaintenanceWindow"},
+            "scaleDownUpdatePolicy": {"updateMode": "Auto"},
+            "overrideScaleUpStabilization": False,
+            "replicasAtRecommendation": 2,
+            "lastProcessedRecommendations": {"vpaStatus": app},
+            "lastBlockedScaling": [],
+            "lastScaling": {
+                "lastUpdated": show_time(NOW),
+                "hpaStatus": {"currentReplicas": 2, "desiredReplicas": 2},
+                "vpaStatus": app,
+            },
+        }
+        assert [event.reason for event in decision.events] == ["Scaled"]
+        assert json.loads(json.dumps(decision.to_dict()))["status"]["lastScaling"]
+
+    def test_what_does_not_move_is_no_scaling(self):
+        """The last one stays where it was, and stabilisation does not begin again."""
+        status = {"lastScaling": {"lastUpdated": show_time(NOW - 60), "hpaStatus": {"desiredReplicas": 2}}}
+        decision, memory = run(hvpa(status=status), world(2, APP, app=SAME), ago(60))
+        assert (decision.moves, decision.events) == (False, ())
+        assert decision.reported["lastScaling"] == status["lastScaling"]
+        assert memory.acted(decision, NOW).last_scale == NOW - 60
+
+    def test_a_write_that_failed(self):
+        """Nothing moved: the old times stay, and it is told."""
+        status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2}
+        memory = replace(ago(60), desired=2)
+        decision, after = run(hvpa(status=status), world(2, APP, app=sizes(3000, G)), memory)
+        refused = write_failed(decision, after, "conflict")
+        assert (refused.moves, refused.error) == (False, "conflict")
+        assert reason_of(refused, "Ready") == "False/FailedUpdate"
+        assert [event.reason for event in refused.events] == ["FailedScaling"]
+        assert refused.reported["desiredReplicas"] == 2
+        assert refused.reported["lastScaling"] == status["lastScaling"]
+        assert after.failed(refused).last_scale == NOW - 60
+
+    def test_deciding_twice(self):
+        """Changes nothing, by whichever door it comes in."""
+        first = run(hvpa(), UP)
+        assert run(hvpa(), UP) == first
+        assert decide_any(hvpa(), UP, FRESH, Settings()) == first
+        assert run(hvpa(), UP, first[1])[0].desired_sizes == first[0].desired_sizes
+
+    def test_memory_survives_the_way_through_json(self):
+        """With the change of the count, what was recommended before it, and pods at their cap."""
+        _, memory = run(hvpa(), world(1, APP, app=sizes(400, G)))
+        decision, memory = run(hvpa(), replace(UP, now=NOW + 60), memory)
+        memory = memory.acted(decision, NOW + 60)
+        assert memory.vertical.recount.to_dict() == {
+            "at": NOW + 60,
+            "before": 1,
+            "after": 2,
+            "advice": {"app": sizes(400, G)},
+        }
+        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+
+    def test_scale_and_status_may_differ(self):
+        """While pods come up the count that is asked for is what counts."""
+        seen = replace(UP, scale=Scale(2, 1, "app=web"))
+        decision = decided(hvpa(), seen)
+        assert (decision.current, decision.reported["replicas"]) == (2, 1)

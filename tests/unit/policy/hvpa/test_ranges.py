@@ -1,0 +1,105 @@
+"""The sizes of an Hvpa in a namespace with LimitRanges: decided as new pods come up."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import reason_of
+from hypot.core.amount import to_milli
+from hypot.policy.model.seen import LimitRange
+from unit.policy.hvpa.hvpa_cases import policy, vpa
+from unit.policy.hvpa.hvpa_world import asking, box, decided, hvpa, limits_of, one, sentences, sizes, world
+
+G = 10**9
+# Two pods, whatever they need.
+TWO = {
+    "hpa": {"deploy": False, "template": {"spec": {"minReplicas": 2, "maxReplicas": 2}}},
+    "scalingIntervals": [{"maxReplicas": 2, "maxResources": sizes("40", "400G")}],
+}
+APP = box(cpu=500, memory=G, limits=sizes(1000, 2 * G))
+
+
+def ranges(kind="Container", low=None, high=None):
+    amounts = [{r: to_milli(r, a) for r, a in (each or {}).items()} for each in (low, high)]
+    return (LimitRange(kind, *amounts),)
+
+
+def fitted(*containers, app, spec=None, **bounds):
+    return decided(spec or hvpa(**TWO), world(2, *containers, app=app, limit_ranges=ranges(**bounds)))
+
+
+def test_no_more_than_is_taken():
+    """The limit is what a maximum is for, and the request keeps its part of it."""
+    decision = fitted(APP, app=sizes(1500, G), high=sizes(2000))
+    assert one(decision) == (2, sizes(1000, G))
+    assert limits_of(decision) == sizes(2000, 2 * G)
+    assert sentences(decision, "limit-range") == ["A LimitRange takes cpu of app 1 instead of 1500m."]
+    assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
+
+
+def test_no_less_than_is_taken():
+    """Where less would do."""
+    assert one(fitted(APP, app=sizes(100, G), low=sizes(300))) == (2, sizes(300, G))
+
+
+@pytest.mark.parametrize("more", [{}, {"high": sizes(8000)}])
+def test_what_is_taken_is_left_alone(more):
+    """Also where there is no range at all."""
+    decision = fitted(APP, app=sizes(1500, G), **more)
+    assert one(decision) == (2, sizes(1500, G))
+    assert not sentences(decision, "limit-range")
+
+
+def test_who_has_all_that_is_taken_stays():
+    """By rounding alone it would be made a little smaller or larger in every sweep."""
+    for cpu, limit in ((1985, 4266), (4048, 4051), (1750, 1987)):
+        there = box(cpu=cpu, memory=G, limits=sizes(limit, 2 * G))
+        assert not fitted(there, app=sizes(9000, G), high=sizes(limit + 1)).moves
+
+
+def test_the_other_resource_moves_all_the_same():
+    """One that is at its end holds nobody back."""
+    there = box(cpu=1985, memory=G, limits=sizes(4266, 2 * G))
+    assert one(fitted(there, app=sizes(9000, 2 * G), high=sizes(4267)))[1] == sizes(1985, 2 * G)
+
+
+def test_fewer_pods_that_would_be_too_small():
+    """Fewer and larger ones are no gain where they may not be larger."""
+    spec = hvpa(scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("4", "40G")}])
+    asked = {"sources": [asking(app=sizes(6000, 4 * G))]}
+    there = world(4, box(cpu=1000, memory=G, limits=sizes(1000, G)))
+    assert one(decided(spec, there, **asked))[0] == 2
+    narrow = world(4, *there.pods[0].containers, limit_ranges=ranges(high=sizes(1500)))
+    decision = decided(spec, narrow, **asked)
+    assert (decision.moves, decision.reason) == (False, "")
+    assert sentences(decision, "limit-range")[0].endswith("which would be less in total than there is: nothing moves.")
+
+
+@pytest.mark.parametrize(
+    "own", [{"mode": "Off"}, {"controlledValues": "RequestsOnly"}, {"controlledResources": ["memory"]}]
+)
+def test_what_is_not_its_own_is_left_alone(own):
+    """Whatever a LimitRange says of it."""
+    spec = hvpa(**TWO, vpa=vpa(policy(**own)))
+    decision = fitted(APP, app=sizes(1500, 2 * G), spec=spec, high=sizes(900))
+    assert not sentences(decision, "limit-range")
+
+
+def test_containers_share_what_a_pod_may_have():
+    """The one that grows and the one that does not; a pod that cannot be made to fit is left to the webhook."""
+    both = (box(cpu=500, limits=sizes(500)), box("proxy", cpu=500, limits=sizes(500)))
+    targets = {"app": sizes(cpu=3000), "proxy": sizes(cpu=1000)}
+    seen = world(2, *both, **targets, limit_ranges=ranges("Pod", high=sizes(2000)))
+    found = {size.container: size.requests["cpu"] for size in decided(hvpa(**TWO), seen).desired_sizes}
+    assert found == {"app": 1500, "proxy": 500}
+    bare = world(2, box(cpu=500), app=sizes(cpu=1500), limit_ranges=ranges(high=sizes(1000)))
+    assert one(decided(hvpa(**TWO), bare)) == (2, sizes(1500))
+
+
+def test_whichever_pod_comes_first():
+    """What else is in a pod takes of what its namespace grants, and the same cluster is always decided on alike."""
+    there = world(2, APP, app=sizes(1500, G), limit_ranges=ranges("Pod", high=sizes(2000)))
+    first, second = there.pods
+    fuller = replace(second, containers=(*second.containers, box("helper", cpu=400, limits=sizes(800))))
+    decisions = [decided(hvpa(**TWO), replace(there, pods=pods)) for pods in ((first, fuller), (fuller, first))]
+    assert one(decisions[0]) == one(decisions[1]) == (2, sizes(1000, G))

@@ -1,0 +1,384 @@
+"""Where an Hvpa's totals come from: the HPA, the VPA, others, and what they make of each other."""
+
+import pytest
+
+from builders import NOW, reason_of, rules_of
+from hypot.kinds.hpa.fields import Metric
+from hypot.kinds.vpa import VPA
+from hypot.policy.hvpa.count_source import count_wish, makes_total
+from hypot.policy.hvpa.hvpa import SOURCES, recommend
+from hypot.policy.hvpa.proposal import Total, Wish, total_of
+from hypot.policy.hvpa.size_source import size_wish
+from hypot.policy.model.seen import Bounds, CountAdvice, Failure, metric_key
+from hypot.policy.observe.read_sizes import read_advice, read_count_advice
+from unit.policy.hvpa.hvpa_cases import hpa, policy, vpa
+from unit.policy.hvpa.hvpa_world import (
+    BY_OBJECTS,
+    QUEUE,
+    UTILIZATION,
+    advice,
+    asking,
+    both,
+    box,
+    decided,
+    glance,
+    hvpa,
+    one,
+    point,
+    sentences,
+    sizes,
+    used,
+    world,
+)
+
+G = 10**9
+M = 10**6
+APP = box(cpu=500, memory=G)
+SAME = sizes(500, G)
+NO_VPA = {"deploy": False}
+COUNT_ONLY = hvpa(hpa=hpa(metrics=[QUEUE]), vpa=NO_VPA, annotations=BY_OBJECTS)
+TOTAL_ONLY = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA, annotations=BY_OBJECTS)
+
+
+class Usage:
+    """Histograms that say what they are told to."""
+
+    def __init__(self, **targets):
+        self.targets, self.asked = targets, []
+
+    def containers(self):
+        return tuple(self.targets)
+
+    def estimate(self, knobs, containers, resources):
+        self.asked.append((knobs, tuple(containers), resources))
+        return tuple(Bounds(name, *([self.targets[name]] * 4)) for name in containers if name in self.targets)
+
+
+class TestTotals:
+    """The proposal's definition."""
+
+    def test_of_each_source(self):
+        """Replicas that are asked for times what each has, and replicas that are there times what each needs."""
+        found = recommend(glance(both(), world(3, box(cpu=500), app=sizes(700), desired=4)))
+        assert {wish.source: dict(wish.totals) for wish in found} == {
+            "hpa": {("app", "cpu"): 2000},
+            "vpa": {("app", "cpu"): 2100},
+        }
+
+    def test_by_pods_of_different_size(self):
+        """The total that is there, in the proportion of the counts."""
+        seen = world(2, box(), pods=(*world(1, box(cpu=300)).pods, *world(1, box(cpu=500)).pods), desired=3)
+        assert count_wish(glance(both(), seen)).totals == {("app", "cpu"): 1200}
+
+    @pytest.mark.parametrize(
+        ("now", "totals", "expected"),
+        [
+            (1000, {"vpa": 800, "hpa": 1000}, Total(800, "vpa")),
+            (1000, {"vpa": 800, "hpa": 900}, Total(800, "vpa")),
+            (1000, {"vpa": 800, "hpa": 1100}, Total(1100, "hpa")),
+            (1000, {"vpa": 1200, "hpa": 1100}, Total(1200, "vpa")),
+            (1000, {"hpa": 900}, Total(900, "hpa")),
+            (1000, {}, None),
+        ],
+    )
+    def test_measured_before_counted(self, now, totals, expected):
+        """An HPA that is merely steady does not hold pods at their size; where it asks for more, it gets it."""
+        place = ("app", "cpu")
+        wishes = tuple(Wish(source, (), {place: total}, measured=source == "vpa") for source, total in totals.items())
+        assert total_of(place, now, wishes) == expected
+
+    @pytest.mark.parametrize(
+        ("metric", "expected"),
+        [
+            (UTILIZATION, True),
+            ({"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue"}}}, False),
+            (
+                {
+                    "type": "ContainerResource",
+                    "containerResource": {"container": "app", "name": "cpu", "target": {"averageUtilization": 50}},
+                },
+                True,
+            ),
+            (QUEUE, False),
+            ({"type": "Resource"}, False),
+            ({}, False),
+        ],
+    )
+    def test_only_utilization_makes_a_total(self, metric, expected):
+        """Replicas times request would grow with every resize, were it anything else."""
+        assert makes_total(Metric.read(metric)) is expected
+
+
+class TestSteady:
+    """Both sources together."""
+
+    def test_a_steady_hpa_lets_pods_shrink_and_keeps_their_number(self):
+        """The total of the size is the VPA's, the most replicas are the HPA's."""
+        decision = decided(both(), world(3, box(cpu=1000), app=sizes(600), desired=3))
+        assert one(decision) == (3, sizes(600))
+
+    def test_an_hpa_that_wants_more(self):
+        """Every resource is as much more as replicas are."""
+        decision = decided(both(), world(2, APP, app=SAME, desired=5))
+        assert one(decision) == (3, sizes(834, 1_666_667_000))
+        assert decision.reason == "cpu of app, 2500m in total by hpa"
+
+    def test_an_hpa_that_wants_less(self):
+        """Says nothing about sizes while the VPA speaks."""
+        assert one(decided(both(), world(3, box(cpu=1000), app=sizes(990), desired=1))) == (3, sizes(990))
+
+    def test_a_count_alone_is_a_count(self):
+        """Metrics other than utilization vote for replicas, and the total stays the VPA's."""
+        decision = decided(both(QUEUE), world(2, box(cpu=600), app=sizes(600), desired=4))
+        assert decision.desired == 4
+        assert decision.reason == "hpa asks for 4 replicas"
+        assert sentences(decision, "votes") == ["Hpa asks for 4 replicas."]
+        then = decided(both(QUEUE), world(4, box(cpu=600), desired=4, app=sizes(300)))
+        assert one(then) == (4, sizes(300))
+
+    def test_a_count_never_grows_with_sizes(self):
+        """The request-rate HPA that ran from 5 cores to 18 stays where it is."""
+        replicas, size = 3, 1000
+        for _ in range(10):
+            seen = world(replicas, box(cpu=size), app=sizes(-(-5000 // replicas)), desired=3)
+            decision = decided(both(QUEUE), seen)
+            replicas, size = decision.desired, decision.desired_sizes[0].requests["cpu"]
+        assert (replicas, size) == (3, 1667)
+
+
+class TestSwitches:
+    """Which sources there are."""
+
+    def test_only_the_vpa(self):
+        """The HPA is not asked."""
+        assert [wish.source for wish in recommend(glance(hvpa(), world(1, APP, app=SAME, desired=9)))] == ["vpa"]
+        assert decided(hvpa(), world(1, APP, app=SAME, desired=5)).desired == 1
+
+    def test_only_the_hpa_with_utilization(self):
+        """Its total is divided like any other."""
+        assert one(decided(TOTAL_ONLY, world(1, APP, desired=5))) == (3, sizes(834, 1_666_667_000))
+        down = decided(TOTAL_ONLY, world(4, box(cpu=500, memory=G), desired=2))
+        assert one(down) == (2, SAME)
+
+    @pytest.mark.parametrize(("desired", "expected"), [(4, 4), (3, 3), (2, 2), (9, 5)])
+    def test_only_the_hpa_with_another_metric(self, desired, expected):
+        """Replicas move and sizes stay; down as well as up."""
+        assert one(decided(COUNT_ONLY, world(3, APP, desired=desired))) == (expected, SAME)
+
+    def test_absent_blocks_are_our_own(self):
+        """Both recommenders are asked."""
+        spec = hvpa(hpa=None, vpa=None)
+        assert [wish.source for wish in recommend(glance(spec, world(1, APP)))] == ["hpa", "vpa"]
+
+    def test_neither(self):
+        """Nobody is asked."""
+        assert recommend(glance(hvpa(vpa=NO_VPA), world(1, APP))) == ()
+
+    def test_a_container_that_is_switched_off(self):
+        """The HPA scales because of it, but it is given no size."""
+        spec = both(vpa=vpa(policy("side", mode="Off")))
+        seen = world(2, APP, box("side", 100, G), app=SAME, desired=3)
+        assert point(decided(spec, seen)) == (2, {"app": sizes(750, 1500 * M), "side": sizes(100, G)})
+
+    def test_every_container_is_switched_off(self):
+        """That stops sizes and not the count."""
+        spec = both(vpa=vpa(policy(mode="Off")))
+        for desired in (3, 1):
+            assert one(decided(spec, world(2, APP, app=SAME, desired=desired))) == (desired, SAME)
+
+    def test_controlled_resources(self):
+        """Memory that is not controlled stays."""
+        usage = Usage(app=sizes(900))
+        spec = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))
+        assert one(decided(spec, world(2, APP, usage=usage))) == (2, sizes(900, G))
+        assert usage.asked[0][2] == {"app": ("cpu",)}
+
+    def test_what_is_not_controlled_is_not_sized(self):
+        """Neither by the HPA's total."""
+        spec = both(vpa=vpa(policy(controlledResources=["cpu"])))
+        assert one(decided(spec, world(2, APP, app=sizes(500), desired=3))) == (2, sizes(750, G))
+
+    def test_nothing_of_a_container_is_controlled(self):
+        """Then nobody waits for a recommendation for it."""
+        spec = hvpa(vpa=vpa(policy("side", controlledResources=[])))
+        seen = world(2, APP, box("side", 100, G), app=sizes(100, 100 * M))
+        assert point(decided(spec, seen)) == (1, {"app": sizes(200, 200 * M), "side": sizes(100, G)})
+
+
+class TestOwn:
+    """Our own recommenders on the same observation, or the status of objects."""
+
+    def test_histograms_before_a_status(self):
+        """Where both are there, and it says which."""
+        decision = decided(hvpa(), world(2, APP, app=sizes(700, G), usage=Usage(app=sizes(600, G))))
+        assert one(decision) == (2, sizes(600, G))
+        assert sentences(decision, "size")[0].startswith("By the histograms of usage each of the 2 pods needs: app cpu")
+
+    def test_a_status_where_there_are_no_histograms(self):
+        """A dump without checkpoints still holds what another recommender made of them."""
+        decision = decided(hvpa(), world(2, APP, app=sizes(700, G)))
+        assert sentences(decision, "size")[0].startswith(
+            "By the status of a VPA each of the 2 pods needs: app cpu 700m"
+        )
+
+    def test_objects_where_asked_for(self):
+        """Histograms are left alone."""
+        spec = hvpa(annotations=BY_OBJECTS)
+        assert one(decided(spec, world(2, APP, app=sizes(700, G), usage=Usage(app=sizes(600, G))))) == (
+            2,
+            sizes(700, G),
+        )
+
+    def test_knobs_of_the_template(self):
+        """Go to the recommender, for each container."""
+        block = {"deploy": True, "template": {"metadata": {"annotations": {"hypot.dev/safety-margin": "0.5"}}}}
+        usage = Usage(app=SAME)
+        decided(hvpa(vpa=block), world(1, APP, usage=usage))
+        assert usage.asked[0][0]["app"].safety_margin == 0.5
+
+    def test_the_bound_of_a_pod_does_not_bound_the_total(self):
+        """Our own recommender hands on what it found before bounds."""
+        usage = Usage()
+        usage.estimate = lambda *_: (Bounds("app", sizes(500), {}, {}, sizes(700)),)
+        assert one(decided(hvpa(), world(2, box(cpu=500), usage=usage))) == (2, sizes(700))
+
+    def test_metrics_by_our_own_reading(self):
+        """Pods at twice their target are asked to be twice as many."""
+        spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
+        seen = world(2, box(cpu=500), pod_metrics=used(2, app=sizes(1000)))
+        decision = decided(spec, seen)
+        assert decision.reason == "cpu of app, 2 in total by hpa"
+        assert one(decision) == (2, sizes(1000))
+
+    def test_an_external_metric_by_our_own_reading(self):
+        """A queue of three at a target of one, with one replica, is three replicas."""
+        spec = hvpa(hpa=hpa(metrics=[QUEUE]), vpa=NO_VPA)
+        seen = world(1, APP, external_metrics={metric_key("queue", None): (3000,)})
+        assert one(decided(spec, seen)) == (3, SAME)
+
+    def test_a_metric_that_fails(self):
+        """The status of an HPA where there is one, else nothing shrinks."""
+        spec = hvpa(hpa=hpa(metrics=[QUEUE]))
+        silent = decided(spec, world(3, APP, app=sizes(100, 100 * M)))
+        assert (silent.moves, reason_of(silent, "RecommendationProvided")) == (False, "False/PartlyMissing")
+        heard = decided(spec, world(3, APP, app=SAME, desired=4))
+        assert heard.desired == 4
+
+    def test_bounds_of_the_hpa_bound_the_hpa(self):
+        """And nobody else."""
+        spec = hvpa(hpa=hpa(metrics=[QUEUE], maxReplicas=2), vpa=NO_VPA, annotations=BY_OBJECTS)
+        assert decided(spec, world(1, APP, desired=4)).desired == 2
+        alone = both(QUEUE)
+        assert decided(alone, world(1, APP, app=sizes(9000, G), desired=1)).desired == 4
+
+
+class TestStatus:
+    """The status of real objects."""
+
+    @pytest.mark.parametrize("kind", ["ConfigUnsupported", "ConfigDeprecated", "LowConfidence"])
+    def test_a_vpa_that_does_not_stand_by_it(self, kind):
+        """Its recommendation is none."""
+        found = read_advice(self.vpa([{"type": kind, "status": "True"}]))
+        assert isinstance(found, Failure)
+        assert kind in found.message
+        assert decided(hvpa(), world(2, APP, size_advice=found)).moves is False
+
+    @pytest.mark.parametrize(
+        ("conditions", "usable"),
+        [
+            ([], True),
+            ([{"type": "RecommendationProvided", "status": "True"}], True),
+            ([{"type": "RecommendationProvided", "status": "False"}], False),
+            ([{"type": "LowConfidence", "status": "False"}], True),
+            ("odd", True),
+        ],
+    )
+    def test_a_vpa_that_does(self, conditions, usable):
+        """Where it says so, or does not say otherwise."""
+        found = read_advice(self.vpa(conditions))
+        assert isinstance(found, Failure) is not usable
+        if usable:
+            assert found.containers == (Bounds("app", sizes(700, G)),)
+
+    def test_a_vpa_without_one(self):
+        """Nothing is made up."""
+        assert isinstance(read_advice(VPA.from_dict({"metadata": {"name": "web"}})), Failure)
+
+    @staticmethod
+    def vpa(conditions):
+        target = {"containerName": "app", "target": {"cpu": "700m", "memory": "1G"}}
+        status = {"conditions": conditions, "recommendation": {"containerRecommendations": [target]}}
+        return VPA.from_dict({"metadata": {"name": "web"}, "status": status})
+
+    @pytest.mark.parametrize(
+        "told",
+        [
+            None,
+            Failure("there is no such HPA"),
+            CountAdvice(1, 3, "the status of an HPA"),
+            read_count_advice({"status": {"desiredReplicas": 0, "currentReplicas": 2}}),
+            read_count_advice({"status": "odd"}),
+        ],
+    )
+    def test_an_hpa_whose_word_is_worth_nothing(self, told):
+        """Absent, or computed at another count: nothing shrinks meanwhile, and it is told."""
+        decision = decided(both(), world(2, APP, app=sizes(100, 10 * M), count_advice=told))
+        assert not decision.moves
+        assert "no-count" in rules_of(decision)
+        assert reason_of(decision, "RecommendationProvided") == "False/PartlyMissing"
+
+    def test_an_hpa_that_asks(self):
+        """Both counts are read."""
+        found = read_count_advice({"metadata": {"name": "web"}, "status": {"desiredReplicas": 4, "currentReplicas": 2}})
+        assert found == CountAdvice(4, 2, "the status of HorizontalPodAutoscaler web")
+
+    def test_utilization_beside_other_metrics(self):
+        """Nobody knows which of them asked, so it is a count."""
+        wish = count_wish(glance(both(UTILIZATION, QUEUE), world(2, APP, desired=3)))
+        assert (wish.totals, wish.replicas) == ({}, 3)
+
+
+class TestThird:
+    """A source of one's own beside the two."""
+
+    def test_its_total_counts(self):
+        """Nothing else knows of it; the reason names it."""
+        forecast = asking("forecast", measured=False, app=sizes(7000))
+        decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[*SOURCES, forecast])
+        assert one(decision) == (4, sizes(1750))
+        assert decision.reason == "cpu of app, 7 in total by forecast"
+        assert sentences(decision, "forecast") == ["The source forecast asks."]
+
+    def test_its_vote_counts(self):
+        """A number of replicas alone."""
+        forecast = asking("forecast", measured=False, replicas=3)
+        decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[forecast, *SOURCES])
+        assert decision.desired == 3
+        assert decision.reason == "forecast asks for 3 replicas"
+
+    def test_its_silence_counts(self):
+        """Nothing shrinks."""
+        forecast = asking("forecast", missing="no history yet")
+        assert not decided(hvpa(), world(2, box(cpu=500), app=sizes(300)), sources=[*SOURCES, forecast]).moves
+
+    def test_it_may_be_switched_off(self):
+        """Then it is as if it were not there."""
+        sources = [lambda _: None, *SOURCES]
+        assert one(decided(hvpa(), world(2, box(cpu=500), app=sizes(300)), sources=sources)) == (2, sizes(300))
+
+    def test_it_sees_what_all_see(self):
+        """One look at the workload."""
+        look = glance(hvpa(), world(2, box(cpu=500), app=sizes(500)))
+        assert (look.replicas, look.standing[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
+
+    def test_two_that_agree_are_told_in_one_way(self):
+        """Their order changes nothing, the reason included."""
+        ways = [asking("a", app=sizes(1500)), asking("b", app=sizes(1500))]
+        told = [decided(hvpa(), world(2, box(cpu=500)), sources=each) for each in (ways, ways[::-1])]
+        assert told[0].reason == told[1].reason
+        assert told[0].reported == told[1].reported
+
+    def test_what_was_recommended_is_remembered(self):
+        """By the size source, for the day the count changes."""
+        wish = size_wish(glance(hvpa(), world(2, APP, size_advice=advice(app=SAME, gone=SAME))))
+        assert wish.advice == {"app": SAME}

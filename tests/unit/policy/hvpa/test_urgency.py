@@ -1,0 +1,340 @@
+"""What cannot wait, and what must not be believed yet: kills, evictions, saturation and stale recommendations."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import NOW
+from hypot.policy.model.seen import Ended, Failure, Node
+from hypot.policy.model.state import Memory
+from unit.policy.hvpa.hvpa_cases import policy, vpa
+from unit.policy.hvpa.hvpa_world import (
+    FRESH,
+    blocked,
+    box,
+    decided,
+    hvpa,
+    one,
+    pods,
+    run,
+    scale,
+    sentences,
+    sizes,
+    used,
+    world,
+)
+
+G = 10**9
+M = 10**6
+APP = box(cpu=500, memory=G)
+LARGE = {"minChange": {"cpu": {"value": "1"}, "memory": {"value": "1G"}}}
+SLOW = {"scaleUp": scale(stabilizationDuration="1h", **LARGE)}
+A_LITTLE_MORE = sizes(500, 1100 * M)
+OUTSIDE = {"begin": "090000+0000", "end": "100000+0000"}
+
+
+def ago(seconds):
+    return Memory(last_scale=NOW - seconds)
+
+
+def victim(name="app", memory=G, reason="OOMKilled", cpu=500):
+    return box(name, cpu, memory, ended=Ended(reason, NOW - 999, NOW - 30))
+
+
+def killed(**target):
+    """Pods that were killed for memory half a minute ago, and need a little more."""
+    return world(2, victim(), app=target or A_LITTLE_MORE)
+
+
+class TestUrgency:
+    """Containers killed for want of memory, and pods evicted for it."""
+
+    def test_upwards_it_opens_stabilisation_and_minimum_change(self):
+        """What would wait for an hour and for a gigabyte is done at once."""
+        decision = decided(hvpa(**SLOW), killed(), ago(60))
+        assert one(decision) == (2, A_LITTLE_MORE)
+        assert decision.reported["overrideScaleUpStabilization"] is True
+        assert sentences(decision, "urgent")[0].startswith("App of pod web-0 was killed for want of memory")
+
+    @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
+    def test_it_opens_neither_off_nor_the_window(self, mode):
+        """Somebody wanted it so."""
+        made = hvpa(maintenanceTimeWindow=OUTSIDE, scaleUp=scale(mode))
+        assert not decided(made, killed()).moves
+
+    def test_it_opens_nothing_downwards(self):
+        """Stabilisation holds."""
+        made = hvpa(scaleDown=scale(stabilizationDuration="1h"))
+        assert blocked(decided(made, killed(cpu=400, memory=G), ago(60))) == ["StabilizationWindow"]
+
+    @pytest.mark.parametrize(("since", "urgent"), [(60, True), (20, False)])
+    def test_what_was_answered_counts_no_more(self, since, urgent):
+        """Killed 30 s ago, and given more 20 s ago."""
+        memory = Memory(last_scale=NOW - since, vertical=replace(FRESH.vertical, last_up=NOW - since))
+        decision = decided(hvpa(**SLOW), killed(), memory)
+        assert decision.moves is urgent
+        assert decision.reported["overrideScaleUpStabilization"] is urgent
+
+    @pytest.mark.parametrize(("target", "answered"), [(sizes(600, G), True), (sizes(400, G), False)])
+    def test_growth_answers_and_shrinking_does_not(self, target, answered):
+        """And only once it was written."""
+        decision, memory = run(hvpa(), world(2, APP, app=target))
+        assert memory.vertical.last_up is None
+        assert (memory.acted(decision, NOW + 5).vertical.last_up == NOW + 5) is answered
+
+    @pytest.mark.parametrize(
+        ("spec", "containers"),
+        [
+            ({}, (victim(reason="Error"),)),
+            ({}, (APP, victim("side", 100 * M, "Completed"))),
+            ({"vpa": vpa(policy("side", mode="Off"))}, (APP, victim("side", 100 * M))),
+        ],
+    )
+    def test_what_is_no_reason(self, spec, containers):
+        """A container that ended otherwise, or that nobody would give more."""
+        seen = world(2, *containers, app=A_LITTLE_MORE)
+        assert blocked(decided(hvpa(**spec, **SLOW), seen, ago(60))) == ["StabilizationWindow"]
+
+    def test_a_pod_of_another_size_is_no_reason(self):
+        """It was killed with less than pods have now."""
+        seen = world(2, APP, app=A_LITTLE_MORE, pods=(*pods(1, victim(memory=G // 2)), *pods(1, APP)))
+        assert blocked(decided(hvpa(**SLOW), seen, ago(60))) == ["StabilizationWindow"]
+
+    @pytest.mark.parametrize("short", [True, False])
+    def test_an_eviction(self, short):
+        """Only where the node was short of memory."""
+        gone = pods(1, APP, phase="Failed", reason="Evicted")
+        nodes = {"n1": Node("n1", short_of_memory=short)}
+        seen = world(2, APP, app=A_LITTLE_MORE, pods=(*pods(2, APP), *gone), nodes=nodes)
+        assert decided(hvpa(**SLOW), seen, ago(60)).moves is short
+
+
+class TestSaturation:
+    """The criticism's starvation cannot happen."""
+
+    # X is 1000m: the pod needs 3000m, its node has 500m left, and 1900m are recommended.
+    ETCD = hvpa(
+        hpa={"deploy": False, "template": {"spec": {"minReplicas": 1}}},
+        scalingIntervals=[{"maxReplicas": 1, "maxResources": sizes("8", "32Gi")}],
+        scaleUp=LARGE,
+    )
+
+    @staticmethod
+    def etcd(usage=1500, *, at=NOW - 10, now=NOW, count=1, **more):
+        usual = {
+            "nodes": {"n1": Node("n1", sizes(4000), sizes(3500))},
+            "pod_metrics": used(count, at=at, etcd=sizes(usage)),
+            "etcd": sizes(1900),
+        }
+        return world(count, box("etcd", 1000, **more.pop("of", {})), now=now, **{**usual, **more})
+
+    def after_two(self, spec=ETCD, **more):
+        """Two samples, a minute apart."""
+        _, memory = run(spec, self.etcd(**more))
+        return decided(spec, self.etcd(**more, at=NOW + 50, now=NOW + 60), memory)
+
+    def test_at_the_first_sample_it_holds(self):
+        """And says that it was seen once."""
+        decision, memory = run(self.ETCD, self.etcd())
+        assert (decision.moves, blocked(decision)) == (False, ["MinChange"])
+        words = "cpu of etcd uses 1500m of the 1500m it can get; seen once, and it overrides the minimum change"
+        assert decision.unknown == (f"{words} when seen twice",)
+        assert memory.vertical.hot == {"etcd/cpu": NOW - 10}
+
+    def test_at_the_second_it_scales(self):
+        """By a third more than it can get, though 950m are less than the minimum change."""
+        decision = self.after_two()
+        assert one(decision, "etcd") == (1, sizes(1950))
+        assert decision.reason == "cpu of etcd, 1950m in total by saturation"
+        words = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
+        assert sentences(decision, "saturated") == [f"{words}, whatever the minimum change."]
+
+    def test_until_it_has_what_it_needs(self):
+        """Each round goes a third beyond what could be used, and the need of 3000m is reached."""
+        spec, memory, size, now = self.ETCD, FRESH, 1000, NOW
+        for _ in range(8):
+            usage, now = min(3000, size + 500), now + 60
+            seen = self.etcd(usage, at=now - 10, now=now, etcd=sizes(min(usage + 400, 3100)))
+            seen = replace(seen, pods=pods(1, box("etcd", size)))
+            decision, memory = run(spec, seen, memory)
+            memory = memory.acted(decision, now)
+            size = decision.desired_sizes[0].requests["cpu"]
+        assert size >= 3000
+
+    def test_the_same_sample_twice_is_one(self):
+        """Deciding more often than measuring proves nothing."""
+        _, memory = run(self.ETCD, self.etcd())
+        assert not decided(self.ETCD, self.etcd(now=NOW + 5), memory).moves
+
+    def test_it_must_be_one_after_the_other(self):
+        """A sample below the cap in between begins anew."""
+        _, memory = run(self.ETCD, self.etcd())
+        _, memory = run(self.ETCD, self.etcd(1000, at=NOW + 20, now=NOW + 30), memory)
+        assert memory.vertical.hot == {}
+        assert not decided(self.ETCD, self.etcd(at=NOW + 50, now=NOW + 60), memory).moves
+
+    @pytest.mark.parametrize(("usage", "moves"), [(1425, True), (1424, False)])
+    def test_from_95_percent_on(self, usage, moves):
+        """Of 1500m."""
+        assert self.after_two(usage=usage).moves is moves
+
+    def test_more_may_be_recommended_than_saturation_asks_for(self):
+        """1560m would be enough for now, 1900m are recommended: the minimum change holds back neither."""
+        assert one(self.after_two(usage=1190, of={"limits": sizes(1200)}), "etcd") == (1, sizes(1900))
+
+    def test_a_limit_is_the_cap(self):
+        """Whatever the node has."""
+        assert one(self.after_two(usage=1190, of={"limits": sizes(1200)}, etcd=sizes(1300)), "etcd") == (1, sizes(1560))
+        assert not self.after_two(usage=1190, of={"limits": sizes(4000)}).moves
+
+    def test_two_pods_share_what_their_node_has_left(self):
+        """500m are there once: both together cannot use more than 2500m."""
+        spec = hvpa(
+            hpa={"deploy": False, "template": {"spec": {"minReplicas": 2}}},
+            scalingIntervals=[{"maxReplicas": 2, "maxResources": sizes("8", "32Gi")}],
+            scaleUp={"minChange": {"cpu": {"value": "2"}}},
+        )
+        assert self.after_two(spec, usage=1250, count=2, etcd=sizes(1600)).moves
+
+    def test_without_its_node_nobody_knows(self):
+        """Which is told."""
+        decision = self.after_two(nodes={})
+        assert not decision.moves
+        assert "without the Node in the input nobody can say" in decision.unknown[0]
+
+    def test_without_samples_nothing_is_saturated(self):
+        """Nor where they cannot be read."""
+        assert not self.after_two(pod_metrics=Failure("metrics are away")).moves
+        assert not self.after_two(pod_metrics={}).moves
+
+    def test_it_needs_no_recommendation(self):
+        """Where nobody recommends anything, what is seen is enough."""
+        assert one(self.after_two(etcd={}, size_advice=Failure("no VPA")), "etcd") == (1, sizes(1950))
+
+    @pytest.mark.parametrize(
+        "spec", [{"scaleUp": scale("Off")}, {"scaleUp": scale("MaintenanceWindow"), "maintenanceTimeWindow": OUTSIDE}]
+    )
+    def test_it_opens_neither_off_nor_the_window(self, spec):
+        """It overrides the minimum change, no more."""
+        assert not self.after_two(hvpa(**spec)).moves
+
+    def test_stabilisation_still_holds(self):
+        """It ends soon enough."""
+        spec = hvpa(scaleUp=scale(stabilizationDuration="1h", **LARGE))
+        _, memory = run(spec, self.etcd(), ago(60))
+        assert blocked(decided(spec, self.etcd(at=NOW + 50, now=NOW + 60), memory)) == ["StabilizationWindow"]
+
+    def test_a_container_that_is_switched_off(self):
+        """Gets no more."""
+        spec = hvpa(vpa=vpa(policy("etcd", mode="Off")), scaleUp=LARGE)
+        assert not self.after_two(spec).moves
+
+
+class TestStale:
+    """A size that was learnt from another number of pods is not read a second time."""
+
+    @staticmethod
+    def recounted(before, after, then, now_size=500, spec=None):
+        """Memory of a count that changed now, when this was recommended."""
+        spec = spec or hvpa()
+        _, memory = run(spec, world(before, box(cpu=now_size), app=sizes(then), now=NOW - 60))
+        return run(spec, world(after, box(cpu=now_size), app=sizes(then)), memory)[1]
+
+    @staticmethod
+    def later(memory, seconds, target, count=2, spec=None, app=None):
+        seen = world(count, app or box(cpu=500), app=sizes(target), now=NOW + seconds)
+        return decided(spec or hvpa(), seen, memory)
+
+    def test_after_its_own_step(self):
+        """600m at one replica took it to two; at two they would be 1200m."""
+        first, memory = run(hvpa(), world(1, box(cpu=500), app=sizes(600)))
+        assert first.desired == 2
+        decision, _ = run(hvpa(), world(2, box(cpu=500), app=sizes(600), now=NOW + 60), memory.acted(first, NOW))
+        assert not decision.moves
+        words = "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there are 2 since 0 s"
+        assert sentences(decision, "stale-size") == [f"{words}: it is not read a second time."]
+        assert decision.reported["replicasAtRecommendation"] == 1
+
+    def test_where_pods_were_large_before(self):
+        """Two of 8 cores became four of 8: 7.5 cores, learnt from two, are 15 and not 30, though four have 32."""
+        target = sizes(7500, 1100 * M)
+        first, memory = run(hvpa(), world(2, box(cpu=8000, memory=G), app=target))
+        assert one(first) == (4, sizes(8000, G))
+        seen = world(4, box(cpu=8000, memory=G), app=target, now=NOW + 60)
+        assert decided(hvpa(), seen, memory.acted(first, NOW)).desired == 4
+
+    @pytest.mark.parametrize(
+        ("seconds", "target", "moves"),
+        [
+            (179, 670, False),
+            (180, 670, True),
+            (180, 660, False),
+            (180, 600, False),
+            (3600, 590, False),
+            (86_399, 600, False),
+            (86_400, 600, True),
+            (10, 400, True),
+        ],
+    )
+    def test_more_pods_and_a_size_that_says_more(self, seconds, target, moves):
+        """Not before it settled, then only if it clearly went on rising, or had a day to forget; less is believed."""
+        memory = self.recounted(1, 2, 600)
+        assert self.later(memory, seconds, target).moves is moves
+
+    @pytest.mark.parametrize(
+        ("seconds", "target", "moves"),
+        [
+            (179, 260, False),
+            (180, 260, True),
+            (180, 270, False),
+            (180, 300, False),
+            (3600, 310, False),
+            (86_400, 300, True),
+            (10, 600, True),
+        ],
+    )
+    def test_fewer_pods_and_a_size_that_says_less(self, seconds, target, moves):
+        """The other way round: 300m were enough for each of two."""
+        memory = self.recounted(2, 1, 300)
+        assert self.later(memory, seconds, target, count=1).moves is moves
+
+    def test_settling_takes_as_long_as_stabilisation(self):
+        """Upwards, where that is written."""
+        spec = hvpa(scaleUp=scale(stabilizationDuration="10m"))
+        memory = self.recounted(1, 2, 600, spec=spec)
+        assert not self.later(memory, 599, 670, spec=spec).moves
+        assert self.later(memory, 600, 670, spec=spec).moves
+
+    def test_forgetting_takes_as_long_as_the_recommender_says(self):
+        """Its half-life, which an Hvpa may change."""
+        block = {"deploy": True, "template": {"metadata": {"annotations": {"hypot.dev/cpu-half-life": "30m"}}}}
+        spec = hvpa(vpa=block)
+        memory = self.recounted(1, 2, 600, spec=spec)
+        assert not self.later(memory, 1799, 600, spec=spec).moves
+        assert self.later(memory, 1800, 600, spec=spec).moves
+
+    def test_urgency_believes_it(self):
+        """Too little now is worse than too much later."""
+        memory = self.recounted(1, 2, 600)
+        hurt = box(cpu=500, ended=Ended("OOMKilled", NOW, NOW + 5))
+        assert self.later(memory, 10, 600, app=hurt).moves
+
+    def test_urgency_takes_nothing_away(self):
+        """Fewer pods, killed since: what was enough for each of two is not enough for one."""
+        memory = self.recounted(2, 1, 300)
+        hurt = box(cpu=500, ended=Ended("OOMKilled", NOW, NOW + 5))
+        assert not self.later(memory, 10, 300, count=1, app=hurt).moves
+
+    def test_a_night_at_zero_is_no_other_count(self):
+        """What was learnt from one pod before it was switched off holds for the one after it."""
+        spec = hvpa()
+        _, memory = run(spec, world(1, box(cpu=300), app=sizes(450), now=NOW - 7200))
+        _, memory = run(spec, world(0, now=NOW - 3600), memory)
+        _, memory = run(spec, world(1, box(cpu=300), app=sizes(450)), memory)
+        assert self.later(memory, 600, 450, count=1, app=box(cpu=300)).moves
+
+    def test_a_container_that_is_new(self):
+        """Nothing was learnt about it before."""
+        _, memory = run(hvpa(), world(1, box("old", 500), old=sizes(500), now=NOW - 60))
+        _, memory = run(hvpa(), world(2, box(cpu=500), app=sizes(500)), memory)
+        assert self.later(memory, 200, 510).moves

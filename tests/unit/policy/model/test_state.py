@@ -1,0 +1,307 @@
+"""What survives from one decision to the next."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from builders import EMPTY, KNOWN, NOW, busy, decided, history, hpa, queue, reason_of, wpa
+from hypot.kinds.hpa.fields import Pace, cpu, external
+from hypot.kinds.wpa.fields import Step, band
+from hypot.policy.decide import decide
+from hypot.policy.model.decision import Condition, show_seconds, show_time, with_condition
+from hypot.policy.model.plan import Plan
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import NO_PAST, History, Memory, Recount, Vertical, read_conditions, read_time
+
+FULL = Memory(
+    recommendations=History((3, 500), (NOW - 20.5, NOW)),
+    since=NOW - 500,
+    ups=History((2,), (NOW - 30,)),
+    downs=EMPTY,
+    unknown_move=NOW - 60.5,
+    last_scale=NOW - 30,
+    desired=7,
+    conditions=(Condition("AbleToScale", "True", "ReadyForNewScale", "words", NOW - 99.25),),
+    scalings=12,
+)
+CALM = replace(FULL, recommendations=EMPTY)
+
+
+class TestHistory:
+    """Values and the times they were recorded at."""
+
+    def test_an_old_slot_is_reused(self):
+        """The last one that is older than the cut-off; else it grows."""
+        past = History((1, 2, 3), (10.0, 20.0, 30.0))
+        assert past.with_entry(9, 40.0, 25.0) == History((1, 9, 3), (10.0, 40.0, 30.0))
+        assert past.with_entry(9, 40.0, 10.0) == History((1, 2, 3, 9), (10.0, 20.0, 30.0, 40.0))
+        assert EMPTY.with_entry(9, 40.0, 10.0) == History((9,), (40.0,))
+
+    def test_recording_twice_changes_nothing(self):
+        """The same value at the same time is the same entry; another value is not."""
+        once = EMPTY.with_entry(9, 40.0, 10.0)
+        assert once.with_entry(9, 40.0, 10.0) == once
+        assert once.with_entry(8, 40.0, 10.0).values == (9, 8)
+        assert once.with_entry(9, 41.0, 10.0).times == (40.0, 41.0)
+
+
+def ahead(seconds):
+    """A past that a clock wrote which was so far ahead."""
+    at = NOW + seconds
+    return Memory(
+        History((3, 500), (NOW - 20.5, at)),
+        at,
+        History((2,), (at,)),
+        History((1,), (at,)),
+        at,
+        at,
+        7,
+        (Condition("AbleToScale", "True", "ReadyForNewScale", "words", at),),
+        vertical=Vertical(at, recount=Recount(at, 2, 3, {}), stuck={"uid": at}, evicted=at),
+        plan=Plan(3, (), at, waits=False, resizing="InPlace", before_replicas=2),
+    )
+
+
+def times_of(written):
+    """Every number with a point: counts have none."""
+    parts = written.values() if isinstance(written, dict) else written if isinstance(written, list) else ()
+    return [at for part in parts for at in times_of(part)] + [written] * isinstance(written, float)
+
+
+class TestClock:
+    """A clock that was set back."""
+
+    def test_what_lies_in_the_future_is_now(self):
+        """All of it, and what lies in the past is as it was."""
+        kept = ahead(3600).until(NOW)
+        assert kept == ahead(0)
+        assert sorted(set(times_of(kept.to_dict()))) == [NOW - 20.5, NOW]
+
+    def test_what_does_not_is_the_same(self):
+        """So that nothing is written again for it."""
+        for memory in (Memory(), FULL, ahead(0)):
+            assert memory.until(NOW) is memory
+
+    @pytest.mark.parametrize("name", ["last_scale", "unknown_move", "since", "ups", "downs", "conditions", "plan"])
+    def test_one_time_is_enough(self, name):
+        """Whichever it is."""
+        odd = replace(Memory(), **{name: getattr(ahead(1), name)})
+        assert odd.until(NOW) == replace(Memory(), **{name: getattr(ahead(0), name)})
+
+    @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
+    def test_one_time_of_sizes_is_enough(self, name):
+        """Whichever it is."""
+        odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]
+        assert Memory(vertical=odd).until(NOW).vertical == right
+
+    def test_growth_waits_for_its_window_and_not_for_the_clock(self):
+        """The last move was at most just now, and its window is over when it is."""
+        spec = wpa(band("queue", high=10, low=5), scale_up=Step(rest=60))
+        seen = queue(100_000, 2, selector={})
+        first, after = decide(spec, seen, Memory(last_scale=NOW + 3600), Settings())
+        then, _ = decide(spec, replace(seen, now=NOW + 60), after, Settings())
+        assert (first.desired, then.desired) == (2, 3)
+
+
+class TestDeeds:
+    """What was done enters memory in one way only."""
+
+    def test_acted(self):
+        """Time, size, conditions and counter; an event only where a behavior has use for it."""
+        decision, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), FULL, Settings())
+        done = after.acted(decision, NOW + 1)
+        assert (after.last_scale, after.desired, after.scalings) == (FULL.last_scale, 7, 12)
+        assert (done.last_scale, done.desired, done.scalings) == (NOW + 1, decision.desired, 13)
+        assert done.conditions == decision.conditions
+        assert (done.ups, done.downs, done.unknown_move) == (FULL.ups, EMPTY, FULL.unknown_move)
+
+    def test_acted_with_behavior(self):
+        """In the direction of the move."""
+        spec = hpa(cpu(utilization=50), scale_down=Pace(window=0))
+        up, after = decide(spec, busy(1000, 1000), KNOWN, Settings())
+        assert after.acted(up, NOW).ups == History((2,), (NOW,))
+        down, after = decide(spec, busy(100, 100, 100, 100), KNOWN, Settings())
+        assert after.acted(down, NOW).downs == History((3,), (NOW,))
+
+    def test_what_does_not_move_leaves_nothing(self):
+        """Nor what could not be decided."""
+        for observed in (busy(500, 500), busy(500, None, selector="")):
+            decision, after = decide(hpa(cpu(utilization=50)), observed, CALM, Settings())
+            assert after.acted(decision, NOW + 1) == after
+
+    def test_deciding_keeps_all_deeds(self):
+        """The past is not touched by looking."""
+        _, after = decide(hpa(cpu(utilization=50)), busy(1000, 1000), FULL, Settings())
+        assert replace(after, recommendations=None, conditions=()) == replace(FULL, recommendations=None, conditions=())
+
+    def test_a_size_that_stays_is_the_desired_one(self):
+        """While one that moves is desired only once it was written."""
+        _, stays = decide(hpa(cpu(utilization=50)), busy(500, 500), CALM, Settings())
+        _, moves = decide(hpa(cpu(utilization=50)), busy(1000, 1000), CALM, Settings())
+        assert (stays.desired, moves.desired) == (2, 7)
+
+
+class TestStatus:
+    """What an object's own status remembers."""
+
+    def test_times_and_conditions_but_no_sizes(self):
+        """Moves of unknown size are unknown, not absent."""
+        status = {
+            "lastScaleTime": "2027-01-15T07:59:30Z",
+            "desiredReplicas": 7,
+            "scalingEventsCount": 12,
+            "conditions": [
+                {
+                    "type": "AbleToScale",
+                    "status": "True",
+                    "reason": "ReadyForNewScale",
+                    "message": "words",
+                    "lastTransitionTime": "2027-01-15T07:00:00Z",
+                }
+            ],
+        }
+        assert Memory.from_status(status) == Memory(
+            recommendations=None,
+            unknown_move=NOW - 30,
+            last_scale=NOW - 30,
+            desired=7,
+            conditions=(Condition("AbleToScale", "True", "ReadyForNewScale", "words", NOW - 3600),),
+            scalings=12,
+        )
+
+    def test_never_scaled_is_known(self):
+        """There was no move whose size could be unknown."""
+        found = Memory.from_status({"desiredReplicas": 7})
+        assert (found.unknown_move, found.last_scale, found.recommendations) == (None, None, None)
+
+    @pytest.mark.parametrize(
+        "status",
+        [
+            None,
+            [],
+            "x",
+            {},
+            {"lastScaleTime": None},
+            {"lastScaleTime": 5, "desiredReplicas": "7", "conditions": "x", "scalingEventsCount": None},
+            {"lastScaleTime": "yesterday", "conditions": [None, 3]},
+        ],
+    )
+    def test_what_cannot_be_read_is_not_remembered(self, status):
+        """A status is foreign input."""
+        assert Memory.from_status(status) == Memory()
+
+    @pytest.mark.parametrize(
+        "at",
+        [
+            "9999-12-31T23:59:59-01:00",
+            "9999-12-31T23:59:59Z",
+            "0001-01-01T00:00:00+01:00",
+            "0001-01-01T00:00:00Z",
+        ],
+    )
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            hpa(external("queue", average=1)),
+            hpa(external("queue", average="100m"), scale_up=Pace()),
+            wpa(band("queue", high=2, low=1)),
+        ],
+    )
+    def test_no_time_is_too_odd(self, at, spec):
+        """Before the first year and after the last one that can be shown, in a time or in a condition."""
+        status = {
+            "lastScaleTime": at,
+            "conditions": [{"type": "AbleToScale", "status": "True", "lastTransitionTime": at}],
+        }
+        decision = decided(spec, queue(5000), Memory.from_status(status))
+        assert reason_of(decision, "AbleToScale")
+        json.dumps(decision.to_dict(), allow_nan=False)
+
+    def test_old_status(self):
+        """What a refused write leaves as it was."""
+        assert FULL.old_status() == {"desiredReplicas": 7, "lastScaleTime": "2027-01-15T07:59:30Z"}
+        assert Memory().old_status() == {"desiredReplicas": 0, "lastScaleTime": None}
+
+
+class TestWire:
+    """Memory as JSON."""
+
+    @pytest.mark.parametrize("memory", [FULL, CALM, Memory(), KNOWN])
+    def test_there_and_back(self, memory):
+        """Nothing is lost, unknown stays unknown and empty stays empty, times keep their fractions."""
+        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+
+    def test_the_form(self):
+        """Readable to people, too."""
+        written = FULL.to_dict()
+        assert written["recommendations"] == [{"value": 3, "at": NOW - 20.5}, {"value": 500, "at": NOW}]
+        assert (written["downs"], written["unknownMove"]) == ([], NOW - 60.5)
+        assert written["conditions"][0]["since"] == NOW - 99.25
+
+    @pytest.mark.parametrize(
+        ("data", "since"),
+        [
+            ({"since": 5, "lastTransitionTime": "2027-01-15T08:00:00Z"}, 5.0),
+            ({"lastTransitionTime": "2027-01-15T08:00:00Z"}, NOW),
+            ({"lastTransitionTime": None}, 0.0),
+            ({}, 0.0),
+        ],
+    )
+    def test_conditions(self, data, since):
+        """Their own exact time where it is kept."""
+        (found,) = read_conditions([{"type": "A", "status": "True", **data}])
+        assert found == Condition("A", "True", "", "", since)
+
+
+class TestTimes:
+    """Seconds since the epoch, and how they are shown."""
+
+    @pytest.mark.parametrize(
+        ("text", "at"),
+        [
+            ("2027-01-15T08:00:00Z", NOW),
+            ("2027-01-15T09:00:00+01:00", NOW),
+            ("2027-01-15T08:00:00", NOW),
+            ("2027-01-15T08:00:00.250Z", NOW + 0.25),
+            ("2027-01-15T08:00:00.123456789Z", NOW + 0.123456),
+            ("1970-01-01T00:00:00Z", 0.0),
+            ("", None),
+            ("now", None),
+            (None, None),
+            (NOW, None),
+        ],
+    )
+    def test_reading(self, text, at):
+        """RFC 3339; what is none is none."""
+        assert read_time(text) == at
+
+    @pytest.mark.parametrize("text", ["2027-01-15T08:00:00Z", "1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"])
+    def test_showing(self, text):
+        """Whole seconds, four digits of a year."""
+        assert show_time(read_time(text)) == text
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [(0, "0 s"), (59.6, "60 s"), (119, "119 s"), (120, "2 min"), (200, "3 min 20 s"), (3600, "60 min")],
+    )
+    def test_durations(self, seconds, text):
+        """For people."""
+        assert show_seconds(seconds) == text
+
+
+def test_setting_a_condition():
+    """In its place; its time moves with its status alone."""
+    two = with_condition(
+        with_condition((), "A", status=True, reason="r", message="m", now=1.0), "B", "False", "r", "", 2.0
+    )
+    same = with_condition(two, "A", status=True, reason="other", message="new", now=3.0)
+    turned = with_condition(same, "A", status=False, reason="other", message="new", now=4.0)
+    assert [(c.type, c.status, c.since) for c in same] == [("A", "True", 1.0), ("B", "False", 2.0)]
+    assert same[0].reason == "other"
+    assert [(c.type, c.status, c.since) for c in turned] == [("A", "False", 4.0), ("B", "False", 2.0)]
+
+
+def test_histories_of_tests_are_histories():
+    """The builder counts backwards."""
+    assert history((5, 10)) == History((5,), (NOW - 10,))

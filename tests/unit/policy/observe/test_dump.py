@@ -1,0 +1,105 @@
+"""What a dump shows of its pods counts beside what its checkpoints and its status remember."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unit.policy.sizes_world import (
+    NOW,
+    ago,
+    box,
+    checkpoint,
+    decided,
+    fleet,
+    hvpa,
+    made,
+    pod,
+    recommended,
+    sample,
+    vpa,
+    wanted,
+)
+from unit.policy.sizes_world import advised as advice
+
+GI = 1024**3
+# Learnt while pods used about 1 GiB at their peaks; the peak of today is not in a checkpoint.
+LEARNT = checkpoint(cpu={20: 1}, memory={36: 1})
+LEARNT["status"]["memoryHistogram"]["totalWeight"] = 4.0
+KILLED = {"lastState": {"terminated": {"reason": "OOMKilled", "startedAt": ago(900), "finishedAt": ago(300)}}}
+HYPOT = Path(sys.executable).with_name("hypot")
+
+
+def test_the_peak_of_today_counts():
+    """A checkpoint leaves it out, and pods that use it now are not made smaller than it."""
+    using = [sample(index, memory="5Gi") for index in range(2)]
+    pods = fleet(2, box(memory="6Gi"))
+    assert wanted(decided(vpa("Recreate"), LEARNT, *pods, *using))["memory"] > 5 * GI
+    blind = decided(vpa("Recreate"), LEARNT, *pods)
+    assert "checkpoints leave out the memory peak that is not over yet" in blind.unknown[0]
+
+
+def test_a_container_whose_checkpoint_is_broken_is_not_sized_by_one_sample():
+    """A moment is no history."""
+    broken = checkpoint(cpu={20: 1}, memory={36: 1}, version="v9")
+    decision = decided(vpa("Recreate"), broken, *fleet(2, box(memory="6Gi")), sample(0), sample(1))
+    assert not decision.decided
+
+
+def test_a_kill_for_want_of_memory_counts():
+    """It asks for more than was there, whatever was learnt before."""
+    status = {"containerStatuses": [{"name": "app", "restartCount": 1, **KILLED}]}
+    pods = fleet(2, box(memory="4Gi"), status=status)
+    assert wanted(decided(vpa("Recreate"), LEARNT, *pods, sample(0), sample(1)))["memory"] > 4.8 * GI
+
+
+def test_an_eviction_for_want_of_memory_counts():
+    """The pod is gone, and what it used was too little."""
+    words = "The node was low on resource: memory. Container app was using 4Gi, request is 1Gi, "
+    ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+    told = {"phase": "Failed", "reason": "Evicted", "message": words}
+    gone = pod(9, status={**told, "conditions": [{**ended, "lastTransitionTime": ago(300)}]})
+    assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), gone, sample(0), sample(1)))["memory"] > 4.8 * GI
+    silent = pod(9, status=told)
+    assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), silent, sample(0), sample(1)))["memory"] < 4 * GI
+
+
+def test_the_status_remembers_at_which_count_a_size_was_learnt():
+    """Put into the object and read again, the size that led to more replicas leads to no more."""
+    child = vpa("Off", name="child", status=advice(recommended(target=("1800m", "1Gi"))))
+    first = decided(hvpa(), child, *fleet(1, box(cpu="500m")), kind="Hvpa")
+    assert first.desired > 1
+    size = first.desired_sizes[0].requests
+    grown = box(cpu=f"{size['cpu']}m", memory=str(size["memory"]))
+    again = [hvpa(status=first.status), child, *fleet(first.desired, grown)]
+    second = decided(*again, kind="Hvpa", now=NOW + 30)
+    assert second.desired == first.desired
+    assert [step for step in second.steps if step.rule == "stale-size"]
+
+
+def test_an_hpa_that_is_not_active_asks_for_nothing():
+    """Its last wish is from before it lost its metrics."""
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}]
+    metrics[0]["resource"]["target"]["averageUtilization"] = 100
+    block = {"deploy": True, "template": {"spec": {"maxReplicas": 4, "metrics": metrics}}}
+    status = {"desiredReplicas": 3, "currentReplicas": 2, "conditions": [{"type": "ScalingActive", "status": "False"}]}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    hpa = made("autoscaling/v2", "HorizontalPodAutoscaler", "web", {"scaleTargetRef": target, "maxReplicas": 4}, status)
+    spec = hvpa(hpa=block, annotations={"hypot.dev/recommendations": "objects"})
+    child = vpa("Off", name="child", status=advice(recommended(target=("1", "1Gi"))))
+    decision = decided(spec, child, hpa, *fleet(2), kind="Hvpa")
+    assert decision.desired == 2
+    assert any("not active" in step.sentence for step in decision.steps)
+
+
+@pytest.mark.parametrize("command", [["crds"], ["decide", "-f", "examples/both-axes.yaml"]])
+def test_a_closed_standard_output_is_told(command):
+    """As a shell closes it with >&-."""
+    root = Path(__file__).parents[4]
+    done = subprocess.run(
+        [HYPOT, *command], cwd=root, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=lambda: os.close(1)
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "standard output is closed" in done.stderr

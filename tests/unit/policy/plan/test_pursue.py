@@ -1,0 +1,691 @@
+"""How one decision on both axes is carried out, step by step."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from builders import LONG_AGO, NOW
+from hypot.core.disruption import PATIENCE
+from hypot.policy.model.decision import Decision, Name, PodAction
+from hypot.policy.model.seen import Container, Ended, Failure, Node, Owner, Pod, Resize, Scale, Seen
+from hypot.policy.model.size import Size
+from hypot.policy.model.state import Memory
+from hypot.policy.plan.pursue import (
+    EvictPod,
+    Plan,
+    RecordSize,
+    ResizePod,
+    ScaleTo,
+    SetTemplate,
+    begin,
+    pursue,
+    resizing_note,
+    resizing_of,
+)
+
+NEWEST = (1, 36)
+MIB = 1024 * 1024
+NAME = Name("autoscaling.k8s.io/v1alpha1", "Hvpa", "shop", "web")
+SMALL, LARGE = Size("app", {"cpu": 100, "memory": 64 * MIB}), Size("app", {"cpu": 200, "memory": 128 * MIB})
+MIXED = Size("app", {"cpu": 200, "memory": 32 * MIB})
+SMALL_GUARANTEED = SMALL._replace(limits=SMALL.requests)
+LARGE_GUARANTEED = LARGE._replace(limits=LARGE.requests)
+LOWERED = "Kubernetes 1.33 lowers the memory limit of app (128Mi to 64Mi) only if its resizePolicy is RestartContainer"
+
+
+def milli(amounts):
+    return {resource: amount * (1 if resource == "cpu" else 1000) for resource, amount in amounts.items()}
+
+
+def container(size=SMALL, has=None, **more):
+    """A container that asks for a size, and has another one where the kubelet says so."""
+    said = {} if has is None else {"actual_requests": milli(has.requests), "actual_limits": milli(has.limits)}
+    return Container(size.container, milli(size.requests), milli(size.limits), **{**said, **more})
+
+
+def pod(name="web-0", size=SMALL, has=None, **more):
+    usual = {
+        "ready": "True",
+        "started": LONG_AGO,
+        "ready_since": LONG_AGO,
+        "containers": (container(size, has),),
+        "owners": (Owner("ReplicaSet", "web"),),
+        "uid": f"uid-of-{name}",
+        "node": "n1",
+    }
+    return Pod(name, **{**usual, **more})
+
+
+def pods(count, size=SMALL, **more):
+    return [pod(f"web-{i}", size, **more) for i in range(count)]
+
+
+def seen(replicas, found=None, **more):
+    listed = pods(replicas) if found is None else found
+    return Seen(NOW, Scale(replicas, len(listed), "app=web"), tuple(listed), **more)
+
+
+def decided(before, after, had=SMALL, wanted=SMALL, **more):
+    return Decision(
+        NAME, NAME, NOW, before, after, "", (), (), (), **{"sizes": (had,), "desired_sizes": (wanted,), **more}
+    )
+
+
+def begun(decision, observed, resizing="InPlaceOrRecreate", kubernetes=NEWEST):
+    return begin(decision, observed, resizing, kubernetes, NOW)
+
+
+def plan(before, after, had=SMALL, wanted=SMALL, resizing="InPlaceOrRecreate", *, waits=True, since=NOW - 60):
+    return Plan(after, (wanted,), since, waits, resizing, before, (had,))
+
+
+def pursued(known, observed, kubernetes=NEWEST, at=NOW):
+    """The next step; asking twice is asking once."""
+    progress = pursue(known, observed, kubernetes, at)
+    assert pursue(known, observed, kubernetes, at) == progress
+    return progress
+
+
+def told(progress):
+    """Actions in short: what is done, to whom."""
+    return [
+        f"{type(each).__name__} {each[0] if isinstance(each[0], int | str) else ''}".strip() for each in progress[0]
+    ]
+
+
+class TestResizing:
+    """How pods get another size is written on the object."""
+
+    @pytest.mark.parametrize("word", ["InPlaceOrRecreate", "InPlace", "Template"])
+    def test_known_words(self, word):
+        """Each is what it says."""
+        assert resizing_of({"hypot.dev/resize": word}) == word
+        assert resizing_note({"hypot.dev/resize": word}) == ""
+
+    def test_nothing_written(self):
+        """In place where that can be."""
+        assert (resizing_of({}), resizing_note({})) == ("InPlaceOrRecreate", "")
+
+    def test_an_unknown_word(self):
+        """It counts as the default, and that is told."""
+        written = {"hypot.dev/resize": "inplace"}
+        assert resizing_of(written) == "InPlaceOrRecreate"
+        assert resizing_note(written) == (
+            "annotation hypot.dev/resize: 'inplace' is none of InPlaceOrRecreate, InPlace, Template; "
+            "InPlaceOrRecreate holds"
+        )
+
+
+class TestOneAxis:
+    """A change of one axis waits for nothing."""
+
+    @pytest.mark.parametrize("after", [1, 5])
+    def test_only_the_count_without_sizes(self, after):
+        """As a horizontal autoscaler does it: one write, no plan."""
+        progress = begun(decided(3, after, sizes=(), desired_sizes=()), seen(3))
+        assert progress == ((ScaleTo(after, 3),), None, "Done", f"Scale from 3 to {after}.")
+
+    def test_fewer_pods_of_the_same_size(self):
+        """At once, even while some pods do not serve."""
+        progress = begun(decided(3, 1), seen(3, pods(3, ready="False")))
+        assert (progress.actions, progress.ended) == ((ScaleTo(1, 3),), "Done")
+
+    def test_fewer_pods_of_several_sizes(self):
+        """Whichever stay must be as large as it was decided by: those that are behind grow first."""
+        found = [pod("web-0", LARGE), *[pod(f"web-{i}") for i in range(1, 8)]]
+        first = begun(decided(8, 2, LARGE, LARGE), seen(8, found))
+        assert told(first) == ["RecordSize", *[f"ResizePod web-{i}" for i in range(1, 8)]]
+        assert first.plan.waits
+        assert pursued(first.plan, seen(8, pods(8, LARGE))).actions == (ScaleTo(2, 8),)
+
+    def test_more_pods_of_the_template_s_size(self):
+        """They come up right by themselves; the record still says so first."""
+        progress = begun(decided(1, 3), seen(1, template=(container(),)))
+        assert progress[:3] == ((RecordSize((SMALL,)), ScaleTo(3, 1)), None, "Done")
+
+    def test_more_pods_than_the_template_would_make_right(self):
+        """The plan stays until they are there, and sees to their size where the record was not read."""
+        first = begun(decided(1, 2), seen(1, template=(container(LARGE),)))
+        assert first.actions == (RecordSize((SMALL,)), ScaleTo(2, 1))
+        assert pursued(first.plan, seen(2, pods(1))).words == "Waiting: 1 of 2 pods are there."
+        wrong = seen(2, [pod(), pod("web-1", LARGE, ready="False", started=NOW)])
+        assert pursued(first.plan, wrong).actions[1:] == (ResizePod("web-1", "uid-of-web-1", (SMALL,)),)
+        right = seen(2, [pod(), pod("web-1", ready="False", started=NOW)])
+        assert pursued(first.plan, right).ended == "Done"
+
+    def test_only_the_count_under_template(self):
+        """The template is left as it is."""
+        assert begun(decided(1, 3), seen(1), "Template").actions == (ScaleTo(3, 1),)
+
+    @pytest.mark.parametrize(("had", "wanted"), [(SMALL, LARGE), (LARGE, SMALL), (SMALL, MIXED)])
+    def test_only_the_size(self, had, wanted):
+        """All pods at once, after the record, whichever way it goes."""
+        progress = begun(decided(2, 2, had, wanted), seen(2, pods(2, had, ready="False")))
+        assert told(progress) == ["RecordSize", "ResizePod web-0", "ResizePod web-1"]
+        assert progress.actions[1].sizes == (wanted,)
+        assert pursued(progress.plan, seen(2, pods(2, wanted))).ended == "Done"
+
+    def test_no_pods(self):
+        """The next ones are to have the size."""
+        progress = begun(decided(0, 0, SMALL, LARGE), seen(0))
+        assert progress[:3] == ((RecordSize((LARGE,)),), None, "Done")
+
+    def test_nothing_to_do(self):
+        """Neither for a decision that moves nothing, nor in a dry run."""
+        assert begun(decided(2, 2), seen(2))[:3] == ((), None, "Done")
+        assert begun(decided(2, 4, dry_run=True), seen(2)).actions == ()
+
+    def test_the_count_is_there_already(self):
+        """Somebody was faster."""
+        assert begun(decided(2, 4), seen(4))[:3] == ((), None, "Done")
+
+
+class TestBothAxes:
+    """What grows grows first."""
+
+    def test_more_and_smaller(self):
+        """The record, then more pods; once those serve, the old ones shrink."""
+        first = begun(decided(2, 4, LARGE, SMALL), seen(2, pods(2, LARGE)))
+        assert first.actions == (RecordSize((SMALL,)), ScaleTo(4, 2))
+        assert first.plan == plan(2, 4, LARGE, SMALL, since=NOW)
+        new = [pod(f"new-{i}", ready="False") for i in range(2)]
+        waiting = pursued(first.plan, seen(4, [*pods(2, LARGE), *new]))
+        assert (waiting.actions, waiting.plan, waiting.ended) == ((), first.plan, "")
+        assert waiting.words == "Waiting: pod web-0: it gets less only once the new pods serve (and 1 more)."
+        ready = [pod(f"new-{i}") for i in range(2)]
+        assert told(pursued(first.plan, seen(4, [*pods(2, LARGE), *ready])))[1:] == [
+            "ResizePod web-0",
+            "ResizePod web-1",
+        ]
+        asked = [*pods(2, SMALL, has=LARGE), *ready]
+        assert pursued(first.plan, seen(4, asked)).actions == ()
+        assert pursued(first.plan, seen(4, [*pods(2), *ready])).ended == "Done"
+
+    def test_new_pods_that_are_too_small_do_not_count(self):
+        """The record was not read: they grow before the others shrink."""
+        tiny = Size("app", {"cpu": 10, "memory": MIB})
+        found = [pod("old", LARGE), pod("new", tiny, started=NOW - 30)]
+        progress = pursued(plan(1, 2, LARGE, SMALL), seen(2, found))
+        assert progress.actions[1:] == (ResizePod("new", "uid-of-new", (SMALL,)),)
+
+    def test_fewer_and_larger(self):
+        """Every pod grows; once all of them have the size and enough serve, some go."""
+        first = begun(decided(3, 2, SMALL, LARGE), seen(3))
+        assert told(first) == ["RecordSize", "ResizePod web-0", "ResizePod web-1", "ResizePod web-2"]
+        assert pursued(first.plan, seen(3, pods(3, LARGE, has=SMALL))).actions == ()
+        two = [*pods(2, LARGE), pod("web-2", LARGE, SMALL)]
+        assert pursued(first.plan, seen(3, two)).actions == ()
+        assert pursued(first.plan, seen(3, pods(3, LARGE))).actions == (ScaleTo(2, 3),)
+        assert pursued(first.plan, seen(2, pods(2, LARGE))).ended == "Done"
+
+    @pytest.mark.parametrize(("kind", "actions"), [("ReplicaSet", (ScaleTo(2, 3),)), ("StatefulSet", ())])
+    def test_who_goes_first(self, kind, actions):
+        """A pod that does not serve goes first, but not from a StatefulSet, which lets the last one go."""
+        found = [replace(one, owners=(Owner(kind, "web"),)) for one in pods(3, LARGE)]
+        found[0] = replace(found[0], ready="False")
+        assert pursued(plan(3, 2, SMALL, LARGE), seen(3, found)).actions == actions
+
+    def test_too_few_serve(self):
+        """All have the size, and nobody goes yet."""
+        progress = pursued(plan(3, 2, SMALL, LARGE), seen(3, pods(3, LARGE, ready="False")))
+        assert progress[0::3] == ((), "Waiting: 0 of 3 pods are ready, and 2 must be before any goes.")
+
+    def test_more_and_larger(self):
+        """Both at once."""
+        progress = begun(decided(1, 2, SMALL, LARGE), seen(1))
+        assert told(progress) == ["RecordSize", "ScaleTo 2", "ResizePod web-0"]
+        assert not progress.plan.waits
+        assert progress.words == "Scale from 1 to 2, resize pod web-0 in place."
+
+    def test_fewer_and_smaller(self):
+        """Those that stay shrink once the others have gone."""
+        first = begun(decided(3, 2, LARGE, SMALL), seen(3, pods(3, LARGE)))
+        assert first.actions == (ScaleTo(2, 3),)
+        assert len(pursued(first.plan, seen(2, pods(2, LARGE))).actions) == 3
+
+    def test_none_at_all(self):
+        """Where nothing is to stay, nothing is waited for."""
+        assert begun(decided(2, 0, SMALL, LARGE), seen(2)).actions == (ScaleTo(0, 2),)
+
+    def test_more_with_less_of_one_thing_and_more_of_another(self):
+        """What there is less of decides when; the growing part comes along."""
+        found = [pod("old"), pod("new", MIXED)]
+        assert pursued(plan(1, 2, SMALL, MIXED), seen(2, [pod("old"), pod("new", MIXED, ready="False")])).actions == ()
+        assert told(pursued(plan(1, 2, SMALL, MIXED), seen(2, found)))[1:] == ["ResizePod old"]
+
+    def test_a_lost_write_is_asked_for_again(self):
+        """Nothing was done: the same again."""
+        first = begun(decided(2, 4, LARGE, SMALL), seen(2, pods(2, LARGE)))
+        assert pursued(first.plan, seen(2, pods(2, LARGE))).actions == first.actions
+
+
+class TestInPlace:
+    """What is asked of a pod, and what is not."""
+
+    def test_asked_already(self):
+        """The node has the word."""
+        progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, [pod(size=LARGE, has=SMALL)]))
+        assert progress[0::3] == ((), "Waiting: pod web-0: its node has not taken up the new size yet.")
+
+    def test_an_older_request_is_taken_back(self):
+        """It has the size, but asks for another that is put off."""
+        found = [pod(size=LARGE, has=SMALL, resize=Resize("deferred", NOW))]
+        assert pursued(plan(1, 1, MIXED, SMALL), seen(1, found)).actions[1].sizes == (SMALL,)
+
+    def test_others_are_left_alone(self):
+        """Sidecars, and containers that the plan does not name; pods that end or are gone."""
+        side = replace(container(SMALL), sidecar=True)
+        beside = Container("proxy", {"cpu": 5})
+        found = [
+            pod("a", containers=(container(LARGE), beside)),
+            pod("b", containers=(side,)),
+            pod("c", deleted=True),
+            pod("d", phase="Failed"),
+            pod("e", phase="Succeeded"),
+        ]
+        assert pursued(plan(2, 2, SMALL, LARGE), seen(2, found)).ended == "Done"
+
+    def test_what_the_plan_does_not_name_is_asked_for_as_it_is(self):
+        """A resize cannot take away what is set."""
+        given = Container("app", {"cpu": 100, "memory": 64_000, "disk": 1}, {"memory": 64_000})
+        wanted = Size("app", {"cpu": 200})
+        found = [pod(containers=(given,))]
+        progress = pursued(plan(1, 1, Size("app", {"cpu": 100}), wanted), seen(1, found))
+        assert progress.actions[1].sizes == (Size("app", {"cpu": 200, "memory": 64}, {"memory": 64}),)
+
+    @pytest.mark.parametrize(
+        ("had", "wanted", "kubernetes", "more", "words"),
+        [
+            (SMALL, LARGE, (1, 32), {}, "Kubernetes 1.32 cannot resize pods in place"),
+            (SMALL, LARGE_GUARANTEED, NEWEST, {}, "a resize cannot change its class from Burstable to Guaranteed"),
+            (Size("app"), LARGE, NEWEST, {}, "a resize cannot change its class from BestEffort to Burstable"),
+            (
+                LARGE_GUARANTEED,
+                SMALL_GUARANTEED,
+                (1, 33),
+                {},
+                LOWERED,
+            ),
+            (
+                SMALL,
+                LARGE,
+                NEWEST,
+                {"nodes": {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 200})}},
+                "it would ask for 200m of cpu and node n1 has 150m in all",
+            ),
+        ],
+    )
+    def test_obstacles(self, had, wanted, kubernetes, more, words):
+        """What cannot be done in place is done by eviction, or not at all."""
+        observed = seen(2, pods(2, had), **more)
+        decision = decided(2, 2, had, wanted)
+        evicting = begun(decision, observed, kubernetes=kubernetes)
+        assert evicting.actions == (RecordSize((wanted,)), EvictPod("web-0", "uid-of-web-0", words))
+        staying = begun(decision, observed, "InPlace", kubernetes)
+        assert staying == ((RecordSize((wanted,)),), None, "Infeasible", f"pod web-0: {words} (and 1 more).")
+
+    def test_room_on_the_node_for_all_containers(self):
+        """Those that the plan does not name count too."""
+        beside = Container("proxy", {"cpu": 60})
+        found = [pod(containers=(container(), beside))]
+        for room, action in ((260, ResizePod), (259, EvictPod)):
+            nodes = {"n1": Node("n1", {"cpu": room, "memory": 10**15}), "n2": Node("n2", {"cpu": 260})}
+            observed = seen(1, found, nodes=nodes)
+            assert isinstance(begun(decided(1, 1, SMALL, LARGE), observed).actions[1], action)
+
+    @pytest.mark.parametrize(
+        ("others", "fits"),
+        [
+            ([], False),
+            ([{"cpu": 259, "memory": 10**15}, {"cpu": 10**6, "memory": 127_000 * MIB}], False),
+            ([{"cpu": 260, "memory": 128_000 * MIB}], True),
+            ([{"cpu": 260}], True),
+            ([{}], True),
+        ],
+    )
+    def test_no_pod_goes_for_a_size_that_no_node_holds(self, others, fits):
+        """It would never come back: one node must hold all of it. Of one that is not described nobody knows."""
+        sizes = dict(enumerate([{"cpu": 150, "memory": 10**15}, *others], 1))
+        nodes = {f"n{number}": Node(f"n{number}", size) for number, size in sizes.items()}
+        ended = Ended("OOMKilled", NOW - 65, NOW - 60)
+        beside = Container("proxy", {"cpu": 60})
+        for app in (container(), container(ended=ended, restarts=5)):
+            found = seen(1, [pod(containers=(app, beside))], nodes=nodes)
+            progress = pursued(plan(1, 1, SMALL, LARGE), found)
+            assert (told(progress)[1:], progress.ended) == ((["EvictPod web-0"], "") if fits else ([], "Infeasible"))
+            assert progress.words.endswith("and no node is large enough for it.") is not fits
+            recorded = begun(decided(1, 1, SMALL, LARGE), found).actions[:1]
+            assert recorded == ((RecordSize((LARGE,)),) if fits else ())
+
+    def test_one_odd_pod_keeps_no_size_from_the_others(self):
+        """New pods are as most of them are: the size is theirs where a node holds those."""
+        huge = pod("web-2", containers=(container(), Container("debug", {"cpu": 10**6})))
+        nodes = {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 10**4})}
+        for found, recorded in (([*pods(2), huge], (RecordSize((LARGE,)),)), ([pod(), huge, huge], ())):
+            progress = begun(decided(3, 3, SMALL, LARGE), seen(3, found, nodes=nodes), "InPlace")
+            assert (progress.actions, progress.ended) == (recorded, "Infeasible")
+
+    def test_more_pods_of_the_old_size_where_no_node_holds_the_new_one(self):
+        """They run at least; with the new size they would wait for a node."""
+        observed = seen(1, nodes={"n1": Node("n1", {"cpu": 150})})
+        progress = begun(decided(1, 2, SMALL, LARGE), observed)
+        assert progress.actions == (ScaleTo(2, 1),)
+        larger = replace(observed, nodes={"n1": Node("n1", {"cpu": 1000})})
+        assert told(pursued(progress.plan, larger))[0] == "RecordSize"
+
+    def test_the_others_get_their_size_first(self):
+        """One that cannot have it ends the plan only after them."""
+        never = pod("web-1", LARGE, SMALL, resize=Resize("infeasible", NOW, "no such node"))
+        known = plan(2, 2, SMALL, LARGE, "InPlace")
+        first = pursued(known, seen(2, [pod(), never]))
+        assert (told(first), first.ended) == (["RecordSize", "ResizePod web-0"], "")
+        assert pursued(known, seen(2, [pod(size=LARGE, has=SMALL), never])).ended == ""
+        assert pursued(known, seen(2, [pod(size=LARGE), never]))[2:] == (
+            "Infeasible",
+            "pod web-1: its node can never grant the resize that was asked for (no such node).",
+        )
+
+    def test_fewer_pods_only_if_the_others_could_grow(self):
+        """A refusal for good ends the plan before anything shrinks."""
+        found = [*pods(2, LARGE), pod("web-2", LARGE, SMALL, resize=Resize("infeasible", NOW))]
+        assert pursued(plan(3, 1, SMALL, LARGE, "InPlace"), seen(3, found))[:3] == ((), None, "Infeasible")
+
+    def test_restarts_in_turn(self):
+        """A size that restarts its container takes the pod away for a while, as an eviction does."""
+        found = [pod(f"web-{i}", containers=(container(restarts_on_resize=frozenset({"memory"})),)) for i in range(8)]
+        assert len(begun(decided(8, 8, SMALL, LARGE), seen(8, found)).actions) == 3
+        found[0] = replace(found[0], containers=(replace(found[0].containers[0], **_asks(LARGE, SMALL)),))
+        assert len(pursued(plan(8, 8, SMALL, LARGE), seen(8, found)).actions) == 2
+        only_cpu = SMALL._replace(requests={**SMALL.requests, "cpu": 300})
+        assert len(pursued(plan(8, 8, SMALL, only_cpu), seen(8, found[1:])).actions) == 8
+
+
+def _asks(size, has):
+    return {"requests": milli(size.requests), "actual_requests": milli(has.requests), "actual_limits": {}}
+
+
+class TestGivingUp:
+    """Waiting has an end."""
+
+    @pytest.mark.parametrize(
+        ("state", "ago", "evicts"),
+        [
+            ("deferred", 300, False),
+            ("deferred", 301, True),
+            ("in-progress", 250, False),
+            ("infeasible", 0, True),
+            ("error", 0, True),
+            ("unknown", 0, True),
+        ],
+    )
+    def test_what_a_node_does_not_grant(self, state, ago, evicts):
+        """It comes back on another one, where the mode lets it."""
+        stuck = pod(size=LARGE, has=SMALL, resize=Resize(state, NOW - ago))
+        known = plan(2, 2, SMALL, LARGE, since=NOW - ago - 15)
+        found = [stuck, pod("web-1", LARGE)]
+        assert told(pursued(known, seen(2, found))) == (["RecordSize", "EvictPod web-0"] if evicts else [])
+        assert pursued(replace(known, resizing="InPlace"), seen(2, found)).actions == ()
+
+    @pytest.mark.parametrize(("ago", "ended"), [(300, ""), (301, "TimedOut")])
+    def test_put_off_for_too_long(self, ago, ended):
+        """Counted from when the node said so, without an eviction."""
+        stuck = pod(size=LARGE, has=SMALL, resize=Resize("deferred", NOW - ago, "no room"))
+        progress = pursued(plan(1, 1, SMALL, LARGE, "InPlace", since=NOW - 315), seen(1, [stuck]))
+        assert progress.ended == ended
+        if ended:
+            assert progress.words == (
+                "Given up after 5 min 15 s: pod web-0: its node has put off a resize for 5 min 1 s (no room)."
+            )
+
+    @pytest.mark.parametrize(("lasted", "ended"), [(PATIENCE, ""), (PATIENCE + 1, "TimedOut")])
+    def test_pods_that_never_serve(self, lasted, ended):
+        """Nothing shrinks, neither then nor in the end."""
+        found = [pod("old", LARGE), pod("new", ready="False", started=None, ready_since=None)]
+        progress = pursued(plan(1, 2, LARGE, SMALL, since=NOW - lasted), seen(2, found))
+        assert (progress.actions, progress.ended) == ((), ended)
+
+    def test_progress_buys_time(self):
+        """A pod that came up with the size a while ago, and one that is still to follow; but not for ever."""
+        found = [pod("a", LARGE, started=NOW - 200), pod("b", LARGE, SMALL)]
+        assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 900), seen(2, found)).ended == ""
+        assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 3601), seen(2, found)).ended == "TimedOut"
+        found[0] = pod("a", LARGE, started=NOW - 301)
+        assert pursued(plan(2, 2, SMALL, LARGE, since=NOW - 900), seen(2, found)).ended == "TimedOut"
+
+    def test_a_refused_write_is_not_asked_for_for_ever(self):
+        """The pods never change, whatever is asked."""
+        assert pursued(plan(1, 1, SMALL, LARGE, since=NOW - 301), seen(1))[:3] == ((), None, "TimedOut")
+
+    def test_what_has_grown_may_still_shrink(self):
+        """After a long break, all is there that was waited for."""
+        late = plan(3, 2, SMALL, LARGE, since=NOW - 1200)
+        assert pursued(late, seen(3, pods(3, LARGE))).actions == (ScaleTo(2, 3),)
+
+    def test_somebody_else_scaled(self):
+        """Neither what was nor what is to be: nothing is done."""
+        assert pursued(plan(2, 4, LARGE, SMALL), seen(3, pods(3, LARGE))) == (
+            (),
+            None,
+            "Superseded",
+            "Somebody else scaled the target to 3 while it was to go from 2 to 4: the plan is given up.",
+        )
+        assert begun(decided(2, 4), seen(5))[:3] == ((), None, "Superseded")
+        assert begun(decided(2, 4, LARGE, SMALL), seen(5))[:3] == ((), None, "Superseded")
+
+    def test_an_unknown_scale(self):
+        """It waits, and gives up in the end."""
+        blind = Seen(NOW, Failure("no such resource"), tuple(pods(2)))
+        assert pursued(plan(2, 4), blind).words == "Waiting: the scale of the target is not known: no such resource."
+        assert pursued(plan(2, 4, since=NOW - 4000), blind).ended == "TimedOut"
+
+
+class TestEvictions:
+    """Where in place cannot be."""
+
+    OLD = (1, 32)
+
+    @pytest.mark.parametrize(("count", "evicted"), [(1, 1), (3, 1), (7, 1), (8, 2), (12, 3)])
+    def test_how_many_at_once(self, count, evicted):
+        """A quarter of them, one at least."""
+        progress = begun(decided(count, count, SMALL, LARGE), seen(count), kubernetes=self.OLD)
+        assert len(progress.actions) == 1 + evicted
+
+    def test_those_away_count(self):
+        """The next goes when the last has come back."""
+        found = [pod("a", LARGE, ready="False", started=NOW - 5), *pods(3)]
+        known = plan(4, 4, SMALL, LARGE)
+        assert pursued(known, seen(4, found), self.OLD).actions == ()
+        found[0] = pod("a", LARGE, started=NOW - 5)
+        assert told(pursued(known, seen(4, found), self.OLD))[1:] == ["EvictPod web-0"]
+
+    def test_who_does_not_serve_goes_first(self):
+        """It is away already."""
+        found = [*pods(3), pod("web-3", ready="False")]
+        assert told(pursued(plan(4, 4, SMALL, LARGE), seen(4, found), self.OLD))[1:] == ["EvictPod web-3"]
+
+    def test_a_single_pod_waits_for_the_second(self):
+        """Where the count grows, there is room later."""
+        first = begun(decided(1, 2, SMALL, LARGE), seen(1), kubernetes=self.OLD)
+        assert told(first) == ["RecordSize", "ScaleTo 2"]
+        both = [pod(), pod("web-1", LARGE, started=NOW - 5)]
+        assert told(pursued(first.plan, seen(2, both), self.OLD))[1:] == ["EvictPod web-0"]
+
+    def test_nobody_would_make_a_new_one(self):
+        """A pod of its own stays."""
+        progress = begun(decided(1, 1, SMALL, LARGE), seen(1, [pod(owners=())]), kubernetes=self.OLD)
+        assert progress.ended == "Infeasible"
+        assert progress.words.endswith("in place, and it has no controller that would make a new pod.")
+
+    def test_one_that_came_back_wrong_is_not_evicted_again(self):
+        """Nobody read the record, so a third one would be no better."""
+        found = [pod(started=NOW - 5)]
+        progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)
+        assert progress[:3] == ((), None, "Infeasible")
+        assert "came up with another size than was recorded" in progress.words
+
+    def test_one_that_has_not_started_is_waited_for(self):
+        """It may be one that just came."""
+        found = [pod(started=None, ready=None, phase="Pending")]
+        assert pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)[:3:2] == ((), "")
+
+    @pytest.mark.parametrize(
+        ("ready", "finished", "mode", "deed"),
+        [
+            ("False", 30, "InPlaceOrRecreate", "EvictPod"),
+            ("False", 30, "InPlace", "ResizePod"),
+            ("False", 700, "InPlaceOrRecreate", "ResizePod"),
+        ],
+    )
+    def test_killed_for_memory_again_and_again(self, ready, finished, mode, deed):
+        """All of them go at once, for none of them serves; a kill of long ago does not matter."""
+        ended = Ended("OOMKilled", NOW - finished - 20, NOW - finished)
+        found = pods(4, ready=ready, containers=(container(ended=ended, restarts=5),))
+        progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found), mode)
+        assert told(progress)[1:] == [f"{deed} web-{i}" for i in range(4)]
+
+    def test_killed_but_up_again(self):
+        """One at a time, while they serve."""
+        ended = Ended("OOMKilled", NOW - 50, NOW - 30)
+        found = pods(4, containers=(container(ended=ended, restarts=1),))
+        progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found))
+        assert told(progress)[1:] == ["EvictPod web-0"]
+        assert progress.words == "Evict pod web-0 (container app is killed for memory soon after each start)."
+
+
+class TestTemplate:
+    """Only the template and the count are written."""
+
+    def test_only_the_size(self):
+        """The workload's controller rolls the pods, and the plan watches."""
+        first = begun(decided(2, 2, SMALL, LARGE), seen(2, template=(container(),)), "Template")
+        assert first.actions == (SetTemplate((LARGE,)),)
+        set_ = {"template": (container(LARGE),)}
+        assert pursued(first.plan, seen(2, [pod(size=LARGE), pod("web-1")], **set_)).words == (
+            "Waiting: 1 of 2 pods have the new size, and 2 are ready."
+        )
+        assert pursued(first.plan, seen(2, pods(2, LARGE), **set_)).ended == "Done"
+
+    def test_more_and_smaller(self):
+        """First more, and the template once those serve."""
+        first = begun(decided(1, 2, LARGE, SMALL), seen(1, pods(1, LARGE), template=(container(LARGE),)), "Template")
+        assert first.actions == (ScaleTo(2, 1),)
+        found = [pod("a", LARGE), pod("b", LARGE, ready="False")]
+        observed = seen(2, found, template=(container(LARGE),))
+        assert pursued(first.plan, observed).actions == ()
+        assert pursued(first.plan, replace(observed, pods=tuple(pods(2, LARGE)))).actions == (SetTemplate((SMALL,)),)
+
+    def test_fewer_and_larger(self):
+        """First the template, and fewer once all pods have the size; without that, never."""
+        known = plan(3, 2, SMALL, LARGE, "Template")
+        assert pursued(known, seen(3, template=(container(),))).actions == (SetTemplate((LARGE,)),)
+        rolling = seen(3, [*pods(2, LARGE), pod("web-2")], template=(container(LARGE),))
+        assert pursued(known, rolling).actions == ()
+        assert pursued(replace(known, since=NOW - 3700), rolling)[:3] == ((), None, "TimedOut")
+        rolled = replace(rolling, pods=tuple(pods(3, LARGE)))
+        assert pursued(known, rolled).actions == (ScaleTo(2, 3),)
+
+    @pytest.mark.parametrize(("before", "after", "had", "wanted"), [(1, 2, SMALL, LARGE), (2, 1, LARGE, SMALL)])
+    def test_one_way(self, before, after, had, wanted):
+        """Both at once."""
+        observed = seen(before, pods(before, had), template=(container(had),))
+        progress = begun(decided(before, after, had, wanted), observed, "Template")
+        assert progress.actions == (ScaleTo(after, before), SetTemplate((wanted,)))
+
+    def test_injected_containers_are_not_the_template_s(self):
+        """They cannot be written there."""
+        proxy = Size("proxy", {"cpu": 10})
+        decision = decided(1, 1, sizes=(SMALL, proxy), desired_sizes=(LARGE, proxy._replace(requests={"cpu": 20})))
+        assert begun(decision, seen(1, template=(container(),)), "Template").actions == (SetTemplate((LARGE,)),)
+        found = [pod(containers=(container(LARGE), container(proxy)))]
+        known = begun(decision, seen(1, template=(container(),)), "Template").plan
+        assert pursued(known, seen(1, found, template=(container(LARGE),))).ended == "Done"
+
+    def test_an_unknown_template(self):
+        """The pods tell whether it was written."""
+        known = plan(1, 1, SMALL, LARGE, "Template")
+        assert pursued(known, seen(1)).actions == (SetTemplate((LARGE,)),)
+        assert pursued(known, seen(1, pods(1, LARGE))).ended == "Done"
+
+
+class TestPodByPod:
+    """A decision that names each pod needs no plan."""
+
+    def test_each_as_it_is_named(self):
+        """With the uid, for a StatefulSet uses names again; who is gone is left out."""
+        deeds = (
+            PodAction("web-0", "resize", "", "", (LARGE,)),
+            PodAction("web-1", "evict", "", "Too small."),
+            PodAction("web-2", "none", "", ""),
+            PodAction("web-9", "evict", "", ""),
+        )
+        progress = begun(decided(3, 3, SMALL, LARGE, actions=deeds, by_pod=True), seen(3))
+        assert progress[:3] == (
+            (
+                RecordSize((LARGE,)),
+                ResizePod("web-0", "uid-of-web-0", (LARGE,)),
+                EvictPod("web-1", "uid-of-web-1", "Too small."),
+            ),
+            None,
+            "Done",
+        )
+
+
+class TestMemory:
+    """A plan survives a restart."""
+
+    KNOWN = plan(2, 4, LARGE_GUARANTEED, SMALL_GUARANTEED)
+
+    def test_json_and_back(self):
+        """Alone and in memory, where no plan leaves no trace."""
+        written = json.loads(json.dumps(self.KNOWN.to_dict()))
+        assert Plan.from_dict(written) == self.KNOWN
+        memory = Memory(plan=self.KNOWN)
+        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+        assert hash(Memory.from_dict(memory.to_dict())) == hash(memory)
+        assert "plan" not in Memory().to_dict()
+
+    def test_it_is_kept(self):
+        """By everything that makes a memory of a memory."""
+        memory, decision = Memory(plan=self.KNOWN), decided(2, 4)
+        after = [
+            memory.after_deciding(None, (), 4),
+            memory.looked_at_first(2, NOW),
+            memory.acted(decision, NOW),
+            memory.failed(decision),
+        ]
+        assert [each.plan for each in after] == [self.KNOWN] * 4
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"replicas": -1},
+            {"replicas": True},
+            {"replicas": 2**31},
+            {"beforeReplicas": "2"},
+            {"since": None},
+            {"since": float("nan")},
+            {"since": 10**400},
+            {"waits": 1},
+            {"resizing": "Recreate"},
+            {"resizing": []},
+            {"sizes": None},
+            {"sizes": [{}] * 257},
+            {"sizes": [3]},
+            {"sizes": [{"container": "app", "requests": None, "limits": {}}]},
+            {"sizes": [{"container": "app", "requests": {"cpu": -1}, "limits": {}}]},
+            {"sizes": [{"container": "app", "requests": {"disk": 1}, "limits": {}}]},
+            {"beforeSizes": [{"container": 1, "requests": {}, "limits": {}}]},
+        ],
+    )
+    def test_what_is_no_plan(self, change):
+        """It is refused alone, and forgotten in a memory."""
+        written = {**self.KNOWN.to_dict(), **change}
+        with pytest.raises(ValueError, match=next(iter(change))):
+            Plan.from_dict(written)
+        assert Memory.from_dict({"plan": written}).plan is None
+
+    def test_what_is_no_object(self):
+        """Neither is that a plan."""
+        with pytest.raises(ValueError, match="must be an object"):
+            Plan.from_dict([])

@@ -1,0 +1,100 @@
+"""What an Hvpa allows a plan of: its own way, the way of each step, and the containers and resources that it sizes."""
+
+import pytest
+
+from builders import NOW
+from hypot.policy.model.plan import EvictPod, Plan, ScaleTo
+from hypot.policy.model.size import Size
+from hypot.policy.plan.rights import entitled, withdrawn
+from unit.policy.hvpa.hvpa_world import hvpa, scale
+
+OFF = scale("Off")
+EVICT, FEWER, MORE = EvictPod("web-0", "u0", "why"), ScaleTo(2, 4), ScaleTo(4, 2)
+UP, DOWN = "scaling up is switched off", "scaling down is switched off"
+RESIZE = "hypot.dev/resize"
+
+
+def plan(before, after):
+    """From so many pods of so many millicores and megabytes to so many others."""
+    old, new = ((Size("app", {"cpu": cpu, "memory": memory * 10**6}),) for _, cpu, memory in (before, after))
+    return Plan(
+        after[0], new, NOW, waits=True, resizing="InPlaceOrRecreate", before_replicas=before[0], before_sizes=old
+    )
+
+
+# In total: more by fewer, less by fewer, less by more, and more of one resource only.
+LARGER, FEW = plan((4, 200, 200), (2, 600, 600)), plan((4, 400, 400), (2, 500, 500))
+MANY, MIXED = plan((2, 1000, 1000), (4, 400, 400)), plan((4, 200, 200), (4, 300, 100))
+
+
+@pytest.mark.parametrize(
+    ("made", "step", "off", "why"),
+    [
+        (LARGER, EVICT, ["scaleUp"], UP),
+        (LARGER, EVICT, ["scaleDown"], ""),
+        (LARGER, FEWER, ["scaleUp"], UP),
+        (LARGER, FEWER, ["scaleDown"], DOWN),
+        (FEW, EVICT, ["scaleUp"], UP),
+        (FEW, EVICT, ["scaleDown"], DOWN),
+        (FEW, FEWER, ["scaleUp"], ""),
+        (FEW, FEWER, ["scaleDown"], DOWN),
+        (MANY, MORE, ["scaleUp"], UP),
+        (MANY, EVICT, ["scaleUp"], ""),
+        (MANY, MORE, ["scaleDown"], DOWN),
+        (MIXED, EVICT, ["scaleUp"], UP),
+        (MIXED, EVICT, ["scaleDown"], ""),
+        (MIXED, EVICT, [], ""),
+    ],
+)
+def test_each_step_needs_its_way_and_that_of_the_whole(made, step, off, why):
+    """What grows one resource is growth, as in the decision."""
+    assert withdrawn(hvpa(**dict.fromkeys(off, OFF)), made, [step], NOW) == why
+
+
+@pytest.mark.parametrize(("off", "then", "why"), [("scaleDown", "scaleUp", UP), ("scaleUp", "scaleDown", DOWN)])
+def test_what_was_closed_from_the_beginning_stops_nothing(off, then, why):
+    """The decision did not need it; the way that it did need may still be taken away."""
+    made = LARGER if off == "scaleDown" else FEW
+    begun = entitled(made, hvpa(**{off: OFF}), NOW)
+    for step in (EVICT, FEWER):
+        assert withdrawn(hvpa(**{off: OFF}), begun, [step], NOW) == ""
+        assert withdrawn(hvpa(**{off: OFF, then: OFF}), begun, [step], NOW) == why
+
+
+def test_stabilisation_is_not_asked_again():
+    """It begins with the plan."""
+    assert withdrawn(hvpa(scaleUp=scale(stabilizationDuration="1h")), LARGER, [EVICT], NOW) == ""
+
+
+@pytest.mark.parametrize(
+    ("policy", "alone"),
+    [
+        ({"mode": "Off"}, True),
+        ({"controlledResources": []}, True),
+        ({"controlledResources": ["memory"]}, True),
+        ({"controlledResources": ["cpu", "memory"]}, False),
+        ({"minAllowed": {"cpu": "1m"}}, False),
+    ],
+)
+def test_what_is_not_sized_any_more_is_left_alone(policy, alone):
+    """A container, or one of its resources that the plan changes."""
+    rules = {"resourcePolicy": {"containerPolicies": [{"containerName": "app", **policy}]}}
+    made = hvpa(vpa={"deploy": True, "template": {"spec": rules}})
+    assert withdrawn(made, LARGER, [EVICT], NOW) == ("the size of app is to be left alone now" if alone else "")
+
+
+@pytest.mark.parametrize("word", ["InPlace", "Template", "InPlaceOrRecreate", "in-place"])
+def test_another_way_to_resize(word):
+    """A word that is none counts as the default, as everywhere."""
+    told = withdrawn(hvpa(annotations={RESIZE: word}), LARGER, [], NOW)
+    assert told == (f"{RESIZE} is {word} now, and was InPlaceOrRecreate" if word in {"InPlace", "Template"} else "")
+
+
+@pytest.mark.parametrize("words", ["up", [1], ["both"], None])
+def test_closed_ways_that_are_none_are_not_believed(words):
+    """The plan is read as a whole or not at all."""
+    made = entitled(LARGER, hvpa(scaleDown=OFF), NOW)
+    assert made.closed == ("down",)
+    assert Plan.from_dict(made.to_dict()) == made
+    with pytest.raises(ValueError, match="closed"):
+        Plan.from_dict({**made.to_dict(), "closed": words})

@@ -1,0 +1,421 @@
+"""What annotations and other holds make of a decision, for each kind."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import KNOWN, NOW, busy, hpa, pod, queue, reason_of, rules_of, seen, wpa
+from hypot.kinds.hpa.fields import cpu
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import LIFECYCLE_CONTROL
+from hypot.kinds.wpa.fields import Step, band
+from hypot.policy.decide import decide
+from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, Hold, hold_back, holds_of
+from hypot.policy.model.decision import Condition, condition_of, show_time
+from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
+from unit.policy.hvpa.hvpa_world import GI, box, hvpa, one, world
+from unit.policy.vertical.vpa_world import WEB
+
+SETUP = Settings()
+STOP = Hold("Rival", "somebody else scales it")
+NO_SHRINK = Hold("ColdStart", "nothing is remembered", "down")
+NO_GROWTH = Hold("Full", "there is no room", "up")
+FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
+LONG_BEFORE = Memory(last_scale=NOW - 3600, desired=5, scalings=4)
+
+
+def ran(spec, observed, memory=KNOWN, *holds):
+    """The decision and what is remembered, under these holds."""
+    return hold_back(spec, decide(spec, observed, memory, SETUP), holds, observed, memory)
+
+
+def told(spec, observed, memory=KNOWN, *holds):
+    return ran(spec, observed, memory, *holds)[0]
+
+
+def marked(**annotations):
+    """A WatermarkPodAutoscaler of a queue that should be at 10 a pod, with these annotations of ours."""
+    written = {f"hypot.dev/{name}": value for name, value in annotations.items()}
+    return wpa(band("queue", high="10", low="5"), min_replicas=1, annotations=written, **FREE)
+
+
+def guarded(name, value):
+    """The same with a monitor that must be OK."""
+    return wpa(band("queue", high="10", low="5"), annotations={name: value, LIFECYCLE_CONTROL: "true"})
+
+
+def long_queue(items=200, replicas=5):
+    return queue(items * 1000, replicas, selector={})
+
+
+def events_of(decision):
+    return [event.reason for event in decision.events]
+
+
+class TestAnnotations:
+    """Words on the object itself."""
+
+    def test_none_is_no_hold(self):
+        """An object that does not speak of it is free, and so is one that says it is not paused."""
+        assert holds_of({"other": "true"}) == ()
+        assert holds_of({PAUSED: "false"}) == ()
+
+    @pytest.mark.parametrize(("word", "blocks"), [("true", "both"), ("up", "up"), ("down", "down"), (True, "both")])
+    def test_paused_in_a_direction(self, word, blocks):
+        """All scaling, or one way; a file may hold a bare true."""
+        (hold,) = holds_of({PAUSED: word})
+        assert (hold.reason, hold.blocks, hold.pinned) == ("Paused", blocks, None)
+
+    @pytest.mark.parametrize(("word", "count"), [("0", 0), ("7", 7), (7, 7), (str(MOST_REPLICAS), MOST_REPLICAS)])
+    def test_a_count_is_pinned(self, word, count):
+        """A whole number is a count."""
+        (hold,) = holds_of({PINNED: word})
+        assert (hold.reason, hold.blocks, hold.pinned) == ("Held", "both", count)
+
+    @pytest.mark.parametrize("word", ["", "yes", "True ", "UP", 3, [], "x" * 100_000])
+    def test_a_word_that_nobody_knows_holds_everything(self, word):
+        """When in doubt, hold, and say so in a message of bounded length."""
+        (hold,) = holds_of({PAUSED: word})
+        assert (hold.blocks, hold.pinned) == ("both", None)
+        assert "none of true, up and down" in hold.words
+        assert len(hold.words) < 200
+
+    @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MOST_REPLICAS + 1), "1" * 5000, True])
+    def test_a_count_that_is_none_holds_everything(self, word):
+        """Nothing is guessed: the count stays as it is."""
+        (hold,) = holds_of({PINNED: word})
+        assert (hold.reason, hold.blocks, hold.pinned) == ("Held", "both", None)
+
+
+class TestWatermark:
+    """A count alone."""
+
+    def test_growth_is_held_and_told(self):
+        """The count stays, the status says what was before, and nothing is told as done."""
+        before = LONG_BEFORE
+        free, _ = ran(marked(), long_queue(), before)
+        decision, after = ran(marked(paused="true"), long_queue(), before)
+        assert free.desired > 5
+        assert (decision.desired, decision.moves, decision.reason) == (5, False, "")
+        assert reason_of(decision, "ScalingBlocked") == "True/Paused"
+        assert reason_of(decision, "AbleToScale") == "True/ReadyForScale"
+        assert events_of(decision) == ["ScalingHeld"]
+        assert decision.reported["desiredReplicas"] == 5
+        assert decision.reported["lastScaleTime"] == show_time(NOW - 3600)
+        assert decision.reported["scalingEventsCount"] == 4
+        assert decision.reported["lastConditionType"] == "ScalingBlocked"
+        assert (after.desired, after.conditions) == (5, decision.unwritten)
+        assert decision.steps[-1][1:4] == ("paused", free.desired, 5)
+
+    @pytest.mark.parametrize(
+        ("word", "items", "stays"), [("up", 200, 1), ("up", 1, 0), ("down", 200, 0), ("down", 1, 1)]
+    )
+    def test_one_direction_is_held(self, word, items, stays):
+        """The other one goes on, and that a hold is in force is told all the same."""
+        free = told(marked(), long_queue(items))
+        decision = told(marked(paused=word), long_queue(items))
+        assert decision.desired == (5 if stays else free.desired)
+        assert ("ScalingHeld" in events_of(decision)) == bool(stays)
+        assert reason_of(decision, "ScalingBlocked") == "True/Paused"
+
+    def test_a_pin_moves_the_count(self):
+        """Whatever the metrics say, and told as what it is."""
+        decision, after = ran(marked(hold="9"), long_queue(7), LONG_BEFORE)
+        assert (decision.desired, decision.moves) == (9, True)
+        assert decision.reason == f"the annotation {PINNED} keeps the count at 9"
+        assert events_of(decision) == ["Scaling"]
+        assert reason_of(decision, "AbleToScale") == "True/SuccessfulScale"
+        assert reason_of(replace(decision, conditions=decision.unwritten), "AbleToScale") == "True/ReadyForScale"
+        assert decision.reported["lastScaleTime"] == show_time(NOW)
+        assert decision.reported["scalingEventsCount"] == 5
+        assert after.desired == 5
+        assert after.acted(decision, NOW).desired == 9
+
+    def test_a_pin_holds_what_the_metrics_want(self):
+        """At its count nothing moves, however long the queue."""
+        decision = told(marked(hold="5"), long_queue())
+        assert (decision.moves, events_of(decision)) == (False, ["ScalingHeld"])
+        assert rules_of(decision)[-1] == "held"
+
+    def test_a_pin_counts_without_metrics(self):
+        """It needs none; that they are missing is still told."""
+        observed = seen(5, external_metrics={})
+        decision = told(marked(hold="7"), observed)
+        assert (decision.decided, decision.desired) == (True, 7)
+        assert "FailedComputeMetricsReplicas" in events_of(decision)
+
+    def test_a_pin_does_not_open_a_block(self):
+        """Paused downwards and pinned below: it stays, and both are told."""
+        decision = told(marked(paused="down", hold="2"), long_queue())
+        assert decision.desired == 5
+        assert "stops scaling down; the annotation" in condition_of(decision.conditions, "ScalingBlocked").message
+
+    @pytest.mark.parametrize(
+        "observed",
+        [Seen(NOW, Failure("no such target")), replace(long_queue(), monitor="Alert")],
+        ids=["no target", "the monitor blocks"],
+    )
+    def test_a_pin_needs_more_than_metrics(self, observed):
+        """Nothing is moved that cannot be seen, or that the object's own guard keeps still."""
+        decision = told(guarded(PINNED, "9"), observed)
+        assert (decision.decided, decision.moves) == (False, False)
+        assert reason_of(decision, "ScalingBlocked") == "True/Held"
+
+    def test_a_hold_that_ended_is_taken_back(self):
+        """The kind itself would leave the condition as it was."""
+        _, paused = ran(marked(paused="true"), long_queue(40))
+        decision, after = ran(marked(), long_queue(40), paused)
+        assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
+        assert condition_of(after.conditions, "ScalingBlocked").since == NOW
+        assert told(marked(), long_queue(40), after).conditions == decision.conditions
+
+    def test_what_the_monitor_said_is_left_alone(self):
+        """It is not ours to take back."""
+        said = Condition("ScalingBlocked", "True", "DatadogMonitorNotOK", "", NOW - 60)
+        decision = told(marked(), long_queue(40), Memory(conditions=(said,)))
+        assert condition_of(decision.conditions, "ScalingBlocked") == said
+
+    def test_the_time_of_the_condition_stands(self):
+        """As long as it is held, by whomever, nothing of it changes."""
+        later = replace(long_queue(), now=NOW + 15)
+        _, after = ran(marked(), long_queue(), KNOWN, STOP)
+        decision = told(marked(), later, after, STOP)
+        assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
+
+    def test_a_second_hold_comes_on_top(self):
+        """Holds are applied in two goes where one of them is known later; both are told, once."""
+        spec, observed = marked(paused="up"), long_queue()
+        first = decide(spec, observed, KNOWN, SETUP)
+        decision, _ = hold_back(spec, first, (NO_SHRINK,), observed, KNOWN)
+        message = condition_of(decision.conditions, "ScalingBlocked").message
+        assert message == f"the annotation {PAUSED} stops scaling up; nothing is remembered"
+        assert decision.steps == first[0].steps
+        assert decision.events == first[0].events
+
+    def test_what_stops_everything_is_the_reason(self):
+        """Whoever reads only the reason must not take it for a hold of one way."""
+        spec, observed = marked(paused="up"), long_queue()
+        held = (*holds_of(spec.annotations), Hold("Rival", "another controller writes to it"))
+        decision, _ = hold_back(spec, decide(spec, observed, KNOWN, SETUP), held, observed, KNOWN)
+        assert condition_of(decision.conditions, "ScalingBlocked").reason == "Rival"
+
+    def test_without_a_hold_nothing_changes(self):
+        """The very same values come back."""
+        decided = decide(marked(), long_queue(), KNOWN, SETUP)
+        assert hold_back(marked(), decided, (), long_queue(), KNOWN) == decided
+
+
+class TestHorizontal:
+    """An HPA has no condition for being blocked."""
+
+    SPEC = hpa(cpu(utilization=50))
+
+    def test_it_is_not_able_to_scale(self):
+        """That is how it says so."""
+        observed = busy(900, 900)
+        assert told(self.SPEC, observed).desired == 4
+        decision, after = ran(self.SPEC, observed, KNOWN, STOP)
+        assert (decision.desired, decision.moves) == (2, False)
+        assert reason_of(decision, "AbleToScale") == "False/Rival"
+        assert reason_of(decision, "ScalingBlocked") == ""
+        assert "lastScaleTime" not in decision.reported
+        assert reason_of(told(self.SPEC, observed, after), "AbleToScale") == "True/SucceededRescale"
+
+    def test_growth_passes_a_hold_on_shrinking(self):
+        """And it is told as done."""
+        decision = told(self.SPEC, busy(900, 900), KNOWN, NO_SHRINK)
+        assert (decision.desired, events_of(decision)) == (4, ["SuccessfulRescale"])
+
+
+class TestBothAxes:
+    """An Hvpa: count and sizes."""
+
+    def test_everything_is_held(self):
+        """The last scaling stays in the status as it was written."""
+        old = {"lastUpdated": show_time(NOW - 9999), "hpaStatus": {"currentReplicas": 1, "desiredReplicas": 2}}
+        spec = hvpa(annotations={PAUSED: "true"}, status={"lastScaling": old})
+        observed, memory = world(2, box(cpu=1000, memory=GI), app={"cpu": 4000, "memory": 9 * GI}), LONG_BEFORE
+        assert told(hvpa(), observed, memory).moves
+        decision, after = ran(spec, observed, memory)
+        assert one(decision) == (2, {"cpu": 1000, "memory": GI})
+        assert reason_of(decision, "ScalingBlocked") == "True/Paused"
+        assert decision.reported["lastScaling"] == {**old, "lastUpdated": show_time(NOW - 3600)}
+        assert decision.reported["lastBlockedScaling"] == [{"reason": "Paused"}]
+        assert (decision.reported["desiredReplicas"], after.desired) == (2, 2)
+        assert events_of(decision) == ["ScalingHeld"]
+
+    def test_the_condition_stands_though_the_kind_says_otherwise(self):
+        """An Hvpa says at each decision that nothing blocks it; for whom it is held, that is no change."""
+        observed = world(2, box(cpu=1000, memory=GI), app={"cpu": 1000, "memory": GI})
+        _, after = ran(hvpa(annotations={PAUSED: "up"}), observed)
+        later = replace(observed, now=NOW + 15)
+        decision = told(hvpa(annotations={PAUSED: "up"}), later, after)
+        assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
+        assert reason_of(told(hvpa(), later, after), "ScalingBlocked") == "False/NotBlocked"
+
+    def test_one_size_grows_while_another_may_not_shrink(self):
+        """Resources are independent; what is done is told as it is."""
+        observed = world(1, box(cpu=200, memory=2 * GI), app={"cpu": 400, "memory": GI})
+        free = told(hvpa(), observed)
+        assert one(free)[1]["memory"] < 2 * GI
+        decision = told(hvpa(), observed, KNOWN, NO_SHRINK)
+        assert one(decision) == (1, {"cpu": 400, "memory": 2 * GI})
+        scaled, shown = decision.events
+        assert (scaled.reason, shown.reason) == ("Scaled", "ScalingHeld")
+        assert "memory 2Gi" in scaled.message
+        resources = decision.reported["lastScaling"]["vpaStatus"]["containerResources"]
+        assert resources[0]["resources"]["requests"]["memory"] == "2Gi"
+
+    def test_a_pin_leaves_sizes_alone(self):
+        """They were decided for another count."""
+        observed = world(1, box(cpu=1000, memory=GI), app={"cpu": 3000, "memory": GI})
+        decision = told(hvpa(annotations={PINNED: "5"}), observed)
+        assert one(decision) == (5, {"cpu": 1000, "memory": GI})
+        assert decision.reported["lastScaling"]["hpaStatus"] == {"currentReplicas": 1, "desiredReplicas": 5}
+        assert decision.events[0].message.startswith("replicas 1 → 5; reason: the annotation")
+
+    def test_a_pin_counts_without_a_recommendation(self):
+        """The status keeps what it had beside that."""
+        spec = hvpa(annotations={PINNED: "3"}, status={"targetSelector": "app=web"})
+        decision = told(spec, world(1, box(cpu=1000, memory=GI)))
+        assert (decision.decided, decision.desired) == (True, 3)
+        assert decision.reported["targetSelector"] == "app=web"
+        assert decision.reported["desiredReplicas"] == 3
+
+    def test_a_stale_hold_is_taken_back_where_nothing_is_decided(self):
+        """Without a recommendation an Hvpa does not speak of blocks."""
+        blank = world(1, box(cpu=1000, memory=GI))
+        _, after = ran(hvpa(), blank, KNOWN, STOP)
+        assert reason_of(told(hvpa(), blank, after), "ScalingBlocked") == "False/NotHeld"
+
+
+class TestHalfADecision:
+    """Count and sizes that go opposite ways."""
+
+    def crossed(self, desired, before, after, *holds):
+        """A decision from 4 replicas and so much cpu, as if an Hvpa had made it."""
+        observed = world(4, box(cpu=before), app={"cpu": before})
+        decision, memory = decide(hvpa(), observed, KNOWN, SETUP)
+        size = decision.sizes[0]
+        made = replace(decision, desired=desired, desired_sizes=(size._replace(requests={"cpu": after}),))
+        held, _ = hold_back(hvpa(), (made, memory), holds, observed, KNOWN)
+        return one(held)
+
+    def test_less_of_both_is_never_the_result(self):
+        """Fewer and larger pods, of which only fewer were left, would be half of what is there."""
+        assert self.crossed(2, 1000, 2000, NO_GROWTH) == (4, {"cpu": 1000})
+        assert self.crossed(8, 1000, 500, NO_GROWTH) == (4, {"cpu": 1000})
+
+    def test_growth_that_nobody_needs_is_not_done(self):
+        """As many and larger pods would be twice what is needed."""
+        assert self.crossed(2, 1000, 2000, NO_SHRINK) == (4, {"cpu": 1000})
+        assert self.crossed(8, 1000, 500, NO_SHRINK) == (4, {"cpu": 1000})
+
+    def test_growth_that_is_needed_is(self):
+        """More in total is never held by who only holds shrinking."""
+        assert self.crossed(2, 1000, 3000, NO_SHRINK) == (4, {"cpu": 3000})
+        assert self.crossed(9, 1000, 500, NO_SHRINK) == (9, {"cpu": 1000})
+
+
+class TestByPod:
+    """A VPA: each pod for itself."""
+
+    @staticmethod
+    def vpa(mode="InPlaceOrRecreate", **annotations):
+        several = {"hypot.dev/eviction-tolerance": "1", **annotations}
+        return VPA("deployment/web", mode=mode, min_replicas=1, annotations=several)
+
+    @staticmethod
+    def observed(target, *requests, limits=None):
+        pods = tuple(
+            pod(f"web-{i}", containers=(Container("app", each, limits or {}),), node="n1", qos="Burstable")
+            for i, each in enumerate(requests)
+        )
+        advice = Recommendation((Bounds("app", target, target, target),), "test")
+        kept = {WEB: Controller(*WEB, len(requests))}
+        return seen(len(requests), pods=pods, size_advice=advice, controllers=kept)
+
+    def test_only_pods_that_would_shrink_are_held(self):
+        """The others get what they need."""
+        observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
+        free = told(self.vpa(), observed)
+        assert {one.action for one in free.actions} == {"resize"}
+        decision = told(self.vpa(), observed, KNOWN, NO_SHRINK)
+        actions = {one.pod: (one.action, one.rule) for one in decision.actions}
+        assert actions["web-0"][0] == "resize"
+        assert actions["web-1"] == ("none", "cold-start")
+        assert decision.desired_sizes[0].requests == {"cpu": 900}
+        assert [event.reason for event in decision.events] == ["InPlaceResizedByVPA", "ScalingHeld"]
+        assert decision.reason == "1 of 2 pods changed"
+        assert decision.steps[-1].numbers == {"pods": ["web-1"]}
+
+    def test_a_part_is_left_where_resources_differ(self):
+        """More cpu and less memory: the cpu is given."""
+        mebi = 1024 * 1024
+        observed = self.observed({"cpu": 500, "memory": 100 * mebi}, {"cpu": 100, "memory": 900 * mebi * 1000})
+        (action,) = told(self.vpa(), observed, KNOWN, NO_SHRINK).actions
+        assert action.action == "resize"
+        assert action.sizes[0].requests == {"cpu": 500, "memory": 900 * mebi}
+
+    def test_who_is_evicted_comes_back_with_all_of_it(self):
+        """So where a part is held, the pod is left alone."""
+        mebi = 1024 * 1024
+        observed = self.observed({"cpu": 500, "memory": 100 * mebi}, *[{"cpu": 100, "memory": 900 * mebi * 1000}] * 2)
+        assert {one.action for one in told(self.vpa(mode="Recreate"), observed).actions} == {"evict"}
+        for hold in (NO_SHRINK, NO_GROWTH):
+            assert {one.action for one in told(self.vpa(mode="Recreate"), observed, KNOWN, hold).actions} == {"none"}
+        (grown,) = told(self.vpa(mode="Recreate"), self.observed({"cpu": 500}, {"cpu": 100}), KNOWN, NO_SHRINK).actions
+        assert grown.action == "evict"
+
+    def test_paused_it_still_recommends(self):
+        """Nothing is resized, new pods come up as the others are, and the status has the recommendation."""
+        observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
+        decision = told(self.vpa(**{PAUSED: "true"}), observed)
+        assert not decision.moves
+        assert decision.desired_sizes == decision.sizes
+        assert decision.reported["recommendation"]["containerRecommendations"][0]["target"] == {"cpu": "500m"}
+        assert reason_of(decision, "ScalingBlocked") == "True/Paused"
+        assert [condition.type for condition in decision.conditions] == ["RecommendationProvided", "ScalingBlocked"]
+
+    def test_it_is_released(self):
+        """The condition is taken back, and the pods are resized."""
+        observed = self.observed({"cpu": 500}, {"cpu": 100})
+        _, after = ran(self.vpa(**{PAUSED: "true"}), observed)
+        decision = told(self.vpa(), observed, after)
+        assert decision.moves
+        assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
+
+    def test_a_limit_that_appears_is_less(self):
+        """No limit is no end: to set one takes something away."""
+        unlimited = self.observed({"cpu": 500}, {"cpu": 100})
+        decision, memory = decide(self.vpa(), unlimited, KNOWN, SETUP)
+        (action,) = decision.actions
+        capped = action._replace(sizes=(action.sizes[0]._replace(limits={"cpu": 600}),))
+        limited = replace(decision, actions=(capped,))
+        held, _ = hold_back(self.vpa(), (limited, memory), (NO_SHRINK,), unlimited, KNOWN)
+        assert held.actions[0].sizes[0] == ("app", {"cpu": 500}, {})
+
+    def test_a_pod_that_nobody_sees_is_left_alone(self):
+        """What it has is not known, so neither is which way it would go."""
+        observed = self.observed({"cpu": 500}, {"cpu": 100})
+        decided = decide(self.vpa(), observed, KNOWN, SETUP)
+        decision, _ = hold_back(self.vpa(), decided, (NO_SHRINK,), replace(observed, pods=()), KNOWN)
+        assert [one.action for one in decision.actions] == ["none"]
+
+
+@pytest.mark.parametrize("word", [PAUSED, PINNED])
+def test_the_quick_step_of_a_replay_leaves_held_ones_to_the_whole_decision(word):
+    """It knows of no holds, so it must not decide for who has one."""
+    free, held = {}, {word: "3"}
+    names = {"queue": "queue"}
+    for annotations, covered in ((free, True), (held, False)):
+        by_count = hpa(cpu(utilization=50), annotations=annotations)
+        by_marks = wpa(band("queue", high="10", low="5"), min_replicas=1, annotations=annotations)
+        by_size = VPA("deployment/web", annotations=annotations)
+        assert (hpa_rule.rule_of(by_count, "app", {}, SETUP) is not None) == covered
+        assert (wpa_rule.rule_of(by_marks, names) is not None) == covered
+        assert (vpa_rule.rule_of(by_size, "app", frozenset(), SETUP) is not None) == covered
+        assert (hvpa_rule.rule_of(hvpa(annotations=annotations), "app", {}, SETUP) is not None) == covered

@@ -1,0 +1,171 @@
+"""The compiled engine: what it covers, where it keeps its code, and what it refuses."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.vpa import VPA
+from hypot.policy.model.settings import Settings
+from hypot.replay.engine.demand import Load
+from hypot.replay.fleet import fleet, rows
+from hypot.replay.fleet.records import TooLargeError
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.world.parameters import Heap, Metrics, Scoring, World
+from hypot.replay.world.record import COLUMNS
+from property.replay_worlds import policy
+
+pytestmark = pytest.mark.xdist_group("fleet")
+SOURCE = Path(fleet.__file__).resolve().parents[3]
+COUNT = """
+from hypot.core import ratio
+from hypot.replay.fleet import fleet
+import numba
+numba.config.CACHE_DIR = str(fleet.cache_folder())
+utilization = fleet.built((ratio,))[ratio.utilization]
+print(fleet.cache_folder().name, numba.njit(lambda: utilization(50, 100))())
+"""
+
+
+def hpa():
+    cpu = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 20, "metrics": [cpu]}
+    return HPA.from_dict({"metadata": {"name": "web"}, "spec": spec})
+
+
+def vpa():
+    return VPA("deployment/web", mode="Off")
+
+
+def test_what_it_covers():
+    """One autoscaler, an HPA and a VPA together, or none; others are for the plain engine."""
+    world, settings = World(), Settings()
+    for autoscalers in ((), (hpa(),), (vpa(),), (hpa(), vpa()), (vpa(), hpa())):
+        assert fleet.covers(policy(*autoscalers), world, settings)
+    assert not fleet.covers(policy(hpa(), hpa()), world, settings)
+    assert not fleet.covers(policy(vpa(), vpa()), world, settings)
+
+
+def test_policies_know_their_loops():
+    """Only what is needed is compiled."""
+    policies = [policy(hpa()), policy(hpa(), vpa()), policy(hpa(), hpa())]
+    assert fleet.loops_of(policies, World(), Settings()) == {"hpa_loop", "vpa_loop"}
+
+
+@pytest.mark.parametrize("scoring", [Scoring(windows=2), Scoring(tune=0.5)])
+def test_runs_that_are_judged_in_parts_are_counted_by_a_loop_too(scoring):
+    """It is made ready with the others, so that no process compiles it for itself."""
+    world = replace(World(), scoring=scoring)
+    assert fleet.loops_of([policy()], world, Settings()) == {"static_loop", "count_loop"}
+    assert fleet.loops_of([policy(hpa(), hpa())], world, Settings()) == set()
+    fleet.warm(["count_loop"])
+    assert fleet.is_compiled(["count_loop"])
+
+
+@pytest.mark.parametrize(
+    ("start", "metrics"),
+    [
+        (Start("web", 2, "web", 1000, 2**45, None, None), Metrics()),
+        (Start("web", 2, "web", 1000, 2**30, None, None), Metrics(lag=3600.0)),
+    ],
+    ids=["sums-beyond-an-integer", "metrics-too-old"],
+)
+def test_what_does_not_fit_is_left_to_the_plain_engine(start, metrics):
+    """No sum may overflow, and no place be missing."""
+    assert not fleet.covers(Policy("web", (hpa(),), start), replace(World(), metrics=metrics), Settings())
+
+
+def test_the_largest_that_fits_does_not_overflow():
+    """Sums of milli-units just below the bound: as the plain engine counts them."""
+    start = Start("web", 2, "web", 1000, 2**37, None, None)
+    load = Load(0.0, np.full(60, 3.0), np.ones(60), np.full(60, 2.0**37))
+    tried = Policy("web", (hpa(),), start)
+    assert fleet.covers(tried, World(), Settings())
+    from hypot.replay.engine.engine import replay  # noqa: PLC0415  beside its twin
+
+    compiled = fleet.replay(tried, "web", load, World(), Settings())
+    plain = replay(tried, "web", load, World(), Settings())
+    assert all(np.array_equal(a, b) for a, b in zip(compiled.ticks, plain.ticks, strict=True))
+
+
+def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
+    """A request of a byte and a limit of 32 GiB: in proportion it would be larger than anything."""
+    start = Start("web", 2, "app", 1000, 1, None, 2**35)
+    tried = Policy("web", (VPA("deployment/web", mode="InPlaceOrRecreate"),), start)
+    world = replace(World(), memory=Heap(base=20 * 2**30))
+    load = Load(0.0, np.full(60, 3.0), np.ones(60), np.zeros(60))
+    with pytest.raises(TooLargeError, match="it grows beyond what the compiled engine has room for"):
+        fleet.replay(tried, "web", load, world, Settings())
+
+
+def test_without_a_place_to_keep_it_compiled_code_goes_with_the_process(monkeypatch, tmp_path):
+    """What is there already is used, and processes started from here find it."""
+    monkeypatch.delenv(fleet.COPY, raising=False)
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "code").write_text("compiled")
+    monkeypatch.setattr(tempfile, "TemporaryFile", refused)
+    copy = fleet._kept_in(there)
+    assert (copy / "code").read_text() == "compiled"
+    assert copy != there
+    assert fleet._kept_in(there) == copy
+    monkeypatch.delenv(fleet.COPY)
+    shutil.rmtree(copy)
+
+
+def refused(**_):
+    raise PermissionError
+
+
+def test_code_that_was_not_used_for_long_goes(tmp_path, monkeypatch):
+    """That of this version stays, however old."""
+    monkeypatch.delenv(fleet.COPY, raising=False)
+    old, fresh, own = (tmp_path / name for name in ("fleet-old", "fleet-fresh", "fleet-own"))
+    for folder in (old, fresh, own):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    assert fleet._kept_in(own) == own
+    assert not old.exists()
+    assert fresh.exists()
+
+
+def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
+    """Also one that was imported from a module without any compiled function."""
+    for module in fleet.MODULES:
+        before = fleet.constants_of(module)
+        for name, value in list(vars(module).items()):
+            if isinstance(value, int | float) and not name.startswith("__"):
+                with monkeypatch.context() as changed:
+                    changed.setattr(module, name, 0.123456)
+                    assert fleet.constants_of(module) != before, f"{module.__name__}.{name}"
+
+
+def test_imported_numbers_are_among_them():
+    """The columns of a row stand in a module that has no compiled function."""
+    assert f"COLUMNS={COLUMNS}" in fleet.constants_of(rows)
+
+
+def test_a_changed_constant_changes_the_result(tmp_path):
+    """The folder of compiled code goes by all sources, so that no old code is ever run for new."""
+    copied = tmp_path / "src"
+    shutil.copytree(SOURCE / "hypot", copied / "hypot", ignore=shutil.ignore_patterns("__pycache__"))
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(copied), "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def counted():
+        done = subprocess.run([sys.executable, "-c", COUNT], env=env, check=True, capture_output=True, text=True)
+        return done.stdout.split()
+
+    before = counted()
+    file = copied / "hypot/core/ratio.py"
+    file.write_text(file.read_text().replace("usage * 100, requests", "usage * 200, requests"))
+    after = counted()
+    assert (before[1], after[1]) == ("50", "100")
+    assert before[0] != after[0]

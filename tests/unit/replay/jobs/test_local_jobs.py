@@ -1,0 +1,154 @@
+"""Many replays at once, in processes, and what is gathered of them."""
+
+import multiprocessing
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hypot.kinds.hpa import HPA
+from hypot.policy.model.settings import Settings
+from hypot.replay.jobs import local_jobs
+from hypot.replay.jobs.comparison import Job, compared, do
+from hypot.replay.jobs.job_queue import Board
+from hypot.replay.policies.policy import Policy, Start
+from hypot.replay.traces.trace import Trace
+from hypot.replay.world.parameters import World
+
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+START = Start("web", 2, "web", 1000, 2**30, None, None)
+ROWS = 101
+
+
+def policy(name, target):
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": target}}
+    spec = {"scaleTargetRef": TARGET, "maxReplicas": 20, "metrics": [{"type": "Resource", "resource": cpu}]}
+    return Policy(name, (HPA.from_dict({"metadata": {"name": name}, "spec": spec}),), START)
+
+
+def trace(number):
+    times = 15.0 * np.arange(ROWS)
+    return Trace(f"w{number}", times, 100.0 + number + 50.0 * np.sin(times / 300.0), None, "requests", "here")
+
+
+def jobs(count):
+    tried = policy("web", 70)
+    return [Job(tried, trace(number), World(), Settings(), keep=False) for number in range(count)]
+
+
+class Counted:
+    """Hands out jobs and remembers how many."""
+
+    def __init__(self, given):
+        self.given, self.taken = given, 0
+
+    def __iter__(self):
+        for job in self.given:
+            self.taken += 1
+            yield job
+
+
+@pytest.fixture
+def _two(monkeypatch):
+    """Two processes, whatever the machine, for any number of ticks."""
+    monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(local_jobs, "WORTH_A_PROCESS", 0)
+
+
+@pytest.mark.usefixtures("_two")
+@pytest.mark.parametrize(("rows", "most"), [(0, 4), (6 * ROWS, 6), (10**9, 8)], ids=["fewest", "rows", "most"])
+def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
+    """As many as keep all processes busy, as rows have room, and no more than can be overlooked."""
+    monkeypatch.setattr(local_jobs, "ROWS_IN_HAND", rows)
+    monkeypatch.setattr(local_jobs, "MOST_IN_HAND", 4)
+    coming, told, seen = Counted(jobs(20)), [], 0
+    found = {}
+    for place, judged in local_jobs.work(coming, 20 * ROWS, told.append):
+        seen = max(seen, coming.taken - len(found))
+        found[place] = judged
+    assert found == {place: do(job) for place, job in enumerate(coming.given)}
+    assert seen == most
+    assert sum(told) == 20 * (ROWS - 1)
+
+
+@pytest.mark.usefixtures("_two")
+@pytest.mark.parametrize("shelf", [0, local_jobs.SHELF], ids=["by pipe", "by shelf"])
+def test_short_jobs_go_together(monkeypatch, shelf):
+    """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
+    monkeypatch.setattr(local_jobs, "SHELF", shelf)
+    policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
+    made, told = list(Board(policies, World(), Settings()).jobs(map(trace, range(20)))), []
+    assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
+    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, told.append))
+    assert found == {place: do(job) for place, job in enumerate(made)}
+    assert sum(told) == 60 * (ROWS - 1)
+
+
+def test_jobs_go_together_by_their_rows_where_these_are_more():
+    """A trace that is finer than the ticks fills the memory, not the time."""
+    fine = [job._replace(world=replace(job.world, tick=600.0)) for job in jobs(12)]
+    assert [len(batch) for batch in local_jobs._batches(fine, 4 * ROWS)] == [4, 4, 4]
+
+
+def test_one_process_takes_one_job_at_a_time(monkeypatch):
+    """What is soon done is done here, as it is wanted."""
+    monkeypatch.setattr(local_jobs.os, "cpu_count", lambda: 2)
+    coming = Counted(jobs(5))
+    done = local_jobs.work(coming, 5 * ROWS)
+    assert next(done)[0] == 0
+    assert coming.taken == 2
+    assert [place for place, _ in done] == [1, 2, 3, 4]
+
+
+def test_no_jobs_at_all():
+    """Nothing comes of nothing."""
+    assert list(local_jobs.work(iter([]), 10**9)) == []
+
+
+@pytest.mark.usefixtures("_two")
+def test_an_error_while_jobs_are_made_ends_all():
+    """It is told as it is, and no process is left."""
+
+    def coming():
+        yield from jobs(6)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        list(local_jobs.work(coming(), 10**9))
+    assert nobody_is_left()
+
+
+def nobody_is_left():
+    """A moment later: another thread may just be taking note of the end of one."""
+    for _ in range(100):
+        if not multiprocessing.active_children():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.usefixtures("_two")
+def test_a_process_that_is_killed_is_told():
+    """Most often there was too little memory."""
+    coming = local_jobs.work(iter(jobs(300)), 300 * ROWS)
+    next(coming)
+    for child in multiprocessing.active_children():
+        child.kill()
+    with pytest.raises(local_jobs.CrewError, match="ended from outside"):
+        list(coming)
+
+
+def test_a_board_gathers_what_comes_in_any_order():
+    """Comparisons are in the order of traces, and policies in theirs; what they share is held once."""
+    policies, world = [policy("hot", 90), policy("cold", 50)], World()
+    traces = [trace(number) for number in range(3)]
+    board = Board(policies, world, Settings())
+    made = list(board.jobs(iter(traces)))
+    assert [(job.trace.workload, job.policy.name) for job in made[:3]] == [("w0", "hot"), ("w0", "cold"), ("w1", "hot")]
+    for place in (5, 1, 0, 3, 2, 4):
+        board.enter(place, do(made[place]))
+    wanted = [compared(one, [do(job) for job in made if job.trace is one], policies, world) for one in traces]
+    found = board.comparisons()
+    assert found == wanted
+    assert found[0].judged[0].oracle is found[0].judged[1].oracle

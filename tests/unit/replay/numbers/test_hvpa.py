@@ -1,0 +1,230 @@
+"""The quick step of an Hvpa: what it covers, its past, its plans, and what no replay of a whole world comes to."""
+
+from math import inf
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import pytest
+
+from hypot.kinds.hpa.fields import cpu, external
+from hypot.kinds.hvpa import Hvpa, interval
+from hypot.kinds.hvpa.fields import Change, ResourceChanges
+from hypot.kinds.vpa.fields import ContainerPolicy
+from hypot.policy.hvpa.hvpa import decide
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory, Recount, Vertical
+from hypot.replay.numbers import plan as planning
+from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, no_hvpa_past, stand
+from hypot.replay.numbers.hvpa_resolve import has_one_size
+from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
+from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
+from hypot.replay.world.cohorts import SERVING, STOPPING
+from property.replay_worlds import GIB, NAMES, Place
+
+CALM = interval(8, cpu="2", memory="2Gi")
+
+
+class Known(NamedTuple):
+    """What a recommender says."""
+
+    target: Any
+
+
+def hvpa(*intervals, **more):
+    return Hvpa("deployment/web", intervals=intervals or [CALM], **more)
+
+
+def rule(written):
+    return rule_of(written, "app", NAMES, Settings())
+
+
+def step(place, past, target, written=None, *, blind=False):
+    """One decision after the last tick."""
+    made = rule(written or hvpa(use_hpa=False))
+    return hvpa_step(made, past, Known(target), place.c, place.s, place.p, place.i - 1, place.now, blind)
+
+
+def settled(**workload):
+    place = Place(**workload)
+    place.ticks(10, 0.5)
+    return place
+
+
+class TestCover:
+    """Where only the whole decision will do there is no rule."""
+
+    def test_an_ordinary_one(self):
+        """Metrics and sizes, with the counts from the first interval to the last."""
+        made = rule(hvpa(min_replicas=2))
+        assert (made.by_metrics, made.by_usage, made.first, made.last, made.cpu.counts) == (True, True, 2, 8, 7)
+
+    @pytest.mark.parametrize(
+        "written",
+        [
+            hvpa(annotations={"hypot.dev/recommendations": "objects"}),
+            hvpa(containers=[ContainerPolicy("app", "Off")]),
+            hvpa(interval(257, cpu="2", memory="2Gi")),
+            hvpa(metrics=[external("unknown", value="1")]),
+            hvpa(metrics=[cpu(utilization=50, container="beside")]),
+            hvpa(base=ResourceChanges(Change(None, 10_001))),
+            hvpa(limits_gap=ResourceChanges(None, Change(2**43 + 1))),
+            Hvpa.from_dict({"metadata": {"name": "web"}, "spec": {"weightBasedScalingIntervals": [{}]}}),
+            Hvpa.from_dict({"metadata": {"name": "web"}, "spec": {}}),
+        ],
+        ids=["objects", "off", "counts", "metric", "container", "percent", "amount", "weights", "refused"],
+    )
+    def test_what_is_not_covered(self, written):
+        """Each for a reason of its own."""
+        assert rule(written) is None
+
+    def test_counts_before_the_first(self):
+        """Have one size where the first interval has, as `only_counts_at` says."""
+        made = rule(hvpa(interval(3, cpu="1", memory="1Gi", extrapolation="horizontalOnly"), CALM, min_replicas=2))
+        assert [has_one_size(made, count) for count in (1, 2, 3, 4, 8, 9)] == [True, True, True, False, False, False]
+
+
+class TestPast:
+    """The same past in both forms."""
+
+    def test_none_yet(self):
+        """As a decision starts."""
+        assert memory_of(no_hvpa_past(), "app") == Memory()
+
+    def test_all_of_it(self):
+        """Times that never were are absent, and so is what was never measured."""
+        past = no_hvpa_past()
+        past.last_scale[0], past.last_up[0], past.replicas[0] = 50.0, 40.0, 3
+        past.advice[0], past.hot[1] = 700, 45.0
+        past.recount_at[0], past.recount_before[0], past.recount_after[0] = 30.0, 2, 3
+        past.recount_advice[1] = GIB
+        recount = Recount(30.0, 2, 3, {"app": {"memory": GIB}})
+        vertical = Vertical(40.0, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0})
+        assert memory_of(past, "app") == Memory(last_scale=50.0, vertical=vertical)
+
+    @pytest.mark.parametrize(("target", "grows"), [([3000, GIB], True), ([100, GIB // 4], False)])
+    def test_what_is_remembered_of_a_move(self, target, grows):
+        """That it moved; and that it got more of something, where it did."""
+        place, past = settled(), no_hvpa_past()
+        assert step(place, past, target)
+        hvpa_moved(past, 99.0)
+        assert (past.last_scale[0], past.last_up[0]) == (99.0, 99.0 if grows else -inf)
+
+
+class TestStep:
+    """What replays seldom or never come to."""
+
+    def test_zero_replicas(self):
+        """Stay, and are no count to remember."""
+        place, past = settled(), no_hvpa_past()
+        place.scale(0)
+        assert not step(place, past, [3000, GIB])
+        assert (past.desired[0], past.replicas[0]) == (0, -1)
+
+    def test_without_any_pod_the_template_counts(self):
+        """For all that are asked for."""
+        place, past = settled(), no_hvpa_past()
+        place.c.used[0] = 0
+        assert stand(past, place.c, place.s, 2) == -inf
+        assert (past.request, past.limit, past.standing) == ([1000, GIB], [1200, GIB], [2000, 2 * GIB])
+
+    def test_nobody_says_anything(self):
+        """Then nothing moves, and the count is remembered all the same."""
+        place, past = settled(), no_hvpa_past()
+        assert not step(place, past, [-1, -1])
+        assert (past.desired[0], past.replicas[0], past.advice) == (2, 2, [-1, -1])
+
+    def test_pods_that_ask_for_nothing(self):
+        """Have no total to multiply, so their metrics vote for a count."""
+        place, past = settled(), no_hvpa_past()
+        past.standing[0] = past.standing[1] = 0
+        made = rule(hvpa(metrics=[cpu(utilization=1)]))
+        count, missing = ask_metrics(made, past, place.c, place.s, place.p, place.i - 1, place.now, blind=False)
+        assert (count, missing, past.by_metrics) == (8, False, [-1, -1])
+
+    def test_as_the_whole_decision(self):
+        """One look, decided in both ways."""
+        place, past = settled(), no_hvpa_past()
+        written = hvpa(metrics=[cpu(utilization=5)], use_vpa=False)
+        assert step(place, past, [-1, -1], written)
+        whole, _ = decide(written, place.scene.eyes.seen(place.i - 1, place.now), Memory(), Settings())
+        size = whole.desired_sizes[0]
+        assert past.desired[0] == whole.desired
+        assert past.size == [*size.requests.values(), *size.limits.values()]
+
+
+class TestPlan:
+    """What grows grows first, and only then the other one shrinks."""
+
+    def test_replicas_before_smaller_pods(self):
+        """Pods shrink once the new ones serve."""
+        place, plan = settled(), no_plan()
+        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0], place.s.template[0]) == (1, 4, 500)
+        assert [place.c.next_cpu[k] for k in place.groups(SERVING)] == [1000]
+        for _ in range(12):
+            place.tick()
+            pursue_plan(plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+        assert plan.active[0] == 0
+        assert {place.c.cpu[k] for k in place.groups(SERVING)} == {500}
+
+    def test_larger_pods_before_fewer(self):
+        """Replicas go once all have their size."""
+        place, plan = settled(replicas=4), no_plan()
+        begin_plan(plan, place.c, place.s, place.p, True, 2, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0]) == (1, 4)
+        place.ticks(2)
+        pursue_plan(plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0]) == (0, 2)
+
+    def test_without_resizes_in_place_pods_restart(self):
+        """A quarter of them at once, at least one."""
+        place, plan = settled(replicas=8), no_plan()
+        begin_plan(plan, place.c, place.s, place.p, False, 8, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
+        assert (place.count(STOPPING), place.count(SERVING)) == (2, 6)
+
+    @pytest.mark.parametrize(
+        ("wish", "bound"),
+        [
+            ((4, 500, GIB), True),
+            ((8, 250, GIB // 2), True),
+            ((0, 0, 0), True),
+            ((5, 500, GIB), False),
+            ((4, 501, GIB), False),
+            ((4, 500, GIB + 1), False),
+        ],
+    )
+    def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, wish, bound):
+        """Nobody waits for too little."""
+        place, plan = settled(), no_plan()
+        assert not is_bound(plan, *wish)
+        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        assert is_bound(plan, *wish) == bound
+
+    def test_more_than_the_plan_gives_ends_it(self):
+        """Also where only the count is another: nothing is left to go on with."""
+        place, plan, past = settled(), no_plan(), no_hvpa_past()
+        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        past.desired[0], past.resizes[0] = 9, 0
+        hvpa_act(past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0]) == (0, 9)
+
+    def test_patience_ends(self):
+        """What takes too long is given up, and the count is gone to."""
+        place, plan = settled(replicas=4), no_plan()
+        begin_plan(plan, place.c, place.s, place.p, True, 2, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
+        pursue_plan(plan, place.c, place.s, place.p, True, place.now + planning.PATIENCE)  # noqa: FBT003
+        assert plan.active[0] == 1
+        pursue_plan(plan, place.c, place.s, place.p, True, place.now + planning.PATIENCE + 1)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0]) == (0, 2)
+
+    @pytest.mark.parametrize("in_place", [True, False])
+    def test_without_room_for_groups_nothing_is_done(self, in_place):
+        """Neither at the start nor later."""
+        place, plan = settled(), no_plan()
+        with patch.object(planning, "has_place", lambda *_: False):
+            begin_plan(plan, place.c, place.s, place.p, in_place, 4, 500, GIB, 600, GIB, place.now)
+            assert (plan.active[0], place.s.asked[0], place.s.template[0]) == (0, 2, 1000)
+            begin_plan(plan, place.c, place.s, place.p, in_place, 1, 2000, GIB, 2400, GIB, place.now)
+            place.tick()
+            pursue_plan(plan, place.c, place.s, place.p, in_place, place.now)
+        assert (plan.active[0], place.count(SERVING)) == (1, 2)

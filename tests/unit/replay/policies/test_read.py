@@ -1,0 +1,386 @@
+"""Policies from manifests: which objects belong together, where they start, and what cannot be replayed."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.text.load import Loaded, Reader, Source
+from hypot.replay.policies.obstacles import step_range
+from hypot.replay.policies.policy import Start
+from hypot.replay.policies.read import POLICY, PolicyError, read_policies
+from hypot.replay.world.file import read_world
+from hypot.replay.world.parameters import Workload, World
+from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, of, policies, vpa, weighted, wpa
+
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "world.md"
+RANGE = [{"containerName": "*", "minAllowed": {"cpu": "200m"}, "maxAllowed": {"cpu": "2"}}]
+
+
+def told(folder, *objects, world=MAPPED):
+    """Line and words of every problem."""
+    with pytest.raises(PolicyError) as caught:
+        policies(folder, *objects, world=world)
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    return [line.removeprefix(f"{folder / 'policies.yaml'}:") for line in caught.value.problems]
+
+
+def in_policy(*names):
+    return {POLICY: ", ".join(names)}
+
+
+@pytest.mark.parametrize(
+    ("objects", "names", "kinds"),
+    [
+        ([hpa()], ["web"], [["HPA"]]),
+        ([deployment(), hpa("a"), hpa("b")], ["a", "b"], [["HPA"], ["HPA"]]),
+        ([hpa(), vpa(), hpa("c")], ["hpa web", "vpa web", "c"], [["HPA"], ["VPA"], ["HPA"]]),
+        ([vpa("s", in_policy("pair")), hpa("r", in_policy("pair"))], ["pair"], [["VPA", "HPA"]]),
+        ([hpa("r", in_policy("x y", "ü"))], ["x y", "ü"], [["HPA"], ["HPA"]]),
+        ([hpa("r", in_policy("web")), vpa()], ["web", "vpa web"], [["HPA"], ["VPA"]]),
+        ([deployment(annotations=in_policy("static"))], ["static"], [[]]),
+        (
+            [deployment(annotations=in_policy("b")), hpa("a"), hpa("h", in_policy("b"))],
+            ["b", "a"],
+            [["HPA"], ["HPA"]],
+        ),
+        ([hvpa(), weighted("old"), wpa("w")], ["web", "old", "w"], [["Hvpa"], ["Hvpa"], ["WPA"]]),
+    ],
+)
+def test_grouping(tmp_path, objects, names, kinds):
+    """Only the annotation joins; everything else is a policy of its own, in the order of the input."""
+    found = policies(tmp_path, *objects)
+    assert [policy.name for policy in found] == names
+    assert [[type(one).__name__ for one in policy.autoscalers] for policy in found] == kinds
+
+
+def test_a_target_is_where_a_policy_starts(tmp_path):
+    """Its own requests, limits, labels and selector."""
+    (policy,) = policies(tmp_path, deployment("other", replicas=9), deployment(namespace="shop"), hpa())
+    assert policy.workload == Start(
+        "web", 3, "app", 500, 256 * 2**20, None, 512 * 2**20, "Deployment", "shop", "app=web", {"app": "web"}
+    )
+    assert policy.notes == ("not replayed: 1 Deployment",)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
+def test_kinds_of_workloads(tmp_path, kind):
+    """Everything whose pods are counted and made of a template."""
+    (policy,) = policies(tmp_path, deployment(kind=kind), vpa(targetRef={**TARGET, "kind": kind}))
+    assert (policy.workload.kind, policy.notes) == (kind, ())
+
+
+def test_an_annotated_workload_is_for_its_policies(tmp_path):
+    """The same autoscaler from two sizes."""
+    large = [{"name": "app", "resources": {"limits": {"cpu": 2, "memory": "4Gi"}}}]
+    found = policies(
+        tmp_path,
+        deployment(annotations=in_policy("small")),
+        deployment(annotations=in_policy("large"), containers=large),
+        hpa("h", in_policy("small", "large")),
+    )
+    assert {policy.name: policy.workload.cpu for policy in found} == {"small": 500, "large": 2000}
+    assert found[1].workload.cpu_limit == 2000
+
+
+def test_one_workload_stands_in_for_a_target_that_is_not_there(tmp_path):
+    """With a note."""
+    (policy,) = policies(tmp_path, deployment("api"), hpa())
+    assert policy.workload.name == "api"
+    assert policy.notes == ("Deployment/web is not among the manifests: Deployment/api is replayed",)
+
+
+def test_the_world_stands_in_for_a_workload(tmp_path):
+    """Where there is none at all, with a note."""
+    world = World(workload=Workload(5, 0.2505, 2**20, None, 2**21))
+    (policy,) = policies(tmp_path, hpa(), world=world)
+    assert policy.workload == Start("web", 5, "app", 251, 2**20, None, 2**21, selector="app=web", labels={"app": "web"})
+    assert policy.notes == ("Deployment/web is not among the manifests: the workload of the world is replayed",)
+
+
+def test_replicas_that_are_not_written_are_the_world_s(tmp_path):
+    """People leave them out beside an autoscaler."""
+    (policy,) = policies(tmp_path, deployment(replicas=None), hpa())
+    assert policy.workload.replicas == 2
+    assert policy.notes == ("Deployment/web does not say how many replicas there are: it starts with 2",)
+
+
+SEVERAL = [
+    {"name": "proxy", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}},
+    {
+        "name": "app",
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+        "resizePolicy": [{"resourceName": "memory", "restartPolicy": "RestartContainer"}],
+    },
+]
+
+
+@pytest.mark.parametrize(("annotations", "replayed", "left"), [(None, "proxy", "app"), ("app", "app", "proxy")])
+def test_one_container_is_replayed(tmp_path, annotations, replayed, left):
+    """The first, or the one that an annotation names; the others are left out with a note."""
+    chosen = annotations and {"hypot.dev/container": annotations}
+    (policy,) = policies(tmp_path, deployment(annotations=chosen, containers=SEVERAL), hpa())
+    assert policy.workload.container == replayed
+    assert policy.workload.restarts_on_resize == (frozenset({"memory"}) if replayed == "app" else frozenset())
+    assert policy.notes == (f"Deployment/web: only container {replayed} is replayed; left out: {left}",)
+
+
+def test_other_kinds_are_passed_over_and_counted(tmp_path):
+    """A whole dump can be given; a ReplicaSet of a Deployment is no workload of its own."""
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
+    rest = [
+        of("Service", "v1", "a", {}),
+        of("Service", "v1", "b", {}),
+        of("DaemonSet", "apps/v1", "logs", {}),
+        deployment("web-1", kind="ReplicaSet", ownerReferences=[owner]),
+    ]
+    (policy,) = policies(tmp_path, *rest, deployment(), hpa())
+    assert policy.workload.name == "web"
+    assert policy.notes == ("not replayed: 1 DaemonSet, 1 ReplicaSet, 2 Service",)
+
+
+def test_the_horizontal_step_of_a_vpa(tmp_path):
+    """Replica bounds from the annotation, the range of sizes from what is allowed."""
+    (policy,) = policies(tmp_path, deployment(), vpa("v", {"hypot.dev/horizontal-step": "2..6"}, RANGE))
+    assert policy.step == (2, 6)
+    assert step_range(policy.autoscalers[0], "app") == {"cpu": (200, 2000)}
+
+
+def test_weights_are_the_bad_example(tmp_path):
+    """The released form is replayed, and said to be that."""
+    (policy,) = policies(tmp_path, deployment(), weighted())
+    assert policy.weights
+    assert "has weights" in policy.notes[0]
+
+
+def test_what_never_acts_is_noted(tmp_path):
+    """A dry run is replayed, and a reader is told."""
+    found = policies(tmp_path, deployment(), wpa("w", dryRun=True), vpa("v", updatePolicy={"updateMode": "Off"}))
+    assert "is a dry run" in found[0].notes[0]
+    assert "has the mode Off" in found[1].notes[0]
+
+
+BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highWatermark": "80m", "lowWatermark": "4m"}
+
+
+@pytest.mark.parametrize(
+    ("objects", "at", "words"),
+    [
+        (
+            [hpa(metrics=[custom("rps")])],
+            "name: rps",
+            "write 'metrics: {names: {\"rps\": requests}}' in the world file",
+        ),
+        ([hpa(minReplicas=11)], "maxReplicas: 10", "must be greater than or equal to `minReplicas`"),
+        ([hpa(minReplica=0)], "minReplica: 0", 'unknown field "spec.minReplica" (did you mean minReplicas?)'),
+        ([wpa(metrics=None, recommender={"url": "http://a"})], "recommender:", "somebody else's service"),
+        (
+            [wpa(metrics=[{"type": "Resource", "resource": BAD_BAND}])],
+            "metricSelector:",
+            "selects no pod of Deployment/web",
+        ),
+        ([vpa(recommenders=[{"name": "theirs"}])], "recommenders:", "the recommender theirs is somebody else's"),
+        (
+            [vpa("v", {"hypot.dev/horizontal-step": "2-6"}, RANGE)],
+            "horizontal-step:",
+            '"2-6" are no bounds of replicas',
+        ),
+        ([vpa("v", {"hypot.dev/horizontal-step": "6..2"}, RANGE)], "horizontal-step:", "are no bounds of replicas"),
+        (
+            [vpa("v", {"hypot.dev/horizontal-step": "2..6"})],
+            "horizontal-step:",
+            "there is no range that a recommendation",
+        ),
+        ([hpa("h", {"hypot.dev/horizontal-step": "2..6"})], "horizontal-step:", "is for a VerticalPodAutoscaler"),
+        (
+            [hvpa("h", {"hypot.dev/recommendations": "objects"})],
+            "hypot.dev/recommendations:",
+            "asks objects of a cluster",
+        ),
+        (
+            [hpa(metrics=[custom()], target={**TARGET, "kind": "DaemonSet"})],
+            "scaleTargetRef:",
+            "a DaemonSet cannot be replayed",
+        ),
+        ([of("DaemonSet", "apps/v1", "x", {}, in_policy("p"))], "kind: DaemonSet", "a DaemonSet cannot be replayed"),
+        ([hpa("h", {POLICY: "a,,b"})], "hypot.dev/policy:", "the name '' is empty"),
+        ([hpa("h", {POLICY: "a,a"})], "hypot.dev/policy:", "the name 'a' is given twice"),
+        ([hpa("h", {POLICY: "a" * 64})], "hypot.dev/policy:", "is longer than 63 characters"),
+        ([hpa("h", {POLICY: "a\u200bb"})], "hypot.dev/policy:", "holds what cannot be printed"),
+        ([hpa("h" * 64)], "name: hhh", "is longer than 63 characters; name it by the annotation"),
+        ([deployment("a"), deployment("b"), hpa()], "scaleTargetRef:", "add it, or give exactly one workload"),
+        ([deployment(), deployment(), hpa()], "scaleTargetRef:", "Deployment/web is there more than once"),
+        ([of("Service", "v1", "a", {})], "", "there is no policy in the manifests"),
+        ([deployment()], "", "a workload alone is a static policy once it has the annotation hypot.dev/policy"),
+        (
+            [hpa("a", in_policy("p")), hpa("b", in_policy("p"))],
+            "kind: HorizontalPodAutoscaler",
+            "would both set the replicas",
+        ),
+        (
+            [hpa("a", in_policy("p")), wpa("b", in_policy("p"))],
+            "kind: WatermarkPodAutoscaler",
+            "would both set the replicas",
+        ),
+        ([hpa("a", in_policy("p")), hvpa("b", in_policy("p"))], "kind: Hvpa", "would both set the replicas"),
+        ([vpa("a", in_policy("p")), hvpa("b", in_policy("p"))], "kind: Hvpa", "would both set the size"),
+        (
+            [vpa("a", in_policy("p")), vpa("b", in_policy("p"))],
+            "kind: VerticalPodAutoscaler",
+            "would both set the size",
+        ),
+        (
+            [
+                hpa("a", in_policy("p")),
+                vpa("b", {**in_policy("p"), "hypot.dev/horizontal-step": "2..6"}, RANGE),
+            ],
+            "kind: VerticalPodAutoscaler",
+            "would both set the replicas",
+        ),
+        ([hpa(), hpa()], "name: web", "a second policy has the name 'hpa web'"),
+        (
+            [hpa("a", in_policy("p")), vpa("b", in_policy("p"), targetRef={**TARGET, "name": "api"})],
+            "targetRef:",
+            "policy 'p' is of Deployment/web, and this is of Deployment/api",
+        ),
+        (
+            [deployment("api", in_policy("p")), hpa("a", in_policy("p"))],
+            "scaleTargetRef:",
+            "policy 'p' is of Deployment/api, and this is of Deployment/web",
+        ),
+        (
+            [deployment(annotations=in_policy("p")), deployment(annotations=in_policy("p"))],
+            "hypot.dev/policy: p",
+            "policy 'p' has Deployment/web already",
+        ),
+    ],
+)
+def test_what_cannot_be_replayed(tmp_path, objects, at, words):
+    """One problem, with its line and what to do."""
+    found = [one for one in told(tmp_path, *objects) if words in one]
+    assert len(found) == 1
+    if at:
+        lines = (tmp_path / "policies.yaml").read_text(encoding="utf-8").splitlines()
+        assert at in lines[int(found[0].split(":")[0]) - 1]
+
+
+@pytest.mark.parametrize(
+    ("containers", "annotations", "replicas", "words"),
+    [
+        ([{"name": "app"}], None, 1, ["no cpu request, so utilisation cannot be measured", "no memory request"]),
+        ([{"name": "app", "resources": {"requests": {"cpu": "x", "memory": 0}}}], None, 1, ["'x'", "above 0"]),
+        (
+            [{"name": "app", "resources": {"requests": {"cpu": 2, "memory": 1}, "limits": {"cpu": 1}}}],
+            None,
+            1,
+            ["the cpu limit is below the request"],
+        ),
+        (None, {"hypot.dev/container": "side"}, 1, ['there is no container "side"; there are app']),
+        (None, None, 0, ["0 replicas are switched off"]),
+        (None, None, "3", ["which is no number of replicas"]),
+        (["x"], None, 1, ["there is no pod template with containers"]),
+    ],
+)
+def test_workloads_that_cannot_be_replayed(tmp_path, containers, annotations, replicas, words):
+    """All that is wrong with a workload that a policy needs, once, however many policies need it."""
+    found = told(tmp_path, deployment("web", annotations, "Deployment", containers, replicas), hpa("a"), hpa("b"))
+    assert len(found) == len(words)
+    assert all(each in one for each, one in zip(words, found, strict=True))
+
+
+def test_a_metric_of_a_container_that_is_left_out(tmp_path):
+    """Nobody measures it."""
+    source = {"name": "cpu", "container": "app", "target": {"type": "Utilization", "averageUtilization": 70}}
+    metric = {"type": "ContainerResource", "containerResource": source}
+    found = told(tmp_path, deployment(containers=SEVERAL), hpa(metrics=[metric]))
+    assert "container app is not replayed, only proxy is" in found[0]
+
+
+def test_metrics_of_an_hvpa_are_looked_at_too(tmp_path):
+    """They stand in its template."""
+    template = {"spec": {"maxReplicas": 6, "metrics": [custom("rps"), cpu()]}}
+    (found,) = told(tmp_path, hvpa(hpa={"deploy": True, "template": template}))
+    assert "nothing says what the metric rps stands for" in found
+    assert not policies(tmp_path, hvpa(hpa={"deploy": False, "template": template}))[0].step
+
+
+def test_everything_is_told_at_once_by_line(tmp_path):
+    """Manifests with several mistakes are corrected once."""
+    found = told(tmp_path, hpa("a", metrics=[custom("x")]), hpa("b", minReplicas=11), wpa("c", modulo=1))
+    assert [int(one.split(":")[0]) for one in found] == sorted(int(one.split(":")[0]) for one in found)
+    assert len(found) == 3
+
+
+def test_an_unused_workload_needs_no_requests(tmp_path):
+    """Only what is replayed must be complete."""
+    (policy,) = policies(tmp_path, deployment("other", containers=[{"name": "x"}]), deployment(), hpa())
+    assert policy.workload.name == "web"
+
+
+def test_the_example_of_the_page(tmp_path):
+    """What the documentation shows can be replayed, in the world that it shows."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name in ("world", "policies"):
+        text = re.search(rf"<!-- example: {name} -->\n\n```yaml\n(.*?)```", page, re.DOTALL)[1]
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    world = read_world(tmp_path / "world.yaml")
+    found = read_policies(list(Reader().read([str(tmp_path / "policies.yaml")])), world)
+    assert {policy.name: len(policy.autoscalers) for policy in found} == {
+        "by-cpu": 1,
+        "pair": 2,
+        "only sizes": 1,
+        "sizes-first": 1,
+        "static": 0,
+    }
+    assert {policy.name: policy.step for policy in found if policy.step} == {"sizes-first": (2, 12)}
+    assert {policy.workload.replicas for policy in found} == {3, 12}
+
+
+scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5)
+junk = st.recursive(scalars, lambda s: st.lists(s, max_size=2) | st.dictionaries(st.text(max_size=5), s, max_size=2))
+OBJECTS = [hpa(), wpa(), vpa("v", {"hypot.dev/horizontal-step": "2..6"}, RANGE), hvpa(), weighted(), deployment()]
+
+
+def places(data, path=()):
+    yield path
+    items = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in items:
+        yield from places(value, (*path, key))
+
+
+@st.composite
+def broken(draw):
+    """A manifest with junk somewhere."""
+    data = yaml.safe_load(yaml.safe_dump(draw(st.sampled_from(OBJECTS))))
+    *above, last = draw(st.sampled_from([path for path in places(data) if path and path[0] != "kind"]))
+    here = data
+    for key in above:
+        here = here[key]
+    here[last] = draw(junk)
+    return data
+
+
+@settings(deadline=None)
+@given(st.lists(broken(), min_size=1, max_size=2))
+def test_junk_is_a_policy_or_told(objects):
+    """Nothing in a manifest raises anything else."""
+    given = [Loaded(one, Source("junk.yaml", 1)) for one in objects]
+    try:
+        found = read_policies(given, MAPPED)
+    except PolicyError as error:
+        found = error.problems
+    assert found
+
+
+def test_objects_are_read_from_any_file(tmp_path):
+    """Problems are told in the order of the files."""
+    first, second = tmp_path / "z.yaml", tmp_path / "a.yaml"
+    for path in (first, second):
+        path.write_text(yaml.safe_dump(hpa(path.stem, minReplicas=11)), encoding="utf-8")
+    given = list(Reader().read([str(first), str(second)]))
+    with pytest.raises(PolicyError) as caught:
+        read_policies(given, World())
+    assert [line.split(":")[0] for line in caught.value.problems] == [str(first), str(second)]

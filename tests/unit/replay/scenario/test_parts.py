@@ -1,0 +1,277 @@
+"""What scenarios are made of: conditions, demands, measures and looks."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hypot.replay.scenario.conditions import ConditionError, parse
+from hypot.replay.scenario.demand import EPOCH, DemandError, folder_of_traces, trace_of
+from hypot.replay.scenario.looks import LookError, State, seen_of, start_of, ways_of
+from hypot.replay.scenario.measures import MeasureError, checked, figures, unit_of
+from hypot.replay.world.parameters import World
+from hypot.replay.world.record import Run, Ticks
+
+HOUR = 3600.0
+FIGURES = {"late": 0.1, "good.cpu": 10.0, "bad.cpu": 13.0, "none": None, "zero": 0.0}
+
+
+class TestConditions:
+    """What bars are written in."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "late <= 0.1",
+            "bad.cpu >= 1.3 * good.cpu",
+            "0 < late < .2",
+            "bad.cpu - good.cpu == 3",
+            "-(good.cpu + 2) / 4 <= -3",
+            "bad.cpu >= 2 + 1 * good.cpu",
+            "10 - 4 - 3 == 3",
+        ],
+    )
+    def test_it_holds(self, text):
+        """Chains, products before sums, and from left to right."""
+        assert parse(text).holds(FIGURES)
+
+    @pytest.mark.parametrize("text", ["late > 0.1", "0 < late < 0.1", "none <= 1", "late / zero < 1", "none == none"])
+    def test_it_does_not_hold(self, text):
+        """What is nothing is neither more nor less, and nor is a division by nothing."""
+        assert not parse(text).holds(FIGURES)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "late",
+            "",
+            "late <=",
+            "<= 3",
+            "late <= (3",
+            "late <= 3)",
+            "late $ 3",
+            "late <= 3 4",
+            "import os",
+            5,
+            "(" * 999,
+        ],
+    )
+    def test_it_cannot_be_read(self, text):
+        """And the words quote it."""
+        with pytest.raises(ConditionError, match=re.escape(repr(str(text)[:5])[:-1])):
+            parse(text)
+
+    def test_a_figure_that_nobody_has(self):
+        """Is named, with those that there are."""
+        with pytest.raises(ConditionError, match=r"asks for cost.*known are bad.cpu, good.cpu, late"):
+            parse("cost < 3").holds(FIGURES)
+
+
+class TestDemand:
+    """What comes in, from a few numbers."""
+
+    def at(self, data, *hours, folder=None):
+        trace = trace_of(data, folder)
+        assert trace.times[0] == EPOCH
+        return [
+            round(float(value), 3) for value in np.interp([h * HOUR for h in hours], trace.times - EPOCH, trace.values)
+        ]
+
+    def test_points(self):
+        """A straight line between them; a length cuts it or lets the end go on."""
+        assert self.at({"points": [["0s", 1], ["2h", 5]]}, 0, 1, 2) == [1, 3, 5]
+        assert trace_of({"points": [["0s", 1], ["2h", 5]], "length": "1h"}).times[-1] == EPOCH + HOUR
+        assert self.at({"points": [["0s", 1], ["2h", 5]], "length": "3h"}, 3) == [5]
+
+    def test_steps(self):
+        """Each value holds until the next."""
+        data = {"steps": [["0s", "500m"], ["1h", 4]], "length": "2h"}
+        assert self.at(data, 0, 0.99, 1.01, 2) == [0.5, 0.5, 4, 4]
+
+    def test_wave(self):
+        """Up first, by its share of the mean."""
+        data = {"wave": {"mean": 4, "swing": 0.25, "period": "4h"}, "length": "8h"}
+        assert self.at(data, 0, 1, 2, 3, 5) == [4, 5, 4, 3, 5]
+
+    def test_bursts_are_the_same_by_seed(self):
+        """And never below what is quiet."""
+        data = {
+            "bursts": {"quiet": 1, "high": 9, "rises": "5m", "lasts": "15m", "apart": "2h", "seed": 1},
+            "length": "24h",
+        }
+        first, again = trace_of(data).values, trace_of(data).values
+        assert np.array_equal(first, again)
+        assert first.min() == 1
+        assert first.max() > 3
+
+    def test_a_recorded_trace(self, tmp_path):
+        """Cut, moved to the start, and scaled to its peak."""
+        rows = "\n".join(f"{i * 1800},{10 + i}" for i in range(20))
+        (tmp_path / "shop.csv").write_text(f"timestamp_seconds,value\n{rows}\n")
+        data = {"trace": "shop", "peak": 12, "skip": "1h", "length": "2h", "standin": {"wave": {}}}
+        assert self.at(data, 2, folder=tmp_path) == pytest.approx([12], rel=0.01)
+        assert self.at(data, 0, folder=tmp_path) == pytest.approx([9], rel=0.01)
+
+    def test_a_trace_that_is_not_there(self, tmp_path):
+        """Its stand-in is as long, and says so."""
+        data = {"trace": "shop", "peak": 12, "length": "2h", "standin": {"steps": [["0s", 3]]}}
+        trace = trace_of(data, tmp_path)
+        assert (trace.times[-1], trace.values.max()) == (EPOCH + 2 * HOUR, 3)
+        assert "shop is not here" in trace.notes[0]
+
+    def test_where_traces_are(self, tmp_path, monkeypatch):
+        """In the folder that is named, or nowhere."""
+        monkeypatch.setenv("HYPOT_TRACES", str(tmp_path))
+        assert folder_of_traces() == tmp_path
+        monkeypatch.setenv("HYPOT_TRACES", str(tmp_path / "not"))
+        assert folder_of_traces() is None
+
+    @pytest.mark.parametrize(
+        ("data", "words"),
+        [
+            ({}, "write one of points"),
+            ({"points": [["0s", 1]], "wave": {}}, "not points and wave"),
+            ({"points": [["0s", 1]]}, "a single point"),
+            ({"points": [["1h", 1], ["2h", 1]]}, "first time must be 0s"),
+            ({"points": [["0s", 1], ["0s", 1]]}, "each later"),
+            ({"points": [["0s", "x"], ["1h", 2]]}, "no number of cores"),
+            ({"points": [["soon", 1]]}, "no time"),
+            ({"points": 5}, "write pairs"),
+            ({"wave": {"mean": 1, "swing": 0, "period": "1h"}}, "how long it lasts"),
+            ({"wave": {"mean": 1}, "length": "1h"}, "swing is missing"),
+            ({"wave": 5, "length": "1h"}, "not of that form"),
+        ],
+    )
+    def test_what_cannot_be_made(self, data, words):
+        """Says what is wrong."""
+        with pytest.raises(DemandError, match=words):
+            trace_of(data)
+
+
+@pytest.fixture
+def run():
+    """Ten minutes of two, then four, then three pods of one core, one value a minute."""
+    count = 10
+    columns = dict.fromkeys(Ticks._fields, np.ones(count))
+    columns |= {
+        "at": EPOCH + 60.0 * np.arange(count),
+        "replicas": np.array([2.0] * 3 + [4.0] * 4 + [3.0] * 3),
+        "size_memory": np.full(count, 2.0**29),
+        "late": np.array([0.0] * 5 + [0.5] * 5),
+    }
+    return Run("policy", "web", replace(World(), tick=60.0), Ticks(**columns))
+
+
+class TestMeasures:
+    """Figures that are no scores."""
+
+    @pytest.mark.parametrize(
+        ("measure", "value"),
+        [
+            ({"column": "replicas", "take": "changes"}, 2),
+            ({"column": "replicas", "take": "changes", "from": "4m"}, 1),
+            ({"column": "replicas", "at": "3m"}, 4),
+            ({"column": "total", "take": "most"}, 4),
+            ({"column": "replicas", "take": "first"}, 2),
+            ({"column": "replicas", "take": "least", "from": "3m", "to": "6m"}, 4),
+            ({"column": "replicas", "take": "mean"}, 3.1),
+            ({"column": "replicas", "take": "sum"}, 31),
+            ({"column": "replicas", "take": "hours"}, 31 / 60),
+            ({"column": "size_memory", "take": "last", "in": "Gi"}, 0.5),
+            ({"column": "total_memory", "at": "0m", "in": "Mi"}, 1024),
+            ({"score": "late", "from": "5m"}, 50),
+            ({"settled": "replicas <= 3", "from": "2m"}, 300),
+            ({"settled": "replicas <= 2"}, None),
+            ({"rule": "urgent"}, 0),
+        ],
+    )
+    def test_what_it_takes(self, run, measure, value):
+        """Over the whole run, within a window, or at a time."""
+        checked("it", measure)
+        assert figures(run, {"it": measure})["it"] == pytest.approx(value)
+
+    def test_scores_are_figures_too(self, run):
+        """All of them, by their names."""
+        assert figures(run, {})["late"] == pytest.approx(25)
+
+    @pytest.mark.parametrize(
+        ("measure", "words"),
+        [
+            ({}, "write one of score"),
+            (5, "write one of score"),
+            ({"score": "lateness"}, "no score lateness"),
+            ({"column": "pots", "take": "most"}, "no column pots"),
+            ({"column": "pods"}, "write at, or take"),
+            ({"column": "pods", "take": "best"}, "write at, or take"),
+            ({"column": "pods", "at": "1h", "in": "kB"}, "in is one of Mi, Gi"),
+            ({"settled": "pots < 3"}, "no column pots"),
+            ({"settled": "pods"}, "nothing is compared"),
+        ],
+    )
+    def test_what_cannot_be_taken(self, measure, words):
+        """Is told before anything runs."""
+        with pytest.raises(MeasureError, match=words):
+            checked("it", measure)
+
+    def test_a_window_with_nothing_in_it(self, run):
+        """Is no zero."""
+        with pytest.raises(MeasureError, match="nothing of that time"):
+            figures(run, {"it": {"column": "pods", "take": "sum", "from": "1h"}})
+
+    def test_units(self):
+        """As scores have them."""
+        measures = {
+            "then": {"score": "cost"},
+            "cores": {"column": "total", "at": "1h"},
+            "back": {"settled": "pods > 1"},
+        }
+        measures["memory"] = {"column": "size_memory", "take": "most", "in": "Gi"}
+        measures["moves"] = {"column": "size_cpu", "take": "changes"}
+        named = {name: unit_of(name, measures) for name in (*measures, "late", "unknown")}
+        assert named == {
+            "then": "$", "cores": "cores", "back": "s", "memory": "GiB", "moves": "", "late": "%", "unknown": ""
+        }  # fmt: skip
+
+
+class TestLooks:
+    """What a policy is shown where only decisions are asked for."""
+
+    def test_each_as_often_as_it_says(self):
+        """And the whole list again."""
+        data = {"looks": [{"use": {"cpu": 1}, "times": 2}, {"broken": True}], "cycle": 3}
+        assert ["broken" in look for look in ways_of(data, 15.0)[0]] == [False, False, True] * 3
+
+    def test_orders_end_with_the_last(self):
+        """All others in any order, the same by seed."""
+        data = {"looks": [{"use": {"cpu": i}} for i in range(6)], "orders": {"count": 20, "seed": 1}}
+        ways = ways_of(data, 15.0)
+        assert ways == ways_of(data, 15.0)
+        assert {way[-1]["use"]["cpu"] for way in ways} == {5}
+        assert len({tuple(look["use"]["cpu"] for look in way) for way in ways}) > 10
+        assert all(sorted(look["use"]["cpu"] for look in way) == list(range(6)) for way in ways)
+
+    def test_what_is_seen(self):
+        """Everybody's share; a recommendation for so many, or so large."""
+        seen = seen_of(State(4, {"cpu": 1000}), {"use": {"cpu": 6}, "missing": 1, "need": {"cpu": 6}}, None, EPOCH)
+        assert [sample.usage("cpu", "") for sample in seen.pod_metrics.values()] == [1500] * 3
+        assert (seen.count_advice.desired, dict(seen.size_advice.containers[0].target)) == (6, {"cpu": 1500})
+
+    @pytest.mark.parametrize(
+        ("data", "words"),
+        [
+            ({}, "write one of looks, needs, ways"),
+            ({"looks": [], "ways": {}}, "not looks and ways"),
+            ({"looks": [{"us": {}}]}, "us: no such part"),
+        ],
+    )
+    def test_what_cannot_be_looked_at(self, data, words):
+        """Says so."""
+        with pytest.raises(LookError, match=words):
+            ways_of(data, 15.0)
+
+    @pytest.mark.parametrize("start", [None, {}, {"replicas": "3"}, {"replicas": 3, "cpu": "much"}])
+    def test_a_start_that_is_none(self, start):
+        """Is refused with an example or the wrong amount."""
+        with pytest.raises(LookError, match=r"start|much"):
+            start_of({"start": start})

@@ -1,0 +1,373 @@
+"""The scenarios pass in their reduced form; how they are read, judged and told."""
+
+import json
+import re
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from hypot.cli import scenarios as cli
+from hypot.kinds.text.load import load
+from hypot.replay.scenario.decisions import measured as decided
+from hypot.replay.scenario.file import ScenarioError, overlaid, read_scenario
+from hypot.replay.scenario.scenarios import chosen, default_folder, judged, read_scenarios, run_scenarios
+
+FOLDER = default_folder()
+QUICK = {one.id: one for one in read_scenarios(FOLDER, quick=True)}
+FULL = {one.id: one for one in read_scenarios(FOLDER)}
+WAITING = {"S12", "S13", "S14", "S23-T"}
+SCHEMA = json.loads(files("hypot.cli").joinpath("scenarios.schema.json").read_text(encoding="utf-8"))
+PAGE = Path(__file__).parents[4] / "docs" / "scenarios.md"
+HPA = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 20
+  metrics:
+  - type: Resource
+    resource: {name: cpu, target: {type: Utilization, averageUtilization: TARGET}}
+"""
+SMALL = {
+    "id": "S1",
+    "title": "Half as many",
+    "story": "One.\nTwo.\nThree.",
+    "world": {"workload": {"replicas": 4}},
+    "demand": {"steps": [["0s", 2]], "length": "30m"},
+    "measure": {"replicas": {"column": "replicas", "take": "last"}},
+    "show": ["replicas"],
+    "bar": ["replicas <= 4"],
+    "worse": ["bad.replicas >= 1.4 * good.replicas"],
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a scenario with an HPA of 40 % against one of 80 %, and hands back the folder of all scenarios."""
+
+    def write(data=SMALL, **changes):
+        own = tmp_path / "S01"
+        own.mkdir(exist_ok=True)
+        (own / "scenario.yaml").write_text(yaml.safe_dump({**data, **changes}))
+        (own / "bad.yaml").write_text(HPA.replace("TARGET", "40"))
+        (own / "good.yaml").write_text(HPA.replace("TARGET", "80"))
+        return tmp_path
+
+    return write
+
+
+def run_cli(*arguments):
+    """The output and the exit status of the command, as the entry point sees them."""
+    result = CliRunner().invoke(cli.command, arguments, standalone_mode=False)
+    return result, result.return_value
+
+
+class TestAllOfThem:
+    """The scenarios that come with hypot."""
+
+    @pytest.mark.parametrize("name", QUICK)
+    def test_it_passes_in_its_reduced_form(self, name):
+        """The good policy meets its bar, and the bad one is worse by the factor that is written down."""
+        result = run_scenarios([QUICK[name]], workers=1)[0]
+        assert result.broken == ()
+        assert result.status == ("waiting" if name in WAITING else "passed")
+
+    def test_there_are_24(self):
+        """And the half of the 23rd that waits."""
+        assert [name for name in FULL if "-" not in name] == [f"S{i}" for i in range(1, 25)]
+        assert set(FULL) == set(QUICK)
+
+    @pytest.mark.parametrize("name", ["S23", "S24"])
+    def test_it_passes_without_recorded_traces(self, name, monkeypatch):
+        """A generated trace of the same kind stands in."""
+        monkeypatch.setenv("HYPOT_TRACES", str(FOLDER / "nowhere"))
+        assert run_scenarios([QUICK[name]], workers=1)[0].broken == ()
+
+    @pytest.mark.parametrize("name", sorted(set(FULL) - WAITING))
+    def test_manifests_are_ordinary_ones(self, name):
+        """Every file beside a scenario can be read, and each side has one."""
+        manifests = sorted(path for path in FULL[name].folder.glob("*.yaml") if path.name != "scenario.yaml")
+        assert {"bad.yaml", "good.yaml"} <= {path.name for path in manifests}
+        assert all(one.data["kind"] for path in manifests for one in load([str(path)]))
+
+    def test_who_answers_with_what(self):
+        """S5 and S8 answer with an interval list, S18 with urgency; S5, S6 and S8 show weights."""
+        texts = {
+            (name, side): (FULL[name].folder / f"{side}.yaml").read_text()
+            for name in ("S5", "S6", "S8", "S18")
+            for side in ("bad", "good")
+        }
+        assert all("scalingIntervals:" in texts[name, "good"] for name in ("S5", "S8"))
+        assert all("weightBasedScalingIntervals:" in texts[name, "bad"] for name in ("S5", "S6", "S8"))
+        assert 'hypot.dev/urgent: "true"' in texts["S18", "good"]
+
+    def test_the_page_has_them_all(self):
+        """Each title and each story, and the result of each."""
+        page = PAGE.read_text(encoding="utf-8")
+        for one in FULL.values():
+            assert f"## {one.id}: {one.title}" in page
+            assert all(line in page for line in one.story.splitlines())
+            assert re.search(
+                rf"^\| \*\*{one.id}\*\* \| {re.escape(one.title)} \| (passed|waiting) \|", page, re.MULTILINE
+            )
+
+    def test_the_example_of_the_page(self, tmp_path):
+        """Can be copied."""
+        example = PAGE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+        (tmp_path / "scenario.yaml").write_text(example)
+        assert [case.name for case in read_scenario(tmp_path).cases] == ["as it was", "smaller pods"]
+
+
+class TestFiles:
+    """A scenario on disk."""
+
+    def test_all_that_is_wrong_at_once(self, written):
+        """Each with its file."""
+        folder = written(story="one line", bar=[], kind="dream", title=5, demand=[1], strange=1)
+        with pytest.raises(ScenarioError) as caught:
+            read_scenarios(folder)
+        told = str(caught.value).splitlines()
+        assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in told)
+        for words in (
+            "no title",
+            "strange: no such key",
+            "kind: dream",
+            "write 3 lines",
+            "no bar",
+            "demand: is no mapping",
+        ):
+            assert any(words in line for line in told)
+
+    @pytest.mark.parametrize("text", ["a: [", "5", ""])
+    def test_no_mapping(self, written, text):
+        """Is refused with the name of the file."""
+        folder = written()
+        (folder / "S01" / "scenario.yaml").write_text(text)
+        with pytest.raises(ScenarioError, match=r"scenario\.yaml: is no"):
+            read_scenarios(folder)
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"bar": ["replicas <"]}, "a figure is missing"),
+            ({"measure": {"replicas": {"column": "pots", "take": "last"}}}, "no column pots"),
+            ({"kind": "decisions"}, "figures of their own"),
+        ],
+    )
+    def test_parts_are_read_before_anything_runs(self, written, changes, words):
+        """What cannot be read is told at once."""
+        with pytest.raises(ScenarioError, match=words):
+            read_scenarios(written(**changes))
+
+    def test_variants_and_the_reduced_form(self, written):
+        """Changes are laid over the file; nothing takes a key away."""
+        variants = {
+            "much": {"demand": {"steps": [["0s", 9]]}},
+            "wave": {"demand": {"wave": {"mean": 1}, "length": "1h"}},
+        }
+        quick = {"demand": {"length": "5m"}, "variants": {"wave": None}}
+        folder = written(variants=variants, quick=quick) / "S01"
+        full, short = read_scenario(folder), read_scenario(folder, quick=True)
+        assert [case.name for case in full.cases] == ["much", "wave"]
+        assert full.cases[0].data["demand"] == {"steps": [["0s", 9]], "length": "30m"}
+        assert full.cases[1].data["demand"] == {"wave": {"mean": 1}, "length": "1h"}
+        assert [case.data["demand"]["length"] for case in short.cases] == ["5m"]
+
+    def test_manifests_are_patched(self, written):
+        """By kind, for one side."""
+        patch = {"good": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 4}}, {"kind": "Hvpa", "spec": 1}]}
+        result = run_scenarios(read_scenarios(written(patch=patch)), workers=1)[0]
+        assert result.good["as written"]["replicas"] == 4
+
+    def test_nothing_is_laid_over_in_place(self):
+        """The file stays as it was."""
+        data = {"world": {"tick": 5}}
+        assert overlaid(data, {"world": {"seed": 1}}) == {"world": {"tick": 5, "seed": 1}}
+        assert data == {"world": {"tick": 5}}
+
+
+class TestJudging:
+    """Who passes."""
+
+    def test_both_must_hold(self, written):
+        """The good one meets the bar, and the bad one is worse."""
+        result = run_scenarios(read_scenarios(written()), workers=1)[0]
+        assert result.status == "passed"
+        assert result.bad["as written"]["replicas"] > result.good["as written"]["replicas"]
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"bar": ["replicas <= 1"]}, "the good policy misses replicas <= 1 \\(replicas is 3\\)"),
+            ({"worse": ["bad.replicas >= 9 * good.replicas"]}, "the bad policy is not as bad as"),
+        ],
+    )
+    def test_what_does_not_hold_is_told(self, written, changes, words):
+        """With what was found."""
+        result = run_scenarios(read_scenarios(written(**changes)), workers=1)[0]
+        assert result.status == "failed"
+        assert re.search(words, result.broken[0])
+
+    @pytest.mark.parametrize("changes", [{"bar": ["pots < 3"]}, {"show": ["pots"]}])
+    def test_a_figure_that_nobody_measures(self, written, changes):
+        """Is a mistake in the file, not a failure."""
+        with pytest.raises(ScenarioError, match="pots"):
+            run_scenarios(read_scenarios(written(**changes)), workers=1)
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"world": {"tack": 5}}, "tack: no such parameter"),
+            ({"settings": {"sync": 5}}, "no such setting"),
+            ({"demand": {"steps": []}}, "write pairs"),
+            ({"manifests": {"bad": "none.yaml"}}, "none.yaml"),
+        ],
+    )
+    def test_what_cannot_run(self, written, changes, words):
+        """Says what is wrong with which file."""
+        with pytest.raises(ScenarioError, match=words):
+            run_scenarios(read_scenarios(written(**changes)), workers=1)
+
+    def test_a_side_with_two_policies(self, written):
+        """Is ambiguous."""
+        folder = written()
+        twice = HPA.replace("TARGET", "40")
+        (folder / "S01" / "bad.yaml").write_text(f"{twice}---\n{twice.replace('{name: web}', '{name: other}', 1)}")
+        with pytest.raises(ScenarioError, match="the bad side has 2 policies"):
+            run_scenarios(read_scenarios(folder), workers=1)
+
+    def test_who_waits_is_not_run(self, written):
+        """Its bar is there all the same."""
+        result = run_scenarios(read_scenarios(written(waits="Tortoise", demand={})), workers=1)[0]
+        assert (result.status, result.bad, result.to_dict()["bar"]) == (
+            "waiting",
+            {},
+            {"as written": ["replicas <= 4"]},
+        )
+
+    def test_equal_runs_are_run_once(self, written):
+        """Variants that differ on one side share the other."""
+        variants = {
+            "one": {},
+            "two": {"patch": {"bad": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2}}]}},
+        }
+        told = []
+        run_scenarios(read_scenarios(written(variants=variants)), lambda *at: told.append(at), workers=1)
+        assert told == [(1, 3), (2, 3), (3, 3)]
+
+    def test_processes_find_the_same(self, monkeypatch):
+        """Whoever runs it."""
+        monkeypatch.setattr("hypot.replay.scenario.scenarios.WORTH_A_PROCESS", 0)
+        wanted = [QUICK["S17"], QUICK["S21"]]
+        assert run_scenarios(wanted, workers=2) == run_scenarios(wanted, workers=1)
+
+    def test_a_figure_without_end_is_none_in_json(self):
+        """JSON has no infinity."""
+        one = QUICK["S19"]
+        result = replace(run_scenarios([one], workers=1)[0], bad={"as written": {"memory": float("inf")}})
+        assert result.to_dict()["bad"] == {"as written": {"memory": None}}
+
+    def test_no_run_no_verdict(self):
+        """A waiting scenario needs no figures at all."""
+        assert judged(FULL["S13"], {}).status == "waiting"
+
+    def test_one_autoscaler_decides(self, written):
+        """Two of them on one side are refused."""
+        folder = written() / "S01"
+        both = HPA.replace("TARGET", "80").replace("name: web}", "name: web, annotations: {hypot.dev/policy: both}}")
+        vpa = {
+            "apiVersion": "autoscaling.k8s.io/v1",
+            "kind": "VerticalPodAutoscaler",
+            "metadata": {"name": "web", "annotations": {"hypot.dev/policy": "both"}},
+            "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+        }
+        text = both.replace(
+            "kind: Deployment, name: web, annotations: {hypot.dev/policy: both}}", "kind: Deployment, name: web}"
+        )
+        (folder / "bad.yaml").write_text(f"{text}---\n{yaml.safe_dump(vpa)}")
+        with pytest.raises(ScenarioError, match="2 autoscalers"):
+            decided(folder, {"start": {"replicas": 1, "cpu": 1}, "looks": [{"use": {"cpu": 1}}]}, "bad")
+
+
+class TestChoosing:
+    def test_by_name(self):
+        """In any case of letters, in their order; the 23rd with its other half."""
+        assert [one.id for one in chosen(list(FULL.values()), ["s23", "S2"])] == ["S2", "S23", "S23-T"]
+        assert [one.id for one in chosen(list(FULL.values()), ["S02", "s010"])] == ["S2", "S10"]
+        assert len(chosen(list(FULL.values()), [])) == len(FULL)
+
+    def test_unknown_names(self):
+        """All of them, and those that there are."""
+        with pytest.raises(ScenarioError, match="no scenario S99, X; there are S1, S2"):
+            chosen(list(FULL.values()), ["S1", "S99", "X"])
+
+
+class TestCommand:
+    """hypot scenarios."""
+
+    def test_a_table(self):
+        """One line a figure, with its bar."""
+        result, status = run_cli("S21", "S13")
+        assert status == 0
+        assert re.search(r"^S21 +How far one decision may go +passed$", result.stdout, re.MULTILINE)
+        assert re.search(r"^ +ten pods, 40 % more +replicas +14 +13 +replicas == 13$", result.stdout, re.MULTILINE)
+        assert re.search(r"^S13 .* waiting +waits for Tortoise$", result.stdout, re.MULTILINE)
+        assert result.stdout.endswith("2 scenarios: 1 passed, 1 waiting.\n")
+
+    def test_json(self):
+        """As the schema says, and not a key more."""
+        result, status = run_cli("S19", "S14", "-o", "json")
+        found = json.loads(result.stdout)
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+        jsonschema.validate(found, SCHEMA)
+        assert status == 0
+        assert [one["status"] for one in found] == ["waiting", "passed"]
+        assert set(found[0]) == {"id", "title", "status", "bad", "good", "bar"}
+        assert found[1]["good"]["as written"]["memory"] == pytest.approx(6.5)
+
+    def test_failures(self, written):
+        """Exit status 1, and what was found."""
+        folder = str(written(bar=["replicas <= 1"]))
+        result, status = run_cli("--folder", folder)
+        assert status == 1
+        assert "S1: as written: the good policy misses replicas <= 1 (replicas is 3)" in result.stdout
+        result, status = run_cli("--folder", folder, "-o", "json")
+        assert status == 1
+        assert json.loads(result.stdout)[0]["status"] == "failed"
+        assert "misses replicas <= 1" in result.stderr
+
+    @pytest.mark.parametrize("arguments", [("S99",), ("--folder", "/"), ("--folder", "/nowhere"), ("-o", "xml")])
+    def test_bad_usage(self, arguments):
+        """An unknown name, a folder without scenarios, no folder, no such form."""
+        result, _ = run_cli(*arguments)
+        assert getattr(result.exception, "exit_code", None) == 2
+
+    def test_markdown(self):
+        """The table of the page."""
+        result, _ = run_cli("S19", "-o", "markdown")
+        assert (
+            "| **S19** | Two resources that disagree | passed | replicas | 3 | 4 | `replicas == 4` |" in result.stdout
+        )
+
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            (None, "-"),
+            (0.0, "0"),
+            (12345.6, "12346"),
+            (0.12345, "0.123"),
+            (3.0, "3"),
+            (0.00001, "<0.001"),
+            (7.55, "7.55"),
+        ],
+    )
+    def test_figures_for_people(self, value, words):
+        """Three digits that matter."""
+        assert cli.shown(value) == words

@@ -1,0 +1,175 @@
+"""Policies side by side."""
+
+from math import log
+
+import pytest
+
+from hypot.replay.score.ranking import (
+    Point,
+    cost_at,
+    front,
+    keeps_slo,
+    late_or_lost,
+    middle,
+    point_of,
+    ranking_at,
+    verdict,
+    worst,
+)
+from hypot.replay.score.scorecard import Scores
+
+
+def entry(cost, late, lost=0.0, budget=None):
+    return Scores(cost=cost, late=late, lost=lost, budget=(late + lost) / 1.0 if budget is None else budget)
+
+
+class TestFront:
+    def test_who_is_not_beaten(self):
+        """`c` costs more than `b` and is later; the others trade one for the other."""
+        points = {"a": Point(1.0, 5.0), "b": Point(2.0, 1.0), "c": Point(3.0, 2.0), "d": Point(4.0, 0.1)}
+        assert front(points) == {"a", "b", "d"}
+
+    def test_equal_in_both_is_a_tie(self):
+        """All of them stay."""
+        assert front({"a": Point(1.0, 1.0), "b": Point(1.0, 1.0)}) == {"a", "b"}
+
+    def test_equal_in_one_and_worse_in_the_other_is_beaten(self):
+        """At the same cost the later one, and at the same lateness the dearer one."""
+        assert front({"a": Point(1.0, 1.0), "b": Point(1.0, 2.0), "c": Point(2.0, 1.0)}) == {"a"}
+
+    def test_nobody(self):
+        """No entry, no front."""
+        assert front({}) == set()
+
+    def test_a_point(self):
+        """Late and lost together; no request at all is no lateness, no cost no point."""
+        assert point_of(Scores(cost=3.0, late=1.0, lost=0.5)) == Point(3.0, 1.5)
+        assert point_of(Scores(cost=3.0)) == Point(3.0, 0.0)
+        assert point_of(Scores(cost=3.0, to_oracle=1.1, late=1.0), "to_oracle") == Point(1.1, 1.0)
+        assert point_of(Scores()) is None
+
+
+class TestCostAt:
+    CURVE = (Point(1.58, 0.01), Point(1.12, 0.17), Point(0.97, 0.65), Point(0.86, 2.5))
+
+    def test_between_two_points(self):
+        """ln(0.1 / 0.01) / ln(0.17 / 0.01) of the way from 1.58 to 1.12."""
+        way = log(10) / log(17)
+        assert cost_at(self.CURVE, 0.1) == pytest.approx(1.58 + way * (1.12 - 1.58))
+
+    def test_at_a_point(self):
+        """Exactly its cost."""
+        assert cost_at(self.CURVE, 0.65) == 0.97
+
+    @pytest.mark.parametrize("late", [0.001, 3.0])
+    def test_outside_of_the_curve(self, late):
+        """What was not tried is not guessed."""
+        assert cost_at(self.CURVE, late) is None
+
+    def test_the_order_does_not_matter(self):
+        """A curve is a set of points."""
+        assert cost_at(self.CURVE[::-1], 1.0) == cost_at(self.CURVE, 1.0)
+
+    def test_beaten_points_do_not_bend_the_curve(self):
+        """A setting that is dearer and later is nobody's choice."""
+        assert cost_at([*self.CURVE, Point(3.0, 0.1)], 0.1) == cost_at(self.CURVE, 0.1)
+
+    def test_no_lateness_at_all(self):
+        """It counts as one in a million: 0.01 % is half of the way from there to 1 %."""
+        assert cost_at([Point(2.0, 0.0), Point(1.0, 1.0)], 0.01) == pytest.approx(1.5)
+
+    def test_no_points(self):
+        """Nothing to read from."""
+        assert cost_at([], 1.0) is None
+
+
+class TestSeveralWindows:
+    SCORES = (
+        Scores(cost=1.0, speedup=0.5, peak_pods=3, oom_bad=True),
+        Scores(cost=5.0, speedup=2.0, peak_pods=9, oom_bad=False, late=1.0),
+        Scores(cost=2.0, speedup=1.0, peak_pods=4, oom_bad=False),
+    )
+
+    def test_median(self):
+        """Of those that have a value; of a truth the share."""
+        found = middle(self.SCORES)
+        assert (found.cost, found.speedup, found.peak_pods, found.late, found.lost) == (2.0, 1.0, 4, 1.0, None)
+        assert found.oom_bad == pytest.approx(1 / 3)
+
+    def test_worst(self):
+        """The dearest, the slowest; the largest where neither way is better."""
+        found = worst(self.SCORES)
+        assert (found.cost, found.speedup, found.peak_pods, found.oom_bad) == (5.0, 0.5, 9, True)
+
+    def test_none(self):
+        """No windows, no scores."""
+        assert (middle([]), worst([])) == (Scores(), Scores())
+
+
+class TestVerdict:
+    SCORES = {"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0), "wpa": entry(11.0, 0.2)}  # noqa: RUF012  read only
+
+    def test_the_cheapest_that_keeps_the_slo(self):
+        """The VPA is cheaper and too late."""
+        told = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late; the next, wpa, costs 10.0 % more."
+        assert verdict(self.SCORES) == told
+
+    def test_only_one_keeps_it(self):
+        """Then there is no next."""
+        told = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
+        assert told == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late."
+
+    def test_nobody_keeps_it(self):
+        """The one that comes nearest is named. Who is late and then lost counts as both: they are not added up."""
+        told = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
+        assert told == "None keeps the SLO; vpa comes nearest: 98 % late and 83 % lost."
+
+    def test_nothing(self):
+        """No policy, no verdict."""
+        assert verdict({}) == "There is nothing to compare."
+
+    def test_a_ranking_that_stays(self):
+        """The same order at all three prices."""
+        told = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 4), "wpa": (3, 4, 5)})
+        assert told.endswith(
+            "By price, with late requests and restarts paid for, hpa comes first, and the ranking stays the same where "
+            "a late request costs a tenth or ten times as much."
+        )
+
+    def test_a_ranking_that_changes_behind_the_first(self):
+        """It is said, and that the first stays."""
+        told = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 9), "wpa": (3, 4, 5)})
+        assert "hpa comes first also where" in told
+        assert told.endswith("the order behind it changes.")
+
+    def test_a_ranking_that_flips(self):
+        """Who is first at each end is named."""
+        told = verdict(self.SCORES, {"hpa": (2, 2, 9), "vpa": (1, 3, 8), "wpa": (3, 4, 5)})
+        assert "hpa comes first, but the ranking flips" in told
+        assert told.endswith("vpa is first at a tenth of it, wpa at ten times.")
+
+    def test_one_policy_has_no_ranking(self):
+        """Its price is compared with nothing."""
+        assert "price" not in verdict({"hpa": entry(1.0, 0.0)}, {"hpa": (1, 2, 3)})
+
+    def test_equal_prices_go_by_name(self):
+        """So that the same runs always give the same words."""
+        assert ranking_at({"b": (1.0,), "a": (1.0,), "c": (0.5,)}, 0) == ["c", "a", "b"]
+
+    @pytest.mark.parametrize(
+        ("scores", "kept"),
+        [
+            (Scores(budget=1.0, late=1.0), True),
+            (Scores(budget=1.01, late=1.01), False),
+            (Scores(late=0.0, lost=0.0), True),
+            (Scores(late=0.1, lost=0.0), False),
+            (Scores(), True),
+        ],
+    )
+    def test_keeping_the_slo(self, scores, kept):
+        """Within the budget; where there is none, without any late request."""
+        assert keeps_slo(scores) is kept
+
+    def test_late_or_lost(self):
+        """Both in percent."""
+        assert late_or_lost(Scores(late=1.0, lost=0.5)) == 1.5

@@ -1,0 +1,228 @@
+"""History that cannot be replayed: what is said about it."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hypot.replay.traces import csv_file
+from hypot.replay.traces.history import TraceError, read_traces
+
+WRITE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
+NO_TIMES = "no column for times (timestamp_seconds, timestamp, time, ts)"
+NO_VALUES = "none for values (value, requests, rps, cores, cpu)"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def problems(*paths: str, start: float | None = None, end: float | None = None) -> list[str]:
+    """The lines that are said about files."""
+    with pytest.raises(TraceError) as caught:
+        read_traces(paths, start, end)
+    assert str(caught.value) == "\n".join(caught.value.problems)
+    return list(caught.value.problems)
+
+
+def said(content: str | bytes, start: float | None = None, end: float | None = None) -> str:
+    """The one line that is said about a CSV of this content, without the name of the file."""
+    Path("web.csv").write_bytes(content.encode() if isinstance(content, str) else content)
+    (line,) = problems("web.csv", start=start, end=end)
+    return line.removeprefix("web.csv: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("ts,value", "has no row of data: at least two are needed"),
+        ("ts,value\n\n\n", "has no row of data: at least two are needed"),
+        ("ts,value\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
+        ("ts,value\n0,1\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
+        ("\nts,value\n0,1\n", "row 1 is empty: it must hold the names of the columns"),
+        ("a,value\n0,1\n", f"{NO_TIMES}; found columns 'a' and 'value'"),
+        ("a,b\n0,1\n", f"{NO_TIMES} and {NO_VALUES}; found columns 'a' and 'b'"),
+        ("0,1\n60,2\n", f"{NO_TIMES} and {NO_VALUES}; found columns '0' and '1': the first row must hold their names"),
+        ("ts;value\n0;1\n", f"{NO_TIMES} and {NO_VALUES}; found column 'ts;value': separate columns by commas"),
+        ("ts,time,value\n0,0,1\n", "columns ts and time mean the same: keep one of them"),
+        ("ts,value,memory,Memory\n0,0,1,1\n", "columns memory and memory mean the same: keep one of them"),
+        ("ts,cpu,rps\n0,0,1\n", "2 columns of values: keep cpu (cores) or rps (requests/s) and remove the others"),
+        ("ts,value\r0,1\r60,2\r", "row 1 is not a row of CSV: use commas, and line feeds at the ends of lines"),
+        ('ts,"value\n0,1\n', "row 1: a quote is not closed on its line"),
+    ],
+)
+def test_files_without_what_is_needed(content, message):
+    """What is missing, and what was found instead."""
+    assert said(content) == message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("ts,value\n0,1\n60,\n", "column value: row 3 is empty"),
+        ("ts,value\n0,1\n60\n", "column value: row 3 is empty"),
+        ("ts,value\n0,1\n60,nan\n", "column value: row 3 is NaN"),
+        ("ts,value\n0,1\n60,-Inf\n", "column value: row 3 is infinite"),
+        ("ts,value\n0,1\n60,1e999\n", "column value: row 3 is infinite"),
+        ("ts,value\n0,1\n60,-0.5\n", "column value: row 3 is negative (-0.5)"),
+        ("ts,value\n0,1\n60,12 rps\n", "column value: row 3 ('12 rps') is not a number"),
+        ("ts,value,memory\n0,1,\n60,2,5\n", "column memory: row 2 is empty"),
+        ("workload,ts,value\na,0,1\n ,60,2\n", "column workload: row 3 is empty"),
+        ("ts,value\n\n0,1\n60,x\n", "column value: row 4 ('x') is not a number"),
+        (
+            "ts,value\n0,\n60,x\n120,-1\n180,nan\n240,\n",
+            "column value: row 2 is empty, row 3 ('x') is not a number, row 4 is negative (-1) and 2 more rows",
+        ),
+        ("ts,value\n0,1\n,2\n", f"column ts: row 3 is empty: {WRITE}"),
+        ("ts,value\n0,1\nnoon,2\n", f"column ts: row 3 ('noon') is not a time: {WRITE}"),
+        (
+            "ts,value\nnoon,1\n2024-03-01T12:00:00Z,1\n2024-03-01T12:01:00Z,2\n",
+            f"column ts: row 2 ('noon') is not a time: {WRITE}",
+        ),
+        (
+            "ts,value\n2024-03-01T12:00:00+\u06601:00,1\n2024-03-01T12:01:00Z,2\n",
+            f"column ts: row 2 ('2024-03-01T12:00:00+\u06601:00') is not a time: {WRITE}",
+        ),
+        ("ts,value\n0,1\ninf,2\n", f"column ts: row 3 is infinite: {WRITE}"),
+        ("ts,value\n2024-03-01T12:00:00Z,1\n60,2\n", f"column ts: row 3 ('60') is not a time: {WRITE}"),
+        (
+            "ts,value\n2024-02-30T12:00:00Z,1\n2024-03-01T12:00:00Z,2\n",
+            f"column ts: row 2 ('2024-02-30T12:00:00Z') is not a time: {WRITE}",
+        ),
+        (
+            "ts,value\n2024-03-01T12:00:00Z,1\n2024-03-01T12:01:00,2\n2024-03-01T12:02:00,2\n",
+            "row 3 has no time zone (nor have 1 more row), though other rows have one: add it",
+        ),
+        ("ts,value\n1700000000,1\n1700000060000,2\n", f"the times of rows 2 and 3 differ in unit: {WRITE}"),
+        ("ts,value\n1e30,1\n1e30,1\n", f"row 2 has no time: {WRITE}"),
+    ],
+)
+def test_cells_that_cannot_be_used(content, message):
+    """Each with its row, as people count them, and what stands there."""
+    assert said(content) == message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"ts,value\n0,1\n60,\xff\n", "row 3: not UTF-8: save the file as UTF-8"),
+        (b"ts,val\xffue\n0,1\n", "row 1 is not UTF-8: save the file as UTF-8"),
+        (b"\xff\xfet\x00s\x00", "is UTF-16: save the file as UTF-8"),
+        (b"\x1f\x8b\x08\x00", "is packed (gzip): unpack it first, or write it as Parquet"),
+        (b"PK\x03\x04", "is packed (zip): unpack it first, or write it as Parquet"),
+        (b"ts,value\n0,1,2\n60,2\n", "row 2: 3 fields, though row 1 names 2 columns"),
+        (b'ts,value\n0,"1\n60,2\n120,3\n', "row 2: a quote is not closed on its line"),
+        (b'ts,value,x\n0,1,"\n60,2,"\n120,3,\n', "row 2: a quote is not closed on its line"),
+        (b'ts,value\n0,"1"5\n60,2\n', "row 2: text stands beside a quoted field: quote all of it, or nothing"),
+    ],
+)
+def test_text_that_is_not_csv(content, message):
+    """Where it stops to be."""
+    assert said(content) == message
+
+
+def test_two_values_for_one_time():
+    """Both rows are named, after sorting as before."""
+    assert said("ts,value\n60,1\n0,1\n60,2\n60,3\n") == (
+        "rows 2 and 4 give workload 'web' different values for the same time (60 s); and 1 more pair: "
+        "keep one, or name the workload in a column"
+    )
+
+
+def test_two_memories_for_one_time():
+    """The same of memory."""
+    assert said("ts,value,memory\n0,1,5\n0,1,6\n60,1,7\n").startswith("rows 2 and 3 give workload 'web' different")
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "message"),
+    [
+        (200, None, "has no two rows from 200 s: it covers 0 s to 120 s"),
+        (None, -1, "has no two rows to -1 s: it covers 0 s to 120 s"),
+        (61, 119, "has no two rows from 61 s to 119 s: it covers 0 s to 120 s"),
+        (1.7e9, None, "has no two rows from 2023-11-14T22:13:20Z: it covers 0 s to 120 s"),
+    ],
+)
+def test_windows_outside_of_the_data(start, end, message):
+    """What the data covers is said."""
+    assert said("ts,value\n0,1\n60,2\n120,3\n", start, end) == message
+
+
+def test_an_empty_window_hides_no_other_problem():
+    """Rows without a time are in no window."""
+    Path("web.csv").write_text("ts,value\nnoon,1\n60,2\n", encoding="utf-8")
+    assert problems("web.csv", start=100) == [
+        f"web.csv: column ts: row 2 ('noon') is not a time: {WRITE}",
+        "web.csv: has no two rows from 100 s: it covers 60 s to 60 s",
+    ]
+
+
+def test_windows_in_which_no_workload_has_two_rows():
+    """Two rows of different workloads are not enough."""
+    assert said("workload,ts,value\na,0,1\na,60,2\nb,0,1\nb,60,2\n", 30) == (
+        "has no two rows of one workload from 30 s: it covers 0 s to 60 s"
+    )
+
+
+def test_a_window_that_ends_before_it_begins():
+    """No file is read for it."""
+    assert problems("nowhere.csv", start=5, end=5) == [
+        "nothing lies from 5 s to 5 s: the end must be later than the start"
+    ]
+
+
+def test_all_problems_of_all_files_at_once():
+    """Files that are none, and files that are wrong in two ways."""
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    Path("web.csv").write_text("ts,value\nx,1\n60,y\n", encoding="utf-8")
+    Path("web.parquet").write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")
+    assert problems("folder", "pipe", "nowhere.csv", "-", "a\0b", "web.parquet", "web.csv") == [
+        "folder: is a directory: name the files in it",
+        "pipe: is not an ordinary file",
+        "nowhere.csv: there is no such file",
+        "-: standard input cannot be read: name a file",
+        "'a\\x00b': is not the name of a file",
+        "web.parquet: is not Parquet, though it is named so",
+        f"web.csv: column ts: row 2 ('x') is not a time: {WRITE}",
+        "web.csv: column value: row 3 ('y') is not a number",
+    ]
+    assert problems() == ["no file with history was named"]
+
+
+def test_the_same_workload_in_two_files():
+    """Nobody can know which of them counts."""
+    Path("a").mkdir()
+    for path in ("web.csv", "a/web.csv"):
+        Path(path).write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")
+    assert problems("web.csv", "a/web.csv", "web.csv") == [
+        "a/web.csv: workload 'web' is in web.csv too: join them in one file",
+        "web.csv: workload 'web' is in web.csv too: join them in one file",
+    ]
+
+
+def test_many_problems_are_cut_short():
+    """More lines about one file help nobody."""
+    Path("web.csv").write_text("workload,ts,value\n" + "".join(f"w{i},0,1\n" for i in range(30)), encoding="utf-8")
+    lines = problems("web.csv")
+    assert lines[0] == "web.csv: workload 'w0' has 1 row: at least two are needed"
+    assert lines[20:] == ["web.csv: and 10 more problems of this kind"]
+
+
+def test_large_csv_files(monkeypatch):
+    """They are refused by their size, before they are read, and by their rows."""
+    monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
+    assert said("ts,value\n0,1\n60,2\n120,3\n") == "3 rows are too many, 2 are the most: split it by workload"
+    monkeypatch.setattr(csv_file, "MAX_CSV_BYTES", 20)
+    assert said("ts,value\n0,1\n60,2\n120,3\n") == (
+        "0.0 GiB of CSV are too much, 1.86e-08 GiB are the most: write it as Parquet, or split it by workload"
+    )
+
+
+def test_errors_travel_between_processes():
+    """With all their lines."""
+    error = pickle.loads(pickle.dumps(TraceError("a: x", "b: y")))  # noqa: S301  our own bytes
+    assert (error.problems, str(error)) == (("a: x", "b: y"), "a: x\nb: y")

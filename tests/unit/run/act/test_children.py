@@ -1,0 +1,256 @@
+"""The HPA and VPA that an Hvpa keeps where their statuses are to be its recommendations."""
+
+import pytest
+import structlog
+
+from hypot.policy.model.seen import Scale
+from hypot.run.act.children import count_request, covers, requests_for
+from hypot.run.observe.rows import keep_autoscaler
+from unit.policy.sizes_world import NAMESPACE, advised, hvpa, node, recommended, vpa
+from unit.run.run_world import KINDS, World, body, hpa, web
+
+pytestmark = pytest.mark.asyncio
+HPAS, VPAS, HVPAS = KINDS["HorizontalPodAutoscaler"], KINDS["VerticalPodAutoscaler"], KINDS["Hvpa"]
+OBJECTS = {"hypot.dev/recommendations": "objects"}
+METRIC = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+COUNTED = {"deploy": True, "template": {"spec": {"minReplicas": 1, "maxReplicas": 4, "metrics": [METRIC]}}}
+
+
+def parent(**more):
+    return hvpa(annotations=OBJECTS, hpa=COUNTED, **more)
+
+
+async def test_children_are_made():
+    """The HPA scales the Hvpa itself and brings back nothing of the past; the VPA changes nothing."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
+        target = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
+        assert counter["spec"]["scaleTargetRef"] == target
+        assert counter["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 0
+        assert sizer["spec"]["updatePolicy"]["updateMode"] == "Off"
+        assert sizer["spec"]["targetRef"]["kind"] == "Deployment"
+        uid = world.at(f"{HVPAS}/web")["metadata"]["uid"]
+        for child in (counter, sizer):
+            (owner,) = child["metadata"]["ownerReferences"]
+            assert (owner["uid"], owner["controller"]) == (uid, True)
+
+
+async def test_children_that_are_right_are_left_alone():
+    """Whatever the API server added to them; nothing is written in a sweep that changes nothing."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter = world.at(f"{HPAS}/web")
+        counter["spec"]["metrics"][0]["resource"]["extra"] = "default"
+        counter["status"] = {"currentReplicas": 2}
+        world.put(counter)
+        await world.sweep()
+        assert not world.writes(HPAS)
+        assert not world.writes(VPAS)
+
+
+async def test_children_are_repaired():
+    """What somebody changed in them is put right, on the version that was seen."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter = world.at(f"{HPAS}/web")
+        counter["spec"]["maxReplicas"] = 100
+        version = world.cluster.put(counter)["metadata"]["resourceVersion"]
+        await world.sweep()
+        (write,) = world.writes(HPAS)
+        assert body(write)["metadata"]["resourceVersion"] == version
+        assert world.at(f"{HPAS}/web")["spec"]["maxReplicas"] == 4
+
+
+async def test_a_child_that_lost_its_owner_is_claimed_again():
+    """It has our label and nobody else's name on it."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        orphan = world.at(f"{HPAS}/web")
+        orphan["metadata"]["ownerReferences"] = []
+        world.put(orphan)
+        await world.sweep()
+        assert len(world.at(f"{HPAS}/web")["metadata"]["ownerReferences"]) == 1
+
+
+async def test_what_belongs_to_somebody_else_is_left_alone():
+    """An HPA of the same name that we did not make stays as it is."""
+    async with World(*web(2), hpa(), parent(), node()) as world:
+        theirs = world.at(f"{HPAS}/web")
+        await world.sweep()
+        assert world.at(f"{HPAS}/web") == theirs
+
+
+async def test_what_came_to_have_the_name_meanwhile_is_left_alone():
+    """A child is made and never laid over what the watch has not told of; the refusal is logged."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.settle()
+        world.cluster.faults = lambda call: world.put(hpa()) if call.writes and call.path == HPAS else None
+        with structlog.testing.capture_logs() as logs:
+            await world.sweep()
+        theirs = world.at(f"{HPAS}/web")
+        assert "ownerReferences" not in theirs["metadata"]
+        assert theirs["spec"]["maxReplicas"] == 20
+        assert [each["status"] for each in logs if each["event"] == "refused"] == [409]
+        world.cluster.faults = None
+        await world.sweep()
+        assert not world.writes(HPAS)
+
+
+async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
+    """The next sweep looks at it again."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter = world.at(f"{HPAS}/web")
+        counter["spec"]["maxReplicas"] = 100
+        world.put(counter)
+
+        def newer(call):
+            if call.writes and call.path.startswith(HPAS):
+                world.put({**counter, "spec": {**counter["spec"], "maxReplicas": 50}})
+
+        world.cluster.faults = newer
+        await world.sweep()
+        assert world.at(f"{HPAS}/web")["spec"]["maxReplicas"] == 50
+
+
+async def test_while_a_watch_is_broken_children_stay_as_they_are():
+    """What is not there may be, and what is there may be another."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        there = world.at(f"{HVPAS}/web")
+        there["metadata"]["annotations"] = {}
+        world.put(there)
+        world.app.stock.pods.reflectors[0].trouble = "cut"
+        await world.sweep()
+        assert not world.writes(HPAS)
+        world.app.stock.pods.reflectors[0].trouble = ""
+        await world.sweep()
+        assert [call.method for call in world.writes(HPAS)] == ["DELETE"]
+
+
+async def test_what_has_no_name_version_or_uid_needs_no_children():
+    """A path without a name would be that of all objects of a kind."""
+    async with World(*web(2), parent(), node()) as world:
+        stock = world.app.stock
+        row = stock.row(("Hvpa", NAMESPACE, "web"))
+        assert row is not None
+        for metadata in ({**row.data["metadata"], "name": ""}, {**row.data["metadata"], "uid": ""}):
+            bare = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": metadata})
+            assert requests_for(bare.autoscaler, bare, stock) == []
+        assert len(requests_for(row.autoscaler, row, stock)) == 2
+        assert count_request(row.autoscaler, row, Scale(3, 3, ""), "") is None
+        assert count_request(bare.autoscaler, bare, Scale(3, 3, ""), "7") is not None
+        nameless = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": {}})
+        assert count_request(nameless.autoscaler, nameless, Scale(3, 3, ""), "7") is None
+
+
+async def test_the_own_count_and_the_status_are_written_in_one_sweep():
+    """The second of the two is for the version that the first made."""
+    async with World(*web(2), parent(), node()) as world:
+        with structlog.testing.capture_logs() as logs:
+            await world.sweep()
+        assert [call.path.rsplit("/", 1)[1] for call in world.writes(HVPAS)] == ["status", "web"]
+        assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
+        assert world.status("Hvpa")["conditions"]
+        assert not [each for each in logs if each["event"] == "refused"]
+
+
+async def test_children_go_when_nobody_wants_them():
+    """With uid and version as preconditions; those of others stay."""
+    async with World(*web(2), parent(), vpa("Off", name="theirs"), node()) as world:
+        await world.sweep()
+        there = world.at(f"{HVPAS}/web")
+        there["metadata"]["annotations"] = {}
+        world.put(there)
+        await world.sweep()
+        deletes = [call for call in world.writes() if call.method == "DELETE"]
+        assert [set(body(call)["preconditions"]) for call in deletes] == [{"uid", "resourceVersion"}] * 2
+        assert [each["metadata"]["name"] for each in world.cluster.objects(VPAS)] == ["theirs"]
+        assert world.cluster.objects(HPAS) == []
+
+
+async def test_one_child_where_one_is_asked_for():
+    """An Hvpa without an HPA has no child that counts."""
+    async with World(*web(2), hvpa(annotations=OBJECTS), node()) as world:
+        await world.sweep()
+        assert world.cluster.objects(HPAS) == []
+        assert len(world.cluster.objects(VPAS)) == 1
+
+
+async def test_the_own_count_is_kept_in_step():
+    """An HPA counts from there; nothing is written where it is right already."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
+        await world.sweep()
+        assert not [call for call in world.writes(HVPAS) if not call.path.endswith("/status")]
+        world.scaled(3)
+        await world.sweep()
+        assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 3
+
+
+async def test_without_objects_nothing_of_it_is_written():
+    """Hypot recommends by itself then."""
+    async with World(*web(2), hvpa(hpa=COUNTED), node()) as world:
+        world.uses("500m")
+        await world.sweep()
+        assert not world.writes(HPAS)
+        assert not [call for call in world.writes(HVPAS) if not call.path.endswith("/status")]
+
+
+@pytest.mark.parametrize(
+    "more", [{"kinds": {"Hvpa": "observe"}}, {"opt_in": "label"}], ids=["observed", "not opted in"]
+)
+async def test_who_only_looks_makes_no_children(more):
+    """Nothing is written but memory."""
+    async with World(*web(2), parent(), node(), **more) as world:
+        await world.sweep()
+        assert not world.writes(f"/{NAMESPACE}/")
+
+
+async def test_an_hvpa_that_cannot_be_read_has_its_children_left():
+    """Nobody knows what they should be."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        there = world.at(f"{HVPAS}/web")
+        there["spec"]["vpa"] = "all"
+        there["spec"]["scalingIntervals"] = 7
+        world.put(there)
+        outcome = await world.outcome("Hvpa")
+        assert outcome.decision.error_kind == "spec"
+        assert not [call for call in world.writes() if call.method == "DELETE"]
+
+
+async def test_what_the_children_say_is_decided_on():
+    """A total of the HPA counts while its current replicas are the target's."""
+    async with World(*web(2), parent(), node()) as world:
+        await world.sweep()
+        counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
+        counter["status"] = {"currentReplicas": 2, "desiredReplicas": 4}
+        sizer["status"] = advised(recommended(target=("1", "1Gi")), RecommendationProvided="True")
+        world.put(counter)
+        world.put(sizer)
+        outcome = await world.outcome("Hvpa")
+        assert outcome.decision.decided
+        assert outcome.seen.count_advice.desired == 4
+        (size,) = outcome.decision.desired_sizes
+        assert outcome.decision.desired * size.requests["cpu"] >= 4000
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "same"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": {"x": 1, "y": 2}}, {"a": {"y": 2}}, True),
+        ([{"a": 1, "b": 2}], [{"a": 1}], True),
+        ([1, 2], [1], False),
+        (None, {"a": 1}, False),
+        ({"a": None}, {"a": {}}, False),
+        ("1", 1, False),
+    ],
+)
+async def test_covers(there, asked, same):
+    """All that is asked for is there, at its place; lists have as many entries."""
+    assert covers(there, asked) is same

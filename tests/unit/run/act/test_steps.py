@@ -1,0 +1,117 @@
+"""The writes of one object: their order, how many at once, and when the rest is left."""
+
+import asyncio
+
+import pytest
+
+from hypot.policy.plan.pursue import EvictPod, RecordSize, ResizePod, ScaleTo
+from hypot.run.act.steps import ALL_AT_ONCE, AT_ONCE, LEFT, WITHIN, Steps
+from hypot.run.outcome import FINE, Done
+
+pytestmark = pytest.mark.asyncio
+REFUSED = Done("409 conflict", overtaken=True)
+RESIZES = tuple([ResizePod(f"web-{index}", f"u{index}", ()) for index in range(20)])
+EVICTIONS = tuple([EvictPod(f"old-{index}", f"o{index}", "why") for index in range(3)])
+
+
+class Server:
+    """Notes what is sent; a write takes so many seconds of the clock, and one turn of the loop."""
+
+    def __init__(self, *, seconds=0.0, answers=None):
+        self.now, self.seconds, self.answers = 100.0, seconds, answers or {}
+        self.sent, self.under_way, self.most = [], 0, 0
+        self.stands = True
+
+    async def write(self, action):
+        self.sent.append(action)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        self.now += self.seconds
+        return self.answers.get(getattr(action, "pod", type(action)), FINE)
+
+    async def take(self, *actions, known="sized"):
+        together = asyncio.Semaphore(ALL_AT_ONCE)
+        return await Steps(self.write, lambda: self.stands, lambda: self.now, together).take(actions, known)
+
+
+async def test_resizes_go_at_the_same_time():
+    """Some at once, and never more; how each went is told in the order in which they were asked for."""
+    server = Server(answers={"web-3": REFUSED})
+    deeds = await server.take(*RESIZES)
+    assert server.most == AT_ONCE
+    assert [action for action, _ in deeds.steps] == list(RESIZES)
+    assert deeds.refused == [(RESIZES[3], REFUSED)]
+    assert len(deeds.done) == len(RESIZES) - 1
+
+
+async def test_objects_share_what_is_under_way():
+    """All together they do not take up every connection."""
+    server = Server()
+    together = asyncio.Semaphore(3)
+    each = [Steps(server.write, lambda: True, lambda: 0.0, together).take(RESIZES, "none") for _ in range(4)]
+    await asyncio.gather(*each)
+    assert (server.most, len(server.sent)) == (3, 80)
+
+
+async def test_evictions_go_one_after_another():
+    """Each leaves less for the next."""
+    server = Server()
+    deeds = await server.take(*EVICTIONS)
+    assert (server.most, deeds.done, deeds.evicted) == (1, list(EVICTIONS), True)
+
+
+@pytest.mark.parametrize(
+    ("known", "answers", "sent"),
+    [
+        ("none", {}, 1),
+        ("none", {"old-0": Done("cut off", unsure=True)}, 1),
+        ("none", {"old-0": Done("429 budget")}, 2),
+        ("awaited", {}, 0),
+        ("missing", {}, 0),
+        ("unsized", {}, 0),
+    ],
+)
+async def test_who_is_evicted_while_nothing_is_known(known, answers, sent):
+    """One at most; one that a budget refused shows nothing."""
+    server = Server(answers=answers)
+    deeds = await server.take(*EVICTIONS, known=known)
+    assert len(server.sent) == sent
+    assert len(deeds.left) == len(EVICTIONS) - sent
+    assert deeds.evicted == (sent > 0)
+
+
+async def test_pods_wait_for_what_comes_before_them():
+    """A size that is not recorded and a count that is not set keep the rest back, which is left and not refused."""
+    server = Server(answers={ScaleTo: REFUSED})
+    actions = (RecordSize(()), ScaleTo(3, 2), *RESIZES[:2], EVICTIONS[0])
+    deeds = await server.take(*actions)
+    assert server.sent == list(actions[:2])
+    assert (deeds.done, deeds.left) == ([actions[0]], list(actions[2:]))
+    assert [how for _, how in deeds.steps[2:]] == [LEFT] * 3
+
+
+async def test_what_is_not_begun_in_time_is_left():
+    """One deadline for all writes of an object, so that a slow one does not stop the others."""
+    server = Server(seconds=WITHIN / 2)
+    deeds = await server.take(*RESIZES)
+    assert len(server.sent) < len(RESIZES)
+    assert len(deeds.done) == len(server.sent)
+    assert not deeds.refused
+    slow = Server(seconds=WITHIN / 2)
+    assert len((await slow.take(*EVICTIONS)).done) == 2
+
+
+async def test_nothing_is_sent_once_the_object_changed():
+    """Each write asks anew: one that is paused in the middle of many is left alone from then on."""
+    server = Server()
+
+    async def write(action):
+        server.stands = len(server.sent) < 4
+        return await server.write(action)
+
+    steps = Steps(write, lambda: server.stands, lambda: 0.0, asyncio.Semaphore(1))
+    deeds = await steps.take((*RESIZES, *EVICTIONS), "sized")
+    assert len(server.sent) < 8
+    assert len(deeds.left) == len(RESIZES) + len(EVICTIONS) - len(server.sent)

@@ -1,0 +1,107 @@
+"""Many questions under one deadline: who hangs costs himself, and nobody else."""
+
+import asyncio
+
+import pytest
+
+from hypot.policy.model.seen import Failure
+from hypot.run.observe.asking import Crowd, Limits, Question
+
+pytestmark = pytest.mark.asyncio
+BRIEF = Limits(together=0.3, late=0.05, late_for=600.0, at_once=4)
+
+
+class Places:
+    """Whom one can ask: they answer with their name, or never. What was begun is kept, in order."""
+
+    def __init__(self, *hung):
+        self.hung, self.begun = set(hung), []
+
+    def question(self, place, tenant="a"):
+        async def ask():
+            self.begun.append(place)
+            if place in self.hung:
+                await asyncio.Event().wait()
+            await asyncio.sleep(0)
+            return place
+
+        return Question(tenant, place, f"place {place}", ask)
+
+    async def asked(self, crowd, *names, tenant="a"):
+        self.begun.clear()
+        return await asked(crowd, [self.question(name, tenant) for name in names])
+
+
+async def asked(crowd, questions):
+    """No round may take for ever."""
+    async with asyncio.timeout(30):
+        return await crowd.ask(questions)
+
+
+async def test_answers_come_in_order():
+    """However many there are, and however few at once; nothing to ask is no answer."""
+    names = [str(number) for number in range(50)]
+    assert await Places().asked(Crowd(BRIEF), *names) == names
+    assert await Crowd(BRIEF).ask([]) == []
+
+
+async def test_who_hangs_is_a_failure_that_says_so():
+    """The others have their answers."""
+    one, two, three = await Places("b").asked(Crowd(BRIEF), "a", "b", "c")
+    assert (one, three) == ("a", "c")
+    assert isinstance(two, Failure)
+    assert "place b did not answer within the 0.3 s that all have" in two.message
+
+
+async def test_one_tenant_does_not_take_the_turns_of_the_others():
+    """All that hang are asked for first, and are more than may be under way at once."""
+    hung = [f"h{number}" for number in range(20)]
+    places = Places(*hung)
+    questions = [places.question(name, "bad") for name in hung]
+    questions += [places.question(f"{tenant}{number}", tenant) for tenant in ("x", "y") for number in range(20)]
+    answers = await asked(Crowd(BRIEF), questions)
+    assert all(isinstance(answer, Failure) for answer in answers[:20])
+    assert answers[20:] == [question.place for question in questions[20:]]
+    assert "was not asked: others took all of 0.3 s" in answers[19].message
+
+
+async def test_who_was_late_is_asked_after_the_others():
+    """Also within one tenant; and he gets only the short time then."""
+    hung = [f"h{number}" for number in range(4)]
+    places, crowd = Places(*hung), Crowd(BRIEF)
+    first = await places.asked(crowd, *hung, "good")
+    assert "was not asked" in first[4].message
+    second = await places.asked(crowd, *hung, "good")
+    assert second[4] == places.begun[0] == "good"
+    assert all("did not answer within 0.05 s, and was late before" in failure.message for failure in second[:4])
+
+
+async def test_after_a_while_he_gets_the_whole_time_again():
+    """Though still after the others; to answer makes good for everything."""
+    places, crowd = Places("b"), Crowd(BRIEF._replace(late_for=0.0))
+    await places.asked(crowd, "b")
+    failure, _ = await places.asked(crowd, "b", "a")
+    assert "did not answer within the 0.3 s" in failure.message
+    assert places.begun == ["a", "b"]
+    places.hung.clear()
+    assert await places.asked(crowd, "b", "a") == ["b", "a"]
+    await places.asked(crowd, "b", "a")
+    assert places.begun == ["b", "a"]
+
+
+async def test_whom_nobody_asks_is_forgotten():
+    """What is remembered does not grow with addresses that come and go."""
+    places, crowd = Places("b", "c"), Crowd(BRIEF)
+    await places.asked(crowd, "b")
+    await places.asked(crowd, "c")
+    assert set(crowd._late) == {"c"}
+
+
+async def test_a_fault_of_ours_is_not_hidden():
+    """It is no failure of whoever was asked."""
+
+    async def broken():
+        raise KeyError("oops")
+
+    with pytest.raises(ExceptionGroup):
+        await Crowd(BRIEF).ask([Question("a", "b", "b", broken)])

@@ -1,0 +1,281 @@
+"""Who else moves the same workloads, told from what is watched and from Leases."""
+
+import pytest
+
+from hypot.cluster.fake import FakeCluster
+from hypot.cluster.fake_objects import refusal
+from hypot.cluster.port import UnreachableError
+from hypot.policy.hold import Hold
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.seen import Scale, Seen
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.run.config import KINDS, RunConfig
+from hypot.run.observe.conflicts import (
+    ACTS_IN,
+    LOOK_EVERY,
+    Leases,
+    Writers,
+    acts_in,
+    counters,
+    lookout,
+    overruled,
+    rival_hold,
+    sizer,
+    sizers,
+)
+from hypot.run.observe.rows import keep_autoscaler
+from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
+from unit.run.run_world import NOW, hpa, wpa
+
+
+def row(thing, *managers):
+    fields = [{"manager": name, "subresource": part, "time": show_time(at)} for name, part, at in managers]
+    thing["metadata"]["managedFields"] = fields
+    return keep_autoscaler(thing["apiVersion"], thing["kind"], thing)
+
+
+KEY = ("WatermarkPodAutoscaler", "shop", "web")
+
+
+@pytest.mark.parametrize(
+    ("managers", "writer"),
+    [
+        ([("them", "status", NOW - 119)], "them"),
+        ([("them", "status", NOW - 121)], ""),
+        ([("them", "status", NOW + 10)], "them"),
+        ([("them", "", NOW)], ""),
+        ([("hypot", "status", NOW)], ""),
+        ([("hypot", "status", NOW), ("them", "status", NOW)], "them"),
+        ([], ""),
+    ],
+)
+def test_who_writes_the_status(managers, writer):
+    """Fresh, somebody else, and the status itself."""
+    assert Writers().fresh(KEY, row(wpa(), *managers), NOW) == writer
+
+
+def test_a_writer_is_remembered_when_our_own_words_took_its_name_away():
+    """A status that is written by force has one author; the other may still be at work."""
+    writers = Writers()
+    assert writers.fresh(KEY, row(wpa(), ("them", "status", NOW)), NOW) == "them"
+    ours = row(wpa(), ("hypot", "status", NOW))
+    assert [writers.fresh(KEY, ours, NOW + age) for age in (60, 119, 121)] == ["them", "them", ""]
+    assert writers.fresh(KEY, row(wpa(), ("them", "status", NOW)), NOW) == "them"
+    writers.forget([KEY])
+    assert writers.fresh(KEY, ours, NOW) == ""
+
+
+def seen(*rivals):
+    return Seen(NOW, Scale(1, 1, "app=web"), rivals=rivals)
+
+
+@pytest.mark.parametrize(("mode", "met"), [("Auto", "other"), ("Initial", "other"), ("Off", "")])
+def test_who_sizes_the_same_pods(mode, met):
+    """An Hvpa meets a VPA that changes its pods, and not one that only advises."""
+    other = row(vpa(mode, name="other"))
+    found = sizers([other])
+    assert sizer(read_autoscaler(hvpa()), found) == met
+    assert sizer(read_autoscaler(wpa()), found) == ""
+    hold = rival_hold("", "", (), met)
+    assert (hold is not None and "VerticalPodAutoscaler other" in hold.words) == bool(met)
+
+
+def test_who_counts_the_same_pods():
+    """For an Hvpa not the HPA that scales the Hvpa itself, but any other."""
+    own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
+    others = {(NAMESPACE, "advice"): row(hpa("advice", target=own)), (NAMESPACE, "theirs"): row(hpa("theirs"))}
+    names = (f"{NAMESPACE}/advice", f"{NAMESPACE}/theirs", f"{NAMESPACE}/gone")
+    assert counters(read_autoscaler(hvpa()), seen(*names), others) == names[1:]
+    assert counters(read_autoscaler(wpa()), seen(*names), others) == names
+    assert counters(read_autoscaler(hpa()), seen(*names), others) == ()
+
+
+def test_other_sizers_are_no_counters():
+    """A VPA's rivals are VPAs by name, of which its own rules speak."""
+    assert counters(read_autoscaler(vpa()), seen("older"), {}) == ()
+
+
+OFF_BOTH_WAYS = {way: {"updatePolicy": {"updateMode": "Off"}} for way in ("scaleUp", "scaleDown")}
+OTHER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}
+
+
+def aged(thing, days):
+    """The same, made so many days ago; None where nobody knows."""
+    if days is not None:
+        thing["metadata"]["creationTimestamp"] = show_time(NOW - days * 86_400)
+    return thing
+
+
+def given_way(*things, observed=(), hpas=()):
+    """Who gives way to whom."""
+    rows = {(each["kind"], NAMESPACE, each["metadata"]["name"]): row(each) for each in things}
+    acting = {key: "observe" if key[2] in observed else "act" for key in rows}
+    found = overruled(rows, acting, [row(each) for each in hpas])
+    return {key[2]: words.split(" ")[1] for key, words in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("things", "found"),
+    [
+        ([aged(wpa("a"), 1), aged(wpa("b"), 2)], {"a": "shop/b"}),
+        ([aged(wpa("a"), 1), aged(hvpa(name="b"), 2)], {"a": "shop/b"}),
+        ([aged(wpa("a"), 2), aged(hvpa(name="b"), 1)], {"b": "shop/a"}),
+        ([aged(hvpa(name="c"), 1), aged(hvpa(name="b"), 2), aged(wpa("a"), 3)], {"b": "shop/a", "c": "shop/a"}),
+        ([aged(wpa("a"), 1), aged(wpa("b"), 1)], {"b": "shop/a"}),
+        ([aged(wpa("a"), 1), aged(hvpa(name="b"), 1)], {"a": "shop/b"}),
+        ([wpa("a"), aged(wpa("b"), 1)], {"a": "shop/b"}),
+        ([aged(wpa("a"), 1), aged(wpa("b", dryRun=True), 2)], {}),
+        ([aged(wpa("a", dryRun=True), 1), aged(wpa("b", dryRun=True), 2)], {}),
+        ([aged(wpa("a"), 1), aged(hvpa(name="b", **OFF_BOTH_WAYS), 2)], {}),
+        ([aged(wpa("a"), 1), aged(wpa("b", target=OTHER), 2)], {}),
+        ([aged(wpa("a", target={}), 1), aged(wpa("b", target={}), 2)], {}),
+        ([aged(wpa("a", target={}), 1), aged(wpa("b", target="web"), 2)], {}),
+        ([vpa(name="a"), aged(wpa("b"), 1)], {}),
+        ([], {}),
+    ],
+)
+def test_of_several_that_scale_one_target_the_oldest_goes_on(things, found):
+    """Then by kind and name; who writes nothing, or has no target, is no rival."""
+    assert given_way(*things) == found
+    assert given_way(*reversed(things)) == found
+
+
+def test_who_is_only_observed_is_no_rival():
+    """It writes nothing, however old it is."""
+    both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
+    assert given_way(*both, observed="b") == given_way(*both, observed="a") == {}
+
+
+def test_an_hpa_of_the_same_target_goes_first():
+    """Somebody else acts for it, and knows nothing of age; also where there are no pods to know it by."""
+    both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
+    assert given_way(*both, hpas=[hpa("theirs")]) == {"a": "shop/theirs", "b": "shop/theirs"}
+    assert given_way(*both, hpas=[hpa("theirs", target=OTHER)]) == {"a": "shop/b"}
+
+
+def test_the_hold_names_whom_was_met():
+    """And says what to do."""
+    assert rival_hold("", "", ()) is None
+    words = [
+        rival_hold("them", "a/b", (f"{NAMESPACE}/theirs",)).words,
+        rival_hold("them", "a/b", ()).words,
+        rival_hold("", "a/b", ()).words,
+    ]
+    assert "HorizontalPodAutoscaler shop/theirs" in words[0]
+    assert "them writes" in words[1]
+    assert "Lease a/b" in words[2]
+    assert all("remove one" in each or "stop" in each for each in words)
+    assert rival_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Rival", "Hvpa shop/b is older")
+    assert "another hypot leads by the Lease b/hypot" in rival_hold("them", "a/b", (), "", "", "b/hypot").words
+
+
+def lease(name, namespace="kube-system", holder="x", renewed=NOW):
+    spec = {"holderIdentity": holder, "renewTime": show_time(renewed) if renewed else None}
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.asyncio
+async def test_leases_are_looked_for_once_a_minute():
+    """Of the kinds that are acted on, whatever namespace they are in."""
+    cluster = FakeCluster()
+    cluster.put(lease("watermarkpodautoscaler-lock", "datadog"))
+    cluster.put(lease("vpa-updater"))
+    leases = Leases(cluster, ["WatermarkPodAutoscaler", "Hvpa"])
+    await leases.look(NOW, 0.0)
+    assert leases.fresh == {"WatermarkPodAutoscaler": "datadog/watermarkpodautoscaler-lock"}
+    calls = len(cluster.calls)
+    await leases.look(NOW, LOOK_EVERY - 1)
+    assert len(cluster.calls) == calls
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("holder", "renewed"), [("", NOW), ("x", NOW - 121), ("x", None)])
+async def test_a_lease_without_anybody_behind_it(holder, renewed):
+    """Given back, expired, or never held; one that was fresh before is forgotten."""
+    cluster = FakeCluster()
+    cluster.put(lease("watermarkpodautoscaler-lock"))
+    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
+    await leases.look(NOW, 0.0)
+    assert leases.fresh
+    cluster.put(lease("watermarkpodautoscaler-lock", holder=holder, renewed=renewed))
+    await leases.look(NOW, 60.0)
+    assert leases.fresh == {}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("fault", [refusal(403, "no"), UnreachableError("no")], ids=["refused", "unreachable"])
+async def test_what_cannot_be_read_is_as_it_was(fault):
+    """Not to know is no reason to begin."""
+    cluster = FakeCluster()
+    cluster.put(lease("watermarkpodautoscaler-lock"))
+    leases = Leases(cluster, ["WatermarkPodAutoscaler"])
+    await leases.look(NOW, 0.0)
+    cluster.faults = lambda _: fault
+    await leases.look(NOW + 600, 600.0)
+    assert leases.fresh
+
+
+@pytest.mark.asyncio
+async def test_another_hypot_is_found_by_its_lease():
+    """In any namespace but our own, while somebody renews it who acts."""
+    cluster = FakeCluster()
+    leases = Leases(cluster, [], "hypot-system", "*")
+    cluster.put(lease("hypot", "hypot-system"))
+    trial = lease("hypot", "trial")
+    trial["metadata"]["annotations"] = {ACTS_IN: ""}
+    cluster.put(trial)
+    await leases.look(NOW, 0.0)
+    assert leases.twin == ""
+    cluster.put(lease("hypot", "tools"))
+    await leases.look(NOW, 60.0)
+    assert leases.twin == "tools/hypot"
+    cluster.faults = lambda _: refusal(403, "no")
+    await leases.look(NOW + 600, 660.0)
+    assert leases.twin == "tools/hypot"
+    cluster.faults = lambda _: None
+    await leases.look(NOW + 660, 720.0)
+    assert leases.twin == ""
+
+
+@pytest.mark.asyncio
+async def test_who_only_looks_looks_for_no_other_hypot():
+    """Nor is it one: its Lease says so."""
+    looks = RunConfig(dry_run=True)
+    assert lookout(RunConfig())[1:] == ("hypot-system", "*")
+    assert acts_in(looks) == acts_in(RunConfig(kinds=dict.fromkeys(KINDS, "observe"))) == ""
+    assert acts_in(RunConfig(watch_namespaces=("shop", "blog"))) == "blog,shop"
+    cluster = FakeCluster()
+    await Leases(cluster, []).look(NOW, 0.0)
+    assert cluster.calls == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("ours", "theirs", "met"),
+    [
+        ("*", "*", True),
+        ("*", "shop", True),
+        ("shop", "*", True),
+        ("shop", "", False),
+        ("blog,shop", "shop", True),
+        ("blog", "shop", False),
+    ],
+)
+async def test_two_that_act_in_different_namespaces_are_no_rivals(ours, theirs, met):
+    """Each has its own; one namespace that both act in is enough."""
+    cluster = FakeCluster()
+    other = lease("hypot", "tools")
+    other["metadata"]["annotations"] = {ACTS_IN: theirs}
+    cluster.put(other)
+    leases = Leases(cluster, [], "hypot-system", ours)
+    await leases.look(NOW, 0.0)
+    assert bool(leases.twin) is met
+
+
+def test_what_is_not_valid_overrules_nobody():
+    """An older object that can never act stands in nobody's way."""
+    broken, good = wpa(name="broken", maxReplicas="many"), wpa(name="good")
+    broken["metadata"]["creationTimestamp"] = "2020-01-01T00:00:00Z"
+    rows = {("WatermarkPodAutoscaler", NAMESPACE, each["metadata"]["name"]): row(each) for each in (broken, good)}
+    assert overruled(rows, dict.fromkeys(rows, "act"), ()) == {}

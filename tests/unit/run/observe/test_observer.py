@@ -1,0 +1,277 @@
+"""One look at everything: what is asked for, what is fresh, and what each autoscaler then sees."""
+
+import pytest
+
+from hypot.cluster.fake_objects import refusal
+from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.kinds.base import Ref
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.seen import Failure, Scale
+from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
+from hypot.policy.observe.snapshot import Snapshot
+from hypot.run.store.shards import Shards
+from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, made, node, sample, vpa
+from unit.run.run_world import OWN, QUEUE, World, all_kinds, hpa, items, ready, web, wpa
+
+pytestmark = pytest.mark.asyncio
+KEY = ("HorizontalPodAutoscaler", NAMESPACE, "web")
+ONLY_HPA = all_kinds(HorizontalPodAutoscaler="act")
+CELLS = f"/apis/db.example/v1/namespaces/{NAMESPACE}/cells"
+CELL = {"apiVersion": "db.example/v1", "kind": "Cell", "name": "web"}
+LISTED = [{"name": "cells", "kind": "Cell", "namespaced": True}, {"name": "cells/scale", "kind": "Scale"}]
+
+
+async def view(world, after=15.0):
+    world.passes(after)
+    await world.settle()
+    world.cluster.calls.clear()
+    return await world.sweeper.observer.look(world.sweeper._rows(), world.now, world.up)
+
+
+async def seen(world, key=KEY, after=15.0):
+    look = await view(world, after)
+    row = look.rows[key]
+    return look.snapshot.seen(row.autoscaler, look.now, world.config.settings, look.questions[key])
+
+
+async def test_usage_of_the_pods_of_a_target():
+    """One call for all of them."""
+    async with World(*web(3), hpa(), kinds=ONLY_HPA) as world:
+        world.uses("250m")
+        found = await seen(world)
+        assert isinstance(found.scale, Scale)
+        assert {name: sample.containers[0][1]["cpu"] for name, sample in found.pod_metrics.items()} == dict.fromkeys(
+            ["web-0", "web-1", "web-2"], 250
+        )
+        assert len(world.asked("metrics.k8s.io")) == 1
+
+
+async def test_old_samples_are_told_as_such():
+    """One is missing then; where all are old, that is why nothing is known."""
+    async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
+        world.uses("250m", count=1)
+        world.put({**sample(1), "timestamp": show_time(world.now - 500)})
+        look = await view(world)
+        assert look.stale == {(NAMESPACE, "web-1")}
+        assert look.stale_share == 0.5
+        found = await seen(world, after=300)
+        assert isinstance(found.pod_metrics, Failure)
+        assert found.pod_metrics.message == "all samples of usage are too old"
+
+
+async def test_a_metrics_server_that_stands_still():
+    """The time of its samples does not move, whatever our clock says: ahead of it, they would seem young for ever."""
+    async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
+        ahead = show_time(world.now + 20)
+        for index in range(2):
+            world.put({**sample(index), "timestamp": ahead})
+        assert (await view(world)).stale == frozenset()
+        world.up += 95
+        look = await view(world, 5)
+        assert len(look.stale) == 2
+
+
+async def test_trouble_with_one_list_does_not_make_frozen_samples_young():
+    """What was known of the pods of a namespace is known still when it answers again."""
+    kinds = ONLY_HPA
+    elsewhere = {**sample(5), "metadata": {"name": "x", "namespace": "bar"}}
+    async with World(*web(1), hpa(), elsewhere, kinds=kinds, watch_namespaces=(NAMESPACE, "bar")) as world:
+        frozen = {**sample(0), "timestamp": show_time(world.now + 25)}
+        world.put(frozen)
+        await view(world)
+        world.put({**elsewhere, "timestamp": show_time(world.now)})
+        world.cluster.faults = lambda call: (
+            UnreachableError("cut") if call.path.endswith(f"{NAMESPACE}/pods") and "metrics" in call.path else None
+        )
+        assert "cut" in (await view(world)).trouble
+        world.cluster.faults = None
+        world.up += 90
+        assert (NAMESPACE, "web-0") in (await view(world, 1)).stale
+
+
+async def test_what_is_remembered_of_samples_ends_with_their_pods():
+    """While one namespace's list fails, pods of the others still come and go."""
+    async with World(*web(1), hpa(), kinds=ONLY_HPA, watch_namespaces=(NAMESPACE, "bar")) as world:
+        world.cluster.faults = lambda call: UnreachableError("cut") if "bar/pods" in call.path else None
+        await world.settle()
+        world.uses("250m")
+        world.put({**sample(7), "timestamp": show_time(world.now)})
+        await view(world)
+        freshness = world.sweeper.observer._freshness
+        assert set(freshness.first) == {(NAMESPACE, "web-0"), (NAMESPACE, "web-7")}
+        world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-7")
+        await view(world)
+        assert set(world.sweeper.observer._freshness.first) == {(NAMESPACE, "web-0")}
+
+
+async def test_an_empty_answer_is_all_stale():
+    """What should have been measured counts, not what was; pods that do not run, or whom nobody asks for, do not."""
+    alone = {**ready(9), "metadata": {**ready(9)["metadata"], "labels": {"app": "other"}}}
+    waiting = {**ready(8), "status": {"phase": "Pending"}}
+    async with World(*web(4), alone, waiting, hpa(), kinds=ONLY_HPA) as world:
+        assert (await view(world)).stale_share == 1.0
+        world.uses("250m", count=3)
+        assert (await view(world)).stale_share == 0.25
+        world.uses("250m", count=4)
+        assert (await view(world)).stale_share == 0.0
+    async with World(*web(4), wpa()) as world:
+        assert (await view(world)).stale_share == 0.0
+
+
+async def test_no_usage_at_all_has_its_reason():
+    """The words of whoever could not be asked, for every namespace."""
+    async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
+        world.cluster.faults = lambda call: UnreachableError("no route") if "metrics.k8s.io" in call.path else None
+        found = await seen(world)
+        assert isinstance(found.pod_metrics, Failure)
+        assert found.pod_metrics.message == "no route"
+
+
+async def test_a_namespace_without_samples():
+    """In the words of Kubernetes; a dump is told how to be completed instead."""
+    async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
+        found = await seen(world)
+        assert found.pod_metrics.message == f"no metrics returned from resource metrics API for namespace {NAMESPACE}"
+    assert "kubectl get --raw" in IN_DUMP.samples(NAMESPACE)
+
+
+async def test_a_target_that_is_not_there():
+    """A cluster says that it is not found, a dump what to add; both know it under another version."""
+    ref = Ref("apps/v1", "Deployment", "web")
+    assert IN_CLUSTER.target(ref, NAMESPACE, "", "scaleTargetRef").message == (
+        'deployments.apps "web" not found in namespace shop'
+    )
+    assert "extensions/v1" in IN_CLUSTER.target(ref, NAMESPACE, "extensions/v1", "scaleTargetRef").message
+    assert IN_DUMP.target(ref, NAMESPACE, "", "x").message != IN_CLUSTER.target(ref, NAMESPACE, "", "x").message
+
+
+async def test_the_scale_of_a_custom_target_is_read_once():
+    """Whoever asks for it."""
+    thing = made("db.example/v1", "Cell", "web", {"replicas": 4}, {"replicas": 3, "selector": "app=web"})
+    things = [wpa(target=CELL), wpa("other", target=CELL)]
+    async with World(thing, *things) as world:
+        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": LISTED}))
+        found = await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))
+        assert found.scale == Scale(4, 3, "app=web", world.at(f"{CELLS}/web")["metadata"]["uid"])
+        assert [call.path for call in world.asked(CELLS)] == [f"{CELLS}/web/scale"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "fault"),
+    [(LISTED[:1], None), ([], None), (LISTED, UnreachableError("cut")), (LISTED, Answer(403, b"no"))],
+    ids=["not scalable", "no such kind", "unreachable", "refused"],
+)
+async def test_a_custom_target_without_a_scale(listed, fault):
+    """It is not there, and nobody guesses."""
+    async with World(wpa(target=CELL)) as world:
+        world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
+        world.cluster.faults = lambda call: fault if call.path.endswith("/scale") else None
+        found = await seen(world, ("WatermarkPodAutoscaler", NAMESPACE, "web"))
+        assert isinstance(found.scale, Failure)
+
+
+async def test_watched_targets_are_not_asked_for():
+    """Nor those that have no scale."""
+    daemons = {**TARGET, "kind": "DaemonSet"}
+    kinds = {"VerticalPodAutoscaler": "act"}
+    async with World(*web(1), wpa(), vpa("Off", name="d", target=daemons), node(), kinds=kinds) as world:
+        await view(world)
+        assert not world.asked("/scale")
+
+
+async def test_metrics_are_asked_for_targets_that_are_there():
+    """Without a scale there is nobody to ask for."""
+    async with World(wpa()) as world:
+        await view(world)
+        assert not world.asked(QUEUE)
+    async with World(*web(1), wpa()) as world:
+        await view(world)
+        assert len(world.asked(QUEUE)) == 1
+
+
+async def test_questions_follow_the_object():
+    """An edit is a new question in the next sweep."""
+    async with World(*web(1), wpa()) as world:
+        await view(world)
+        world.put(wpa(metric="other"))
+        await view(world)
+        assert not world.asked(QUEUE)
+        assert world.asked(QUEUE.replace("queue", "other"))
+
+
+async def test_the_same_as_a_dump_of_it():
+    """What is watched comes to what the same objects come to as a file."""
+    async with World(*web(3), hpa(), kinds=ONLY_HPA) as world:
+        world.uses("250m")
+        found = await seen(world)
+        paths = ["/apis/apps/v1/deployments", "/apis/apps/v1/replicasets", "/api/v1/pods"]
+        paths += ["/apis/autoscaling/v2/horizontalpodautoscalers", "/apis/metrics.k8s.io/v1beta1/pods"]
+        dump = Snapshot([each for path in paths for each in world.cluster.objects(path)])
+        (one,) = dump.autoscalers()
+        assert dump.seen(one, world.now, world.config.settings) == found
+
+
+# Whole sweeps.
+
+
+async def test_two_that_ask_the_same_ask_once():
+    """One request for each distinct question, whoever wants the answer."""
+    async with World(*web(4), wpa(), wpa("other")) as world:
+        world.queue("30")
+        swept = await world.sweep()
+        assert len(world.asked(QUEUE)) == 1
+        assert all(one.decision.decided for one in swept.outcomes)
+
+
+async def test_metrics_that_fail_in_one_namespace_leave_the_others_alone():
+    """Each namespace is read for itself where only some are looked at."""
+    elsewhere = [{**each, "metadata": {**each["metadata"], "namespace": "bar"}} for each in [*web(2), hpa()]]
+    kinds, spaces = ONLY_HPA, ("bar", NAMESPACE)
+    async with World(*web(2), hpa(), *elsewhere, kinds=kinds, watch_namespaces=spaces) as world:
+        world.uses("1")
+        failing = refusal(503, "no metrics today")
+        world.cluster.faults = lambda call: (
+            failing if call.path.endswith("namespaces/bar/pods") and is_usage(call) else None
+        )
+        swept = await world.sweep()
+        assert world.replicas == 4
+        assert "no metrics today" in swept.trouble
+        other = next(one for one in swept.outcomes if one.key[1] == "bar")
+        assert (other.decision.decided, other.decision.rescales) == (False, False)
+
+
+def is_usage(call):
+    return "metrics.k8s.io" in call.path
+
+
+async def test_stale_usage_shrinks_nothing():
+    """A metrics server that stands still shows calm where nobody knows."""
+    async with World(*web(4), hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 0}}), kinds=ONLY_HPA) as world:
+        world.uses("10m")
+        swept = await world.sweep(200)
+        assert (swept.stale_share, world.replicas) == (1.0, 4)
+        outcome = world.of(swept, "HorizontalPodAutoscaler")
+        assert "too old" in outcome.decision.error
+        world.uses("10m")
+        await world.sweep()
+        assert world.replicas < 4
+
+
+async def test_an_old_external_value_is_no_value():
+    """It may say how things were, and not how they are."""
+    async with World(*web(4), wpa()) as world:
+        world.cluster.fixed[QUEUE] = items("1", at=world.now - 3600)
+        outcome = await world.outcome()
+        assert not outcome.decision.decided
+        assert world.replicas == 4
+
+
+async def test_pods_that_use_much_are_learnt_of():
+    """What was used is folded into histograms in each sweep, and kept with the memory."""
+    async with World(*web(2), hvpa(), node()) as world:
+        world.put(ready(0))
+        world.put({**sample(0, "2", "6Gi"), "timestamp": show_time(world.now)})
+        await world.sweep()
+        usage = [key for key in (await Shards(world.cluster, OWN).load()).entries if key.startswith("usage/")]
+        assert usage == [f"usage/Hvpa/{NAMESPACE}/web"]
+        assert world.sweeper.history.view(("Hvpa", NAMESPACE, "web")) is not None

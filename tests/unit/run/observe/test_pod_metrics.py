@@ -1,0 +1,100 @@
+"""Usage as metrics.k8s.io tells it: all of it in one call, and nothing that cannot be read."""
+
+import pytest
+
+from hypot.cluster.fake import FakeCluster
+from hypot.cluster.fake_objects import refusal
+from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.run.observe.pod_metrics import MetricsApi
+from unit.policy.sizes_world import NAMESPACE, sample
+from unit.run.run_world import NOW
+
+pytestmark = pytest.mark.asyncio
+ALL = "/apis/metrics.k8s.io/v1beta1/pods"
+
+
+def answered(*items, status=200):
+    cluster = FakeCluster()
+    cluster.fixed[ALL] = Answer(status, encoded({"items": list(items)}))
+    return cluster
+
+
+async def read(cluster, *namespaces):
+    return await MetricsApi(cluster, namespaces).read()
+
+
+async def test_usage_by_pod():
+    """In milli, with its time, its window and the labels that choose it."""
+    usage = await read(answered(sample(0, "250m", "1Gi"), sample(1, "3000000n", "64Mi")))
+    assert usage.trouble == ""
+    one = usage.samples[NAMESPACE, "web-0"]
+    assert (one.at, one.window, one.labels) == (NOW - 30, 15.0, {"app": "web"})
+    assert one.containers == (("app", {"cpu": 250, "memory": 2**30 * 1000}),)
+    assert usage.samples[NAMESPACE, "web-1"].containers[0][1]["cpu"] == 3
+
+
+async def test_what_is_no_amount_is_absent():
+    """It is not zero, which would look like calm."""
+    odd = sample(0)
+    odd["containers"][0]["usage"] = {"cpu": "NaN", "memory": "-5", "disk": "1e3"}
+    usage = await read(answered(odd))
+    assert usage.samples[NAMESPACE, "web-0"].containers == (("app", {"disk": 1_000_000}),)
+
+
+async def test_a_time_that_cannot_be_read_is_long_ago():
+    """So it is stale, whatever it says."""
+    usage = await read(answered({**sample(0), "timestamp": "just now", "window": "soon"}))
+    one = usage.samples[NAMESPACE, "web-0"]
+    assert (one.at, one.window) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("body", [b"", b"no", b'{"items": 3}', b"[]"])
+async def test_an_answer_that_is_none_is_told(body):
+    """There are no samples then, and a reason."""
+    cluster = FakeCluster()
+    cluster.fixed[ALL] = Answer(200, body)
+    usage = await read(cluster)
+    assert usage.samples == {}
+    assert "cannot be read" in usage.trouble
+
+
+async def test_one_sample_that_is_none_does_not_take_the_others_away():
+    """It counts as missing, and missing shrinks nothing."""
+    usage = await read(answered({"metadata": 1}, sample(1), {**sample(2), "containers": "all"}))
+    assert list(usage.samples) == [(NAMESPACE, "web-1")]
+
+
+async def test_no_items_is_no_trouble():
+    """A cluster without pods."""
+    cluster = FakeCluster()
+    cluster.fixed[ALL] = Answer(200, b'{"items": null}')
+    assert await read(cluster) == ({}, "")
+
+
+async def test_refused_and_unreachable():
+    """In the server's words."""
+    cluster = FakeCluster()
+    cluster.faults = lambda _: refusal(503, "metrics-server is down")
+    assert (await read(cluster)).trouble == "the resource metrics API answers 503: metrics-server is down"
+    cluster.faults = lambda _: UnreachableError("no route")
+    assert (await read(cluster)).trouble == "no route"
+
+
+async def test_one_namespace_that_fails_takes_only_its_own_samples():
+    """Each is asked for by itself, and the trouble is told."""
+    cluster = FakeCluster()
+    cluster.put(sample(0))
+    cluster.faults = lambda call: refusal(403, "not there") if "/bar/" in call.path else None
+    usage = await read(cluster, "bar", NAMESPACE)
+    assert list(usage.samples) == [(NAMESPACE, "web-0")]
+    assert "not there" in usage.trouble
+    assert len(cluster.calls) == 2
+
+
+async def test_all_namespaces_are_one_call():
+    """Whatever their number."""
+    cluster = FakeCluster()
+    cluster.put(sample(0))
+    usage = await read(cluster)
+    assert [call.path for call in cluster.calls] == [ALL]
+    assert list(usage.samples) == [(NAMESPACE, "web-0")]

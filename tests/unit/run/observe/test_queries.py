@@ -1,0 +1,219 @@
+"""Custom and external metrics: which questions are asked, that each is asked once, and what the answers come to."""
+
+import asyncio
+
+import pytest
+
+from hypot.cluster.fake import FakeCluster
+from hypot.cluster.fake_objects import refusal
+from hypot.cluster.port import Answer, UnreachableError, encoded
+from hypot.kinds.base import Ref
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.seen import Failure
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.questions import External, Questions, questions_of
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.run.observe.asking import Limits
+from hypot.run.observe.queries import Answered, MetricApis, external_query, object_query, pods_query, queries_of
+from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
+from unit.run.run_world import NOW, QUEUE, hpa, items, wpa
+
+CUSTOM = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{NAMESPACE}"
+LABELLED = {"matchLabels": {"a": "b"}}
+
+
+def metric(kind, **source):
+    return {"type": kind, **source}
+
+
+PODS = metric("Pods", pods={"metric": {"name": "hits"}, "target": {"type": "AverageValue", "averageValue": "1"}})
+OBJECT = metric(
+    "Object",
+    object={
+        "metric": {"name": "depth", "selector": LABELLED},
+        "describedObject": {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "front"},
+        "target": {"type": "Value", "value": "1"},
+    },
+)
+EXTERNAL = metric(
+    "External", external={"metric": {"name": "queue", "selector": LABELLED}, "target": {"type": "Value", "value": "1"}}
+)
+
+
+def questions(thing):
+    return questions_of(read_autoscaler(thing), Settings())
+
+
+async def asked(fixed, *requests, now=NOW):
+    cluster = FakeCluster()
+    cluster.fixed |= fixed
+    return await MetricApis(cluster).ask(requests, now), cluster.calls
+
+
+def test_what_an_hpa_asks():
+    """By type; usage only where a metric is about it."""
+    found = questions(hpa(metrics=[PODS, OBJECT, EXTERNAL]))
+    assert not found.asks_usage
+    paths = [(each.path, dict(each.query)) for each in queries_of(found, NAMESPACE, "app=web")]
+    assert paths == [
+        (f"{CUSTOM}/pods/*/hits", {"labelSelector": "app=web"}),
+        (f"{CUSTOM}/ingresses.networking.k8s.io/front/depth", {"metricLabelSelector": "a=b"}),
+        (QUEUE, {"labelSelector": "a=b"}),
+    ]
+    assert questions(hpa()).asks_usage
+
+
+def test_what_the_others_ask():
+    """A WatermarkPodAutoscaler chooses pods by its metrics; a VPA looks at usage alone, an Hvpa at all of it."""
+    band = {"metricName": "cpu", "name": "cpu", "metricSelector": LABELLED, "highWatermark": "2", "lowWatermark": "1"}
+    resource = questions(wpa(metrics=[{"type": "Resource", "resource": band}]))
+    assert (resource.usage, len(resource.chosen), resource.asks_usage) == (False, 1, True)
+    assert resource.chosen[0].matches({"a": "b"})
+    odd = {**band, "metricSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}
+    assert questions(wpa(metrics=[{"type": "Resource", "resource": odd}])).chosen == (None,)
+    assert questions(wpa()).external == (External("queue", {}),)
+    assert questions(vpa()) == Questions(usage=True)
+    counted = {"deploy": True, "template": {"spec": {"maxReplicas": 4, "metrics": [EXTERNAL]}}}
+    both = questions(hvpa(hpa=counted))
+    assert (both.usage, both.external) == (True, (External("queue", LABELLED),))
+    assert questions(hvpa()) == Questions(usage=True)
+
+
+def test_a_namespace_is_asked_about_itself():
+    """Whatever name is written."""
+    request = object_query("rate", None, NAMESPACE, Ref("v1", "Namespace", "other"))
+    assert request.path == f"{CUSTOM}/metrics/rate"
+
+
+def test_names_stay_in_their_part_of_the_path():
+    """Whatever is written in them."""
+    assert external_query("a/b ?c", None, NAMESPACE).path.endswith(f"/{NAMESPACE}/a%2Fb%20%3Fc")
+
+
+@pytest.mark.asyncio
+async def test_each_question_is_asked_once():
+    """Questions that differ in their labels are two."""
+    one, two = external_query("queue", None, NAMESPACE), external_query("queue", LABELLED, NAMESPACE)
+    answered, calls = await asked({QUEUE: items("5")}, one, one, two, one)
+    assert len(calls) == 2
+    assert answered.external("queue", None, NAMESPACE) == (5000,)
+
+
+@pytest.mark.asyncio
+async def test_series_add_up_or_fail_together():
+    """A sum without one of its parts would be too small."""
+    answered, _ = await asked({QUEUE: items("5", "1500m")}, external_query("queue", None, NAMESPACE))
+    assert answered.external("queue", None, NAMESPACE) == (5000, 1500)
+    answered, _ = await asked({QUEUE: items("5", "NaN")}, external_query("queue", None, NAMESPACE))
+    assert "no quantity" in answered.external("queue", None, NAMESPACE).message
+
+
+@pytest.mark.asyncio
+async def test_old_values_are_none():
+    """Older than 90 s and than three of its windows; one that does not tell its time is taken as it is."""
+    request = external_query("queue", None, NAMESPACE)
+    for at, window, is_stale in ((NOW - 181, None, True), (NOW - 179, None, False), (NOW - 181, 61.0, False)):
+        answered, _ = await asked({QUEUE: items("5", at=at, window=window)}, request)
+        assert isinstance(answered.external("queue", None, NAMESPACE), Failure) is is_stale
+    answered, _ = await asked({QUEUE: Answer(200, encoded({"items": [{"value": "5"}]}))}, request)
+    assert answered.external("queue", None, NAMESPACE) == (5000,)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("ahead", "is_stale"), [(29, False), (31, True), (3600, True)])
+async def test_values_from_the_future_are_none(ahead, is_stale):
+    """They would stay young for as long as they lie ahead, whatever happens meanwhile."""
+    space = Ref("v1", "Namespace", "x")
+    told = Answer(200, encoded({"items": [{"value": "5", "timestamp": show_time(NOW + ahead)}]}))
+    answered, _ = await asked(
+        {QUEUE: told, f"{CUSTOM}/metrics/rate": told},
+        external_query("queue", None, NAMESPACE),
+        object_query("rate", None, NAMESPACE, space),
+    )
+    assert isinstance(answered.external("queue", None, NAMESPACE), Failure) is is_stale
+    assert isinstance(answered.of_object("rate", None, NAMESPACE, space), Failure) is is_stale
+
+
+class Hanging(FakeCluster):
+    """Some paths are never answered."""
+
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+
+    async def call(self, request):
+        if self.part in request.path:
+            await asyncio.Event().wait()
+        return await super().call(request)
+
+
+@pytest.mark.asyncio
+async def test_questions_that_hang_do_not_take_the_others_away():
+    """Neither those of another namespace, nor those of the same one as soon as it is known, nor the other API's."""
+    cluster = Hanging("stuck")
+    apis = MetricApis(cluster, Limits(together=0.3, late=0.1))
+    other = QUEUE.replace(f"/{NAMESPACE}/", "/bar/")
+    cluster.fixed |= {QUEUE: items("5"), other: items("7"), f"{CUSTOM}/metrics/rate": items("3")}
+    space = Ref("v1", "Namespace", "x")
+    good = [external_query("queue", None, NAMESPACE), object_query("rate", None, NAMESPACE, space)]
+    stuck = [external_query(f"stuck{number}", None, NAMESPACE) for number in range(16)]
+    async with asyncio.timeout(30):
+        first = await apis.ask([*stuck, *good, external_query("queue", None, "bar")], NOW)
+        second = await apis.ask([*stuck, *good], NOW)
+    assert first.external("queue", None, "bar") == (7000,)
+    assert first.of_object("rate", None, NAMESPACE, space) == 3000
+    assert second.external("queue", None, NAMESPACE) == (5000,)
+    assert "stuck0 did not answer within" in second.external("stuck0", None, NAMESPACE).message
+
+
+@pytest.mark.asyncio
+async def test_values_of_pods_and_objects():
+    """By the pod's name; of an object the one value."""
+    told = [
+        {"describedObject": {"name": name}, "value": value, "timestamp": show_time(at)}
+        for name, value, at in (("web-0", "3", NOW), ("web-1", "no", NOW), ("web-2", "4", NOW - 3600))
+    ]
+    answered, _ = await asked(
+        {
+            f"{CUSTOM}/pods/*/hits": Answer(200, encoded({"items": told})),
+            f"{CUSTOM}/metrics/rate": Answer(200, encoded({"items": told[:1]})),
+            f"{CUSTOM}/metrics/none": Answer(200, encoded({"items": []})),
+            f"{CUSTOM}/metrics/old": Answer(200, encoded({"items": told[2:]})),
+        },
+        pods_query("hits", None, NAMESPACE, "app=web"),
+        *[object_query(name, None, NAMESPACE, Ref("v1", "Namespace", "x")) for name in ("rate", "none", "old")],
+    )
+    values = answered.of_pods("hits", None, NAMESPACE, (), "app=web")
+    assert {name: value.milli for name, value in values.items()} == {"web-0": 3000}
+    space = Ref("v1", "Namespace", "x")
+    assert answered.of_object("rate", None, NAMESPACE, space) == 3000
+    assert "no value that can be read" in answered.of_object("none", None, NAMESPACE, space).message
+    assert "too old" in answered.of_object("old", None, NAMESPACE, space).message
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("fault", "words"), [(refusal(403, "not yours"), "answers 403: not yours"), (UnreachableError("cut"), "cut")]
+)
+async def test_failures_are_told_to_whoever_asked(fault, words):
+    """For all three kinds of questions."""
+    cluster = FakeCluster()
+    cluster.faults = lambda _: fault
+    space = Ref("v1", "Namespace", "x")
+    requests = [
+        pods_query("hits", None, NAMESPACE, ""),
+        object_query("rate", None, NAMESPACE, space),
+        external_query("queue", None, NAMESPACE),
+    ]
+    answered = await MetricApis(cluster).ask(requests, NOW)
+    failures = [
+        answered.of_pods("hits", None, NAMESPACE, (), ""),
+        answered.of_object("rate", None, NAMESPACE, space),
+        answered.external("queue", None, NAMESPACE),
+    ]
+    assert all(words in failure.message for failure in failures)
+
+
+def test_what_was_not_asked_is_not_known():
+    """Rather than nothing at all."""
+    assert "was not asked" in Answered({}, NOW).external("queue", None, NAMESPACE).message

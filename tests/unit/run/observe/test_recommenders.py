@@ -1,0 +1,301 @@
+"""HTTP recommenders of WatermarkPodAutoscalers, asked over a real socket."""
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+import trustme
+from aiohttp import web as http
+
+from hypot.policy.model.seen import Failure, Reply, Scale
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.run.observe import recommenders as replies
+from hypot.run.observe.asking import Limits
+from hypot.run.observe.recommenders import Asking, Recommenders
+from unit.run.run_world import NOW, World, web, wpa
+
+pytestmark = pytest.mark.asyncio
+BRIEF = Limits(together=0.3, late=0.1)
+ANSWER = {"targetReplicas": 6, "lowerBoundReplicas": 5, "upperBoundReplicas": 7, "reason": "traffic"}
+
+
+@asynccontextmanager
+async def serving(answer, tls=None):
+    """A recommender on the loopback; yields its address and what it was asked."""
+    asked = []
+
+    async def post(request):
+        asked.append((dict(request.headers), await request.json()))
+        return await answer(request) if callable(answer) else http.json_response(answer)
+
+    app = http.Application()
+    app.router.add_post("/", post)
+    runner = http.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    site = http.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
+    await site.start()
+    port = runner.addresses[0][1]
+    try:
+        yield f"{'https' if tls else 'http'}://localhost:{port}/", asked
+    finally:
+        await runner.cleanup()
+
+
+def asking(url, **more):
+    recommender = {"url": url, "targetType": "cpu", "highWatermark": "800m", "lowWatermark": "500m", **more}
+    spec = {"metrics": None, "recommender": recommender}
+    return Asking(read_autoscaler(wpa(**spec)), Scale(4, 4, "app=web"), ())
+
+
+async def ask(*questions):
+    async with replies.new_session() as session:
+        return await Recommenders(session, "east").ask(questions, NOW)
+
+
+async def test_a_question_and_its_answer():
+    """As upstream's controller asks, with the same name."""
+    async with serving(ANSWER) as (url, asked):
+        (reply,) = await ask(asking(url, settings={"a": "b"}))
+        assert reply == Reply(6, 5, 7, "traffic", 0.0)
+        ((headers, body),) = asked
+        assert (headers["User-Agent"], headers["Content-Type"]) == ("wpa-controller", "application/json")
+        assert body["state"] == {"desiredReplicas": 4, "currentReplicas": 4, "readyReplicas": 0}
+        assert (body["targetRef"]["cluster"], body["settings"]) == ("east", {"a": "b"})
+        assert body["targets"][0]["upperBound"] == 0.8
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"error": {"code": 3, "message": "no data"}}, "error 3: no data"),
+        ({"targetReplicas": "six"}, "no whole numbers"),
+        ([1], "not a JSON object"),
+    ],
+)
+async def test_answers_that_are_none(answer, words):
+    """Each with its reason."""
+    async with serving(answer) as (url, _):
+        (reply,) = await ask(asking(url))
+        assert isinstance(reply, Failure)
+        assert words in reply.message
+
+
+async def answer_500(_):
+    return http.Response(status=500, text="out of order " * 100)
+
+
+async def answer_text(_):
+    return http.Response(text="<html>")
+
+
+async def answer_large(_):
+    return http.Response(body=b" " * (replies.LARGEST_ANSWER + 1))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [(answer_500, "answers 500: out of order"), (answer_text, "no JSON"), (answer_large, "1 MiB")]
+)
+async def test_whatever_else_a_server_says(answer, words):
+    """Bounded in size, and never taken for a count."""
+    async with serving(answer) as (url, _):
+        (reply,) = await ask(asking(url))
+        assert words in reply.message
+        assert len(reply.message) < 300
+
+
+async def test_an_answer_may_come_in_parts():
+    """As large ones, and those of slow servers, do."""
+
+    async def by_and_by(request):
+        response = http.StreamResponse()
+        await response.prepare(request)
+        for part in (b'{"targetReplicas": 6,', b' "lowerBoundReplicas": 5,', b' "upperBoundReplicas": 7}'):
+            await response.write(part)
+            await asyncio.sleep(0.02)
+        return response
+
+    async with serving(by_and_by) as (url, _):
+        assert await ask(asking(url)) == [Reply(6, 5, 7, "", 0.0)]
+
+
+async def test_nobody_answers(unused_tcp_port):
+    """Refused, or too late: a failure, in words."""
+    (reply,) = await ask(asking(f"http://127.0.0.1:{unused_tcp_port}/"))
+    assert "cannot be asked" in reply.message
+
+
+async def never(_):
+    await asyncio.Event().wait()
+
+
+async def test_those_that_never_answer_do_not_stop_the_others():
+    """Not in the sweep that finds out, and from then on they are asked last: there are more of them than turns."""
+    async with (
+        asyncio.timeout(30),
+        serving(never) as (hung, _),
+        serving(ANSWER) as (url, asked),
+        aiohttp.ClientSession() as session,
+    ):
+        recommenders = Recommenders(session, limits=BRIEF)
+        questions = [asking(f"{hung}?{number}") for number in range(20)]
+        before = await recommenders.ask([asking(url), *questions], NOW)
+        after = await recommenders.ask([*questions[:15], asking(url)], NOW)
+    assert isinstance(before[0], Reply)
+    assert isinstance(after[-1], Reply)
+    assert len(asked) == 2
+    assert "the recommender did not answer within" in after[0].message
+
+
+async def test_names_that_nobody_looks_up_leave_everybody_elses_threads_free(monkeypatch):
+    """The memory, Prometheus and the API server need theirs meanwhile, and other recommenders are asked."""
+    loop, over, real = asyncio.get_running_loop(), threading.Event(), socket.getaddrinfo
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    def slowly(host, *rest, **more):
+        if str(host).endswith(".example"):
+            over.wait(30)
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return real(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slowly)
+    try:
+        async with asyncio.timeout(20), serving(ANSWER) as (url, _), replies.new_session() as session:
+            questions = [asking(f"http://r{number}.example/") for number in range(15)]
+            *hung, answered = await Recommenders(session, limits=BRIEF).ask([*questions, asking(url)], NOW)
+            assert await loop.run_in_executor(None, str, "free") == "free"
+    finally:
+        over.set()
+    assert isinstance(answered, Reply)
+    assert {type(each) for each in hung} == {Failure}
+
+
+async def test_a_sweep_ends_though_a_recommender_hangs():
+    """And another autoscaler is moved in it."""
+    async with asyncio.timeout(30), serving(never) as (hung, _):
+        recommender = {"url": hung, "highWatermark": "800m", "lowWatermark": "500m"}
+        async with World(*web(4), wpa(), wpa("stuck", metrics=None, recommender=recommender)) as world:
+            world.sweeper.observer._recommenders = Recommenders(world.session, limits=BRIEF)
+            world.queue("30")
+            swept = await world.sweep()
+            assert world.of(swept).decision.decided
+            assert "did not answer within" in world.of(swept, name="stuck").decision.error
+
+
+async def test_a_redirect_is_no_answer():
+    """Whoever is asked answers himself: hypot asks nobody whom the object does not name."""
+    async with serving(ANSWER) as (url, asked):
+
+        async def elsewhere(_):
+            raise http.HTTPTemporaryRedirect(url)
+
+        async with serving(elsewhere) as (first, _):
+            (reply,) = await ask(asking(first))
+    assert "answers 307: it points elsewhere" in reply.message
+    assert asked == []
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "", "localhost"])
+async def test_other_addresses_are_refused(url):
+    """It is the author's fault, and is told so."""
+    (reply,) = await ask(asking(url))
+    assert reply.kind == "spec"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://u:passw0rd@127.0.0.1/r?key=k3y",
+        "http://u:passw0rd@127.0.0.1:1/r?key=k3y",
+        "http://u:pass/w0rd@127.0.0.1/r?key=k3y",
+        "http://u:passw0rd@/r?key=k3y",
+        "http://u:passw0rd@h\uff0fost/r?key=k3y",
+    ],
+)
+async def test_what_is_secret_in_an_address_is_not_told(url):
+    """Conditions and events are read by many more people than may know it."""
+    (reply,) = await ask(asking(url))
+    assert not [secret for secret in ("pass", "w0rd", "k3y") if secret in reply.message]
+
+
+async def test_an_answer_that_is_no_http_does_not_tell_the_address():
+    """The client would repeat the whole of it."""
+
+    async def gibberish(reader, writer):
+        await reader.readline()
+        writer.write(b"HTTP/1.1 what\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(gibberish, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        (reply,) = await ask(asking(f"http://u:passw0rd@127.0.0.1:{port}/r?key=k3y"))
+    assert reply.message.startswith("the recommender cannot be asked: 400 ")
+    assert "k3y" not in reply.message
+
+
+async def test_one_that_fails_does_not_stop_the_others():
+    """Answers come in the order of the questions."""
+    async with serving(ANSWER) as (url, _):
+        found = await ask(asking(""), asking(url), asking("http://127.0.0.1:1/"))
+        assert [isinstance(each, Reply) for each in found] == [False, True, False]
+
+
+async def test_tls_trusts_only_whom_it_is_told_to(tmp_path):
+    """The system's own authorities, a file's, or nobody's where that is written."""
+    authority = trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("localhost").configure_cert(server)
+    ca = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(ca)
+    async with serving(ANSWER, server) as (url, _):
+        plain, trusting, careless, missing = await ask(
+            asking(url),
+            asking(url, tlsConfig={"caFile": str(ca)}),
+            asking(url, tlsConfig={"insecureSkipVerify": True}),
+            asking(url, tlsConfig={"caFile": str(tmp_path / "none.pem")}),
+        )
+        assert isinstance(plain, Failure)
+        assert isinstance(trusting, Reply)
+        assert isinstance(careless, Reply)
+        assert isinstance(missing, Failure)
+
+
+async def test_new_certificates_are_taken_up(tmp_path):
+    """A file that was written anew is read anew, without a restart."""
+    wrong, right = trustme.CA(), trustme.CA()
+    server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    right.issue_cert("localhost").configure_cert(server)
+    ca = tmp_path / "ca.pem"
+    async with serving(ANSWER, server) as (url, _):
+        found = []
+        for number, authority in enumerate((wrong, right)):
+            authority.cert_pem.write_to_path(ca)
+            os.utime(ca, (NOW + number, NOW + number))
+            found += await ask(asking(url, tlsConfig={"caFile": str(ca)}))
+    assert [type(reply) for reply in found] == [Failure, Reply]
+
+
+async def test_a_sweep_follows_its_recommender():
+    """From the question to the count; the ready pods are told."""
+    async with serving(ANSWER) as (url, asked):
+        spec = {"metrics": None, "recommender": {"url": url, "highWatermark": "800m", "lowWatermark": "500m"}}
+        async with World(*web(4), wpa(**spec)) as world:
+            await world.sweep()
+            assert world.replicas == 6
+        assert asked[0][1]["state"]["readyReplicas"] == 4
+
+
+async def test_a_sweep_without_an_answer_moves_nothing():
+    """Missing data never shrinks anything."""
+    recommender = {"url": "http://127.0.0.1:1/", "highWatermark": "800m", "lowWatermark": "500m"}
+    spec = {"metrics": None, "recommender": recommender}
+    async with World(*web(4), wpa(**spec)) as world:
+        outcome = await world.outcome()
+        assert (world.replicas, outcome.decision.decided) == (4, False)
+        assert "cannot be asked" in outcome.decision.error

@@ -1,0 +1,105 @@
+"""Outcomes of a sweep for tests, made by real decisions: objects of each kind, in the states that matter."""
+
+from builders import KNOWN, NOW, busy, hpa, queue, seen, wpa
+from hypot.kinds.hpa.fields import cpu
+from hypot.kinds.node import replaced
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA
+from hypot.kinds.wpa.fields import Recommender, Step, band
+from hypot.policy.decide import decide, write_failed
+from hypot.policy.hold import Hold, hold_back
+from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.run.outcome import Outcome
+from unit.policy.hvpa.hvpa_world import box, hvpa, pods, world
+from unit.policy.sizes_world import vpa as vpa_manifest
+
+FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
+NO_SCALE = Seen(NOW, Failure("deployments.apps web not found"))
+OWNER = Owner("ReplicaSet", "web-5d9c")
+PAUSED = Hold("Paused", "the annotation hypot.dev/paused stops all scaling")
+RIVAL = Hold("Rival", "HorizontalPodAutoscaler shop/web scales the same pods: remove one of the two")
+
+
+def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
+    """What one sweep leaves of an object: decided, held back, written or refused."""
+    memory = Memory() if memory is None else memory
+    decided = decide(spec, observed, memory, Settings())
+    decision, after = hold_back(spec, decided, holds, observed, memory) if holds else decided
+    if refusal:
+        decision = write_failed(spec, decision, memory, refusal)
+        after = after.failed(decision)
+    else:
+        after = after.acted(decision, observed.now)
+    key = (spec.KIND, spec.namespace, spec.name)
+    return Outcome(key, spec, observed, decision, after, holds=tuple(holds), refusal=refusal, **more)
+
+
+def items(amount, replicas=10, **observed):
+    """Milli-units of a queue."""
+    return queue(amount, replicas, selector={}, **observed)
+
+
+def between(low=20, high=40, **fields):
+    """A WatermarkPodAutoscaler of the queue."""
+    return wpa(band("queue", high=high, low=low), **fields)
+
+
+def with_metadata(spec, **metadata):
+    return replaced(spec, metadata={**spec.metadata, **metadata})
+
+
+def vpa(mode="Recreate", **more):
+    return VPA.from_dict(vpa_manifest(mode, **more))
+
+
+def sized(cpu=1000, target=2000, count=3, **more):
+    """Pods of one container, and what is recommended for it."""
+    bounds = Bounds("app", {"cpu": target, "memory": 2**30}, {"cpu": target - 100}, {"cpu": target + 100})
+    advice = Recommendation((bounds,), "histograms of usage")
+    container = box(cpu=cpu, memory=2**30)
+    there = pods(count, container, owners=(OWNER,), qos="Burstable")
+    controllers = {OWNER: Controller(*OWNER, count)}
+    return world(count, container, pods=there, controllers=controllers, size_advice=advice, **more)
+
+
+def representative():
+    """A name and an outcome for each way in which the status of a kind can look."""
+    broken = WPA.from_dict({"metadata": {"name": "web", "namespace": "shop"}, "spec": {"maxReplicas": "many"}})
+    advised = wpa(recommender=Recommender("https://advice.example/", high="800m", low="500m"), **FREE)
+    grown = world(2, box(cpu=400, memory=2**30), app={"cpu": 2000, "memory": 2**30})
+    return {
+        "hpa moves": outcome(hpa(cpu(utilization=50)), busy(900, 900), KNOWN),
+        "hpa stays": outcome(hpa(cpu(utilization=50)), busy(500, 500), KNOWN),
+        "hpa blind": outcome(hpa(cpu(utilization=50)), seen(3), KNOWN),
+        "hpa without scale": outcome(hpa(cpu(utilization=50)), NO_SCALE, KNOWN),
+        "hpa refused": outcome(hpa(cpu(utilization=50)), busy(900, 900), KNOWN, refusal="409 conflict"),
+        "hpa paused": outcome(hpa(cpu(utilization=50)), busy(900, 900), KNOWN, holds=(PAUSED,)),
+        "wpa moves": outcome(between(), items(80_000)),
+        "wpa stays": outcome(between(), items(30_000)),
+        "wpa waits": outcome(between(), items(80_000), Memory(last_scale=NOW - 5, desired=10)),
+        "wpa blind": outcome(between(), seen(3)),
+        "wpa without scale": outcome(between(), NO_SCALE),
+        "wpa broken": outcome(broken, NO_SCALE),
+        "wpa refused": outcome(between(), items(80_000), refusal="409 conflict"),
+        "wpa paused": outcome(between(), items(80_000), holds=(PAUSED,)),
+        "wpa rivalled": outcome(between(), items(80_000), holds=(RIVAL,)),
+        "wpa advised": outcome(advised, seen(10, reply=Reply(12, 11, 13, "traffic", 0.9))),
+        "wpa unadvised": outcome(advised, seen(10, reply=Failure("no answer"))),
+        "wpa guarded": outcome(between(annotations={LIFECYCLE_CONTROL: "true"}), items(80_000)),
+        "wpa tried": outcome(between(dry_run=True), items(80_000)),
+        "vpa evicts": outcome(vpa(), sized()),
+        "vpa resizes": outcome(vpa("InPlaceOrRecreate"), sized()),
+        "vpa only says": outcome(vpa("Off", generation=3), sized()),
+        "vpa blind": outcome(vpa(), world(3, box(cpu=1000))),
+        "vpa without target": outcome(vpa(), NO_SCALE),
+        "vpa refused": outcome(vpa(), sized(), refusal="409 conflict"),
+        "vpa paused": outcome(vpa(), sized(), holds=(PAUSED,)),
+        "hvpa moves": outcome(hvpa(), grown),
+        "hvpa stays": outcome(hvpa(), world(1, box(cpu=300, memory=2**30), app={"cpu": 300, "memory": 2**30})),
+        "hvpa blind": outcome(hvpa(), world(2, box(cpu=300, memory=2**30))),
+        "hvpa without scale": outcome(hvpa(), NO_SCALE),
+        "hvpa refused": outcome(hvpa(), grown, refusal="409 conflict"),
+        "hvpa paused": outcome(hvpa(), grown, holds=(PAUSED,)),
+    }

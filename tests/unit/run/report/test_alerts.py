@@ -1,0 +1,80 @@
+"""The alerts, asked of Prometheus' own judge: whom they wake, and whom they let sleep."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+RULES = Path(__file__).resolve().parents[4] / "deploy" / "helm" / "hypot" / "files" / "alerts.yaml"
+TARGET = 'job="hypot",namespace="hypot-system"'
+OBJECT = 'kind="Hvpa",object_namespace="shop",object_name="web"'
+# What the replica that leads says -> the alert that comes of it.
+TOLD = {
+    "HypotGovernorHolding": ("hypot_governor_holding", "", "3"),
+    "HypotMetricsStale": ("hypot_stale_share", "", "0.9"),
+    "HypotMemoryNotWritten": ("hypot_memory_unwritten", "", "1"),
+    "HypotResizeInfeasible": ("hypot_plans", 'state="resize-infeasible"', "1"),
+    "HypotWebhookUnavailable": ("hypot_held", f'{OBJECT},reason="WebhookUnavailable"', "1"),
+}
+
+
+@pytest.fixture(scope="module")
+def promtool():
+    found = shutil.which("promtool")
+    if found is None:
+        pytest.skip("promtool, which comes with Prometheus, is not installed")
+    return found
+
+
+def series(name, value, pod, labels=""):
+    """The same value for an hour, as it is scraped from one pod."""
+    own = f'{TARGET},pod="{pod}",instance="{pod}:8080"'
+    return {"series": f"{name}{{{own}{labels and ',' + labels}}}", "values": f"{value}+0x240"}
+
+
+def judged(promtool, folder, told, alert, labels):
+    """What promtool says where after an hour the alert is there with these labels, or is not where there are none."""
+    expected = {"eval_time": "1h", "alertname": alert, "exp_alerts": [{"exp_labels": each} for each in labels]}
+    test = {"interval": "15s", "input_series": told, "alert_rule_test": [expected]}
+    rules = folder / "rules.yaml"
+    written = yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    for rule in written["groups"][0]["rules"]:
+        del rule["annotations"]
+    rules.write_text(yaml.safe_dump(written), encoding="utf-8")
+    file = folder / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(rules)], "tests": [test]}), encoding="utf-8")
+    return subprocess.run([promtool, "test", "rules", str(file)], capture_output=True, text=True, check=False)
+
+
+def test_the_rules_can_be_read(promtool):
+    """Expressions, templates and all."""
+    subprocess.run([promtool, "check", "rules", str(RULES)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("alert", TOLD)
+@pytest.mark.parametrize("by", ["the leader", "one that led before"])
+def test_only_the_leader_is_believed(promtool, tmp_path, alert, by):
+    """What another replica last said while it led would wake somebody for ever."""
+    name, labels, value = TOLD[alert]
+    leaders = [series("hypot_leader", 1, "a"), series("hypot_leader", 0, "b")]
+    pod, found = ("a", [{"severity": "warning"}]) if by == "the leader" else ("b", [])
+    done = judged(promtool, tmp_path, [*leaders, series(name, value, pod, labels)], alert, found)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_blocked_resize_is_told_as_well(promtool, tmp_path):
+    """A VerticalPodAutoscaler has no plan; its steps say it."""
+    blocked = series("hypot_blocked", 1, "a", f'{OBJECT},reason="resize-infeasible"')
+    told = [series("hypot_leader", 1, "a"), blocked]
+    done = judged(promtool, tmp_path, told, "HypotResizeInfeasible", [{"severity": "warning"}])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("leads", "found"), [(1, []), (0, [{"severity": "critical"}])])
+def test_nobody_who_leads_is_told(promtool, tmp_path, leads, found):
+    """Replicas that all only follow decide nothing."""
+    told = [series("hypot_leader", leads, "a"), series("hypot_leader", 0, "b")]
+    done = judged(promtool, tmp_path, told, "HypotNoLeader", found)
+    assert done.returncode == 0, done.stdout + done.stderr

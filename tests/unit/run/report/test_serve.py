@@ -1,0 +1,211 @@
+"""Three pages over plain HTTP: health, readiness and metrics."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from builders import NOW
+from hypot.run.report import serve
+from hypot.run.report.gauges import Telling, exposition
+from hypot.run.report.serve import Server, stuck, stuck_after
+from unit.run.outcomes import representative
+
+MOVES = representative()["wpa moves"]
+WELL = {"health": lambda: "", "ready": lambda: "", "telling": lambda: Telling(NOW, leads=True, outcomes=[MOVES])}
+
+
+@asynccontextmanager
+async def serving(**changes):
+    """A server on a free port, and a client of it."""
+    server = Server(**{**WELL, **changes})
+    await server.start("127.0.0.1", 0)
+    try:
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{server.port}") as client:
+            yield server, client
+    finally:
+        await server.stop()
+
+
+async def got(client, path, method="GET"):
+    async with client.request(method, path) as answer:
+        return answer.status, await answer.text()
+
+
+async def raw(port, sent):
+    """What comes back for these bytes until the server closes."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(sent)
+        await writer.drain()
+        return await reader.read()
+    finally:
+        writer.close()
+        await writer.wait_closed()
+
+
+async def until(holds):
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110  nobody announces it
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.asyncio
+async def test_all_is_well(path):
+    """With a word for people."""
+    async with serving() as (_, client):
+        assert await got(client, path) == (200, "ok\n")
+
+
+@pytest.mark.parametrize(("path", "source"), [("/healthz", "health"), ("/readyz", "ready")])
+@pytest.mark.asyncio
+async def test_what_is_wrong_is_said_in_words(path, source):
+    """Each page asks its own source, each time anew."""
+    words = ["pods are not in step yet"]
+    async with serving(**{source: lambda: words[0]}) as (_, client):
+        assert await got(client, path) == (503, "pods are not in step yet\n")
+        words[0] = ""
+        assert await got(client, path) == (200, "ok\n")
+
+
+@pytest.mark.parametrize(
+    ("leads", "since", "is_stuck"),
+    [(True, 61.0, True), (True, 60.0, False), (True, None, False), (False, 1000.0, False)],
+)
+def test_a_leader_without_sweeps_is_stuck(leads, since, is_stuck):
+    """Who does not lead has nothing to do, and who has just begun has done nothing wrong."""
+    assert bool(stuck(leads=leads, since_attempt=since, limit=stuck_after(15.0))) is is_stuck
+
+
+def test_stuck_is_said_with_its_numbers():
+    """A restart by the kubelet shows them in the pod's events."""
+    words = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
+    assert "90 s ago, over 60 s" in words
+
+
+@pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
+def test_who_sweeps_seldom_is_given_time(period, since, is_stuck):
+    """Four periods: else a long one would be a loop of restarts."""
+    assert bool(stuck(leads=True, since_attempt=since, limit=stuck_after(period))) is is_stuck
+
+
+@pytest.mark.asyncio
+async def test_metrics_are_the_exposition():
+    """In the text format, and its parser reads all of it."""
+    async with serving() as (_, client), client.get("/metrics") as answer:
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        page = await answer.text()
+    assert page.encode() == b"".join(exposition(WELL["telling"]()))
+    assert "wpa_controller_value" in {family.name for family in text_string_to_metric_families(page)}
+
+
+@pytest.mark.asyncio
+async def test_others_get_their_turn_during_a_long_scrape():
+    """Between any two slices: the webhook answers in the same loop."""
+    many = Telling(NOW, outcomes=[MOVES] * 500)
+    turns = 0
+
+    async def other():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with serving(telling=lambda: many) as (_, client):
+        task = asyncio.create_task(other())
+        status, page = await got(client, "/metrics")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert (status, page.encode()) == (200, b"".join(exposition(many)))
+    assert turns > len(list(exposition(many)))
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+@pytest.mark.asyncio
+async def test_only_get(method):
+    """Nothing can be changed here."""
+    async with serving() as (_, client), client.request(method, "/metrics") as answer:
+        assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+
+
+@pytest.mark.asyncio
+async def test_other_pages_are_not_here():
+    """The answer says which are."""
+    async with serving() as (_, client):
+        status, page = await got(client, "/debug/../etc/passwd")
+    assert (status, "/healthz" in page) == (404, True)
+
+
+@pytest.mark.asyncio
+async def test_long_requests_are_refused():
+    """A line has a bound."""
+    async with serving() as (server, _):
+        answer = await raw(server.port, b"GET /" + b"a" * 10_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b" 400 " in answer.partition(b"\r\n")[0]
+
+
+@pytest.mark.asyncio
+async def test_who_asks_too_slowly_is_cut(monkeypatch):
+    """Half a request is not waited for."""
+    monkeypatch.setattr(serve, "ASKING_WITHIN", 0.05)
+    async with serving() as (server, client):
+        assert await raw(server.port, b"GET /healthz HTTP/1.1\r\nHost:") == b""
+        assert await got(client, "/healthz") == (200, "ok\n")
+
+
+@pytest.mark.asyncio
+async def test_who_reads_too_slowly_is_cut(monkeypatch):
+    """A scrape that nobody takes away does not stay."""
+    monkeypatch.setattr(serve, "READING_WITHIN", 0.2)
+    huge = Telling(NOW, outcomes=[MOVES] * 6000)
+    async with serving(telling=lambda: huge) as (server, client):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await reader.readexactly(15) == b"HTTP/1.1 200 OK"
+        await until(lambda: server._scrapes == 0)
+        assert await got(client, "/healthz") == (200, "ok\n")
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await reader.readexactly(10**9)
+        writer.close()
+
+
+@pytest.mark.asyncio
+async def test_few_scrapes_run_at_once(monkeypatch):
+    """Each holds its text in memory."""
+    monkeypatch.setattr(serve, "MOST_SCRAPES", 0)
+    async with serving() as (_, client):
+        assert (await got(client, "/metrics"))[0] == 503
+
+
+@pytest.mark.asyncio
+async def test_few_connections_are_held(monkeypatch):
+    """One more than that is closed at once."""
+    monkeypatch.setattr(serve, "MOST_CONNECTIONS", 1)
+    async with serving() as (server, client):
+        assert await got(client, "/healthz") == (200, "ok\n")
+        try:
+            answer = await raw(server.port, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        except ConnectionError:
+            answer = b""
+        assert answer == b""
+        assert await got(client, "/healthz") == (200, "ok\n")
+
+
+@pytest.mark.asyncio
+async def test_stopping_frees_the_port():
+    """Twice is as good as once, and before the start there is no port."""
+    server = Server(**WELL)
+    with pytest.raises(RuntimeError, match="no port"):
+        _ = server.port
+    await server.start("127.0.0.1", 0)
+    port = server.port
+    await server.stop()
+    await server.stop()
+    again = Server(**WELL)
+    await again.start("127.0.0.1", port)
+    assert again.port == port
+    await again.stop()

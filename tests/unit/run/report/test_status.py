@@ -1,0 +1,221 @@
+"""Which statuses are written, and what is sent."""
+
+import json
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+from builders import NOW
+from hypot.cluster.port import APPLY_PATCH
+from hypot.kinds.catalogue import crd_of
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.status import HPAStatus
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.model.state import Memory
+from hypot.run.report.status import (
+    LONGEST_MESSAGE,
+    MOST_PATIENT,
+    PATIENCE,
+    Choice,
+    status_request,
+    without_nulls,
+    wrote,
+)
+from unit.run.outcomes import between, items, outcome, representative, sized, vpa
+
+OUTCOMES = representative()
+PATH = "/apis/datadoghq.com/v1alpha1/namespaces/default/watermarkpodautoscalers/web"
+CALM = OUTCOMES["wpa stays"]
+SCHEMAS = {
+    kind.KIND: crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+    for kind in (WPA, VPA, Hvpa)
+}
+
+
+def with_nullable(schema):
+    """An API server takes null where a definition says nullable; JSON Schema has another word for that."""
+    if isinstance(schema, list):
+        return [with_nullable(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: with_nullable(each) for key, each in schema.items()}
+    return {**made, "type": [made["type"], "null"]} if made.get("nullable") is True else made
+
+
+def choose(outcomes, written, now):
+    choice = Choice(written, now)
+    for each in outcomes:
+        choice.look(each)
+    return choice.chosen()
+
+
+def sent(one):
+    return json.loads(status_request(one, PATH, "7").body)
+
+
+def named(one, name):
+    """The same for an object of another name."""
+    kind, namespace, _ = one.key
+    return replace(one, key=(kind, namespace, name))
+
+
+def told(one, **changes):
+    return replace(one, decision=replace(one.decision, **changes))
+
+
+def in_other_words(one):
+    """The same conditions with other messages, and another value."""
+    changed = tuple(condition._replace(message="in other words") for condition in one.decision.conditions)
+    return told(one, conditions=changed)
+
+
+# What is sent.
+
+
+@pytest.mark.parametrize("name", [name for name in OUTCOMES if not name.startswith("hpa")])
+def test_every_status_passes_its_definition(name):
+    """Nothing is sent that `hypot crds` would have an API server refuse, null least of all."""
+    one = OUTCOMES[name]
+    status = sent(one)["status"]
+    jsonschema.validate(status, with_nullable(SCHEMAS[one.key[0]]))
+    assert "null" not in json.dumps(status)
+
+
+@pytest.mark.parametrize("name", [name for name in OUTCOMES if name.startswith("hpa")])
+def test_the_status_of_an_hpa_can_be_decoded(name):
+    """It has no definition of ours, but the API server's own decoder."""
+    status = sent(OUTCOMES[name])["status"]
+    assert HPAStatus.read(status).sound()
+    assert "null" not in json.dumps(status)
+
+
+def test_the_whole_status_is_applied_to_the_version_that_was_decided_on():
+    """By server-side apply, by force, as hypot, with every condition; a newer version of the object refuses it."""
+    one = OUTCOMES["wpa moves"]
+    request = status_request(one, PATH, "7")
+    assert (request.method, request.path, request.content) == ("PATCH", f"{PATH}/status", APPLY_PATCH)
+    assert request.query == {"fieldManager": "hypot", "force": "true"}
+    body = json.loads(request.body)
+    assert (body["apiVersion"], body["kind"]) == ("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler")
+    assert body["metadata"] == {"name": "web", "namespace": "default", "resourceVersion": "7"}
+    assert body["status"] == without_nulls(one.decision.status)
+    assert len(body["status"]["conditions"]) == len(one.decision.conditions) > 3
+
+
+def test_long_messages_are_cut():
+    """A spec with a thousand faults does not fill the object."""
+    conditions = tuple(condition._replace(message="ä" * 5000) for condition in CALM.decision.conditions)
+    messages = [condition["message"] for condition in sent(told(CALM, conditions=conditions))["status"]["conditions"]]
+    assert all(len(message.encode()) <= LONGEST_MESSAGE for message in messages)
+
+
+def test_nulls_are_dropped_at_every_depth():
+    """In mappings and in lists."""
+    assert without_nulls({"a": None, "b": [{"c": None, "d": 0}, None], "e": ()}) == {"b": [{"d": 0}], "e": []}
+
+
+# When it is sent.
+
+
+def test_a_new_object_is_written_at_once():
+    """It has no status yet."""
+    assert choose([CALM], {}, 1000.0) == [CALM]
+
+
+def test_what_was_written_is_not_written_again():
+    """However much later."""
+    assert choose([CALM], {CALM.key: wrote(CALM, 0.0)}, 1e6) == []
+
+
+def test_a_status_that_stands_in_the_object_is_not_written_after_a_restart():
+    """What was written by the process before is found there."""
+    again = outcome(
+        WPA.from_dict({**between().to_dict(), "status": sent(CALM)["status"]}),
+        items(30_000),
+        Memory.from_status(sent(CALM)["status"]),
+    )
+    assert choose([again], {}, 1000.0) == []
+
+
+def test_a_count_that_the_server_adds_is_no_change():
+    """An HPA's desiredReplicas is there as 0 where nobody wrote it."""
+    one = OUTCOMES["hpa without scale"]
+    status = {**sent(one)["status"], "desiredReplicas": 0}
+    again = replace(one, autoscaler=HPA.from_dict({**one.autoscaler.to_dict(), "status": status}))
+    assert choose([again], {}, 1000.0) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wpa moves",
+        "wpa waits",
+        "wpa blind",
+        "wpa without scale",
+        "wpa refused",
+        "wpa paused",
+        "wpa guarded",
+        "wpa tried",
+    ],
+)
+def test_replicas_and_conditions_are_told_at_once(name):
+    """A second after the last write."""
+    one = OUTCOMES[name]
+    assert choose([one], {one.key: wrote(CALM, 999.0)}, 1000.0) == [one]
+
+
+def test_a_size_is_told_at_once_and_its_bounds_are_not():
+    """Bounds narrow with every sample; the target is what pods get."""
+    before = outcome(vpa("Off"), sized(target=2000))
+    listed = before.decision.reported["recommendation"]["containerRecommendations"]
+    narrowed = told(
+        before,
+        reported={"recommendation": {"containerRecommendations": [{**listed[0], "upperBound": {"cpu": "9"}}]}},
+    )
+    written = {before.key: wrote(before, 999.0)}
+    larger = outcome(vpa("Off"), sized(target=2500))
+    assert choose([larger], written, 1000.0) == [larger]
+    assert choose([narrowed], written, 1000.0) == []
+    assert choose([narrowed], written, 999.0 + PATIENCE) == [narrowed]
+
+
+def test_the_size_of_an_hvpa_is_told_at_once():
+    """Even where replicas and conditions are the same."""
+    before = OUTCOMES["hvpa moves"]
+    scaling = before.decision.reported["lastScaling"]
+    smaller = told(before, reported={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
+    assert choose([smaller], {before.key: wrote(before, 999.0)}, 1000.0) == [smaller]
+
+
+def test_words_and_values_wait_for_their_minute():
+    """They change all the time and nobody acts on them."""
+    for changed in (in_other_words(CALM), outcome(between(), items(31_000))):
+        written = {CALM.key: wrote(CALM, 1000.0)}
+        assert choose([changed], written, 999.0 + PATIENCE) == []
+        assert choose([changed], written, 1000.0 + PATIENCE) == [changed]
+
+
+def test_the_order_of_conditions_is_no_change_of_one():
+    """It follows from times, which is not worth a write at once."""
+    turned = told(CALM, conditions=CALM.decision.conditions[::-1])
+    assert choose([turned], {CALM.key: wrote(CALM, 999.0)}, 1000.0) == []
+
+
+def test_few_patient_ones_are_written_in_a_sweep_and_the_oldest_first():
+    """Those that change for people are written beside them, all of them."""
+    waiting = [named(in_other_words(CALM), f"web-{i}") for i in range(200)]
+    written = {one.key: wrote(CALM, 1000.0 - i) for i, one in enumerate(waiting)}
+    urgent = [named(OUTCOMES["wpa moves"], f"busy-{i}") for i in range(80)]
+    chosen = choose([*waiting, *urgent], written, 2000.0)
+    assert chosen[:80] == urgent
+    assert chosen[80:] == waiting[: -MOST_PATIENT - 1 : -1]
+
+
+def test_what_is_only_observed_is_not_written():
+    """Who only recommends does write: the recommendation is the status."""
+    assert choose([replace(CALM, acting="observe")], {}, NOW) == []
+    recommended = replace(OUTCOMES["vpa only says"], acting="recommend")
+    assert choose([recommended], {}, NOW) == [recommended]

@@ -1,0 +1,133 @@
+"""Memory as bytes: packed and checked, and which shard has the last word on a key."""
+
+import struct
+import zlib
+
+import msgspec
+import pytest
+
+from hypot.run.store.shard_text import (
+    COUNTS,
+    FULL,
+    LARGEST,
+    RESIDUES,
+    ROOMY,
+    BrokenError,
+    Place,
+    UnknownVersionError,
+    grown,
+    joined,
+    latest,
+    pack,
+    seen_at,
+    shard_of,
+    spread,
+    unpack,
+    weight,
+)
+
+
+def header(version, payload):
+    return struct.pack(">4sHI", b"hypm", version, zlib.crc32(payload)) + payload
+
+
+def test_what_is_packed_comes_out_again():
+    """Values of every kind that JSON has, and texts that are JSON already."""
+    entries = {"Hvpa/a/b": {"at": 1.5, "list": [1, None, {"x": "ü"}], "big": 2**60}, "VPA/a/b": {}}
+    assert unpack(pack(entries)) == entries
+    assert unpack(pack({key: msgspec.Raw(msgspec.json.encode(entry)) for key, entry in entries.items()})) == entries
+
+
+def test_another_version():
+    """Is told from what is broken: a newer hypot wrote it."""
+    with pytest.raises(UnknownVersionError, match="version 2"):
+        unpack(pack({"a": {}}, version=2))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "no header"),
+        (b"hello, this is something else", "does not begin"),
+        (pack({"a": {}})[:-1], "checksum"),
+        (header(1, b"no zlib"), "cannot be unpacked"),
+        (header(1, zlib.compress(b"{}")[:-5]), "cut off"),
+        (header(1, zlib.compress(b"[]")), "cannot be read"),
+        (header(1, zlib.compress(b'{"a": 7}')), "memory of a cannot be read"),
+        (header(1, zlib.compress(b'{"a": {"b": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}")), "cannot be read"),
+    ],
+)
+def test_broken_bytes(data, words):
+    """Whatever is wrong with them, one error says it."""
+    with pytest.raises(BrokenError, match=words):
+        unpack(data)
+
+
+def test_a_small_text_that_grows_without_end():
+    """Is given up at a bound."""
+    bomb = zlib.compress(b'{"a": {"b": "' + b"0" * LARGEST + b'"}}', 9)
+    with pytest.raises(BrokenError, match="larger than"):
+        unpack(header(1, bomb))
+
+
+def test_a_key_has_one_shard():
+    """The same for ever: what one release wrote, the next one looks for in the same place."""
+    assert [shard_of("Hvpa/shop/web", count) for count in COUNTS] == [0, 1, 1, 5, 5]
+    parts = spread({f"Hvpa/shop/web-{number}": {} for number in range(200)}, 8)
+    assert sum(len(part) for part in parts) == 200
+    assert all(shard_of(key, 8) == index for index, part in enumerate(parts) for key in part)
+
+
+@pytest.mark.parametrize(
+    ("count", "largest", "wanted"),
+    [
+        (1, 0, 1),
+        (1, ROOMY, 1),
+        (1, ROOMY + 1, 2),
+        (1, 5 * ROOMY, 8),
+        (2, ROOMY + 1, 4),
+        (4, 10, 4),
+        (8, 100 * ROOMY, 16),
+        (16, 2 * ROOMY, 16),
+    ],
+)
+def test_how_many_shards(count, largest, wanted):
+    """As few as are roomy, never fewer than there are, at most sixteen."""
+    assert grown(count, largest) == wanted
+
+
+def test_what_could_not_be_read_again_is_as_large_as_what_cannot_be_stored():
+    """Packed small, but not small once unpacked."""
+    assert weight(10, LARGEST) == FULL
+    assert weight(FULL, 10) == FULL
+
+
+def test_a_stop_in_the_middle_of_splitting():
+    """New shards are beside old ones, and an old one is replaced already: each key has its newest entry."""
+    keys = [f"key-{number}" for number in range(100)]
+    before, after = ({key: {"by": word} for key in keys} for word in ("old", "new"))
+    old, new = spread(before, 2), spread(after, 4)
+    left = [
+        (Place(0, 4, 8), new[0]),
+        (Place(1, 2, 7), old[1]),
+        (Place(2, 4, 8), new[2]),
+        (Place(3, 4, 8), new[3]),
+    ]
+    entries, missing = joined(left)
+    assert missing == frozenset()
+    assert entries == {key: before[key] if shard_of(key, 4) == 1 else after[key] for key in keys}
+    assert joined(left[1:])[1] == {residue for residue in range(RESIDUES) if residue % 4 == 0}
+
+
+def test_what_was_forgotten_does_not_come_back():
+    """An older shard that was never cleared still has it; one that is not used says nothing."""
+    entries, missing = joined([(Place(0, 1, 3), {"a": 1}), (Place(1, 2, 2), {"b": 1}), (Place(0, 0, 9), {"c": 1})])
+    assert entries == {"a": 1}
+    assert missing == frozenset()
+
+
+def test_the_latest_that_fit():
+    """From the newest on, up to the first that has no room."""
+    assert latest([("a", 1.0, 10), ("b", 3.0, 10), ("c", 2.0, 15)], 26) == {"b", "c"}
+    assert latest([("a", 1.0, 10)], 9) == set()
+    assert [seen_at(entry) for entry in ({"seen": {"at": 5}}, {"seen": None}, {})] == [5.0, 0.0, 0.0]

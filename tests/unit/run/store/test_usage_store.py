@@ -1,0 +1,133 @@
+"""Checkpoints around a running controller: found when they are first needed, and written over, not beside."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from hypot.cluster.port import Answer, RefusedError, UnreachableError, encoded
+from hypot.kinds.vpa import VPA
+from hypot.policy.model.seen import Container, Pod, PodSample
+from hypot.policy.model.settings import Settings
+from hypot.run.observe.rows import AutoscalerRow
+from hypot.run.store.usage_history import UsageHistory, key_of
+from hypot.run.store.usage_store import TRIES, HistoryKeeper, Patience
+
+asyncio.set_event_loop(None)
+pytestmark = pytest.mark.asyncio
+
+NOW = 1_700_000_000.0
+WEB = VPA("Deployment/web", namespace="shop")
+KEY = key_of(WEB)
+ROWS = {KEY: AutoscalerRow(WEB, {"metadata": {"uid": "u"}}, ())}
+STORED = {
+    "metadata": {"name": "web-app", "namespace": "shop", "resourceVersion": "7"},
+    "spec": {"vpaObjectName": "web", "containerName": "app"},
+}
+
+
+class Server:
+    """Answers from a list of checkpoints, or with another status; remembers what it was asked."""
+
+    def __init__(self, *items, status=200):
+        self.items, self.status, self.asked = items, status, []
+
+    async def call(self, request):
+        self.asked.append((request.method, request.path.rpartition("/")[2]))
+        if self.status == 0:
+            raise UnreachableError("away")
+        body = {"items": self.items} if request.method == "GET" else {"metadata": {"resourceVersion": "8"}}
+        return Answer(self.status, encoded(body))
+
+
+async def measured():
+    """A history with something to write."""
+    history = UsageHistory(Settings())
+    history.declare(WEB, ("app",), NOW)
+    pod = Pod("web-1", containers=(Container("app"),), uid="uid-1")
+    await history.observe({("shop", "web-1"): PodSample(NOW, 15.0, (("app", {"cpu": 700}),))}, {KEY: (pod,)}, NOW)
+    return history
+
+
+async def test_who_came_after_the_start_is_written_too():
+    """With nobody to size at the start nothing was listed, so that is done before the first write, and once."""
+    server = Server()
+    keeper = HistoryKeeper(server, await measured(), ())
+    await keeper.restore({}, {}, NOW)
+    assert server.asked == []
+    await keeper.write(ROWS, NOW + 1)
+    await keeper.write(ROWS, NOW + 2)
+    assert [method for method, _ in server.asked] == ["GET", "POST"]
+
+
+async def test_what_is_there_is_written_over():
+    server = Server(STORED)
+    keeper = HistoryKeeper(server, await measured(), ())
+    await keeper.write(ROWS, NOW + 1)
+    assert server.asked[1] == ("PUT", "web-app")
+
+
+async def test_a_cluster_without_the_kind_is_left_alone():
+    server = Server(status=404)
+    keeper = HistoryKeeper(server, await measured(), ())
+    for seconds in (1, 2):
+        await keeper.write(ROWS, NOW + seconds)
+    assert [method for method, _ in server.asked] == ["GET"]
+
+
+async def test_a_server_that_is_away_is_asked_again():
+    """And the sweep goes on."""
+    server = Server(status=0)
+    keeper = HistoryKeeper(server, await measured(), ())
+    await keeper.write(ROWS, NOW + 1)
+    server.status = 200
+    await keeper.write(ROWS, NOW + 2)
+    assert [method for method, _ in server.asked] == ["GET", "GET", "POST"]
+
+
+async def test_a_refusal_is_not_a_kind_that_is_not_served():
+    """Whoever begins to lead is told, so that it is tried again; another keeper goes on counting."""
+    server, patience = Server(status=403), Patience()
+    for _ in range(TRIES - 1):
+        with pytest.raises(RefusedError, match="403"):
+            await HistoryKeeper(server, await measured(), (), patience).restore(ROWS, {}, NOW)
+    keeper = HistoryKeeper(server, await measured(), (), patience)
+    with capture_logs() as logs:
+        await keeper.restore(ROWS, {}, NOW)
+    assert [each["event"] for each in logs] == ["going on without checkpoints"]
+    await keeper.write(ROWS, NOW + 1)
+    assert server.asked == [("GET", "verticalpodautoscalercheckpoints")] * TRIES
+
+
+async def test_patience_begins_anew_with_every_list_that_is_read():
+    """Only refusals in a row count."""
+    server, patience = Server(status=500), Patience()
+    for status in (500, 500, 200, 500, 500, 200):
+        server.status = status
+        keeper = HistoryKeeper(server, await measured(), (), patience)
+        if status == 500:
+            with pytest.raises(RefusedError):
+                await keeper.restore(ROWS, {}, NOW)
+        else:
+            await keeper.restore(ROWS, {}, NOW)
+    await keeper.write(ROWS, NOW + 1)
+    assert server.asked[-1][0] == "POST"
+
+
+async def test_a_refusal_in_a_sweep_is_tried_again_a_few_times():
+    """And the sweep goes on."""
+    server = Server(status=403)
+    keeper = HistoryKeeper(server, await measured(), ())
+    for seconds in range(1, 10):
+        await keeper.write(ROWS, NOW + seconds)
+    assert [method for method, _ in server.asked] == ["GET"] * TRIES
+
+
+async def test_what_is_known_of_an_object_goes_with_it():
+    """Its name may come back, and then nothing of before is true."""
+    keeper = HistoryKeeper(Server(STORED), await measured(), ())
+    await keeper.write(ROWS, NOW + 1)
+    keeper.forget({("Hvpa", "shop", "web")})
+    assert {key for key, _ in (*keeper._there, *keeper._written)} == {KEY}
+    keeper.forget({KEY})
+    assert (keeper._there, keeper._written) == ({}, {})

@@ -1,0 +1,356 @@
+"""The controller as a process would run it, against a cluster in memory that is served over HTTPS on the loopback."""
+
+import asyncio
+import gc
+import os
+import signal
+from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
+
+import aiohttp
+import pytest
+from aiohttp import web as http
+from structlog.testing import capture_logs
+
+from hypot.cluster.clock import boot
+from hypot.cluster.config import Access
+from hypot.cluster.fake import FakeCluster
+from hypot.cluster.fake_objects import refusal
+from hypot.cluster.port import Answer, RefusedError, Request, encoded
+from hypot.policy.model.settings import Settings
+from hypot.run.app import SHRINKS, App
+from hypot.run.config import RunConfig
+from hypot.run.reconcile import Sweeper
+from hypot.run.report.gauges import exposition
+from hypot.run.report.log import Narrator
+from hypot.run.webhook.server import Times
+from unit.cluster.server import serving
+from unit.policy.sizes_world import TARGET, hvpa
+from unit.run.run_world import KINDS, OWN, QUEUE, WEB, World, web, wpa
+
+pytestmark = pytest.mark.asyncio
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{OWN}/leases/hypot"
+WITHIN = 30.0
+
+
+def served(cluster):
+    """A handler that answers as the cluster does."""
+
+    async def answer(asked):
+        content = asked.headers.get("Content-Type", "application/json").partition(";")[0]
+        request = Request(asked.method, asked.path, dict(asked.query), await asked.read() or None, content)
+        if asked.query.get("watch") in {"1", "true"}:
+            return await watched(asked, request)
+        told = await cluster.call(request)
+        return http.Response(status=told.status, body=told.body, content_type="application/json")
+
+    async def watched(asked, request):
+        response = http.StreamResponse()
+        try:
+            async with cluster.watch(request) as lines:
+                await response.prepare(asked)
+                with suppress(ConnectionError):
+                    async for line in lines:
+                        await response.write(line + b"\n")
+        except RefusedError as no:
+            return http.Response(status=no.answer.status, body=no.answer.body, content_type="application/json")
+        return response
+
+    return answer
+
+
+def small_cluster(*objects):
+    cluster = FakeCluster()
+    cluster.fixed["/version"] = Answer(200, encoded({"major": "1", "minor": "36"}))
+    cluster.fixed[QUEUE] = Answer(200, encoded({"items": [{"value": "80"}]}))
+    for each in objects:
+        cluster.put(each)
+    return cluster
+
+
+@asynccontextmanager
+async def running(cluster, **config):
+    """An app that runs until the end of the block."""
+    usual = {"opt_in": "all", "listen": "127.0.0.1", "http_port": 0, "webhook_port": 0}
+    setup = RunConfig(**{**usual, "settings": Settings(sync_period=0.2), **config})
+    async with serving(served(cluster)) as access:
+        app = App(setup, access)
+        task = asyncio.ensure_future(app.run())
+        try:
+            yield app
+        finally:
+            app.stopping.set()
+            try:
+                await asyncio.wait_for(task, WITHIN)
+            finally:
+                gc.unfreeze()
+                # Else the server would wait for streams that nobody reads any more.
+                cluster.end_watches()
+
+
+async def eventually(what):
+    """Until this holds; a test that waits in vain fails."""
+    async with asyncio.timeout(WITHIN):
+        while not what():  # noqa: ASYNC110  whatever makes it true has no event of its own
+            await asyncio.sleep(0.02)
+
+
+def replicas(cluster):
+    return cluster.get(WEB)["spec"]["replicas"]
+
+
+async def page(app, path):
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{app.server.port}{path}") as answer:
+        return answer.status, await answer.text()
+
+
+async def test_it_leads_sweeps_tells_and_lets_go():
+    """From the first watch to the release of the Lease."""
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: replicas(cluster) == 8 and app.sweeps > 1)
+        assert (await page(app, "/healthz"))[0] == 200
+        assert (await page(app, "/readyz"))[0] == 200
+        status, text = await page(app, "/metrics")
+        assert status == 200
+        assert "hypot_sweep" in text
+        assert cluster.get(LEASE)["spec"]["holderIdentity"] == app.identity
+        assert cluster.get(f"/api/v1/namespaces/{OWN}/configmaps/hypot-memory-0") is not None
+    assert not cluster.get(LEASE)["spec"].get("holderIdentity")
+    assert app.broken == ""
+
+
+async def test_a_sweep_that_fails_is_not_the_last_one(monkeypatch):
+    """Whatever goes wrong in one of them."""
+    failed = []
+    whole = Sweeper.sweep
+
+    async def sometimes(self):
+        if len(failed) < 2:
+            failed.append(self)
+            raise RuntimeError("a sweep that nobody thought of")
+        return await whole(self)
+
+    monkeypatch.setattr(Sweeper, "sweep", sometimes)
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster):
+        await eventually(lambda: replicas(cluster) == 8)
+    assert len(failed) == 2
+
+
+async def test_who_cannot_begin_tries_again():
+    """A memory that cannot be read is no memory that is not there: nothing is done before it is known."""
+    cluster = small_cluster(*web(4), wpa())
+    refused = []
+
+    def forbids(call):
+        if call.path.endswith("/configmaps") and len(refused) < 1:
+            refused.append(call)
+            return refusal(403, "not yet")
+        return None
+
+    cluster.faults = forbids
+    async with running(cluster):
+        await eventually(lambda: replicas(cluster) == 8)
+    assert refused
+
+
+def lease_of_another(**annotations):
+    spec = {
+        "holderIdentity": "the other",
+        "leaseDurationSeconds": 15,
+        "renewTime": "2099-01-01T00:00:00.000000Z",
+        "acquireTime": "2099-01-01T00:00:00.000000Z",
+        "leaseTransitions": 1,
+    }
+    metadata = {"name": "hypot", "namespace": OWN, "annotations": annotations}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+
+
+async def test_nobody_leads_beside_somebody_else():
+    """The other replica watches, answers, and writes nothing."""
+    cluster = small_cluster(*web(4), wpa(), lease_of_another())
+    async with running(cluster) as app:
+        await eventually(lambda: not app.stock.unready)
+        for _ in range(20):
+            assert (await page(app, "/readyz"))[0] == 200
+            await asyncio.sleep(0.02)
+        assert not [call for call in cluster.calls if call.writes]
+    assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
+
+
+@pytest.mark.parametrize(("said", "expected"), [({SHRINKS: "true"}, True), ({SHRINKS: "false"}, False), ({}, False)])
+async def test_who_follows_shrinks_new_pods_only_where_the_leader_would(said, expected):
+    """A cold start is known to the leader alone, and it says so on its Lease."""
+    async with running(small_cluster(*web(4), wpa(), lease_of_another(**said))) as app:
+        await eventually(lambda: app.lease.holder and not app.stock.unready)
+        assert app.may_shrink() == expected
+
+
+async def test_who_leads_says_whether_new_pods_may_shrink():
+    """Not before anything is remembered, nor after a start without memory; else it may."""
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: app.sweeps)
+        assert app.sweeper.cold_since is not None
+        assert not app.may_shrink()
+        app.sweeper.cold_since = None
+        await eventually(lambda: cluster.get(LEASE)["metadata"]["annotations"][SHRINKS] == "true")
+        assert app.may_shrink()
+
+
+async def test_who_led_before_tells_nothing_of_sweeps():
+    """Its last words would be told for ever, beside those of the one who leads now."""
+    leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ", "hypot_memory_unwritten ")
+    async with running(small_cluster(*web(4), wpa())) as app:
+        await eventually(lambda: app.sweeps)
+        told = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in told] == list(leaders_own)
+        await app.lease.release()
+        told = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in told] == []
+
+
+async def test_a_dry_run_writes_only_its_lease_and_its_memory():
+    """All else is told, and goes no further; beside one that acts it leads nobody but itself."""
+    cluster = small_cluster(*web(4), wpa(), lease_of_another())
+    async with running(cluster, dry_run=True) as app:
+        await eventually(lambda: app.sweeps > 2)
+        written = {call.path.rpartition("/")[2] for call in cluster.calls if call.writes}
+        assert written <= {"leases", "configmaps", "hypot-dry-run", "hypot-dry-run-memory-0"}
+        assert app.swept.outcomes[0].decision.rescales
+    assert replicas(cluster) == 4
+    assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
+
+
+async def test_an_api_server_that_is_away_for_a_while():
+    """Nothing ends; once it is back everything goes on."""
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: replicas(cluster) == 8)
+        cluster.faults = lambda _: refusal(503, "away")
+        cluster.cut_watches()
+        await asyncio.sleep(0.5)
+        cluster.faults = None
+        before = app.sweeps
+        cluster.fixed[QUEUE] = Answer(200, encoded({"items": [{"value": "200"}]}))
+        await eventually(lambda: app.sweeps > before + 2)
+        assert app.lease.leading
+    assert app.broken == ""
+
+
+async def test_a_signal_ends_it():
+    """As Kubernetes asks."""
+    cluster = small_cluster(*web(4), wpa())
+    async with running(cluster) as app:
+        await eventually(lambda: app.sweeps > 0)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await eventually(app.stopping.is_set)
+    assert not cluster.get(LEASE)["spec"].get("holderIdentity")
+
+
+async def test_a_part_that_ends_ends_the_whole(monkeypatch):
+    """Half a controller is none: it says what broke, lets go of the Lease and ends."""
+    cluster = small_cluster(*web(4), wpa())
+    async with serving(served(cluster)) as access:
+        config = RunConfig(opt_in="all", listen="127.0.0.1", http_port=0, webhook_port=0)
+        app = App(config, access)
+
+        async def broken():
+            raise RuntimeError("no watch can be kept")
+
+        monkeypatch.setattr(app.stock, "run", broken)
+        await asyncio.wait_for(app.run(), WITHIN)
+        cluster.end_watches()
+    assert "no watch can be kept" in app.broken
+
+
+async def test_checkpoints_that_may_never_be_read_do_not_keep_it_from_leading(monkeypatch):
+    """It tries a few times, then goes on without them and says so."""
+    monkeypatch.setattr("hypot.run.app.AGAIN_AFTER", 0.05)
+    cluster = small_cluster(*web(4), wpa(), hvpa(targetRef={**TARGET, "name": "none"}, name="other"))
+    asked = []
+
+    def forbids(call):
+        if call.path.endswith("/verticalpodautoscalercheckpoints"):
+            asked.append(call)
+            return refusal(403, "hypot may not")
+        return None
+
+    cluster.faults = forbids
+    with capture_logs() as logs:
+        async with running(cluster):
+            await eventually(lambda: replicas(cluster) == 8)
+    said = [each["event"] for each in logs if "hypot may not" in str(each)]
+    assert said == ["cannot begin to lead", "cannot begin to lead", "going on without checkpoints"]
+    assert len(asked) == 3
+
+
+async def test_a_leader_that_just_begins_is_not_stuck():
+    """However long ago it swept when it led before; the limit goes by its period."""
+    app = App(RunConfig(settings=Settings(sync_period=100.0)), Access("https://127.0.0.1:1"))
+    app.lease = SimpleNamespace(leading=True)
+    assert app._health() == ""
+    app.attempted = boot() - 300.0
+    assert app._health() == ""
+    app.attempted = boot() - 500.0
+    assert "over 400 s" in app._health()
+
+
+async def test_the_webhook_s_answer_times_are_told():
+    """Where there is a webhook; else no series."""
+    app = App(RunConfig(), Access("https://127.0.0.1:1"))
+    assert app._telling().webhook_seconds is None
+    app.times = Times()
+    app.times.observe(0.003)
+    told = b"".join(exposition(app._telling())).decode()
+    assert 'hypot_webhook_duration_seconds_bucket{le="0.0025"} 0\n' in told
+    assert 'hypot_webhook_duration_seconds_bucket{le="+Inf"} 1\n' in told
+    assert "hypot_webhook_duration_seconds_sum 0.003\n" in told
+
+
+@pytest.mark.parametrize(("config", "told"), [({}, 0.0), ({"webhook_port": 0}, None), ({"dry_run": True}, None)])
+async def test_a_webhook_without_a_certificate_has_none_left(config, told):
+    """So that somebody is woken; where no webhook is wanted there is no such series."""
+    app = App(RunConfig(**config), Access("https://127.0.0.1:1"))
+    assert app._telling().certificate_seconds == told
+
+
+# The log.
+
+
+async def said(world, narrator):
+    """What a sweep says of objects."""
+    with capture_logs() as logs:
+        await narrator.tell(await world.sweep())
+    return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
+
+
+async def test_what_would_be_done_is_logged_once_for_each_change():
+    """In a namespace that is only observed nothing moves, so each sweep decides the same."""
+    async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
+        narrator = Narrator()
+        world.queue("80")
+        assert await said(world, narrator) == [("would decide", 4, 8)]
+        world.queue("80")
+        assert await said(world, narrator) == []
+        del world.cluster.fixed[QUEUE]
+        assert await said(world, narrator) == []
+        world.queue("80")
+        assert await said(world, narrator) == []
+        world.queue("160")
+        assert await said(world, narrator) == [("would decide", 4, 16)]
+        world.queue("30")
+        assert await said(world, narrator) == []
+        world.queue("160")
+        assert await said(world, narrator) == [("would decide", 4, 16)]
+        world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        assert await said(world, narrator) == []
+        assert narrator._said == {}
+
+
+async def test_what_is_done_is_logged_as_that():
+    """With why, and what it was refused with."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        assert await said(world, Narrator()) == [("decided", 4, 8)]

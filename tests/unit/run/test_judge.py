@@ -1,0 +1,390 @@
+"""What holds a decision back in a sweep, and the condition that it leaves."""
+
+import pytest
+
+from hypot.cluster.fake_objects import refusal
+from hypot.policy.continuity import longest_window
+from hypot.policy.model.decision import show_time
+from hypot.policy.model.settings import Settings
+from hypot.policy.observe.snapshot import read_autoscaler
+from hypot.run.reconcile import Clocks
+from unit.policy.sizes_world import hvpa, made, node, vpa
+from unit.run.run_world import KINDS, OWN, QUEUE, World, all_kinds, blocked, hpa, items, web, wpa
+
+pytestmark = pytest.mark.asyncio
+OBJECTS = {"hypot.dev/recommendations": "objects"}
+
+
+def lease(name, holder="somebody", renewed=0.0, namespace="kube-system"):
+    spec = {"holderIdentity": holder, "renewTime": show_time(renewed), "leaseDurationSeconds": 15}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def wrote_status(manager, at):
+    return {"managedFields": [{"manager": manager, "subresource": "status", "time": show_time(at)}]}
+
+
+async def held(world, reason, replicas=4):
+    """The count stays; condition, status and words name the reason."""
+    outcome = await world.outcome()
+    assert world.replicas == replicas
+    assert reason in [hold.reason for hold in outcome.holds]
+    assert world.condition("ScalingBlocked")["status"] == "True"
+    return blocked(outcome)[1]
+
+
+# Rivals.
+
+
+async def test_another_hpa_of_the_target_is_a_rival():
+    """Two that count the same pods would pull against each other; the condition names the other."""
+    async with World(*web(4), wpa(), hpa("theirs")) as world:
+        world.queue("80")
+        assert "HorizontalPodAutoscaler shop/theirs scales the same pods" in await held(world, "Rival")
+        assert world.condition("ScalingBlocked")["reason"] == "Rival"
+        assert world.events("Rival")
+        world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/theirs")
+        await world.sweep()
+        assert (world.replicas, world.condition("ScalingBlocked")["status"]) == (8, "False")
+
+
+async def test_an_hpa_that_scales_the_hvpa_only_advises_it():
+    """It is no rival, whoever made it."""
+    own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
+    async with World(*web(1), hvpa(annotations=OBJECTS), hpa(target=own), node()) as world:
+        world.uses("1", "3Gi")
+        outcome = await world.outcome("Hvpa")
+        assert "Rival" not in [hold.reason for hold in outcome.holds]
+
+
+async def test_a_fresh_writer_of_the_status_is_a_rival():
+    """Another controller of the same kind is at work; two minutes after its last word it is not."""
+    async with World(*web(4), wpa()) as world:
+        there = wpa(metadata=wrote_status("watermarkpodautoscaler", world.now))
+        world.put(there)
+        world.queue("80")
+        assert "watermarkpodautoscaler writes this object's status" in await held(world, "Rival")
+        world.queue("80")
+        await world.sweep(120)
+        assert world.replicas == 8
+
+
+async def test_our_own_status_is_no_rival():
+    """Nor is somebody who wrote the spec."""
+    fields = [
+        {"manager": "hypot", "subresource": "status", "time": show_time(2e9)},
+        {"manager": "kubectl", "time": show_time(2e9)},
+    ]
+    async with World(*web(4), wpa(metadata={"managedFields": fields})) as world:
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+
+
+async def test_the_lease_of_the_upstream_controller_is_a_rival():
+    """Looked for once a minute; one that nobody renews has nobody behind it."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
+        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Rival")
+        await world.sweep()
+        assert world.asked("/leases") == []
+        world.queue("80")
+        await world.sweep(180)
+        assert len(world.asked("/leases")) == 2
+        assert world.replicas == 8
+
+
+async def test_a_lease_that_cannot_be_read_is_as_it_was():
+    """Not to know is no reason to begin."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
+        await held(world, "Rival")
+        world.cluster.faults = lambda call: refusal(403, "no") if "leases" in call.path else None
+        world.queue("80")
+        await world.sweep(180)
+        assert world.replicas == 4
+
+
+async def test_of_two_that_count_one_target_the_younger_holds():
+    """It names the older one, and goes on once that is gone; the count is set by one of them only."""
+    async with World(*web(4), wpa("younger", metric="other")) as world:
+        world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
+        world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
+        world.queue("80")
+        swept = await world.sweep()
+        assert world.replicas == 8
+        assert "WatermarkPodAutoscaler shop/web is older" in blocked(world.of(swept, name="younger"))[1]
+        assert world.condition("ScalingBlocked", name="younger")["reason"] == "Rival"
+        assert world.of(swept).holds == ()
+        assert [each["reason"] for each in world.events("Rival")] == ["Rival"]
+        world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
+        await world.sweep()
+        assert world.replicas < 8
+
+
+async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
+    """Whichever is younger holds, counts and sizes alike."""
+    async with World(*web(1), hvpa(name="younger"), node()) as world:
+        world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
+        world.uses("1", "3Gi")
+        world.queue("80")
+        swept = await world.sweep()
+        assert blocked(world.of(swept, "Hvpa", "younger"))[0] == "Rival"
+        assert not world.writes("/pods/")
+        assert world.replicas == 2
+
+
+async def test_another_hypot_that_leads_is_a_rival():
+    """For all kinds; each of the two leads by its own Lease, and would write."""
+    async with World(*web(4), wpa()) as world:
+        world.queue("80")
+        world.put(lease("hypot", renewed=world.now, namespace=OWN))
+        world.put(lease("hypot", renewed=world.now, namespace="tools"))
+        assert "another hypot leads by the Lease tools/hypot" in await held(world, "Rival")
+        world.queue("80")
+        await world.sweep(180)
+        assert world.replicas == 8
+
+
+async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
+    """It only recommends; one that sizes the same pods is."""
+    async with World(*web(1), hvpa(annotations=OBJECTS), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        child = world.at(f"{KINDS['VerticalPodAutoscaler']}/web")
+        assert child["spec"]["updatePolicy"]["updateMode"] == "Off"
+        outcome = await world.outcome("Hvpa")
+        assert "Rival" not in [hold.reason for hold in outcome.holds]
+        world.put(vpa("Recreate", name="theirs"))
+        assert "VerticalPodAutoscaler theirs sizes" in blocked(await world.outcome("Hvpa"))[1]
+
+
+async def test_the_younger_of_two_vpas_names_the_older():
+    """Only the oldest acts; the others would be silent, and who made them would wait in vain."""
+    mine = vpa("Recreate", name="mine", creationTimestamp=show_time(2000.0))
+    theirs = vpa("Recreate", name="theirs", creationTimestamp=show_time(1000.0))
+    async with World(*web(1), mine, theirs, node(), kinds={"VerticalPodAutoscaler": "act"}) as world:
+        world.uses("1", "3Gi")
+        found = {one.key[2]: one for one in (await world.sweep()).outcomes}
+        told = [hold.words for hold in found["mine"].holds]
+        assert told == ["VerticalPodAutoscaler shop/theirs is older and sizes the same pods: remove one of the two"]
+        assert found["theirs"].holds == ()
+        assert world.events("Rival")
+
+
+# Annotations.
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "replicas"),
+    [("true", "80", 4), ("up", "80", 4), ("down", "80", 8), ("down", "10", 4), ("up", "10", 2), ("perhaps", "80", 4)],
+)
+async def test_paused_holds_what_it_names(word, value, replicas):
+    """Both ways, or one; a word that nobody knows holds everything."""
+    async with World(*web(4), wpa(annotations={"hypot.dev/paused": word})) as world:
+        world.queue(value)
+        outcome = await world.outcome()
+        assert world.replicas == replicas
+        assert world.condition("ScalingBlocked")["reason"] == "Paused"
+        assert "hypot.dev/paused" in blocked(outcome)[1]
+        assert world.events("ScalingHeld")
+
+
+async def test_a_pin_sets_the_count():
+    """Also where no metric can be read."""
+    async with World(*web(4), wpa(annotations={"hypot.dev/hold": "6"})) as world:
+        await world.sweep()
+        assert world.replicas == 6
+        assert world.condition("ScalingBlocked")["reason"] == "Held"
+
+
+async def test_a_pause_ends_a_plan():
+    """Whatever was under way stops at once; once nothing holds it is decided anew."""
+    async with World(*web(1), hvpa(), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        world.follow()
+        world.uses("1", "3Gi")
+        world.annotate("Hvpa", paused="true")
+        outcome = await world.outcome("Hvpa")
+        assert not world.writes("/pods/")
+        assert not world.writes("/scale")
+        assert outcome.memory.plan is None
+        assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
+        assert world.events("PlanEnded")
+
+
+@pytest.mark.parametrize(("word", "goes_on"), [("up", False), ("down", True)])
+async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_on):
+    """This plan gives more: it waits where that is paused, and goes on where only less is."""
+    async with World(*web(1), hvpa(), node()) as world:
+        world.uses("1", "3Gi")
+        await world.sweep()
+        world.follow()
+        world.uses("1", "3Gi")
+        world.annotate("Hvpa", paused=word)
+        outcome = await world.outcome("Hvpa")
+        assert bool(world.writes("/resize")) is goes_on
+        assert outcome.memory.plan is not None
+
+
+# A cold start, a clock that jumped.
+
+
+async def test_without_a_memory_nothing_shrinks_for_a_window():
+    """Growth is free; after one longest window of the object it may shrink."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec), warm=False) as world:
+        world.queue("10")
+        assert "started without a memory: nothing shrinks for 300 s" in await held(world, "ColdStart")
+        await later(world, 270, "10")
+        assert world.replicas == 4
+        await later(world, 30, "10")
+        assert world.replicas < 4
+
+
+async def later(world, seconds, value):
+    """A sweep so much later, with a fresh value."""
+    world.passes(seconds - 1)
+    world.queue(value)
+    await world.sweep(1)
+
+
+async def test_without_a_memory_growth_is_free():
+    """More than needed is safe, less is not."""
+    async with World(*web(4), wpa(), warm=False) as world:
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+
+
+async def test_a_restart_does_not_end_a_cold_start():
+    """The memory of a minute is none of a window, so the rest of it is waited for."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec), warm=False) as world:
+        world.queue("10")
+        await held(world, "ColdStart")
+        world.passes(60)
+        await world.restart()
+        world.queue("10")
+        await held(world, "ColdStart")
+        await later(world, 209, "10")
+        assert world.replicas == 4
+        await later(world, 15, "10")
+        assert world.replicas < 4
+
+
+@pytest.mark.parametrize("jump", [60.0, -60.0])
+async def test_a_clock_that_jumped_shrinks_nothing_for_a_window(jump):
+    """Ages and windows cannot be trusted then; growth goes on."""
+    spec = {"downscaleForbiddenWindowSeconds": 300}
+    async with World(*web(4), wpa(**spec)) as world:
+        world.queue("30")
+        await world.sweep()
+        world.now += jump
+        world.queue("10")
+        assert "the clock jumped" in await held(world, "ClockJump")
+        await later(world, 285, "10")
+        assert world.replicas == 4
+        await later(world, 15, "10")
+        assert world.replicas < 4
+
+
+async def test_a_little_drift_is_no_jump():
+    """Clocks are slewed all the time."""
+    times = iter([100.0, 119.0])
+    clocks = Clocks(lambda: next(times), iter([0.0, 15.0]).__next__)
+    clocks.look()
+    assert clocks.look() == (119.0, 15.0)
+    assert clocks.jumped_at is None
+
+
+# What is looked at.
+
+
+@pytest.mark.parametrize(
+    ("thing", "window"),
+    [
+        (wpa(downscaleForbiddenWindowSeconds=120, upscaleForbiddenWindowSeconds=60), 120),
+        (wpa(downscaleDelayBelowWatermarkSeconds=900), 900),
+        (made("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "web", {"maxReplicas": 3}), 300),
+        (hpa(), 300),
+        (hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 40}}), 40),
+        (hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 700}}), 700),
+        (hvpa(scaleDown={"stabilizationDuration": "12m"}), 720),
+        (vpa(), 300),
+    ],
+    ids=lambda each: str(each)[:60] if isinstance(each, float | int) else each["kind"],
+)
+async def test_the_longest_window_is_what_the_past_matters_for(thing, window):
+    """Whatever looks back furthest of all that the object says, or its defaults."""
+    assert longest_window(read_autoscaler(thing), Settings()) == window
+
+
+async def test_an_hpa_of_the_cluster_is_left_to_it():
+    """The default: hypot looks at HPAs as rivals, and does nothing for them."""
+    async with World(*web(2), hpa()) as world:
+        world.uses("1")
+        swept = await world.sweep()
+        assert (swept.outcomes, world.replicas) == ((), 2)
+
+
+async def test_kinds_that_are_off_are_not_even_listed():
+    """Where an HPA may be a rival it is watched; a VPA only where an Hvpa may follow it."""
+    async with World(kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
+        assert set(world.app.stock.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
+
+
+# What cannot be seen.
+
+
+async def test_nothing_shrinks_while_pods_are_not_followed():
+    """They may be others by now; growth does not wait, and once they are followed again it goes on."""
+    async with World(*web(4), wpa()) as world:
+        (reflector,) = world.app.stock.pods.reflectors
+        reflector.trouble = "the connection was cut"
+        world.queue("10")
+        assert "pods (the connection was cut)" in await held(world, "StaleWatch")
+        reflector.trouble = ""
+        world.queue("10")
+        await world.sweep()
+        assert world.replicas < 4
+
+
+async def test_growth_does_not_wait_for_a_watch():
+    """Too many for a moment is better than too few."""
+    async with World(*web(4), wpa()) as world:
+        (reflector,) = world.app.stock.pods.reflectors
+        reflector.trouble = "the connection was cut"
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+
+
+@pytest.mark.parametrize("change", ["deleted", "paused"])
+async def test_what_changed_its_mind_while_hypot_looked_is_not_moved(change):
+    """To look takes its time; whoever deletes or pauses an autoscaler in it wants no more of its decisions."""
+    async with World(*web(4), wpa()) as world:
+        decide_all = world.sweeper.judge.decide_all
+
+        async def and_then(*arguments):
+            outcomes = await decide_all(*arguments)
+            if change == "deleted":
+                world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
+            else:
+                world.put(wpa(annotations={"hypot.dev/paused": "true"}))
+            await world.settle()
+            return outcomes
+
+        world.sweeper.judge.decide_all = and_then
+        world.queue("80")
+        await world.sweep()
+        assert (world.replicas, world.events("Scaling")) == (4, [])

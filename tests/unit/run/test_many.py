@@ -1,0 +1,165 @@
+"""Many objects in one sweep: who may shrink, and one that cannot be decided for must not stop the others."""
+
+import pytest
+
+from hypot.run import judge
+from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
+from hypot.run.report.gauges import object_samples
+from hypot.run.store.shards import Shards
+from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, node
+from unit.run.run_world import KINDS, OWN, WEB, World, blocked, web, wpa
+
+pytestmark = pytest.mark.asyncio
+OPTED_IN = {OPT_IN_LABEL: OPT_IN_VALUE}
+
+# The governor.
+
+
+async def test_the_governor_lets_a_few_shrink_at_a_time():
+    """Of eight that want to at once five go; the others say that they wait, and go after five minutes."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("10")
+        swept = await world.sweep()
+        moved = [one.key[2] for one in swept.outcomes if one.decision.rescales]
+        assert moved == [f"web-{index}" for index in range(5)]
+        waiting = world.of(swept, name="web-7")
+        assert blocked(waiting)[0] == "Governor"
+        assert world.condition("ScalingBlocked", name="web-7")["reason"] == "Governor"
+        assert replicas_of(world, "web-7") == 4
+        world.passes(300)
+        world.queue("10")
+        await world.sweep(1)
+        assert replicas_of(world, "web-7") < 4
+
+
+async def test_the_governor_never_holds_growth():
+    """However many want it."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("80")
+        swept = await world.sweep()
+        assert all(one.decision.rescales and not one.holds for one in swept.outcomes)
+
+
+async def test_the_governor_is_remembered():
+    """A restart gives no new budget."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    async with World(*objects) as world:
+        world.queue("10")
+        await world.sweep()
+        await world.restart()
+        world.queue("10")
+        swept = await world.sweep()
+        assert blocked(world.of(swept, name="web-7"))[0] == "Governor"
+        assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
+
+
+async def test_who_is_only_observed_gives_no_budget():
+    """Sixty that hypot may not move are no reason to let more than five of its own shrink."""
+    objects = [thing for index in range(8) for thing in named(f"web-{index}")]
+    others = [{**wpa(f"seen-{i}"), "metadata": {"name": f"seen-{i}", "namespace": "else"}} for i in range(60)]
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": OPTED_IN}}
+    async with World(*objects, *others, space, opt_in="label") as world:
+        world.queue("10")
+        swept = await world.sweep()
+        assert len(swept.outcomes) == 68
+        assert sum(one.decision.rescales and one.acting == "act" for one in swept.outcomes) == 5
+
+
+def named(name):
+    """A workload of four pods of its own, and what scales it."""
+    labels = {"app": name}
+    things = []
+    for each in web(4):
+        renamed = each["metadata"]["name"].replace("web", name)
+        metadata = {**each["metadata"], "name": renamed, "uid": f"u-{renamed}"}
+        if each["kind"] == "Pod":
+            owner = {**metadata["ownerReferences"][0], "name": f"{name}-5d9c"}
+            metadata |= {"labels": labels, "ownerReferences": [owner]}
+        else:
+            each["spec"]["selector"] = {"matchLabels": labels}
+        things.append({**each, "metadata": metadata})
+    return [*things, wpa(name, target={**TARGET, "name": name})]
+
+
+def replicas_of(world, name):
+    return world.at(WEB.replace("/web", f"/{name}"))["spec"]["replicas"]
+
+
+# What cannot be decided.
+
+
+async def test_an_object_that_cannot_be_read_keeps_its_memory():
+    """A bad edit is told, and what was known before it holds again once it is mended."""
+    async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=60)) as world:
+        world.queue("80")
+        last = (await world.outcome()).memory.last_scale
+        there = world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")
+        world.put({**there, "spec": {**there["spec"], "maxReplicas": "many"}})
+        outcome = await world.outcome()
+        assert "not valid" in outcome.decision.error
+        assert outcome.memory.last_scale == last
+        assert world.condition("AbleToScale")["reason"] == "FailedSpecCheck"
+        assert world.status()["desiredReplicas"] == 8
+        world.follow()
+        world.put({**world.at(f"{KINDS['WatermarkPodAutoscaler']}/web"), "spec": there["spec"]})
+        world.queue("200")
+        outcome = await world.outcome()
+        assert (outcome.memory.last_scale, world.replicas) == (last, 8)
+
+
+@pytest.mark.parametrize("bad", [{"targetRef": "web"}, {"scaleIntervals": "many"}], ids=["unreadable", "refused"])
+async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
+    """Nobody knows any more what was asked for, so nothing of it is done."""
+    async with World(*web(1), hvpa(), node()) as world:
+        world.uses("1", "3Gi")
+        assert (await world.outcome("Hvpa")).memory.plan is not None
+        world.follow()
+        world.uses("1", "3Gi")
+        there = world.at(f"{KINDS['Hvpa']}/web")
+        world.put({**there, "spec": {**there["spec"], **bad}})
+        outcome = await world.outcome("Hvpa")
+        assert (outcome.decision.decided, outcome.decision.error_kind) == (False, "spec")
+        assert not world.writes("/pods/")
+        assert not world.writes("/scale")
+        assert outcome.memory.plan is None
+        assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
+
+
+async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
+    """It has a condition and an event, stays in the gauges, and the others go on."""
+    real = judge.decide
+
+    def stumbles(autoscaler, *others):
+        if autoscaler.name == "web":
+            raise ZeroDivisionError("division by zero")
+        return real(autoscaler, *others)
+
+    monkeypatch.setattr(judge, "decide", stumbles)
+    async with World(*web(4), *named("api"), wpa()) as world:
+        world.queue("80")
+        swept = await world.sweep()
+        assert world.of(swept).decision.error == "hypot could not decide: ZeroDivisionError"
+        assert world.condition("AbleToScale")["reason"] == "DecisionFailed"
+        assert world.events("DecisionFailed")
+        assert (world.replicas, replicas_of(world, "api")) == (4, 8)
+        monkeypatch.undo()
+        world.queue("80")
+        await world.sweep()
+        assert (world.replicas, world.condition("AbleToScale")["status"]) == (8, "True")
+
+
+async def test_an_object_of_which_nothing_can_be_told_is_still_counted(monkeypatch):
+    """Whatever went wrong, and wherever."""
+
+    def stumbles(*_):
+        raise TypeError("no")
+
+    monkeypatch.setattr(judge, "in_the_way", stumbles)
+    monkeypatch.setattr(judge, "told", stumbles)
+    async with World(*web(4), wpa()) as world:
+        outcome = await world.outcome()
+        assert (outcome.acting, outcome.decision.error) == ("observe", "hypot could not decide: TypeError")
+        assert object_samples(outcome, world.now) is not None
+        assert world.writes("/status") == []

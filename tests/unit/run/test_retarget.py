@@ -1,0 +1,123 @@
+"""An autoscaler that is turned to another target: what was learnt, planned and recorded for the old one is over."""
+
+import json
+
+import pytest
+
+from hypot.policy.model.decision import show_time
+from unit.policy.sizes_world import TARGET, box, hvpa, node, sample, vpa
+from unit.run.run_world import KINDS, World, all_kinds, body, hpa, web, wpa
+
+pytestmark = pytest.mark.asyncio
+API = {**TARGET, "name": "api"}
+LARGE = box(cpu="1", memory="1Gi")
+CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalercheckpoints"
+# Before or after the first sweep that sees the new target.
+restarting = pytest.mark.parametrize("restarts", ["never", "before", "after"])
+
+
+def api(*objects):
+    """The same under another name."""
+    return json.loads(json.dumps(objects).replace('"web', '"api').replace('"uid": "u', '"uid": "v'))
+
+
+def two_workloads():
+    return [*web(4, LARGE), *api(*web(4, LARGE)), node(cpu="900", memory="900Gi")]
+
+
+def usage(world, *, both=True):
+    """The pods of web do nothing, those of api all they can, where they are measured."""
+    for index in range(4):
+        idle, busy = sample(index, "5m", "64Mi"), api(sample(index, "950m", "900Mi"))[0]
+        world.put(*[{**each, "timestamp": show_time(world.now)} for each in (idle, *([busy] if both else []))])
+
+
+def turn(world, kind, field="targetRef"):
+    there = world.at(f"{KINDS[kind]}/web")
+    world.put({**there, "spec": {**there["spec"], field: API}})
+
+
+async def swept(world, times=1, *, both=True):
+    """How much cpu the pods of api were asked to have."""
+    asked = []
+    for _ in range(times):
+        usage(world, both=both)
+        await world.sweep()
+        for write in world.writes("/pods/api-"):
+            asked += [each["resources"]["requests"]["cpu"] for each in body(write)["spec"]["containers"]]
+    return asked
+
+
+async def turned(world, kind, restarts):
+    """To a target that nobody has measured yet, of which somebody who starts knows nothing but the checkpoint."""
+    for each in world.cluster.objects(CHECKPOINTS):
+        # Their status is no subresource, which the cluster in memory does not know.
+        world.put({**each, "status": world.sweeper.history.status(((kind, "shop", "web"), "app"), world.now)})
+    assert world.cluster.objects(CHECKPOINTS)
+    turn(world, kind)
+    if restarts == "before":
+        await world.restart()
+    assert await swept(world, both=False) == []
+    if restarts == "after":
+        await world.restart()
+    assert world.sweeper.history.view((kind, "shop", "web")) is None
+
+
+@restarting
+async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_target(restarts):
+    """Neither by whoever goes on, nor by who takes over; the webhook finds no record of another workload."""
+    async with World(*two_workloads(), hvpa(), kinds=all_kinds(Hvpa="act")) as world:
+        while "lastScaling" not in world.status("Hvpa"):
+            await swept(world, both=False)
+        await turned(world, "Hvpa", restarts)
+        assert "lastScaling" not in world.status("Hvpa")
+        assert world.sweeper.judge.memories["Hvpa", "shop", "web"].memory.plan is None
+        assert await swept(world) == ["1468m"] * 4
+        assert "1468m" in json.dumps(world.status("Hvpa")["lastScaling"])
+
+
+@restarting
+async def test_a_vpa_learns_anew(restarts):
+    """What the pods of the old target used says nothing of the new ones, wherever it was written down."""
+    kind = "VerticalPodAutoscaler"
+    async with World(*two_workloads(), vpa("InPlaceOrRecreate"), kinds=all_kinds(**{kind: "act"})) as world:
+        await swept(world, 4, both=False)
+        assert world.status(kind)["recommendation"]
+        await turned(world, kind, restarts)
+        assert "recommendation" not in world.status(kind)
+        assert await swept(world, 3) == ["1101m"] * 4
+        assert "1101m" in json.dumps(world.status(kind)["recommendation"])
+
+
+async def test_windows_of_the_old_target_do_not_bind_the_new_one():
+    """A status that tells of another workload is written anew."""
+    rests = {"upscaleForbiddenWindowSeconds": 600}
+    async with World(*two_workloads(), wpa(**rests), kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
+        world.queue("80")
+        await world.sweep()
+        assert world.replicas == 8
+        turn(world, "WatermarkPodAutoscaler", "scaleTargetRef")
+        world.queue("80")
+        outcome = await world.outcome()
+        assert (
+            outcome.decision.desired,
+            world.at("/apis/apps/v1/namespaces/shop/deployments/api")["spec"]["replicas"],
+        ) == (8, 8)
+
+
+async def test_the_same_object_made_again_while_nobody_looked_begins_anew():
+    """Its uid is remembered."""
+    async with World(*web(4), hpa(utilization=50), kinds=all_kinds(HorizontalPodAutoscaler="act")) as world:
+        world.uses("900m")
+        await world.sweep()
+        known = world.sweeper.judge.memories["HorizontalPodAutoscaler", "shop", "web"]
+        await world.stop()
+        there = world.at(f"{KINDS['HorizontalPodAutoscaler']}/web")
+        world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/web")
+        world.put({**there, "metadata": {**there["metadata"], "uid": "another"}, "status": {}})
+        await world.start()
+        await world.sweep()
+        after = world.sweeper.judge.memories["HorizontalPodAutoscaler", "shop", "web"]
+        assert after.of != known.of
+        assert known.memory.last_scale is not None
+        assert after.memory.last_scale != known.memory.last_scale

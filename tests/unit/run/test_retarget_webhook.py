@@ -1,0 +1,141 @@
+"""New pods between a change of target and the sweep that sees it: the status still tells of the old target."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from hypot.run.webhook.admission import review
+from hypot.run.webhook.finder import Finder
+from unit.policy.sizes_world import TARGET, advised, hvpa, owned, pod, recommended, sized, vpa
+from unit.run.run_world import KINDS, World, all_kinds
+from unit.run.test_retarget import swept, turn, two_workloads
+from unit.run.webhook.admission_world import applied, request
+
+pytestmark = pytest.mark.asyncio
+WRITTEN, OLD, NEW = "1", "182m", "1900m"
+each_kind = pytest.mark.parametrize("kind", ["Hvpa", "VerticalPodAutoscaler"])
+
+
+def status(kind, cpu):
+    """What a kind writes down for new pods."""
+    if kind == "VerticalPodAutoscaler":
+        return advised(recommended(target=(cpu, None)))
+    recorded = {"containerName": "app", "resources": {"requests": sized(cpu)}}
+    return {"lastScaling": {"vpaStatus": {"containerResources": [recorded]}}}
+
+
+def one_of(kind, *objects):
+    """An autoscaler of web that knows its size, and a replica that watches it."""
+    told = status(kind, OLD)
+    made = hvpa(status=told) if kind == "Hvpa" else vpa("Initial", status=told)
+    return World(*objects, made, kinds=all_kinds(**{kind: "act"}))
+
+
+async def put(world, kind, **parts):
+    world.put({**world.at(f"{KINDS[kind]}/web"), **parts})
+    await world.settle()
+
+
+async def aimed(world, kind, name):
+    await put(world, kind, spec={**world.at(f"{KINDS[kind]}/web")["spec"], "targetRef": {**TARGET, "name": name}})
+
+
+def given(world, name="api", finder=None):
+    """How much cpu a new pod of this workload gets by the webhook."""
+    made = pod(owner=owned("Deployment", name), labels={"app": name})
+    find = (finder or Finder(world.app.stock, lambda: world.up)).find
+    answer = json.loads(review(json.dumps(request(made)).encode(), find, lambda _: ()).body)["response"]
+    after = applied(made, json.loads(base64.b64decode(answer.get("patch", "W10="))))
+    return after["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+
+
+@each_kind
+async def test_new_pods_of_the_new_target_do_not_get_the_size_of_the_old_one(kind):
+    """Nobody has swept, as on the replica that only answers: they come as they are written until the status is new."""
+    async with one_of(kind) as world:
+        assert (given(world, "web"), given(world)) == (OLD, WRITTEN)
+        await aimed(world, kind, "api")
+        assert (given(world, "web"), given(world)) == (WRITTEN, WRITTEN)
+        await put(world, kind, metadata={**world.at(f"{KINDS[kind]}/web")["metadata"], "labels": {"a": "b"}})
+        assert given(world) == WRITTEN
+        await put(world, kind, status=status(kind, NEW))
+        assert (given(world, "web"), given(world)) == (WRITTEN, NEW)
+
+
+@pytest.mark.looptime
+@each_kind
+async def test_the_watch_that_breaks_meanwhile(kind):
+    """What changed while nobody watched is held against what was known before; a list of the same changes nothing."""
+    async with one_of(kind) as world:
+        for lists in (2, 3):
+            world.cluster.end_watches()
+            turn(world, kind)
+            world.put(pod(lists))
+            world.cluster.expire()
+            await asyncio.sleep(5)
+            assert world.app.stock.autoscalers[kind].reflectors[0].lists >= lists
+            assert given(world) == WRITTEN
+        await put(world, kind, status=status(kind, NEW))
+        assert given(world) == NEW
+
+
+@each_kind
+async def test_the_old_target_again(kind):
+    """What was written for it still holds, also where the target could not be read in between."""
+    async with one_of(kind) as world:
+        await put(world, kind, spec={**world.at(f"{KINDS[kind]}/web")["spec"], "targetRef": {}})
+        await aimed(world, kind, "api")
+        assert given(world) == WRITTEN
+        await aimed(world, kind, "web")
+        assert given(world, "web") == OLD
+
+
+@each_kind
+async def test_an_object_of_the_same_name_made_anew(kind):
+    """Its status is its own."""
+    async with one_of(kind) as world:
+        there = world.at(f"{KINDS[kind]}/web")
+        world.cluster.remove(f"{KINDS[kind]}/web")
+        there["metadata"]["uid"] = "another"
+        there["spec"]["targetRef"] = {**TARGET, "name": "api"}
+        world.put(there)
+        await world.settle()
+        assert given(world) == OLD
+
+
+@each_kind
+async def test_who_is_found_is_asked_what_it_is_for_now(kind):
+    """The index is a second old at most, and the status of the new target may be there by then."""
+    async with one_of(kind) as world:
+        finder = Finder(world.app.stock, lambda: 0.0)
+        assert given(world, "web", finder) == OLD
+        await aimed(world, kind, "api")
+        await put(world, kind, status=status(kind, NEW))
+        assert given(world, "web", finder) == WRITTEN
+
+
+async def test_the_leader_goes_on_where_the_status_is_left_out():
+    """Its next sweep writes a status of the new target, and pods come with that size."""
+    async with one_of("Hvpa", *two_workloads()) as world:
+        await swept(world, both=False)
+        turn(world, "Hvpa")
+        await world.settle()
+        assert given(world) == WRITTEN
+        await swept(world, 3)
+        assert given(world) == "1468m"
+
+
+async def test_a_target_that_was_changed_while_nobody_watched():
+    """The status names the labels of the pods that it tells of."""
+    async with one_of("Hvpa", *two_workloads()) as world:
+        await swept(world, 3)
+        recorded = given(world, "web")
+        assert recorded != WRITTEN
+        await world.stop()
+        turn(world, "Hvpa")
+        await world.start()
+        assert given(world) == WRITTEN
+        await swept(world, 3)
+        assert given(world) == "1468m"

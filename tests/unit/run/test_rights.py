@@ -1,0 +1,264 @@
+"""What hypot may do follows what it is set up to do, and nothing more."""
+
+from dataclasses import replace
+
+import pytest
+
+from hypot.cluster.fake import FakeCluster
+from hypot.kinds.catalogue import ALL_CRDS, crd_of
+from hypot.run.config import KINDS, RunConfig
+from hypot.run.observe import watches
+from hypot.run.rights import (
+    CERTIFICATE,
+    FEATURES,
+    LEASE,
+    MEMORY_SHARDS,
+    RESOURCES,
+    RIGHTS,
+    WEBHOOK,
+    Grants,
+    Right,
+    cluster_rules,
+    features_of,
+    memory_of,
+    merged,
+    namespace_rules,
+    rights_for,
+    said_by,
+    watched_rules,
+)
+from hypot.run.store import shards
+from hypot.run.webhook import certificate_store, registration
+
+NOTHING = RunConfig(kinds=dict.fromkeys(KINDS, "off"))
+EVERYTHING = RunConfig(kinds=dict.fromkeys(KINDS, "act"))
+ALL_GRANTS = Grants(template=True, children=True, targets=(("argoproj.io", "rollouts"),))
+WRITES = {"create", "update", "patch", "delete"}
+
+
+def only(**kinds):
+    return replace(NOTHING, kinds={**NOTHING.kinds, **kinds})
+
+
+def allowed(config, grants=None):
+    """(group/resource, verb) of everything outside hypot's own namespace."""
+    rights = rights_for(config, grants or Grants())
+    return {(f"{group}/{resource}".lstrip("/"), verb) for group, resource, verb, _ in said_by(cluster_rules(rights))}
+
+
+def test_every_right_says_for_what():
+    """A right without a reason, or for something that hypot does not do, is none."""
+    known = {feature.name for feature in FEATURES}
+    assert all(right.why for right in RIGHTS)
+    assert {feature for right in RIGHTS for feature in right.features} <= known
+
+
+def test_every_feature_needs_something():
+    """A feature that no right asks for would be a switch without a lamp."""
+    assert {feature.name for feature in FEATURES} == {feature for right in RIGHTS for feature in right.features}
+
+
+@pytest.mark.parametrize("config", [NOTHING, RunConfig(), EVERYTHING])
+def test_no_wildcard_but_for_metrics(config):
+    """Each metric of an adapter is a resource of its own; nothing else is allowed by a star."""
+    rights = rights_for(config, ALL_GRANTS)
+    said = said_by([*cluster_rules(rights), *namespace_rules(rights)])
+    assert all(verb != "*" and group != "*" for group, _, verb, _ in said)
+    assert {group for group, resource, _, _ in said if "*" in resource} <= {
+        "custom.metrics.k8s.io",
+        "external.metrics.k8s.io",
+    }
+
+
+def test_kinds_are_allowed_one_by_one():
+    """What is off is neither read nor told about."""
+    for kind, (group, resource) in RESOURCES.items():
+        told = (f"{group}/{resource}/status", "patch")
+        assert told in allowed(only(**{kind: "act"}))
+        assert told not in allowed(NOTHING)
+        others = {each: "act" for each in KINDS if each != kind}
+        assert told not in allowed(only(**others))
+
+
+def test_without_a_kind_nothing_outside_is_written():
+    """Only caches, and what lies where hypot lives."""
+    assert {verb for _, verb in allowed(NOTHING)} == {"list", "watch"}
+
+
+def test_replicas_are_set_only_where_a_kind_counts():
+    scale = ("apps/deployments/scale", "update")
+    assert scale in allowed(only(WatermarkPodAutoscaler="act"))
+    assert scale not in allowed(only(VerticalPodAutoscaler="act"))
+
+
+def test_sizes_are_set_only_where_a_kind_sizes():
+    sizes = {("pods/resize", "patch"), ("pods/eviction", "create")}
+    assert sizes <= allowed(only(Hvpa="act"))
+    assert sizes <= allowed(only(VerticalPodAutoscaler="act"))
+    assert not sizes & allowed(only(WatermarkPodAutoscaler="act", HorizontalPodAutoscaler="act"))
+
+
+def test_a_recommender_moves_nothing():
+    """It writes recommendations and what it learnt; pods are somebody else's."""
+    written = {each for each in allowed(only(VerticalPodAutoscaler="recommend")) if each[1] in WRITES}
+    checkpoints = "autoscaling.k8s.io/verticalpodautoscalercheckpoints"
+    assert written == {
+        ("autoscaling.k8s.io/verticalpodautoscalers/status", "patch"),
+        ("events", "create"),
+        ("events", "patch"),
+        (checkpoints, "create"),
+        (checkpoints, "update"),
+    }
+
+
+@pytest.mark.parametrize(
+    "config", [only(**dict.fromkeys(KINDS, "observe")), replace(EVERYTHING, dry_run=True)], ids=["observe", "dry run"]
+)
+def test_observing_writes_nothing_outside(config):
+    """Nobody can be mistaken about an installation that is not allowed to write."""
+    assert not {each for each in allowed(config, ALL_GRANTS) if each[1] in WRITES}
+
+
+def test_own_things_are_in_a_role_of_their_own():
+    """Secrets and memory are reached only where hypot lives, and existing ones only by name."""
+    rights = rights_for(EVERYTHING, ALL_GRANTS)
+    own, outside = said_by(namespace_rules(rights)), said_by(cluster_rules(rights))
+    assert {resource for _, resource, _, _ in own} == {"leases", "configmaps", "secrets"}
+    assert not {resource for _, resource, _, _ in outside} & {"configmaps", "secrets"}
+    assert {(verb, name) for _, resource, verb, name in own if resource == "secrets"} == {
+        ("create", ""),
+        ("get", CERTIFICATE),
+        ("update", CERTIFICATE),
+    }
+    assert {name for _, _, verb, name in own if verb in {"get", "update"}} == {
+        LEASE,
+        CERTIFICATE,
+        *(f"{memory_of(LEASE)}-{number}" for number in range(MEMORY_SHARDS)),
+    }
+
+
+def test_no_webhook_no_secret():
+    """Where nothing is sized, or the webhook is off, no certificate is made."""
+    for config in (only(WatermarkPodAutoscaler="act"), replace(EVERYTHING, webhook_port=0)):
+        said = said_by([*namespace_rules(rights_for(config)), *cluster_rules(rights_for(config))])
+        assert not {resource for _, resource, _, _ in said} & {"secrets", "mutatingwebhookconfigurations"}
+        assert "webhook" not in features_of(config)
+
+
+def test_the_rest_is_granted_on_purpose():
+    """Templates, children and custom targets are allowed only by whoever asks for them."""
+    plain, more = allowed(RunConfig()), allowed(RunConfig(), ALL_GRANTS)
+    assert more - plain == {
+        ("apps/deployments", "patch"),
+        ("apps/statefulsets", "patch"),
+        ("argoproj.io/rollouts/scale", "get"),
+        ("argoproj.io/rollouts/scale", "update"),
+        ("autoscaling.k8s.io/hvpas", "patch"),
+        *(("autoscaling/horizontalpodautoscalers", verb) for verb in ("create", "patch", "delete")),
+        *(("autoscaling.k8s.io/verticalpodautoscalers", verb) for verb in ("create", "patch", "delete")),
+    }
+
+
+def test_usage_of_prometheus_needs_no_metrics_server():
+    assert ("metrics.k8s.io/pods", "list") in allowed(RunConfig())
+    assert ("metrics.k8s.io/pods", "list") not in allowed(RunConfig(prometheus="http://prometheus:9090"))
+
+
+def test_scoped_rights_leave_only_what_no_namespace_holds():
+    """Where namespaces are named, everything in them is allowed there and not everywhere."""
+    rights = rights_for(EVERYTHING, ALL_GRANTS)
+    small = said_by(cluster_rules(rights, scoped=True))
+    assert {resource for _, resource, _, _ in small} == {
+        "nodes",
+        "namespaces",
+        "leases",
+        "mutatingwebhookconfigurations",
+    }
+    assert small | said_by(watched_rules(rights)) == said_by(cluster_rules(rights))
+
+
+def test_nobody_asks_for_labels_where_all_opt_in():
+    assert ("namespaces", "watch") not in allowed(RunConfig(opt_in="all"))
+
+
+def test_merged_rules_say_the_same_in_one_order():
+    """Fewer rules, the same rights, whatever the order they came in."""
+    one = Right("apps", "deployments", ("list",), "x", "watched", ("always",))
+    two = Right("apps", "deployments", ("watch", "list"), "y", "watched", ("always",))
+    three = Right("apps", "statefulsets", ("watch", "list"), "z", "watched", ("always",))
+    named = Right("", "secrets", ("get",), "n", "watched", ("always",), ("a",))
+    expected = [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["a"], "verbs": ["get"]},
+        {"apiGroups": ["apps"], "resources": ["deployments", "statefulsets"], "verbs": ["list", "watch"]},
+    ]
+    assert merged([one, two, three, named]) == merged([named, three, two, one]) == expected
+
+
+def test_names_are_those_that_the_controller_uses():
+    """The table stands apart from what needs aiohttp, so that printing roles stays light; the names are one."""
+    assert certificate_store.SECRET == CERTIFICATE
+    assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
+    assert memory_of(LEASE) == shards.PREFIX
+
+
+def test_a_dry_run_touches_nothing_of_one_that_acts():
+    """Neither its Lease nor its memory."""
+    real, trial = (
+        {name for _, resource, _, name in said_by(namespace_rules(rights_for(config))) if name}
+        for config in (RunConfig(), RunConfig(dry_run=True))
+    )
+    assert trial
+    assert real & trial == set()
+
+
+def test_only_those_rivals_are_looked_for_that_do_the_same():
+    """Who acts meets updaters; who recommends is named by its objects, and who observes meets nobody."""
+
+    def looked_for(mode):
+        rules = cluster_rules(rights_for(RunConfig(kinds={"VerticalPodAutoscaler": mode})))
+        return {name for _, resource, verb, name in said_by(rules) if (resource, verb) == ("leases", "list")}
+
+    assert looked_for("act") == {"vpa-updater", LEASE}
+    assert looked_for("recommend") == set()
+    assert looked_for("observe") == set()
+
+
+def test_another_hypot_is_looked_for_by_whoever_moves_anything():
+    """A dry run and one that only observes stand in nobody's way, and so meet nobody."""
+
+    def looks(config):
+        said = said_by(cluster_rules(rights_for(config)))
+        return ("coordination.k8s.io", "leases", "list", LEASE) in said
+
+    assert all(looks(only(**{kind: "act"})) for kind in KINDS)
+    assert not looks(only(VerticalPodAutoscaler="recommend", Hvpa="observe"))
+    assert not looks(replace(EVERYTHING, dry_run=True))
+
+
+def test_resources_are_those_that_the_definitions_serve():
+    served = {
+        crd_of(kind)["spec"]["names"]["kind"]: (crd_of(kind)["spec"]["group"], crd_of(kind)["spec"]["names"]["plural"])
+        for kind in ALL_CRDS
+    }
+    assert {kind: where for kind, where in RESOURCES.items() if kind in served}.items() <= served.items()
+    assert {
+        kind: (each.api_version.rpartition("/")[0], each.plural) for kind, each in watches.AUTOSCALERS.items()
+    } == RESOURCES
+
+
+CONFIGS = [
+    NOTHING,
+    RunConfig(),
+    EVERYTHING,
+    RunConfig(opt_in="all", dry_run=True),
+    *(only(**{kind: "act"}) for kind in KINDS),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_what_is_watched_is_allowed_and_what_is_allowed_is_watched(config):
+    """A watch without its right would never be ready, and a right without its watch is one too many."""
+    watched = {each.resource for each in watches.Stock(FakeCluster(), config).all}
+    needed = {(f"{each.api_version.rpartition('/')[0]}/{each.plural}".lstrip("/"), "watch") for each in watched}
+    assert {each for each in allowed(config) if each[1] == "watch"} == needed
+    assert {(resource, "list") for resource, _ in needed} <= allowed(config)
