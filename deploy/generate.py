@@ -8,10 +8,10 @@ import yaml
 from chart import NOT_EDITED, chart_files
 
 from hypot.cli.output import to_yaml
-from hypot.kinds.catalogue import ALL_CRDS, crd_of
+from hypot.kinds.catalogue import crd_of, defined
 from hypot.run.config import RunConfig
 from hypot.run.install.manifests import manifests
-from hypot.run.rights import RIGHTS, Right
+from hypot.run.rights import Right, all_rights
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, END = "<!-- generated: rights -->\n", "<!-- end -->"
@@ -20,7 +20,7 @@ SCOPES = {"cluster": "everywhere", "own-namespace": "where hypot lives", "watche
 
 def definitions() -> dict[str, str]:
     """The CustomResourceDefinitions, a file each."""
-    made = {f"{kind.KIND.lower()}.yaml": NOT_EDITED + to_yaml(crd_of(kind)) for kind in ALL_CRDS}
+    made = {f"{info.name.lower()}.yaml": NOT_EDITED + to_yaml(crd_of(info.kind)) for info in defined()}
     return dict(sorted(made.items()))
 
 
@@ -40,7 +40,7 @@ def kustomization(*resources: str, images: bool = False) -> str:
 def rights_table() -> str:
     """What hypot may do, for people."""
     lines = ["| resource | verbs | where | to | needed to |", "| --- | --- | --- | --- | --- |"]
-    lines += [_row(right) for right in RIGHTS]
+    lines += [_row(right) for right in all_rights()]
     return "\n".join(lines)
 
 

@@ -43,6 +43,11 @@ def dumps() -> list[Path]:
     return [*found, *([shared] if shared.exists() else [])]
 
 
+def moment(path: Path) -> list[str]:
+    """When to decide, where the objects do not say."""
+    return ["--now", "2026-03-02T12:00:00Z"] if path.stem == "hvpa" else []
+
+
 def documents_of(path: Path) -> list[Any]:
     found = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
     plain: list[Any] = json.loads(json.dumps(found, default=lambda time: time.isoformat().replace("+00:00", "Z")))
@@ -105,7 +110,8 @@ def asked_of_variants(folder: Path, path: Path) -> Iterator[tuple[str, str]]:
     for text in variants(path, VARIANTS):
         given.write_text(text, encoding="utf-8")
         for command, answers in said.items():
-            done = CliRunner().invoke(cli, [command, "-f", str(given), "-o", "json"])
+            now = moment(path) if command == "decide" else []
+            done = CliRunner().invoke(cli, [command, "-f", str(given), *now, "-o", "json"])
             fault = repr(done.exception) if done.exception and not isinstance(done.exception, SystemExit) else ""
             answers.append(
                 json.dumps({"exit": done.exit_code, "fault": fault, "said": parsed(done.stdout) or done.stderr})
@@ -125,14 +131,15 @@ def asked(folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Every question by its name."""
     for path in dumps():
         of = path.stem
+        decide = ["decide", "-f", str(path), *moment(path)]
         for form in ("text", "json"):
-            yield f"decide-{of}.{form}", ["decide", "-f", str(path), "-o", form]
+            yield f"decide-{of}.{form}", [*decide, "-o", form]
             yield f"lint-{of}.{form}", ["lint", "-f", str(path), "-o", form]
         for version in ("1.27", "1.33"):
-            yield f"decide-{of}-{version}.json", ["decide", "-f", str(path), "--kubernetes", version, "-o", "json"]
+            yield f"decide-{of}-{version}.json", [*decide, "--kubernetes", version, "-o", "json"]
         memory = folder / f"{of}.memory"
         for turn in ("first", "second"):
-            yield f"decide-{of}-{turn}.json", ["decide", "-f", str(path), "--memory", str(memory), "-o", "json"]
+            yield f"decide-{of}-{turn}.json", [*decide, "--memory", str(memory), "-o", "json"]
     for path in (ROOT / "examples/hvpa.yaml", ROOT / "examples/both-axes.yaml"):
         yield f"intervals-{path.stem}.json", ["intervals", "-f", str(path), "-o", "json"]
         yield f"intervals-{path.stem}.text", ["intervals", "-f", str(path)]

@@ -7,6 +7,7 @@ import pytest
 
 from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
+from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, show_time
 from hypot.policy.observe.snapshot import Snapshot
@@ -33,7 +34,7 @@ def snapshot():
 def decided(snapshot, settings):
     now = snapshot.newest_time()
     for hpa in snapshot.autoscalers():
-        seen = snapshot.seen(hpa, now, settings)
+        seen = seen_by(snapshot, hpa, now, settings)
         yield hpa, decide(hpa, seen, Memory.from_status(hpa.status), settings)[0]
 
 

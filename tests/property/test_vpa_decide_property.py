@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.vpa.fields import UPDATE_MODES
 from hypot.policy.decide import decide
+from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.observe.snapshot import Snapshot
@@ -184,7 +185,7 @@ def all_decided(objects, memories=None, now=NOW):
     """The decision on every autoscaler that can be read, and what is remembered, by kind and name."""
     snapshot, known, found = Snapshot(objects), memories or {}, {}
     for one in snapshot.autoscalers():
-        seen, key = snapshot.seen(one, now, SETUP), (one.KIND, one.name)
+        seen, key = seen_by(snapshot, one, now, SETUP), (one.KIND, one.name)
         if not any(problem.kind == "Decode" for problem in one.problems()):
             found[key] = decide(one, seen, known.get(key, Memory.from_status(one.status)), SETUP)
     return found

@@ -13,7 +13,7 @@ import yaml
 from hypot.run.config import RunConfig
 from hypot.run.install.objects import USER, config_data
 from hypot.run.report import gauge_table
-from hypot.run.rights import FEATURES, Grants
+from hypot.run.rights import Grants, features
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -112,7 +112,7 @@ def test_templates_ask_only_for_values_that_there_are():
 
 def test_every_feature_is_a_template():
     text = (CHART / "templates" / "_features.tpl").read_text(encoding="utf-8")
-    assert re.findall(r'define "hypot\.may\.([^"]+)"', text) == [each.name.replace(" ", "-") for each in FEATURES]
+    assert re.findall(r'define "hypot\.may\.([^"]+)"', text) == [each.name.replace(" ", "-") for each in features()]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])

@@ -17,16 +17,16 @@ from hypot.cli.memoryfile import alone, read_memory, write_memory
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
-from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import Loaded, Source
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
+from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import (
-    AUTOSCALERS,
     Key,
     Snapshot,
     is_autoscaler,
@@ -62,7 +62,7 @@ class _Run:
         return Outcome(self._decision(autoscaler), source, problems)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:
-        seen = self.snapshot.seen(autoscaler, self.now, self.settings)
+        seen = seen_by(self.snapshot, autoscaler, self.now, self.settings)
         key = f"{autoscaler.KIND}/{autoscaler.namespace}/{autoscaler.name}"
         earlier = self.memories.get(key)
         current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
@@ -168,7 +168,7 @@ def _sources(loaded: list[Loaded], passed_over: Counter[str], namespace: str | N
     if not found:
         kinds = Counter(str(one.data["kind"]) for one in loaded) + passed_over
         there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
-        known = ", ".join(dict.fromkeys(kind for _, kind in AUTOSCALERS))
+        known = ", ".join(names_of(autoscalers()))
         raise BadInput(f"no autoscaler in the input ({known}): {there}")
     chosen = {key: source for key, source in found.items() if namespace in {None, key[1]}}
     if not chosen:

@@ -11,6 +11,7 @@ from typing import NamedTuple, TextIO
 
 import click
 
+from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 from hypot.kinds.text.load import Source
 from hypot.policy.model.decision import Decision, Step
@@ -20,7 +21,6 @@ _WIDEST = 110
 _INDENT = 4
 _LABEL = 10
 _WIDEST_NAME = 36
-_SHORT_KINDS = {"HorizontalPodAutoscaler": "HPA", "WatermarkPodAutoscaler": "WPA", "VerticalPodAutoscaler": "VPA"}
 _VERDICTS = ("up", "down", "resize", "hold", "undecided")
 _COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "undecided": "red"}
 
@@ -104,7 +104,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 
 
 def _named(decision: Decision, glyphs: Glyphs) -> tuple[str, str]:
-    kind = _SHORT_KINDS.get(decision.autoscaler.kind, decision.autoscaler.kind)
+    kind = CATALOGUE[decision.autoscaler.kind].abbreviation or decision.autoscaler.kind
     name = f"{decision.autoscaler.namespace}/{decision.autoscaler.name or '?'}"
     target = f"{kind} {glyphs.arrow} {decision.target.kind or '?'}/{decision.target.name or '?'}"
     return _clean(name), _clean(target)

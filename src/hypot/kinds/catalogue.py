@@ -1,7 +1,13 @@
-"""Every kind there is, and where its facts are."""
+"""Every kind, and the facts of it that others go by: reading dumps, watches, configuration, rights, lint and docs.
 
+A new kind is a folder beside this file, one record here, and one in `hypot.policy.families`. Read the records when they
+are needed, not when a module is imported.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, get_args
 
 from hypot.kinds.base import Kind
 from hypot.kinds.crd import Facts, definition_of
@@ -12,22 +18,160 @@ from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 
 Autoscaler = HPA | WPA | VPA | Hvpa
+# What the controller does for a kind: nothing, only its recommendation, decisions that are reported and not written,
+# or everything.
+Mode = Literal["off", "recommend", "observe", "act"]
 
-# The facts of a definition import their kind, so they are loaded only when somebody asks for a definition.
-_FACTS: dict[type[Kind], str] = {
-    WPA: "hypot.kinds.wpa.crd",
-    VPA: "hypot.kinds.vpa.crd",
-    Checkpoint: "hypot.kinds.vpa.checkpoint_crd",
-    Hvpa: "hypot.kinds.hvpa.crd",
+
+@dataclass(frozen=True, slots=True)
+class KindInfo:
+    """One kind. An autoscaler sets the number of replicas (`counts`), the size of pods (`sizes`), or both."""
+
+    kind: type[Kind]
+    plural: str
+    # What kubectl calls it for short, and what hypot calls it where there is little room.
+    short_names: tuple[str, ...] = ()
+    abbreviation: str = ""
+    counts: bool = False
+    sizes: bool = False
+    # The field of its spec that names what it scales.
+    target_field: str = "scaleTargetRef"
+    # The module with the facts of its CustomResourceDefinition; empty where Kubernetes itself serves the kind.
+    crd: str = ""
+    # Whether another autoscaler may scale it: it has a scale subresource.
+    scalable: bool = False
+    # Whether its controller refuses to scale pods that two objects of this kind claim.
+    claims_pods: bool = False
+    # What the controller does for it unless its configuration says otherwise.
+    mode: Mode = "act"
+    # The Leases of other controllers that act on it.
+    leases: tuple[str, ...] = ()
+    # Groups in which people write it by mistake.
+    mistaken_groups: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.kind.KIND
+
+    @property
+    def group(self) -> str:
+        return self.kind.API_VERSION.rpartition("/")[0]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Those it is served in, or was."""
+        versions = (self.kind.API_VERSION, *self.kind.FORMER_VERSIONS)
+        return tuple(dict.fromkeys(version.rpartition("/")[0] for version in versions))
+
+    @property
+    def is_autoscaler(self) -> bool:
+        return self.counts or self.sizes
+
+    @property
+    def decides_both(self) -> bool:
+        """Whether one decision has a number of replicas and a size."""
+        return self.counts and self.sizes
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """What the controller may be told to do: only sizes can be recommended without acting."""
+        return tuple([mode for mode in get_args(Mode) if mode != "recommend" or not self.counts])
+
+
+# In the order in which definitions are printed.
+CATALOGUE: dict[str, KindInfo] = {
+    info.name: info
+    for info in (
+        KindInfo(
+            WPA,
+            "watermarkpodautoscalers",
+            short_names=("wpa",),
+            abbreviation="WPA",
+            counts=True,
+            crd="hypot.kinds.wpa.crd",
+            leases=("watermarkpodautoscaler-lock",),
+        ),
+        KindInfo(
+            VPA,
+            "verticalpodautoscalers",
+            short_names=("vpa",),
+            abbreviation="VPA",
+            sizes=True,
+            target_field="targetRef",
+            crd="hypot.kinds.vpa.crd",
+            mode="off",
+            leases=("vpa-updater",),
+        ),
+        KindInfo(
+            Checkpoint,
+            "verticalpodautoscalercheckpoints",
+            short_names=("vpacheckpoint",),
+            crd="hypot.kinds.vpa.checkpoint_crd",
+        ),
+        KindInfo(
+            Hvpa,
+            "hvpas",
+            short_names=("hvpa",),
+            abbreviation="Hvpa",
+            counts=True,
+            sizes=True,
+            target_field="targetRef",
+            crd="hypot.kinds.hvpa.crd",
+            scalable=True,
+        ),
+        KindInfo(
+            HPA,
+            "horizontalpodautoscalers",
+            short_names=("hpa",),
+            abbreviation="HPA",
+            counts=True,
+            claims_pods=True,
+            mode="off",
+            mistaken_groups=("", "apps", "extensions"),
+        ),
+    )
 }
-ALL_CRDS: tuple[type[Kind], ...] = tuple(_FACTS)
+
+
+def info_of(kind: Kind | type[Kind]) -> KindInfo:
+    return CATALOGUE[kind.KIND]
+
+
+def autoscalers() -> tuple[KindInfo, ...]:
+    return tuple([info for info in CATALOGUE.values() if info.is_autoscaler])
+
+
+def controlled() -> tuple[KindInfo, ...]:
+    """The autoscalers as the controller lists them: first those that it acts on unless told otherwise."""
+    return tuple(sorted(autoscalers(), key=lambda info: info.mode != "act"))
+
+
+def sizing() -> tuple[KindInfo, ...]:
+    return tuple([info for info in autoscalers() if info.sizes])
+
+
+def names_of(infos: Iterable[KindInfo]) -> tuple[str, ...]:
+    return tuple([info.name for info in infos])
+
+
+def find_autoscaler(group: str, kind: Any) -> KindInfo | None:
+    """The autoscaler that objects of this group and kind are; None where they are none."""
+    info = CATALOGUE.get(kind) if isinstance(kind, str) else None
+    return info if info is not None and info.is_autoscaler and group in info.groups else None
+
+
+def defined() -> tuple[KindInfo, ...]:
+    """The kinds that have a CustomResourceDefinition."""
+    return tuple([info for info in CATALOGUE.values() if info.crd])
 
 
 def facts_of(kind: type[Kind]) -> Facts:
-    """What the definition of this kind says beyond its fields."""
-    facts: Facts = import_module(_FACTS[kind]).FACTS
+    """What the definition of this kind says beyond its fields. Loaded on request: it is much, and few ask."""
+    facts: Facts = import_module(CATALOGUE[kind.KIND].crd).FACTS
     return facts
 
 
 def crd_of(kind: type[Kind]) -> dict[str, Any]:
-    return definition_of(kind, facts_of(kind))
+    """The CustomResourceDefinition of this kind."""
+    info = CATALOGUE[kind.KIND]
+    return definition_of(kind, info.plural, info.short_names, facts_of(kind))

@@ -62,8 +62,6 @@ class Facts:
     """
 
     doc: str
-    plural: str
-    short_names: tuple[str, ...]
     status: Mapping[str, Any]
     columns: tuple[Column, ...] = ()
     required: Mapping[type[Node], tuple[str, ...]] = field(default_factory=dict)
@@ -75,10 +73,10 @@ class Facts:
     status_apart: bool = True
 
 
-def definition_of(kind: type[Kind], facts: Facts) -> dict[str, Any]:
+def definition_of(kind: type[Kind], plural: str, short_names: tuple[str, ...], facts: Facts) -> dict[str, Any]:
     """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
     group, _, version = kind.API_VERSION.partition("/")
-    metadata: Schema = {"name": f"{facts.plural}.{group}"}
+    metadata: Schema = {"name": f"{plural}.{group}"}
     if facts.annotations:
         metadata["annotations"] = dict(facts.annotations)
     definition = {
@@ -90,9 +88,9 @@ def definition_of(kind: type[Kind], facts: Facts) -> dict[str, Any]:
             "names": {
                 "kind": kind.KIND,
                 "listKind": f"{kind.KIND}List",
-                "plural": facts.plural,
+                "plural": plural,
                 "singular": kind.KIND.lower(),
-                "shortNames": list(facts.short_names),
+                "shortNames": list(short_names),
             },
             "scope": "Namespaced",
             "versions": [

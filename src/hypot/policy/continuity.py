@@ -10,17 +10,12 @@ from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hpa.fields import Behavior, Pace
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa import with_defaults as with_wpa_defaults
-from hypot.policy.hvpa.gates import Direction, scale_type, settle_time
+from hypot.policy.families import family_of
+from hypot.policy.horizontal.hpa import behavior_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.stages.restrain import longest_period
-
-_WAYS: tuple[Direction, ...] = ("up", "down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +45,15 @@ def resumed(
     told = Memory.from_status(autoscaler.status)
     if earlier is None:
         return told
-    if not isinstance(autoscaler, HPA):
+    family = family_of(autoscaler)
+    if not family.remembers_moves:
         at = _moved_at(earlier.memory, told, earlier.replicas, current, now)
         moved = earlier.memory if at is None else replace(earlier.memory, last_scale=at)
         return _updated(moved, told, autoscaler.status)
-    hpa = with_defaults(autoscaler, settings.kubernetes, settings.gates)
     memory = earlier.memory
-    if hpa.behavior is not None:
-        memory = _with_moves(memory, told, earlier.replicas, current, now, hpa.behavior)
-    memory = _without_outdated(memory, now, _longest_window(hpa, settings))
+    if isinstance(autoscaler, HPA) and (behavior := behavior_of(autoscaler, settings)) is not None:
+        memory = _with_moves(memory, told, earlier.replicas, current, now, behavior)
+    memory = _without_outdated(memory, now, family.longest_window(autoscaler, settings))
     return _updated(memory, told, autoscaler.status)
 
 
@@ -102,26 +97,6 @@ def _moved_at(memory: Memory, told: Memory, before: int | None, after: int | Non
 
 def _period(pace: Pace | None) -> float:
     return float(longest_period(pace.limits or ())) if pace else 0.0
-
-
-def longest_window(autoscaler: Autoscaler, settings: Settings) -> float:
-    """For how long the past of this autoscaler matters to what it may do next."""
-    if isinstance(autoscaler, HPA):
-        return _longest_window(with_defaults(autoscaler, settings.kubernetes, settings.gates), settings)
-    if isinstance(autoscaler, WPA):
-        wpa = with_wpa_defaults(autoscaler)
-        return float(max(wpa.up_rest or 0, wpa.down_rest or 0, wpa.up_after or 0, wpa.down_after or 0))
-    if isinstance(autoscaler, Hvpa):
-        windows = [scale_type(autoscaler, way).stabilization_seconds or 0.0 for way in _WAYS]
-        return max(*windows, settle_time(autoscaler))
-    return settings.downscale_window
-
-
-def _longest_window(hpa: HPA, settings: Settings) -> float:
-    if hpa.behavior is None:
-        return settings.downscale_window
-    up, down = hpa.scale_up or Pace(), hpa.scale_down or Pace()
-    return max(float(up.window or 0), settings.downscale_window if down.window is None else float(down.window))
 
 
 def _without_outdated(memory: Memory, now: float, window: float) -> Memory:

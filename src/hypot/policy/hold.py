@@ -10,13 +10,10 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from hypot.kinds.base import Kind
-from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
-from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.horizontal.wpa import newest_first
-from hypot.policy.hvpa.gates import REASONS
+from hypot.policy.families import ABLE, FAMILIES
 from hypot.policy.hvpa.report import HvpaTelling, kebab
 from hypot.policy.model.current_size import has_crashed
 from hypot.policy.model.decision import (
@@ -40,8 +37,6 @@ from hypot.policy.vertical.fit import amounts
 PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
 # The most replicas that a scale can hold.
 MOST_REPLICAS = 2**31 - 1
-# What an HPA, which has no condition for it, says instead of being blocked.
-ABLE = "AbleToScale"
 HELD_EVENT = "ScalingHeld"
 # The hold of an autoscaler whose last decision is not all done yet: told only where there is no other.
 PLAN_UNDER_WAY = "PlanUnderWay"
@@ -52,8 +47,7 @@ _LONGEST_WORD = 40
 Blocks = Literal["both", "up", "down"]
 _ORDER: tuple[Blocks, ...] = ("both", "down", "up")
 EDGES: dict[Blocks, Edge] = {"down": max, "up": min}
-# What a successful write is told by: an event, and the reason of AbleToScale where the kind sets it.
-_SUCCESS = {HPA.KIND: "SuccessfulRescale", WPA.KIND: "Scaling", Hvpa.KIND: "Scaled"}
+# The reason of a WatermarkPodAutoscaler's AbleToScale after a successful write.
 _WPA_SUCCEEDED = "SuccessfulScale"
 
 
@@ -242,7 +236,7 @@ def _step(hold: Hold, before: Decision, after: Decision) -> Step:
 
 def _condition(decision: Decision, holds: Sequence[Hold], memory: Memory) -> Condition:
     """Compared with what was told before this decision, for the kind knows of no hold and says otherwise."""
-    kind, status = (ABLE, "False") if decision.autoscaler.kind == HPA.KIND else (BLOCKED, "True")
+    kind, status = FAMILIES[decision.autoscaler.kind].held
     words = "; ".join(dict.fromkeys(hold.words for hold in holds))
     return renewed(condition_of(memory.conditions, kind), kind, status, _main_reason(holds), words, decision.at)
 
@@ -312,7 +306,7 @@ def _events(
         what = f"New size: {kept.desired}"
         if isinstance(spec, Hvpa):
             what = _hvpa(spec, kept, seen, memory).summary(kept.current or 0, kept.desired or 0)
-        events.append(Event("Normal", _SUCCESS[kept.autoscaler.kind], f"{what}; reason: {kept.reason}"))
+        events.append(Event("Normal", FAMILIES[kept.autoscaler.kind].moved, f"{what}; reason: {kept.reason}"))
     if wanted.moves:
         events.append(Event("Normal", HELD_EVENT, sentence(told.message)))
     return tuple(events)
@@ -357,17 +351,11 @@ def _last_condition(kind: str, told: Condition) -> dict[str, str]:
 def _released(decision: Decision, memory: Memory) -> Decision:
     """Kinds that never speak of being blocked, or had nothing to say, leave an earlier hold standing: not so here."""
     there = condition_of(decision.unwritten, BLOCKED)
-    if there is None or there.status != "True" or _is_own(decision.autoscaler.kind, there.reason):
+    family = FAMILIES[decision.autoscaler.kind]
+    if there is None or there.status != "True" or family.holds_for(there.reason):
         return decision
     old = condition_of(memory.conditions, BLOCKED)
     return _with_condition(decision, renewed(old, BLOCKED, "False", "NotHeld", "nothing holds it back", decision.at))
-
-
-def _is_own(kind: str, reason: str) -> bool:
-    """Whether the kind itself blocks for this reason."""
-    if kind == Hvpa.KIND:
-        return reason in REASONS.values()
-    return kind == WPA.KIND and "DatadogMonitor" in reason
 
 
 def _placed(conditions: Conditions, told: Condition) -> Conditions:
@@ -378,9 +366,7 @@ def _placed(conditions: Conditions, told: Condition) -> Conditions:
 
 
 def _in_order(kind: str, conditions: Conditions) -> Conditions:
-    if kind == WPA.KIND:
-        return newest_first(conditions)
-    return tuple(sorted(conditions, key=lambda one: one.type)) if kind == VPA.KIND else conditions
+    return FAMILIES[kind].in_order(conditions)
 
 
 def _remembered(kept: Decision, after: Memory, memory: Memory) -> Memory:

@@ -4,24 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
-from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import WPA
+from hypot.policy.families import family_of
 from hypot.policy.model.decision import Conditions, Decision, Event, Name, with_condition
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import target_of
 from hypot.policy.stages.report import sentence
-from hypot.policy.vertical.vpa import forbids
-
-# By which condition each kind says that its object cannot be used: type, status and reason.
-_UNUSABLE = {
-    HPA: ("AbleToScale", "False", "InvalidSpec"),
-    WPA: ("AbleToScale", "False", "FailedSpecCheck"),
-    VPA: ("ConfigUnsupported", "True", "InvalidSpec"),
-    Hvpa: ("Ready", "False", "InvalidSpec"),
-}
 
 
 def in_the_way(autoscaler: Autoscaler, settings: Settings) -> list[Problem]:
@@ -37,9 +25,7 @@ def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
     """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
     if problem.severity != "error" or problem.rule == "unknown-field":
         return False
-    if isinstance(autoscaler, VPA):
-        return forbids(problem)
-    return problem.kind == "Decode" or isinstance(autoscaler, HPA)
+    return family_of(autoscaler).is_undecidable(problem)
 
 
 def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Decision:
@@ -67,7 +53,7 @@ def told(refused: Decision, autoscaler: Autoscaler, conditions: Conditions, why:
 
     An event says it too: a server that has a stricter schema by now may take no status of such an object.
     """
-    kind, word, usual = _UNUSABLE[type(autoscaler)]
+    kind, word, usual = family_of(autoscaler).undecidable
     reason = why or usual
     said = with_condition(conditions, kind, word, reason, refused.error, refused.at)
     old = autoscaler.status if isinstance(autoscaler.status, dict) else {}

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address
 from typing import Any, Literal, Self, get_args
 
+from hypot.kinds.catalogue import Mode, controlled, sizing
 from hypot.kinds.names import dns_label, dns_subdomain
 from hypot.policy.model.settings import Settings, SettingsError, settings_schema, wire_name
 
-# What is done for a kind: nothing, only its recommendation, decisions that are told and not written, or everything.
-Mode = Literal["off", "recommend", "observe", "act"]
-KINDS = ("WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler", "HorizontalPodAutoscaler")
 # Which namespaces are acted on: those with the label, or all of them.
 OptIn = Literal["label", "all"]
 OPT_IN_LABEL = "hypot.dev/scaling"
@@ -59,19 +57,9 @@ def _port(default: int, why: str) -> int:
     return described
 
 
-def _modes(kind: str) -> list[str]:
-    """Only a VerticalPodAutoscaler can be recommended for without acting."""
-    return [mode for mode in get_args(Mode) if mode != "recommend" or kind == "VerticalPodAutoscaler"]
-
-
 def default_kinds() -> dict[str, Mode]:
     """HPAs are the cluster's own business, and VPAs are taken over on request."""
-    return {
-        "WatermarkPodAutoscaler": "act",
-        "Hvpa": "act",
-        "VerticalPodAutoscaler": "off",
-        "HorizontalPodAutoscaler": "off",
-    }
+    return {info.name: info.mode for info in controlled()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +91,7 @@ class RunConfig:
             "why": "What to do for each kind.",
             "schema": {
                 "type": "object",
-                "properties": {kind: {"enum": [*_modes(kind), False]} for kind in KINDS},
+                "properties": {info.name: {"enum": [*info.modes, False]} for info in controlled()},
                 "additionalProperties": False,
             },
         },
@@ -140,7 +128,7 @@ class RunConfig:
     @property
     def sizes_pods(self) -> bool:
         """Whether any kind that is switched on sizes pods."""
-        return self.enabled("Hvpa") or self.enabled("VerticalPodAutoscaler")
+        return any(self.enabled(info.name) for info in sizing())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -270,11 +258,12 @@ def _checked_kinds(value: Any) -> dict[str, Mode]:
 
 
 def _wrong_mode(kind: str, mode: Any) -> Iterator[str]:
-    if kind not in KINDS:
-        yield f"kinds: {kind} is none of {', '.join(KINDS)}"
+    known = {info.name: info for info in controlled()}
+    if kind not in known:
+        yield f"kinds: {kind} is none of {', '.join(known)}"
     elif mode not in get_args(Mode):
         yield f"kinds.{kind}: {mode!r} is none of {', '.join(get_args(Mode))}"
-    elif mode not in _modes(kind):
+    elif mode not in known[kind].modes:
         yield f"kinds.{kind}: only a VerticalPodAutoscaler can be recommended for without acting"
 
 

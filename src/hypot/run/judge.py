@@ -6,18 +6,19 @@ from typing import Any
 
 import structlog
 
-from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
-from hypot.policy.continuity import Remembered, longest_window, resumed
+from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
+from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import PLAN_UNDER_WAY, Hold, blocked, hold_back, holds_of
 from hypot.policy.model.decision import Decision, Name, show_time, with_condition
 from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
-from hypot.policy.observe.freshness import are_gone, is_untimely, unmeasured
+from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.plan.pursue import outgrows
 from hypot.policy.valid import in_the_way, refusal, told
 from hypot.run.breath import Breath
@@ -255,10 +256,10 @@ def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, decision
     if memory.plan is None and blocked(decision, WAITS, seen) is decision:
         return []
     found, reply = [], seen.reply
-    if pods := unmeasured(autoscaler, seen):
+    if pods := family_of(autoscaler).unmeasured(autoscaler, seen):
         words = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
         found.append(Hold("MissingMetrics", words, "down"))
-    if are_gone(autoscaler, seen):
+    if info_of(autoscaler).decides_both and family_of(autoscaler).goes_by_usage(autoscaler) and are_gone(seen):
         found.append(Hold("MissingMetrics", "none of its pods is there to be measured", "down"))
     if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
         words = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
@@ -280,7 +281,7 @@ def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
     """What holds for one longest window after hypot began to know, or to know what time it is."""
     if around.cold_since is None and around.jumped_at is None:
         return []
-    window = longest_window(autoscaler, around.settings)
+    window = family_of(autoscaler).longest_window(autoscaler, around.settings)
     found = []
     if around.cold_since is not None and around.boot - around.cold_since < window:
         words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"

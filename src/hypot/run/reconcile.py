@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from hypot.cluster.clock import Clock
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import info_of
 from hypot.kinds.vpa import VPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.governor import Governor
@@ -198,7 +198,7 @@ class Sweeper:
         pods = {}
         for key, row in view.rows.items():
             autoscaler = row.autoscaler
-            if not isinstance(autoscaler, VPA | Hvpa):
+            if not info_of(autoscaler).sizes:
                 continue
             pods[key] = view.snapshot.target_pods(autoscaler)
             names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hypot.kinds.catalogue import CATALOGUE, controlled, names_of
 from hypot.run.config import RunConfig
 
 # Everywhere, only where hypot lives, or in the namespaces it looks at, which may be all of them.
@@ -16,24 +17,15 @@ MEMORY_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
 
-WPA, HVPA, VPA, HPA = "WatermarkPodAutoscaler", "Hvpa", "VerticalPodAutoscaler", "HorizontalPodAutoscaler"
-# Kind -> the group and the resource that it is served as.
-RESOURCES = {
-    WPA: ("datadoghq.com", "watermarkpodautoscalers"),
-    HVPA: ("autoscaling.k8s.io", "hvpas"),
-    VPA: ("autoscaling.k8s.io", "verticalpodautoscalers"),
-    HPA: ("autoscaling", "horizontalpodautoscalers"),
-}
-# Kind -> the leases of other controllers that act on it. Recommenders are told apart by the objects that name them.
-RIVALS: dict[str, tuple[str, ...]] = {
-    WPA: ("watermarkpodautoscaler-lock",),
-    VPA: ("vpa-updater",),
-}
+HPA, VPA, HVPA, WPA = "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "Hvpa", "WatermarkPodAutoscaler"
 # The feature of whoever moves anything at all.
 ACTS = "act"
 FOR_REAL, ON_TRIAL = "for real", "dry run"
-_COUNTING = (WPA, HVPA, HPA)
-_SIZING = (HVPA, VPA)
+
+
+def resource_of(kind: str) -> tuple[str, str]:
+    """The group and the resource that a kind is served as."""
+    return CATALOGUE[kind].group, CATALOGUE[kind].plural
 
 
 def own_name(config: RunConfig) -> str:
@@ -85,26 +77,38 @@ def _setting(name: str, config: RunConfig, grants: Grants) -> Any:
 
 
 _ACT, _TOLD, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
-FEATURES = (
-    Feature("always"),
-    Feature(FOR_REAL, without=_WRITES),
-    Feature(ON_TRIAL, given=_WRITES),
-    Feature("ask by label", equal=(("opt_in", "label"),)),
-    *(Feature(f"look at {kind}", (kind,)) for kind in RESOURCES),
-    *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in RIVALS),
-    *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in RESOURCES),
-    Feature("tell", tuple(RESOURCES), _TOLD, without=_WRITES),
-    Feature(ACTS, tuple(RESOURCES), _ACT, without=_WRITES),
-    Feature("usage", without=("prometheus",)),
-    Feature("count", _COUNTING),
-    Feature("scale", _COUNTING, _ACT, without=_WRITES),
-    Feature("measure", _SIZING),
-    Feature("remember usage", _SIZING, _TOLD, without=_WRITES),
-    Feature("resize", _SIZING, _ACT, without=_WRITES),
-    Feature("webhook", _SIZING, _ACT, given=("webhook_port",), without=_WRITES),
-    Feature("template", _SIZING, _ACT, given=("template",), without=_WRITES),
-    Feature("children", (HVPA,), _ACT, given=("children",), without=_WRITES),
-)
+
+
+def features() -> tuple[Feature, ...]:
+    """Everything hypot may be set up to do."""
+    every = names_of(controlled())
+    counts = tuple([info.name for info in controlled() if info.counts])
+    sizes = tuple([info.name for info in controlled() if info.sizes])
+    return (
+        Feature("always"),
+        Feature(FOR_REAL, without=_WRITES),
+        Feature(ON_TRIAL, given=_WRITES),
+        Feature("ask by label", equal=(("opt_in", "label"),)),
+        *(Feature(f"look at {kind}", (kind,)) for kind in every),
+        *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in leases_of_others()),
+        *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in every),
+        Feature("tell", every, _TOLD, without=_WRITES),
+        Feature(ACTS, every, _ACT, without=_WRITES),
+        Feature("usage", without=("prometheus",)),
+        Feature("count", counts),
+        Feature("scale", counts, _ACT, without=_WRITES),
+        Feature("measure", sizes),
+        Feature("remember usage", sizes, _TOLD, without=_WRITES),
+        Feature("resize", sizes, _ACT, without=_WRITES),
+        Feature("webhook", sizes, _ACT, given=("webhook_port",), without=_WRITES),
+        Feature("template", sizes, _ACT, given=("template",), without=_WRITES),
+        Feature("children", (HVPA,), _ACT, given=("children",), without=_WRITES),
+    )
+
+
+def leases_of_others() -> dict[str, tuple[str, ...]]:
+    """By kind, the leases of other controllers of it. Recommenders are told apart by the objects that name them."""
+    return {info.name: info.leases for info in controlled() if info.leases}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,8 @@ _CACHE = ("list", "watch")
 
 
 def _kind_rights() -> Iterable[Right]:
-    for kind, (group, resource) in RESOURCES.items():
+    for kind in names_of(controlled()):
+        group, resource = resource_of(kind)
         yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"look at {kind}",))
         told = f"say in the status of a {kind} what was decided"
         yield Right(group, f"{resource}/status", ("patch",), told, "watched", (f"tell of {kind}",))
@@ -175,14 +180,14 @@ def _telling_rights() -> Iterable[Right]:
 
 
 def _neighbour_rights() -> Iterable[Right]:
-    for kind, names in RIVALS.items():
+    for kind, names in leases_of_others().items():
         why = f"find another controller of every {kind} by its lease, which may be anywhere"
         yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"act for {kind}",), names)
     twin = "find another hypot by its lease, which is in another namespace"
     yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
-    yield Right(*RESOURCES[HPA], _CACHE, other, "watched", ("always",))
-    yield Right(*RESOURCES[VPA], _CACHE, other, "watched", (f"look at {HVPA}",))
+    yield Right(*resource_of(HPA), _CACHE, other, "watched", ("always",))
+    yield Right(*resource_of(VPA), _CACHE, other, "watched", (f"look at {HVPA}",))
     guarded = "block a WatermarkPodAutoscaler while its monitor alerts"
     yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"look at {WPA}",))
 
@@ -190,9 +195,9 @@ def _neighbour_rights() -> Iterable[Right]:
 def _child_rights() -> Iterable[Right]:
     for kind in (HPA, VPA):
         why = f"keep the child {kind} of an Hvpa"
-        yield Right(*RESOURCES[kind], ("create", "patch", "delete"), why, "watched", ("children",))
+        yield Right(*resource_of(kind), ("create", "patch", "delete"), why, "watched", ("children",))
     why = "keep the replicas of an Hvpa in step with its target, where its child HPA reads them"
-    yield Right(*RESOURCES[HVPA], ("patch",), why, "watched", ("children",))
+    yield Right(*resource_of(HVPA), ("patch",), why, "watched", ("children",))
 
 
 def _own_rights() -> Iterable[Right]:
@@ -212,16 +217,20 @@ def _own_rights() -> Iterable[Right]:
     yield Right(group, resource, ("get", "patch"), registered, "cluster", webhook, (WEBHOOK,))
 
 
-RIGHTS: tuple[Right, ...] = (
-    *_kind_rights(),
-    *_workload_rights(),
-    *_pod_rights(),
-    *_metric_rights(),
-    *_telling_rights(),
-    *_neighbour_rights(),
-    *_child_rights(),
-    *_own_rights(),
-)
+def all_rights() -> tuple[Right, ...]:
+    """Everything that any feature needs."""
+    return (
+        *_kind_rights(),
+        *_workload_rights(),
+        *_pod_rights(),
+        *_metric_rights(),
+        *_telling_rights(),
+        *_neighbour_rights(),
+        *_child_rights(),
+        *_own_rights(),
+    )
+
+
 NO_GRANTS = Grants()
 # What holds for each custom target; its group and resource come from whoever installs.
 TARGET_VERBS: tuple[tuple[str, str], ...] = (("get", "count"), ("get", "measure"), ("update", "scale"))
@@ -229,7 +238,7 @@ TARGET_VERBS: tuple[tuple[str, str], ...] = (("get", "count"), ("get", "measure"
 
 def features_of(config: RunConfig, grants: Grants = NO_GRANTS) -> frozenset[str]:
     """Everything that hypot does when it is set up so."""
-    return frozenset(feature.name for feature in FEATURES if feature.on(config, grants))
+    return frozenset(feature.name for feature in features() if feature.on(config, grants))
 
 
 def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ...]:
@@ -240,7 +249,7 @@ def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ..
         for group, resource in grants.targets
         for verb, feature in TARGET_VERBS
     )
-    return tuple(right for right in (*RIGHTS, *custom) if on.intersection(right.features))
+    return tuple(right for right in (*all_rights(), *custom) if on.intersection(right.features))
 
 
 def cluster_rules(rights: Iterable[Right], *, scoped: bool = False) -> list[Rule]:

@@ -16,6 +16,7 @@ from cluster.twins.statuses import NEAR, Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
 from hypot.policy.decide import decide, write_failed
+from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.seen import Seen, metric_key
 from hypot.policy.model.settings import Settings
@@ -263,7 +264,7 @@ class _Replay:
         hpa = next(
             a for a in snapshot.autoscalers() if isinstance(a, HPA) and a.target and a.target.name == self.key[1]
         )
-        seen = _with_all_values(snapshot.seen(hpa, view.now, self.settings), hpa, reconcile)
+        seen = _with_all_values(seen_by(snapshot, hpa, view.now, self.settings), hpa, reconcile)
         decision, after = decide(hpa, seen, memory, self.settings)
         if not decision.rescales:
             return decision, after

@@ -13,7 +13,7 @@ from hypot.cli.manifests import command
 from hypot.cli.runconfig import read_config
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.settings import Settings
-from hypot.run.config import KINDS, ConfigError, RunConfig
+from hypot.run.config import ConfigError, RunConfig, default_kinds
 from hypot.run.install.manifests import manifests
 from hypot.run.install.objects import CONFIG_KEY, config_data
 from hypot.run.rights import said_by
@@ -257,7 +257,9 @@ SETTINGS = Settings(tolerance=0.2, kubernetes=(1, 34), vpa=replace(Knobs(), safe
     "config",
     [
         RunConfig(),
-        RunConfig("ops", ("shop",), "all", dict.fromkeys(KINDS, "observe"), dry_run=True, prometheus="http://p:9090"),
+        RunConfig(
+            "ops", ("shop",), "all", dict.fromkeys(default_kinds(), "observe"), dry_run=True, prometheus="http://p:9090"
+        ),
         RunConfig(settings=SETTINGS),
     ],
 )

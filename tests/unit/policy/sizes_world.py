@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from hypot.cli.main import main
 from hypot.policy.decide import decide
+from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
@@ -216,7 +217,7 @@ def told(
     snapshot, setup = Snapshot(objects), Settings(**settings)
     chosen = next(one for one in snapshot.autoscalers() if (one.KIND, one.name) == (kind, name))
     before = Memory.from_status(chosen.status) if memory is None else memory
-    return decide(chosen, snapshot.seen(chosen, now, setup), before, setup)
+    return decide(chosen, seen_by(snapshot, chosen, now, setup), before, setup)
 
 
 def decided(*objects, **more) -> Decision:

@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.cluster.fake_objects import refusal
-from hypot.policy.continuity import longest_window
+from hypot.policy.families import family_of
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.snapshot import read_autoscaler
@@ -326,7 +326,8 @@ async def test_a_little_drift_is_no_jump():
 )
 async def test_the_longest_window_is_what_the_past_matters_for(thing, window):
     """Whatever looks back furthest of all that the object says, or its defaults."""
-    assert longest_window(read_autoscaler(thing), Settings()) == window
+    autoscaler = read_autoscaler(thing)
+    assert family_of(autoscaler).longest_window(autoscaler, Settings()) == window
 
 
 async def test_an_hpa_of_the_cluster_is_left_to_it():

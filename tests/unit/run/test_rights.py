@@ -5,24 +5,24 @@ from dataclasses import replace
 import pytest
 
 from hypot.cluster.fake import FakeCluster
-from hypot.kinds.catalogue import ALL_CRDS, crd_of
-from hypot.run.config import KINDS, RunConfig
+from hypot.kinds.catalogue import controlled, names_of
+from hypot.run.config import RunConfig
 from hypot.run.observe import watches
 from hypot.run.rights import (
     CERTIFICATE,
-    FEATURES,
     LEASE,
     MEMORY_SHARDS,
-    RESOURCES,
-    RIGHTS,
     WEBHOOK,
     Grants,
     Right,
+    all_rights,
     cluster_rules,
+    features,
     features_of,
     memory_of,
     merged,
     namespace_rules,
+    resource_of,
     rights_for,
     said_by,
     watched_rules,
@@ -30,6 +30,7 @@ from hypot.run.rights import (
 from hypot.run.store import shards
 from hypot.run.webhook import certificate_store, registration
 
+KINDS = names_of(controlled())
 NOTHING = RunConfig(kinds=dict.fromkeys(KINDS, "off"))
 EVERYTHING = RunConfig(kinds=dict.fromkeys(KINDS, "act"))
 ALL_GRANTS = Grants(template=True, children=True, targets=(("argoproj.io", "rollouts"),))
@@ -48,14 +49,14 @@ def allowed(config, grants=None):
 
 def test_every_right_says_for_what():
     """A right without a reason, or for something that hypot does not do, is none."""
-    known = {feature.name for feature in FEATURES}
-    assert all(right.why for right in RIGHTS)
-    assert {feature for right in RIGHTS for feature in right.features} <= known
+    known = {feature.name for feature in features()}
+    assert all(right.why for right in all_rights())
+    assert {feature for right in all_rights() for feature in right.features} <= known
 
 
 def test_every_feature_needs_something():
     """A feature that no right asks for would be a switch without a lamp."""
-    assert {feature.name for feature in FEATURES} == {feature for right in RIGHTS for feature in right.features}
+    assert {feature.name for feature in features()} == {feature for right in all_rights() for feature in right.features}
 
 
 @pytest.mark.parametrize("config", [NOTHING, RunConfig(), EVERYTHING])
@@ -72,7 +73,8 @@ def test_no_wildcard_but_for_metrics(config):
 
 def test_kinds_are_allowed_one_by_one():
     """What is off is neither read nor told about."""
-    for kind, (group, resource) in RESOURCES.items():
+    for kind in names_of(controlled()):
+        group, resource = resource_of(kind)
         told = (f"{group}/{resource}/status", "patch")
         assert told in allowed(only(**{kind: "act"}))
         assert told not in allowed(NOTHING)
@@ -233,17 +235,6 @@ def test_another_hypot_is_looked_for_by_whoever_moves_anything():
     assert all(looks(only(**{kind: "act"})) for kind in KINDS)
     assert not looks(only(VerticalPodAutoscaler="recommend", Hvpa="observe"))
     assert not looks(replace(EVERYTHING, dry_run=True))
-
-
-def test_resources_are_those_that_the_definitions_serve():
-    served = {
-        crd_of(kind)["spec"]["names"]["kind"]: (crd_of(kind)["spec"]["group"], crd_of(kind)["spec"]["names"]["plural"])
-        for kind in ALL_CRDS
-    }
-    assert {kind: where for kind, where in RESOURCES.items() if kind in served}.items() <= served.items()
-    assert {
-        kind: (each.api_version.rpartition("/")[0], each.plural) for kind, each in watches.AUTOSCALERS.items()
-    } == RESOURCES
 
 
 CONFIGS = [

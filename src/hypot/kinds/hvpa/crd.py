@@ -344,8 +344,6 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 FACTS = Facts(
     doc="Scales a workload on both axes: from how much in total to how many pods of what size.",
-    plural="hvpas",
-    short_names=("hvpa",),
     status=STATUS,
     columns=_COLUMNS,
     required={

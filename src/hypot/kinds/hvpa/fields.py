@@ -489,7 +489,7 @@ class HvpaSpec(Kind):
         return written if written in SOURCES else OWN
 
     @property
-    def vpa_annotations(self) -> Mapping[str, str]:
+    def knob_annotations(self) -> Mapping[str, str]:
         """The knobs of the size recommender stand here."""
         template = self.vpa_template
         metadata = template.metadata if template is not None else None

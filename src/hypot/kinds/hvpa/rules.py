@@ -155,7 +155,7 @@ def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
                 yield problem
     if template.resource_policy is not None:
         yield from resource_policy_problems(template.resource_policy, (*IN_VPA, "resourcePolicy"))
-    yield from knob_problems(hvpa.vpa_annotations, (*VPA, "template", "metadata", "annotations"))
+    yield from knob_problems(hvpa.knob_annotations, (*VPA, "template", "metadata", "annotations"))
 
 
 def _scales(hvpa: HvpaSpec) -> dict[Where, ScaleType]:

@@ -39,8 +39,6 @@ _STATUS: dict[str, Any] = {
 
 FACTS = Facts(
     doc="What a recommender has learned of one container, kept over its restarts.",
-    plural="verticalpodautoscalercheckpoints",
-    short_names=("vpacheckpoint",),
     status=_STATUS,
     status_apart=False,
     columns=(

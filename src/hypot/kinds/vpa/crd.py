@@ -174,8 +174,6 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 FACTS = Facts(
     doc="Sizes the containers of a workload after what they use.",
-    plural="verticalpodautoscalers",
-    short_names=("vpa",),
     status=_STATUS,
     columns=_COLUMNS,
     required={VPA: ("targetRef",), Ref: ("kind", "name"), RecommenderRef: ("name",), **PART_REQUIRED},

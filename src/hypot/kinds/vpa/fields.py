@@ -266,6 +266,15 @@ class VPASpec(Kind):
     ] = None
 
     @property
+    def knob_annotations(self) -> Mapping[str, str]:
+        """The knobs of the size recommender stand here."""
+        return self.annotations
+
+    @property
+    def container_policies(self) -> ResourcePolicy | None:
+        return self.resource_policy if isinstance(self.resource_policy, ResourcePolicy) else None
+
+    @property
     def mode(self) -> str:
         """The update mode that holds; without an update policy that is Recreate."""
         policy = self.update_policy

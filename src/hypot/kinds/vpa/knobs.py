@@ -7,14 +7,17 @@ A knob has one name in three spellings: `cpu_half_life` here, `cpuHalfLife` in a
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from math import inf
-from typing import Any, Self
+from typing import Any, Protocol, Self, cast
 
 from hypot.core import amount
 from hypot.core.quantity import is_quantity
+from hypot.kinds.base import Kind
+from hypot.kinds.node import Itself
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.units import COUNT, CPU, MEMORY, PLAIN, SECONDS, SHARE, TRUTH, knob, value_of
-from hypot.kinds.vpa.fields import ContainerPolicy, UpdatePolicy
+from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, UpdatePolicy, policy_of
 
 PREFIX = "hypot.dev/"
 DAY = 86400.0
@@ -262,6 +265,27 @@ def for_container(knobs: Knobs, policy: ContainerPolicy | None) -> Knobs:
     """The knobs with what one container's policy says of OOM kills and of memory."""
     names = ("oom_bump_up_ratio", "oom_min_bump_up", "memory_interval", "memory_interval_count")
     return _laid_over(knobs, policy, names)
+
+
+class Sizing(Protocol):
+    """A kind that sizes containers, and where it says how."""
+
+    @property
+    def knob_annotations(self) -> Mapping[str, str]: ...
+
+    @property
+    def container_policies(self) -> ResourcePolicy | None: ...
+
+
+def knobs_of(autoscaler: Kind, container: str, base: Knobs) -> Knobs:
+    """What holds for one container of a kind that sizes them. It is asked for with every decision, and read once."""
+    return _knobs_of(Itself(autoscaler), container, base)
+
+
+@lru_cache(16_384)
+def _knobs_of(this: Itself[Kind], container: str, base: Knobs) -> Knobs:
+    written = cast("Sizing", this.value)
+    return for_container(knobs_from(written.knob_annotations, base), policy_of(written.container_policies, container))
 
 
 def for_updates(knobs: Knobs, policy: UpdatePolicy | None) -> Knobs:

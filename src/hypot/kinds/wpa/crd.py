@@ -190,8 +190,6 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 FACTS = Facts(
     doc="Keeps a workload's metrics between two marks by adding and removing replicas.",
-    plural="watermarkpodautoscalers",
-    short_names=("wpa",),
     status=_STATUS,
     columns=_COLUMNS,
     required={

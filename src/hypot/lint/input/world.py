@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.catalogue import CATALOGUE, autoscalers, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_METRICS
 from hypot.kinds.hpa.fields import Metric, Target
@@ -26,14 +27,6 @@ from hypot.lint.input.template import Defaults, Template, defaults_of, read_temp
 K = TypeVar("K", HPA, WPA, VPA, Hvpa)
 
 _PAUSED = "autoscaling.keda.sh/paused"
-# Groups in which a kind is the one meant here, whatever its version says.
-_GROUPS: dict[type[Kind], tuple[str, ...]] = {
-    HPA: ("autoscaling", "", "apps", "extensions"),
-    WPA: ("datadoghq.com",),
-    VPA: ("autoscaling.k8s.io",),
-    Hvpa: ("autoscaling.k8s.io", "autoscaling.gardener.cloud"),
-    Checkpoint: ("autoscaling.k8s.io",),
-}
 # Workloads of Kubernetes' own, and the group of each.
 WORKLOAD_GROUPS = {
     "Deployment": "apps",
@@ -92,7 +85,7 @@ class Autoscaler(Generic[K]):
         return _reference(self.item)
 
 
-AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa]
+AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler[Hvpa] | Autoscaler[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +139,8 @@ class World:
         return self._by_kind.get((group, kind), [])
 
     def _items(self, cls: type[Kind]) -> Iterator[Item]:
-        for group in _GROUPS[cls]:
+        info = info_of(cls)
+        for group in (*info.groups, *info.mistaken_groups):
             yield from self.of_kind(group, cls.KIND)
 
     @cached_property
@@ -166,6 +160,12 @@ class World:
         return tuple(_autoscaler(Hvpa, item) for item in self._items(Hvpa))
 
     @cached_property
+    def others(self) -> tuple[Autoscaler[Any], ...]:
+        """Autoscalers of kinds that have no rules here beyond those that all kinds share."""
+        kinds = [info.kind for info in autoscalers() if info.kind not in {HPA, WPA, VPA, Hvpa}]
+        return tuple(_autoscaler(kind, item) for kind in kinds for item in self._items(kind))
+
+    @cached_property
     def checkpoints(self) -> tuple[tuple[Item, Checkpoint], ...]:
         return tuple((item, Checkpoint.from_dict(item.data)) for item in self._items(Checkpoint))
 
@@ -181,6 +181,7 @@ class World:
         yield from self.counting
         yield from self.vpas
         yield from self.hvpas
+        yield from self.others
 
     @cached_property
     def hpa_sources(self) -> tuple[Autoscaler[HPA], ...]:
@@ -203,7 +204,8 @@ class World:
     @cached_property
     def _all_claims(self) -> tuple[Claim, ...]:
         found = []
-        for one in (*self.counting, *self.hvpas):
+        counted = (one for one in self.others if info_of(one.spec).counts)
+        for one in (*self.counting, *self.hvpas, *counted):
             if one.target is not None:
                 least = one.spec.min_replicas
                 found.append(Claim(one.item, one.target, 1 if least is None else least))
@@ -217,7 +219,7 @@ class World:
     def workloads(self) -> dict[Key, Workload]:
         """Everything with a pod template, and whatever else an autoscaler points at."""
         found: dict[Key, Workload] = {}
-        targets = {claim.target for claim in self._all_claims} | {vpa.target for vpa in self.vpas}
+        targets = {claim.target for claim in self._all_claims} | {one.target for one in self.autoscalers}
         for item in self.items:
             template = _template_data(item)
             if template is None and item.key not in targets:
@@ -297,12 +299,13 @@ def _target(item: Item, ref: Ref | None) -> Key | None:
     """A VerticalPodAutoscaler finds Kubernetes' own workloads by their kind, whatever the group."""
     if ref is None or not ref.kind or not ref.name:
         return None
-    group = WORKLOAD_GROUPS.get(ref.kind, ref.group) if item.kind == VPA.KIND else ref.group
+    counts = CATALOGUE[item.kind].counts
+    group = ref.group if counts else WORKLOAD_GROUPS.get(ref.kind, ref.group)
     return Key(group, ref.kind, item.namespace, ref.name)
 
 
 def _reference(item: Item) -> Where:
-    return ("spec", "targetRef" if item.kind in {VPA.KIND, Hvpa.KIND} else "scaleTargetRef")
+    return ("spec", CATALOGUE[item.kind].target_field if item.kind in CATALOGUE else "scaleTargetRef")
 
 
 def _keda_target(item: Item) -> Key | None:

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
+from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
-from hypot.kinds.vpa import VPA
 from hypot.lint.input.item import Item, Key, some, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
 from hypot.lint.rule import HPA_ONLY, POINTING, Family, Hit
@@ -47,7 +47,7 @@ def target_kind(world: World) -> Iterator[Hit]:
         group = WORKLOAD_GROUPS[kind]
         right = f"write apiVersion: {f'{group}/' if group else ''}v1 and kind: {kind}"
         outcome = "FailedGetScale, and nothing is scaled"
-        if isinstance(one.written, VPA):
+        if not info_of(one.written).counts:
             outcome = "ConfigUnsupported, and nothing is sized"
         if ref.kind != kind:
             words = f"{ref.kind} is not how Kubernetes spells {kind}: {outcome}"
@@ -60,7 +60,7 @@ def target_kind(world: World) -> Iterator[Hit]:
 def _meant(one: AnyAutoscaler) -> str | None:
     """The well-known kind that a reference means, however it is spelt; of those that can be scaled, or sized."""
     kind = _SPELLINGS.get(one.target.kind.lower()) if one.target is not None else None
-    if kind is None or isinstance(one.written, VPA):
+    if kind is None or not info_of(one.written).counts:
         return kind
     return None if (WORKLOAD_GROUPS[kind], kind) in _NOT_SCALABLE else kind
 
@@ -93,7 +93,7 @@ def _unfit(one: AnyAutoscaler) -> str:
     if one.target is None:
         return ""
     of_target = (one.target.group, one.target.kind)
-    scaled = "" if isinstance(one.written, VPA) else _NOT_SCALABLE.get(of_target, "")
+    scaled = _NOT_SCALABLE.get(of_target, "") if info_of(one.written).counts else ""
     return _NO_WORKLOAD.get(of_target, scaled)
 
 

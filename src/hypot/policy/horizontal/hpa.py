@@ -6,7 +6,7 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
-from hypot.kinds.hpa.fields import Behavior
+from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
@@ -112,6 +112,20 @@ def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
     """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
     told = f"New size: {decision.desired}; reason: {decision.reason}; error: {message}"
     return refused(decision, "FailedUpdateScale", "FailedRescale", told, memory.old_status())
+
+
+def behavior_of(hpa: HPA, settings: Settings) -> Behavior | None:
+    """With the defaults of the cluster; None where the object has none, and flags of the controller hold."""
+    return with_defaults(hpa, settings.kubernetes, settings.gates).behavior
+
+
+def longest_window(hpa: HPA, settings: Settings) -> float:
+    """For how long recommendations of the past matter."""
+    full = with_defaults(hpa, settings.kubernetes, settings.gates)
+    if full.behavior is None:
+        return settings.downscale_window
+    up, down = full.scale_up or Pace(), full.scale_down or Pace()
+    return max(float(up.window or 0), settings.downscale_window if down.window is None else float(down.window))
 
 
 def _least(hpa: HPA) -> int:

@@ -54,6 +54,12 @@ def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[De
     return this.conclude(seen.scale, recommend(this.wpa, seen))
 
 
+def longest_window(wpa: WPA, _settings: Settings) -> float:
+    """For how long its last move and its marks matter."""
+    full = with_defaults(wpa)
+    return float(max(full.up_rest or 0, full.down_rest or 0, full.up_after or 0, full.down_after or 0))
+
+
 def conclude(wpa: WPA, seen: Seen, memory: Memory, readings: tuple[Reading, ...]) -> tuple[Decision, Memory]:
     """From readings to a decision: resolve, restrain, tell. The scale must have been read."""
     if isinstance(seen.scale, Failure):

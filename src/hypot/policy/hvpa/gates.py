@@ -18,6 +18,7 @@ Reason = Literal[
 ]
 # What the plain numbers of `core.gate` mean.
 DIRECTIONS: tuple[Direction, ...] = ("none", "up", "down")
+WAYS: tuple[Direction, ...] = ("up", "down")
 REASONS: dict[int, Reason] = {
     gate.OPEN: "",
     gate.UPDATE_POLICY: "UpdatePolicy",
@@ -52,6 +53,18 @@ def scale_type(hvpa: HvpaSpec, direction: Direction) -> ScaleType:
 def settle_time(hvpa: HvpaSpec) -> float:
     written = scale_type(hvpa, "up").stabilization_seconds
     return SETTLE if written is None else written
+
+
+def longest_window(hvpa: HvpaSpec) -> float:
+    """For how long its last move matters."""
+    windows = [scale_type(hvpa, way).stabilization_seconds or 0.0 for way in WAYS]
+    return max(*windows, settle_time(hvpa))
+
+
+def is_off(hvpa: HvpaSpec) -> bool:
+    """Whether it only recommends. One that acts at times or in one direction does not."""
+    written = (hvpa.scale_up, hvpa.scale_down)
+    return all(isinstance(way, ScaleType) and way.mode == OFF for way in written)
 
 
 def direction_of(now: Mapping[str, int], totals: Mapping[str, int]) -> Direction:

@@ -1,15 +1,11 @@
 """The size recommendation as a source: what pods of the current number need, times their number."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from hypot.core.amount import RESOURCES, brief
 from hypot.core.gate import AT_LEAST, AT_MOST, FREE, UNSET, belief, held_to
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
-from hypot.kinds.node import Itself
-from hypot.kinds.vpa.fields import policy_of
-from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
+from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.hvpa.gates import settle_time
 from hypot.policy.hvpa.proposal import Bound, Glance, Wish
 from hypot.policy.model.decision import Step, show_seconds
@@ -50,17 +46,6 @@ def _estimated(glance: Glance) -> tuple[Bounds, ...]:
     each = {name: knobs_of(glance.hvpa, name, glance.settings.vpa) for name in names}
     resources = {name: allowed(glance.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
-
-
-def knobs_of(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
-    """What holds for one container; asked for with every decision, read once."""
-    return _knobs(Itself(hvpa), container, base)
-
-
-@lru_cache(16_384)
-def _knobs(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
-    hvpa = this.value
-    return for_container(knobs_from(hvpa.vpa_annotations, base), policy_of(hvpa.container_policies, container))
 
 
 def _wish(glance: Glance, found: Recommendation) -> Wish:

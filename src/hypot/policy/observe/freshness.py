@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hypot.core.amount import RESOURCES
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.selector import SelectorError, read_selector
-from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import ResourceBand
 from hypot.policy.model.current_size import has_crashed, live
@@ -92,32 +89,15 @@ def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
     return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
 
 
-def unmeasured(autoscaler: Autoscaler, seen: Seen) -> tuple[str, ...]:
-    """Pods that should have been measured and were not: to these kinds they are as good as idle.
-
-    An HPA counts such a pod as if it met its target.
-    """
-    if isinstance(autoscaler, WPA):
-        return _left_out(autoscaler, seen)
-    return _not_folded(seen, live(seen.pods)) if _goes_by_usage(autoscaler) else ()
-
-
-def are_gone(autoscaler: Autoscaler, seen: Seen) -> bool:
-    """Whether pods are to be there of which none is: then histograms alone would say how many are enough.
-
-    To a VPA, which only says how large the next ones are, that is nothing unusual.
-    """
+def are_gone(seen: Seen) -> bool:
+    """Whether pods are to be there of which none is: then histograms alone would say how many are enough."""
     wanted = seen.scale.replicas if isinstance(seen.scale, Scale) else 0
-    return isinstance(autoscaler, Hvpa) and _goes_by_usage(autoscaler) and wanted > 0 and not live(seen.pods)
+    return wanted > 0 and not live(seen.pods)
 
 
-def _goes_by_usage(autoscaler: Autoscaler) -> bool:
-    return isinstance(autoscaler, VPA) or (isinstance(autoscaler, Hvpa) and autoscaler.uses_vpa)
-
-
-def _not_folded(seen: Seen, pods: list[Pod]) -> tuple[str, ...]:
-    """Histograms speak on without them, of how it was. A pod that is new had no time to be measured."""
-    samples = seen.pod_metrics
+def not_folded(seen: Seen) -> tuple[str, ...]:
+    """Pods without a sample. Histograms speak on without them. A pod that is new had no time to be measured."""
+    samples, pods = seen.pod_metrics, live(seen.pods)
     if isinstance(samples, Failure) or not any(pod.name in samples for pod in pods):
         return tuple([pod.name for pod in pods])
     return tuple([pod.name for pod in pods if _is_due(pod, seen.now) and not _is_whole(pod, samples.get(pod.name))])
@@ -133,8 +113,8 @@ def _is_whole(pod: Pod, sample: PodSample | None) -> bool:
     return sample is not None and all(sample.is_whole(pod, resource) for resource in RESOURCES)
 
 
-def _left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
-    """They are not in the sum, or with a part only, so that the count that remains is too small."""
+def left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
+    """Pods without a whole sample: they are not all in the sum, so the count that it gives is too small."""
     samples = seen.pod_metrics
     if isinstance(samples, Failure):
         return ()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from hypot.kinds.base import Ref
-from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import with_defaults
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -43,16 +42,7 @@ class Questions:
         return self.usage or bool(self.chosen)
 
 
-def questions_of(autoscaler: Autoscaler, settings: Settings) -> Questions:
-    """Usage is looked at for saturation too, whatever the metrics of an Hvpa."""
-    if isinstance(autoscaler, HPA):
-        return _of_hpa(autoscaler, settings, usage=False)
-    if isinstance(autoscaler, Hvpa):
-        return _of_hpa(hpa_of(autoscaler), settings, usage=True) if autoscaler.uses_hpa else Questions(usage=True)
-    return Questions(usage=True) if isinstance(autoscaler, VPA) else _of_wpa(autoscaler)
-
-
-def _of_hpa(hpa: HPA, settings: Settings, *, usage: bool) -> Questions:
+def of_hpa(hpa: HPA, settings: Settings, *, usage: bool = False) -> Questions:
     pods: list[MetricName] = []
     objects: list[tuple[MetricName, Ref]] = []
     external: list[External] = []
@@ -69,7 +59,16 @@ def _of_hpa(hpa: HPA, settings: Settings, *, usage: bool) -> Questions:
     return Questions(usage, (), tuple(pods), tuple(objects), tuple(external))
 
 
-def _of_wpa(wpa: WPA) -> Questions:
+def of_hvpa(hvpa: Hvpa, settings: Settings) -> Questions:
+    """Usage is looked at for saturation too, whatever its metrics."""
+    return of_hpa(hpa_of(hvpa), settings, usage=True) if hvpa.uses_hpa else Questions(usage=True)
+
+
+def of_vpa(_vpa: VPA, _settings: Settings) -> Questions:
+    return Questions(usage=True)
+
+
+def of_wpa(wpa: WPA, _settings: Settings) -> Questions:
     """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""
     chosen: list[Selector | None] = []
     external: list[External] = []

@@ -5,21 +5,17 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.node import replaced
-from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import WPA
 from hypot.policy.model.seen import Failure, LimitRange, Node, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.absent import IN_DUMP, Absent
 from hypot.policy.observe.namespace import Namespace, PodIndex
-from hypot.policy.observe.questions import Answers, Questions, Values, questions_of
+from hypot.policy.observe.questions import Answers, Questions, Values
 from hypot.policy.observe.read_pods import inner, labels_of, mappings, name_of, read_pod, read_sample
 from hypot.policy.observe.read_scale import group_of, has_scale, no_scale, read_scale, scale_of_workload
 from hypot.policy.observe.read_sizes import read_limit_range, read_node, read_template
@@ -29,17 +25,9 @@ from hypot.policy.observe.surroundings import Surroundings, controllers_of
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
 # The history of usage of an autoscaler's target, and what could not be read of it.
-UsageOf = Callable[[VPA | Hvpa, Seen, Settings], tuple[UsageView | None, tuple[str, ...]]]
+UsageOf = Callable[[Autoscaler, Seen, Settings], tuple[UsageView | None, tuple[str, ...]]]
 
-AUTOSCALERS: dict[tuple[str, str], type[Autoscaler]] = {
-    ("autoscaling", "HorizontalPodAutoscaler"): HPA,
-    ("datadoghq.com", "WatermarkPodAutoscaler"): WPA,
-    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): VPA,
-    ("autoscaling.k8s.io", "Hvpa"): Hvpa,
-    ("autoscaling.gardener.cloud", "Hvpa"): Hvpa,
-}
 _KNOWN = {
-    *AUTOSCALERS,
     ("autoscaling", "Scale"),
     ("autoscaling.k8s.io", "VerticalPodAutoscalerCheckpoint"),
     ("", "Pod"),
@@ -74,15 +62,16 @@ _CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime")
 def may_matter(api_version: str, kind: str) -> bool:
     """Whether a decision can depend on an object of this kind: known ones, and any custom kind as a target."""
     group = group_of(api_version)
-    return (group, kind) in _KNOWN or not (group in _BUILT_IN or group.endswith(".k8s.io"))
+    return is_known(api_version, kind) or not (group in _BUILT_IN or group.endswith(".k8s.io"))
 
 
 def is_known(api_version: Any, kind: Any) -> bool:
-    return (group_of(api_version), kind) in _KNOWN
+    group = group_of(api_version)
+    return (group, kind) in _KNOWN or find_autoscaler(group, kind) is not None
 
 
 def is_autoscaler(data: Object) -> bool:
-    return (group_of(data.get("apiVersion")), data.get("kind")) in AUTOSCALERS
+    return find_autoscaler(group_of(data.get("apiVersion")), data.get("kind")) is not None
 
 
 def key_of(data: Object) -> Key:
@@ -91,13 +80,13 @@ def key_of(data: Object) -> Key:
 
 
 def read_autoscaler(data: Object) -> Autoscaler:
-    return AUTOSCALERS[group_of(data["apiVersion"]), data["kind"]].from_dict(data)
+    return cast("Autoscaler", CATALOGUE[data["kind"]].kind.from_dict(data))
 
 
 def target_of(autoscaler: Autoscaler) -> Ref:
     """What it scales, as far as that can be read. A VPA finds the well-known kinds whatever its apiVersion says."""
     ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
-    known = _WELL_KNOWN.get(ref.kind or "") if isinstance(autoscaler, VPA) else None
+    known = None if info_of(autoscaler).counts else _WELL_KNOWN.get(ref.kind or "")
     return replaced(ref, api_version=known) if known else ref
 
 
@@ -146,14 +135,16 @@ class Snapshot:
         self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
         takers = self._takers()
         for data in objects:
-            takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
+            if is_autoscaler(data):
+                self.take_autoscaler(read_autoscaler(data), data)
+            else:
+                takers.get((group_of(data.get("apiVersion")), data.get("kind")), self.take_workload)(data)
             self._times.update(_times(data))
         self.settle()
 
     def _takers(self) -> dict[tuple[str, Any], Callable[[Object], None]]:
         around = self._surroundings
         return {
-            **dict.fromkeys(AUTOSCALERS, lambda data: self.take_autoscaler(read_autoscaler(data), data)),
             ("", "Pod"): lambda data: self.take_pod(namespace_of(data), read_pod(data)),
             ("", "Node"): lambda data: self.take_node(read_node(data)),
             ("", "LimitRange"): (
@@ -170,9 +161,9 @@ class Snapshot:
         }
 
     def take_autoscaler(self, autoscaler: Autoscaler, data: Object) -> None:
-        """An HPA may scale an Hvpa itself, so that is a workload too."""
+        """One that another may scale is a workload too, as an Hvpa."""
         self._autoscalers[autoscaler.KIND, autoscaler.namespace, autoscaler.name] = autoscaler
-        if isinstance(autoscaler, Hvpa):
+        if info_of(autoscaler).scalable:
             self.take_workload(data)
 
     def take_pod(self, namespace: str, pod: Pod) -> None:
@@ -208,7 +199,7 @@ class Snapshot:
 
     def _take_claim(self, autoscaler: Autoscaler) -> None:
         """Pods claimed by two HorizontalPodAutoscalers are scaled by neither; other kinds do not ask."""
-        if not isinstance(autoscaler, HPA):
+        if not info_of(autoscaler).claims_pods:
             return
         scale = self.scale(autoscaler)
         if isinstance(scale, Scale):
@@ -240,11 +231,8 @@ class Snapshot:
         """The latest moment the input tells of; None where it tells of none."""
         return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
 
-    def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions | None = None) -> Seen:
-        """What this autoscaler would look at; its questions, where somebody has them of one that can be read whole."""
-        if questions is None:
-            autoscaler = autoscaler.readable()
-            questions = questions_of(autoscaler, settings)
+    def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions) -> Seen:
+        """What this autoscaler looks at, with the answers to its questions. What cannot be read of it is left out."""
         scale = self.scale(autoscaler)
         monitor = self._monitors.get((autoscaler.namespace, autoscaler.name))
         if isinstance(scale, Failure):
@@ -262,15 +250,15 @@ class Snapshot:
             rivals=self._rivals(autoscaler, namespace, scale.selector),
             monitor=monitor,
         )
-        return self._with_sizes(autoscaler, seen, settings) if isinstance(autoscaler, VPA | Hvpa) else seen
+        return self._with_sizes(autoscaler, seen, settings) if info_of(autoscaler).sizes else seen
 
     def _rivals(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
-        if isinstance(autoscaler, VPA):
+        if not info_of(autoscaler).counts:
             return self._surroundings.rivals(autoscaler)
-        itself = f"{namespace.name}/{autoscaler.name}" if isinstance(autoscaler, HPA) else ""
+        itself = f"{namespace.name}/{autoscaler.name}" if info_of(autoscaler).claims_pods else ""
         return tuple([name for name in namespace.claimants(selector) if name != itself])
 
-    def _with_sizes(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> Seen:
+    def _with_sizes(self, autoscaler: Autoscaler, seen: Seen, settings: Settings) -> Seen:
         """The same, and what sizes depend on."""
         around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
         usage, notes = self._usage(autoscaler, seen, settings)
@@ -290,7 +278,7 @@ class Snapshot:
             template=read_template(workload) if workload else (),
             usage=usage,
             size_advice=around.size_advice(autoscaler),
-            count_advice=around.count_advice(autoscaler) if isinstance(autoscaler, Hvpa) else None,
+            count_advice=around.count_advice(autoscaler) if info_of(autoscaler).counts else None,
             notes=notes,
             target_uid=str(metadata.get("uid") or ""),
             target_version=str(metadata.get("resourceVersion") or ""),
@@ -305,14 +293,15 @@ class Snapshot:
 
     def _scale(self, autoscaler: Autoscaler) -> Scale | Failure:
         ref = target_of(autoscaler)
-        written = "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef"
+        info = info_of(autoscaler)
+        written = info.target_field
         key = (ref.group, (ref.kind or "", autoscaler.namespace, ref.name or ""), written)
         if key not in self._found:
             self._found[key] = self._find_scale(ref, autoscaler.namespace, written)
         found = self._found[key]
-        if isinstance(found, Scale) and not has_scale(ref) and not isinstance(autoscaler, VPA):
+        if isinstance(found, Scale) and not has_scale(ref) and info.counts:
             return no_scale(ref)
-        return self._topmost(ref, autoscaler.namespace, found) if isinstance(autoscaler, VPA) else found
+        return found if info.counts else self._topmost(ref, autoscaler.namespace, found)
 
     def _topmost(self, ref: Ref, namespace: str, found: Scale | Failure) -> Scale | Failure:
         """A VPA sizes the pods of the controller that nobody else controls."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind, Ref
+from hypot.kinds.catalogue import info_of
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import OFF, policy_of
-from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
+from hypot.kinds.vpa.fields import OFF
+from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import (
     Controller,
@@ -65,10 +65,11 @@ class Surroundings:
     def take_autoscaler(self, autoscaler: Any) -> None:
         """Remember who sizes or counts which target."""
         key = _target_key(autoscaler)
-        if isinstance(autoscaler, VPA):
+        info = info_of(autoscaler)
+        if info.sizes and not info.counts:
             self._sizers.setdefault(key, []).append(autoscaler)
             self._vpas.add((autoscaler.namespace, autoscaler.name))
-        elif isinstance(autoscaler, HPA):
+        elif info.claims_pods:
             self._counters.setdefault(key, []).append(autoscaler)
 
     def nodes(self, pods: Iterable[Pod]) -> dict[str, Node]:
@@ -101,42 +102,42 @@ class Surroundings:
     def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
         return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])
 
-    def usage(self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+    def usage(self, autoscaler: Any, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
         """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
         kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
         found = next((checkpoints for checkpoints in kept if checkpoints), None)
         return (None, ()) if found is None else _loaded(autoscaler, found, seen, settings)
 
-    def _keepers(self, autoscaler: VPA | Hvpa) -> list[str]:
+    def _keepers(self, autoscaler: Any) -> list[str]:
         """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
-        if isinstance(autoscaler, VPA):
+        if not info_of(autoscaler).counts:
             return [autoscaler.name]
         sizers = sorted(self._sizers_of(autoscaler), key=lambda vpa: _rank(vpa, autoscaler.name))
         names = [vpa.name for vpa in sizers]
         taken = (autoscaler.namespace, autoscaler.name) in self._vpas and autoscaler.name not in names
         return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
 
-    def rivals(self, vpa: VPA) -> tuple[str, ...]:
+    def rivals(self, vpa: Any) -> tuple[str, ...]:
         """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
         others = [
             other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
         ]
         return tuple([other.name for other in sorted(others, key=age_of) if age_of(other) < age_of(vpa)])
 
-    def _sizers_of(self, hvpa: Hvpa) -> list[VPA]:
+    def _sizers_of(self, hvpa: Kind) -> list[VPA]:
         return self._sizers.get(_target_key(hvpa), [])
 
-    def size_advice(self, autoscaler: VPA | Hvpa) -> Recommendation | Failure | None:
+    def size_advice(self, autoscaler: Any) -> Recommendation | Failure | None:
         """A VPA's own status; for an Hvpa that of the VPA of the same target."""
-        if isinstance(autoscaler, VPA):
+        if not info_of(autoscaler).counts:
             return read_advice(autoscaler)
         sizers = self._sizers_of(autoscaler)
         return read_advice(_owned_first(sizers, autoscaler.name)) if sizers else None
 
-    def count_advice(self, hvpa: Hvpa) -> CountAdvice | Failure | None:
+    def count_advice(self, hvpa: Any) -> CountAdvice | Failure | None:
         """What the HPA asks for that counts for this Hvpa: one that scales the Hvpa itself, else its target."""
         ref = hvpa.target or Ref()
-        for kind, name in (("Hvpa", hvpa.name), (ref.kind or "", ref.name or "")):
+        for kind, name in ((hvpa.KIND, hvpa.name), (ref.kind or "", ref.name or "")):
             counters = self._counters.get((hvpa.namespace, kind, name))
             if counters:
                 return read_count_advice(_owned_first(counters, hvpa.name).to_dict())
@@ -181,16 +182,13 @@ def _owners(scaler: HPA | VPA) -> set[str]:
 
 
 def _loaded(
-    autoscaler: VPA | Hvpa, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
+    autoscaler: Any, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
 ) -> tuple[UsageView | None, tuple[str, ...]]:
     from hypot.policy.usage.usage import Usage  # noqa: PLC0415 - numpy costs a tenth of a second, and few dumps need it
 
     usage, notes, good = Usage(), [], []
-    annotations = autoscaler.vpa_annotations if isinstance(autoscaler, Hvpa) else autoscaler.annotations
-    policies = autoscaler.container_policies if isinstance(autoscaler, Hvpa) else autoscaler.resource_policy
-    knobs: Knobs = knobs_from(annotations, settings.vpa)
     for container, data in sorted(checkpoints.items()):
-        usage.declare(autoscaler.name, container, for_container(knobs, policy_of(policies, container)), 0.0)
+        usage.declare(autoscaler.name, container, knobs_of(autoscaler, container, settings.vpa), 0.0)
         try:
             usage.load(autoscaler.name, container, inner(data, "status"))
             good.append(container)

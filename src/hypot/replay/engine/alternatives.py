@@ -99,7 +99,7 @@ class Weighted:
         usage, policies = seen.usage, self.hvpa.container_policies
         if usage is None:
             return ()
-        name, knobs = scene.container, knobs_from(self.hvpa.vpa_annotations, scene.settings.vpa)
+        name, knobs = scene.container, knobs_from(self.hvpa.knob_annotations, scene.settings.vpa)
         own = {name: for_container(knobs, policy_of(policies, name))}
         found = usage.estimate(own, [name], {name: allowed(self.hvpa, name).controlled})
         return capped(found, policies, knobs)

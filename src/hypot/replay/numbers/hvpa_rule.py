@@ -11,12 +11,12 @@ from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.fields import MODES as WRITTEN_MODES
 from hypot.kinds.hvpa.fields import OWN
 from hypot.kinds.hvpa.intervals import Share, allowed, counts_of, intervals_of, only_counts_at, share, share_of
+from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.hold import holds_of
 from hypot.policy.hvpa.count_source import makes_total
 from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, settle_time
 from hypot.policy.hvpa.hvpa import forbidding
 from hypot.policy.hvpa.resolve import GRAINS
-from hypot.policy.hvpa.size_source import knobs_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Recount, Vertical
 from hypot.replay.numbers import hpa_rule

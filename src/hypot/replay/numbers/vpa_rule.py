@@ -23,7 +23,7 @@ from hypot.kinds.vpa.fields import (
     amounts_of,
     policy_of,
 )
-from hypot.kinds.vpa.knobs import for_container, for_updates, knobs_from
+from hypot.kinds.vpa.knobs import for_updates, knobs_from, knobs_of
 from hypot.policy.hold import holds_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.usage import view
@@ -47,13 +47,10 @@ _MODES = {
 
 def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Usage:
     """An empty history for the knobs of this autoscaler."""
+    resources: Sequence[str] = controlled(autoscaler.container_policies, container)
     if isinstance(autoscaler, Hvpa):
-        annotations, policies = autoscaler.vpa_annotations, autoscaler.container_policies
-        resources: Sequence[str] = allowed(autoscaler, container).controlled
-    else:
-        annotations, policies = autoscaler.annotations, autoscaler.resource_policy
-        resources = controlled(policies, container)
-    knobs = for_container(knobs_from(annotations, settings.vpa), policy_of(policies, container))
+        resources = allowed(autoscaler, container).controlled
+    knobs = knobs_of(autoscaler, container, settings.vpa)
     cpu, memory = (
         Recipe(
             resource in resources,

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypot.kinds.base import Ref, refer
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import Autoscaler, autoscalers, find_autoscaler, info_of, names_of
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import Loaded, Source
 from hypot.kinds.version import NEWEST, Version
-from hypot.kinds.vpa import VPA
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.read_scale import group_of
-from hypot.policy.observe.snapshot import AUTOSCALERS, target_of
+from hypot.policy.observe.snapshot import read_autoscaler, target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
 from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError, Start
@@ -107,8 +105,8 @@ class _Reading:
     def take(self, loaded: Loaded) -> None:
         data = loaded.data
         group, kind = group_of(data.get("apiVersion")), str(data.get("kind"))
-        if (group, kind) in AUTOSCALERS:
-            self._take_autoscaler(AUTOSCALERS[group, kind].from_dict(data), loaded)
+        if find_autoscaler(group, kind) is not None:
+            self._take_autoscaler(read_autoscaler(data), loaded)
         elif group == "apps" and kind in _WORKLOADS and not _is_controlled(data):
             self._take_workload(loaded)
         elif POLICY in inner(data, "metadata", "annotations"):
@@ -266,7 +264,7 @@ def _fits(scaler: _Scaler, workload: _Workload) -> bool:
 
 
 def _target_place(autoscaler: Autoscaler) -> Where:
-    return ("spec", "targetRef" if isinstance(autoscaler, VPA | Hvpa) else "scaleTargetRef")
+    return ("spec", info_of(autoscaler).target_field)
 
 
 def _name_fault(name: str) -> str:
@@ -280,5 +278,5 @@ def _name_fault(name: str) -> str:
 
 
 def _what_can() -> str:
-    kinds = sorted({kind for _, kind in AUTOSCALERS})
+    kinds = sorted(names_of(autoscalers()))
     return f"give {', '.join([*kinds, *_WORKLOADS[:-1]])} or {_WORKLOADS[-1]}"

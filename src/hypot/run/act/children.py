@@ -12,7 +12,7 @@ from hypot.kinds.vpa.fields import OFF, UpdatePolicy
 from hypot.policy.model.seen import Scale
 from hypot.policy.observe.read_pods import inner, mappings, name_of
 from hypot.run.observe.rows import AutoscalerRow, Object
-from hypot.run.observe.watches import AUTOSCALERS, Stock
+from hypot.run.observe.watches import Stock, resource_of
 from hypot.run.outcome import Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
@@ -118,7 +118,7 @@ def covers(there: Any, asked: Any) -> bool:
 
 def _create(child: dict[str, Any]) -> Request:
     """Where nothing has this name; what came to have it meanwhile is somebody else's, and the server refuses ours."""
-    path = AUTOSCALERS[child["kind"]].path(child["metadata"]["namespace"])
+    path = resource_of(child["kind"]).path(child["metadata"]["namespace"])
     return Request("POST", path, {"fieldManager": MANAGER}, encoded(child), timeout=WRITE_WITHIN)
 
 
@@ -126,14 +126,14 @@ def _repair(child: dict[str, Any], version: str) -> Request:
     """What somebody changed in ours, if nobody changes it again before."""
     metadata = child["metadata"]
     child = {**child, "metadata": {**metadata, "resourceVersion": version}}
-    path = f"{AUTOSCALERS[child['kind']].path(metadata['namespace'])}/{metadata['name']}"
+    path = f"{resource_of(child['kind']).path(metadata['namespace'])}/{metadata['name']}"
     query = {"fieldManager": MANAGER, "force": "true"}
     return Request("PATCH", path, query, encoded(child), APPLY_PATCH, timeout=WRITE_WITHIN)
 
 
 def _delete(row: AutoscalerRow) -> Request:
     child = row.autoscaler
-    path = f"{AUTOSCALERS[child.KIND].path(child.namespace)}/{child.name}"
+    path = f"{resource_of(child.KIND).path(child.namespace)}/{child.name}"
     body = {"preconditions": {"uid": row.uid, "resourceVersion": row.version}}
     return Request("DELETE", path, {}, encoded(body), timeout=WRITE_WITHIN)
 
@@ -148,7 +148,7 @@ def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) ->
     if hvpa.recommendations != "objects" or inner(row.data, "spec").get("replicas") == scale.replicas:
         return None
     body = {"metadata": {"resourceVersion": version}, "spec": {"replicas": scale.replicas}}
-    path = f"{AUTOSCALERS[Hvpa.KIND].path(hvpa.namespace)}/{hvpa.name}"
+    path = f"{resource_of(Hvpa.KIND).path(hvpa.namespace)}/{hvpa.name}"
     return Request("PATCH", path, {"fieldManager": MANAGER}, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
 
 

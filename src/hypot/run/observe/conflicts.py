@@ -4,13 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypot.cluster.port import Port, Request, UnreachableError
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.fields import ScaleType
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import OFF
-from hypot.kinds.wpa import WPA
+from hypot.kinds.catalogue import CATALOGUE, Autoscaler, info_of
+from hypot.policy.families import family_of
 from hypot.policy.hold import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.state import read_time
@@ -21,7 +16,7 @@ from hypot.run.config import RunConfig
 from hypot.run.observe.rows import AutoscalerRow, Manager
 from hypot.run.outcome import Acting, Key
 from hypot.run.requests import MANAGER
-from hypot.run.rights import ACTS, LEASE, RIVALS, features_of
+from hypot.run.rights import ACTS, LEASE, features_of
 
 # A Lease or a status that was written within this time has somebody behind it.
 FRESH = 120.0
@@ -64,14 +59,15 @@ def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str]
 
     An HPA knows of the others by itself, and the rivals of a VPA are other VPAs, of which its own rules speak.
     """
-    if isinstance(autoscaler, HPA | VPA):
+    info = info_of(autoscaler)
+    if info.claims_pods or not info.counts:
         return ()
     found = [tuple(name.split("/", 1)) for name in seen.rivals]
     return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
 
 
 def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
-    if row is None or not isinstance(autoscaler, Hvpa):
+    if row is None or not info_of(autoscaler).scalable:
         return False
     ref = target_of(row.autoscaler)
     return (ref.kind, ref.name) == (autoscaler.KIND, autoscaler.name)
@@ -87,7 +83,10 @@ def overruled(
     """
     claims: dict[Target, list[Key]] = {}
     for key, row in rows.items():
-        if isinstance(row.autoscaler, WPA | Hvpa) and acting[key] == "act" and (target := _target(row.autoscaler))[2]:
+        info = info_of(row.autoscaler)
+        if not info.counts or info.claims_pods or acting[key] != "act":
+            continue
+        if (target := _target(row.autoscaler))[2]:
             claims.setdefault(target, []).append(key)
     found: dict[Key, str] = {}
     for target, keys in claims.items():
@@ -112,17 +111,7 @@ def _writes(autoscaler: Autoscaler) -> bool:
     """Whether it may ever move anything: what is not valid never does."""
     if any(each.severity == "error" and each.rule != "unknown-field" for each in autoscaler.problems()):
         return False
-    if isinstance(autoscaler, WPA):
-        return autoscaler.dry_run is not True
-    return not is_off(autoscaler)
-
-
-def is_off(autoscaler: Autoscaler) -> bool:
-    """Whether it only advises. An Hvpa may act at times or in one direction only, and then it does not."""
-    if isinstance(autoscaler, Hvpa):
-        ways = (autoscaler.scale_up, autoscaler.scale_down)
-        return all(isinstance(way, ScaleType) and way.mode == OFF for way in ways)
-    return isinstance(autoscaler, VPA) and autoscaler.mode == OFF
+    return not family_of(autoscaler).is_off(autoscaler)
 
 
 def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
@@ -130,14 +119,14 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
     found: dict[Target, str] = {}
     for row in vpas:
         vpa = row.autoscaler
-        if isinstance(vpa, VPA) and not is_off(vpa):
+        if not family_of(vpa).is_off(vpa):
             found[_target(vpa)] = vpa.name
     return found
 
 
 def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
     """The one that sizes the pods of an Hvpa; other kinds leave sizes alone, or know of each other."""
-    return found.get(_target(autoscaler), "") if isinstance(autoscaler, Hvpa) else ""
+    return found.get(_target(autoscaler), "") if info_of(autoscaler).decides_both else ""
 
 
 def _target(autoscaler: Autoscaler) -> Target:
@@ -147,9 +136,10 @@ def _target(autoscaler: Autoscaler) -> Target:
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
     """Of several VerticalPodAutoscalers that size the same pods the oldest acts; the others say so, in words."""
-    if not isinstance(autoscaler, VPA) or is_off(autoscaler) or not seen.rivals:
+    if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.rivals:
         return ""
-    return f"{VPA.KIND} {autoscaler.namespace}/{seen.rivals[0]} is older and sizes the same pods: remove one of the two"
+    older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.rivals[0]}"
+    return f"{older} is older and sizes the same pods: remove one of the two"
 
 
 def rival_hold(
@@ -196,7 +186,7 @@ class Leases:
     def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
         """`kinds` are those that are acted on, in `space`, without which no other hypot is looked for."""
         self._port, self._own, self._space = port, own, space
-        self._names = {kind: RIVALS.get(kind, ()) for kind in kinds}
+        self._names = {kind: CATALOGUE[kind].leases for kind in kinds}
         self._looked = -LOOK_EVERY
         self.fresh: dict[str, str] = {}
         # Another hypot that acts, by its Lease: two would lead at once, each by its own.

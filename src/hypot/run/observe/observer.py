@@ -11,13 +11,13 @@ from hypot.cluster.port import Port, RefusedError, Request, UnreachableError
 from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, PodSample, Reply, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.absent import InCluster
 from hypot.policy.observe.freshness import Freshness, fresh
-from hypot.policy.observe.questions import Questions, questions_of
+from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, target_of
 from hypot.run.breath import Breath
@@ -143,7 +143,7 @@ class Observer:
                 await breath.take()
 
     def _usage_of(
-        self, autoscaler: VPA | Hvpa, seen: Seen, settings: Settings
+        self, autoscaler: Autoscaler, seen: Seen, settings: Settings
     ) -> tuple[UsageView | None, tuple[str, ...]]:
         del seen, settings
         return self._history.view((autoscaler.KIND, autoscaler.namespace, autoscaler.name)), ()
@@ -152,7 +152,10 @@ class Observer:
         """Questions follow from the object alone, so they are found once for each version of it."""
         known = self._questions.get(key)
         if known is None or known[0] is not autoscaler:
-            known = self._questions[key] = (autoscaler, questions_of(autoscaler.readable(), self._settings))
+            known = self._questions[key] = (
+                autoscaler,
+                family_of(autoscaler).questions(autoscaler.readable(), self._settings),
+            )
         return known[1]
 
     def forget(self, keys: Iterable[Key]) -> None:

@@ -9,10 +9,7 @@ import structlog
 
 from hypot.cluster.port import Port
 from hypot.cluster.reflector import Reflector
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa import VPA
+from hypot.kinds.catalogue import CATALOGUE, Autoscaler, controlled, sizing
 from hypot.kinds.wpa import WPA
 from hypot.policy.observe.absent import Absent
 from hypot.policy.observe.questions import Values
@@ -62,12 +59,6 @@ LIMIT_RANGES = Resource("v1", "LimitRange", "limitranges")
 REPLICA_SETS = Resource("apps/v1", "ReplicaSet", "replicasets")
 MONITORS = Resource("datadoghq.com/v1alpha1", "DatadogMonitor", "datadogmonitors")
 CHECKPOINTS = Resource("autoscaling.k8s.io/v1", "VerticalPodAutoscalerCheckpoint", "verticalpodautoscalercheckpoints")
-AUTOSCALERS = {
-    "WatermarkPodAutoscaler": Resource(WPA.API_VERSION, WPA.KIND, "watermarkpodautoscalers"),
-    "Hvpa": Resource(Hvpa.API_VERSION, Hvpa.KIND, "hvpas"),
-    "VerticalPodAutoscaler": Resource(VPA.API_VERSION, VPA.KIND, "verticalpodautoscalers"),
-    "HorizontalPodAutoscaler": Resource(HPA.API_VERSION, HPA.KIND, "horizontalpodautoscalers"),
-}
 WORKLOADS = (
     Resource("apps/v1", "Deployment", "deployments"),
     Resource("apps/v1", "StatefulSet", "statefulsets"),
@@ -78,6 +69,12 @@ WORKLOADS_WITHOUT_SCALE = (
     Resource("batch/v1", "Job", "jobs"),
     Resource("batch/v1", "CronJob", "cronjobs"),
 )
+
+
+def resource_of(kind: str) -> Resource:
+    """What objects of an autoscaler's kind are served as."""
+    info = CATALOGUE[kind]
+    return Resource(info.kind.API_VERSION, info.name, info.plural)
 
 
 class Watched(Generic[Row]):
@@ -134,11 +131,14 @@ class Stock:
         self.all: list[Watched[Any]] = []
         self.pods: Watched[Pod] = watch(PODS, keep_pod)
         self.autoscalers: dict[str, Watched[AutoscalerRow]] = {
-            kind: watch(resource, partial(follow_autoscaler, self.row, resource.api_version, kind))
-            for kind, resource in AUTOSCALERS.items()
-            if self._needs(kind)
+            info.name: watch(
+                resource_of(info.name), partial(follow_autoscaler, self.row, info.kind.API_VERSION, info.name)
+            )
+            for info in controlled()
+            if self._needs(info.name)
         }
-        kinds = WORKLOADS + (WORKLOADS_WITHOUT_SCALE if config.enabled("VerticalPodAutoscaler") else ())
+        only_sized = any(config.enabled(info.name) and not info.counts for info in sizing())
+        kinds = WORKLOADS + (WORKLOADS_WITHOUT_SCALE if only_sized else ())
         self.workloads: list[Watched[Object]] = [
             watch(each, partial(keep_workload, each.api_version, each.kind)) for each in kinds
         ]
@@ -147,7 +147,7 @@ class Stock:
         if config.opt_in == "label":
             self.namespaces = self._watched(port, (), NAMESPACES, keep_namespace)
         self.monitors: Watched[Object] | None = None
-        if config.enabled("WatermarkPodAutoscaler"):
+        if config.enabled(WPA.KIND):
             self.monitors = watch(MONITORS, keep_monitor)
         self.nodes: Watched[Node] | None = None
         self.limit_ranges: Watched[tuple[LimitRange, ...]] | None = None
@@ -156,11 +156,11 @@ class Stock:
             self.limit_ranges = watch(LIMIT_RANGES, keep_limit_range)
 
     def _needs(self, kind: str) -> bool:
-        """An Hvpa may follow the HPA and the VPA of its target, and any of ours may meet a rival HPA."""
-        config = self.config
-        if config.enabled(kind) or kind == "HorizontalPodAutoscaler":
+        """An Hvpa may follow the HPA and the VPA of its target, and any of ours may conflict with an HPA."""
+        config, info = self.config, CATALOGUE[kind]
+        if config.enabled(kind) or info.claims_pods:
             return True
-        return kind == "VerticalPodAutoscaler" and config.enabled("Hvpa")
+        return not info.counts and any(config.enabled(other.name) and other.decides_both for other in sizing())
 
     def _watched(
         self, port: Port, spaces: tuple[str, ...], resource: Resource, keep: Callable[[dict[str, Any]], Row | None]

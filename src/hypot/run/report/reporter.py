@@ -10,7 +10,7 @@ import structlog
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.observe.read_pods import inner
 from hypot.run.breath import Breath
-from hypot.run.observe.watches import AUTOSCALERS, Stock
+from hypot.run.observe.watches import Stock, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
 from hypot.run.report.events import Recorder, Told, told_by
 from hypot.run.report.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
@@ -63,7 +63,7 @@ class Teller:
         if not version:
             return Done(f"{outcome.decision.autoscaler} was seen without a version", overtaken=True)
         kind, namespace, name = outcome.key
-        path = f"{AUTOSCALERS[kind].path(namespace)}/{name}"
+        path = f"{resource_of(kind).path(namespace)}/{name}"
         try:
             async with self._limit:
                 answer = await self._port.call(status_request(outcome, path, version))

@@ -11,8 +11,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import Request, encoded
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa import VPA
+from hypot.kinds.catalogue import CATALOGUE, names_of, sizing
 from hypot.kinds.vpa.checkpoint import CheckpointSpec
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings, name_of
@@ -80,7 +79,7 @@ def _place(subject: Subject) -> tuple[str, str]:
 
 def _rank(subject: Subject) -> tuple[bool, Subject]:
     """A VerticalPodAutoscaler has the older right to a name."""
-    return subject[0][0] != VPA.KIND, subject
+    return CATALOGUE[subject[0][0]].counts, subject
 
 
 def checkpoint_request(
@@ -110,7 +109,7 @@ def checkpoint_request(
 
 
 def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
-    version = {VPA.KIND: VPA.API_VERSION, Hvpa.KIND: Hvpa.API_VERSION}[kind]
+    version = CATALOGUE[kind].kind.API_VERSION
     return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
 
 
@@ -126,7 +125,8 @@ def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
     name, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
     namespace = str(inner(data, "metadata").get("namespace") or "")
     owned = [str(each.get("kind")) for each in mappings(inner(data, "metadata").get("ownerReferences"))]
-    kinds = [kind for kind in (VPA.KIND, Hvpa.KIND) if kind in owned] or [VPA.KIND, Hvpa.KIND]
+    known = names_of(sizing())
+    kinds = [kind for kind in known if kind in owned] or known
     found = next((key for kind in kinds if (key := (kind, namespace, name)) in owners), None)
     return None if found is None or not container else (found, container)
 

@@ -9,11 +9,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from hypot.core.amount import MEMORY, of_milli
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import policy_of
-from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
-from hypot.policy.hvpa.size_source import knobs_of
+from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import Pod, PodSample, Seen, UsageView
 from hypot.policy.model.settings import Settings
@@ -23,7 +20,6 @@ from hypot.run.breath import Breath
 from hypot.run.outcome import Key
 from hypot.run.store import usage_text
 
-Sized = VPA | Hvpa
 # An autoscaler's container.
 Subject = tuple[Key, str]
 Named = tuple[str, str]
@@ -58,7 +54,7 @@ class _Pod:
 
 @dataclass(slots=True)
 class _Owner:
-    autoscaler: Sized
+    autoscaler: Autoscaler
     rows: dict[str, int] = field(default_factory=dict)
     pods: dict[str, _Pod] = field(default_factory=dict)
     # What was last written down, when, and whether more is known since.
@@ -90,7 +86,7 @@ class _AllBut:
         return pod not in self._gone
 
 
-def key_of(autoscaler: Sized) -> Key:
+def key_of(autoscaler: Autoscaler) -> Key:
     return autoscaler.KIND, autoscaler.namespace, autoscaler.name
 
 
@@ -106,7 +102,7 @@ class UsageHistory:
         self._usage = Usage()
         self._owners: dict[Key, _Owner] = {}
 
-    def declare(self, autoscaler: Sized, containers: Iterable[str], now: float) -> Key:
+    def declare(self, autoscaler: Autoscaler, containers: Iterable[str], now: float) -> Key:
         """Follow these containers too, with the knobs that hold now; cheap where nothing is new."""
         key = key_of(autoscaler)
         owner = self._owners.get(key)
@@ -115,19 +111,15 @@ class UsageHistory:
         if owner.autoscaler is not autoscaler:
             owner.autoscaler = autoscaler
             for container in owner.rows:
-                self._usage.declare(key, container, self._knobs(autoscaler, container), now)
+                self._usage.declare(key, container, knobs_of(autoscaler, container, self._settings.vpa), now)
         new = [container for container in containers if container not in owner.rows]
         for container in new:
-            owner.rows[container] = self._usage.declare(key, container, self._knobs(autoscaler, container), now)
+            owner.rows[container] = self._usage.declare(
+                key, container, knobs_of(autoscaler, container, self._settings.vpa), now
+            )
         if new:
             _look_up_again(owner)
         return key
-
-    def _knobs(self, autoscaler: Sized, container: str) -> Knobs:
-        base = self._settings.vpa
-        if isinstance(autoscaler, Hvpa):
-            return knobs_of(autoscaler, container, base)
-        return for_container(knobs_from(autoscaler.annotations, base), policy_of(autoscaler.resource_policy, container))
 
     async def observe(
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
@@ -210,7 +202,7 @@ class UsageHistory:
             return None
         return self._usage.view(key)
 
-    def usage(self, autoscaler: Sized, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+    def usage(self, autoscaler: Autoscaler, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
         """The same, in the form in which a snapshot asks for it."""
         del seen, settings
         return self.view(key_of(autoscaler)), ()

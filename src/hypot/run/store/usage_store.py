@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import info_of
 from hypot.kinds.vpa import VPA
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.vertical.vpa import follows_ours
@@ -65,7 +65,7 @@ class HistoryKeeper:
         """Go on where the one before us was; RefusedError where checkpoints may be read in a while."""
         sizers: dict[Key, AutoscalerRow] = {}
         for key, row in rows.items():
-            if isinstance(row.autoscaler, VPA | Hvpa):
+            if info_of(row.autoscaler).sizes:
                 sizers[key] = row
                 self._history.declare(row.autoscaler, (), now)
         if not sizers:

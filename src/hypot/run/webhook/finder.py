@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.cluster.clock import Clock
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.vpa import VPA
+from hypot.kinds.catalogue import Autoscaler, info_of, names_of, sizing
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import Failure, LimitRange
 from hypot.policy.observe.read_pods import inner, labels_of, mappings
 from hypot.policy.observe.snapshot import target_of
 from hypot.policy.observe.surroundings import age_of
-from hypot.run.observe.conflicts import is_off, precedence
+from hypot.run.observe.conflicts import precedence
 from hypot.run.observe.watches import Stock
 from hypot.run.outcome import Key
 
@@ -71,14 +70,14 @@ class Finder:
     def _made(self) -> dict[Target, Key]:
         """An Hvpa before a VPA of the same target, which only advises it; of several of a kind the one that acts."""
         found: dict[Target, Key] = {}
-        for kind in (VPA.KIND, Hvpa.KIND):
+        for kind in names_of(sizing()):
             watched = self._stock.autoscalers.get(kind)
             if watched is None or self._stock.config.mode(kind) != "act":
                 continue
             claims: dict[Target, list[Autoscaler]] = {}
             for row in watched.values():
                 autoscaler = row.autoscaler
-                if not is_off(autoscaler):
+                if not family_of(autoscaler).is_off(autoscaler):
                     claims.setdefault(_target(autoscaler), []).append(autoscaler)
             found.update((target, _first(several)) for target, several in claims.items())
         return found
@@ -93,5 +92,5 @@ def _first(several: list[Autoscaler]) -> Key:
     """By the rule of its kind, which takes long to ask and is seldom needed."""
     first = several[0]
     if len(several) > 1:
-        first = min(several, key=age_of if isinstance(first, VPA) else precedence)
+        first = min(several, key=precedence if info_of(first).counts else age_of)
     return first.KIND, first.namespace, first.name

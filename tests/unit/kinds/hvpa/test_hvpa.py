@@ -171,14 +171,14 @@ class TestSources:
         hvpa = Hvpa.from_dict(data)
         assert (hvpa.min_replicas, hvpa.max_replicas) == (2, 7)
         assert policy_of(hvpa.container_policies, "app").max_allowed == {"cpu": 2}
-        assert hvpa.vpa_annotations == {"example.com/a": "b"}
+        assert hvpa.knob_annotations == {"example.com/a": "b"}
         assert hvpa.recommendations == "objects"
 
     def test_without_templates(self):
         """Defaults, and no complaint."""
         hvpa = Hvpa.from_dict(seed(hpa={"deploy": True}, vpa={"deploy": True, "template": {}}))
         assert (hvpa.min_replicas, hvpa.max_replicas, hvpa.container_policies) == (1, None, None)
-        assert (hvpa.vpa_annotations, hvpa.recommendations, hvpa.problems()) == ({}, "own", ())
+        assert (hvpa.knob_annotations, hvpa.recommendations, hvpa.problems()) == ({}, "own", ())
 
     def test_the_hpa_of_the_template(self):
         """For the same target, named like the Hvpa, and bounded by the last interval where it has no bound."""
@@ -351,7 +351,7 @@ def test_junk_never_raises(path, junk):
         str(problem)
     for name in ("uses_hpa", "uses_vpa", "min_replicas", "max_replicas", "is_weight_based", "recommendations"):
         getattr(hvpa, name)
-    assert isinstance(hvpa.vpa_annotations, dict)
+    assert isinstance(hvpa.knob_annotations, dict)
     assert policy_of(hvpa.container_policies, "app") is None or hvpa.container_policies
     readable = hvpa.readable()
     assert hpa_of(readable).KIND == "HorizontalPodAutoscaler"

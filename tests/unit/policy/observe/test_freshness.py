@@ -5,6 +5,7 @@ import pytest
 from builders import NOW, hpa, pod, sample, seen, wpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa.fields import BandMetric, ResourceBand
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import Container, Ended, Failure, PodSample
 from hypot.policy.observe.freshness import (
     OLDEST,
@@ -14,7 +15,6 @@ from hypot.policy.observe.freshness import (
     is_clock_jump,
     is_old,
     is_untimely,
-    unmeasured,
 )
 from unit.policy.hvpa.hvpa_world import hvpa
 
@@ -26,6 +26,10 @@ def looked(state=NEW, now=NOW, boot=BOOT, **ages):
     """One look at pods whose samples are so old, with windows of 30 s."""
     samples = {name: sample(100, at=now - age) for name, age in ages.items()}
     return fresh(samples, state, now, boot)
+
+
+def unmeasured(autoscaler, looked_at):
+    return family_of(autoscaler).unmeasured(autoscaler, looked_at)
 
 
 class TestAge:

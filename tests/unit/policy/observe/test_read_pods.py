@@ -2,6 +2,7 @@
 
 import pytest
 
+from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Ended, Eviction, Resize
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
@@ -187,4 +188,4 @@ def test_what_cannot_be_read_counts_as_absent(junk):
 def test_a_phase_that_is_no_word(junk):
     """A dump with such a pod is read all the same."""
     snapshot = Snapshot([vpa(), workload(), pod(0, status={"phase": junk}), node()])
-    assert len(snapshot.seen(snapshot.autoscalers()[0], NOW, Settings()).pods) == 1
+    assert len(seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings()).pods) == 1

@@ -9,6 +9,7 @@ import pytest
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.wpa import WPA
+from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Failure, Owner, Scale, Value, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
@@ -71,7 +72,7 @@ def external_value(metric, value, **labels):
 
 def seen_by_first(*objects):
     snapshot = Snapshot(objects)
-    return snapshot.seen(snapshot.autoscalers()[0], NOW, Settings())
+    return seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings())
 
 
 def pods_metric(name="rps", selector=None):
@@ -487,7 +488,7 @@ def test_rivals_are_other_autoscalers_whose_pods_overlap():
     objects = [deployment(), wide, deployment("alone"), pod("a"), pod("z", {"app": "alone"})]
     autoscalers = [hpa(), hpa("second"), hpa("wide", target="wide"), hpa("alone", target="alone"), wpa([], "band")]
     snapshot = Snapshot([*autoscalers, *objects, hpa(namespace="elsewhere"), deployment(namespace="elsewhere")])
-    rivals = {str(one): snapshot.seen(one, NOW, Settings()).rivals for one in snapshot.autoscalers()}
+    rivals = {str(one): seen_by(snapshot, one, NOW, Settings()).rivals for one in snapshot.autoscalers()}
     assert rivals == {
         "HorizontalPodAutoscaler shop/web": ("shop/second", "shop/wide"),
         "HorizontalPodAutoscaler shop/second": ("shop/web", "shop/wide"),
@@ -591,7 +592,7 @@ class TestTheNextLook:
             else:
                 snapshot.take_autoscaler(HPA.from_dict(data), data)
         snapshot.settle()
-        seen = snapshot.seen(snapshot.autoscalers()[0], NOW, Settings())
+        seen = seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings())
         return seen, snapshot.lasting()
 
     @pytest.mark.parametrize("read_again", [False, True])
@@ -628,7 +629,7 @@ class TestTheNextLook:
     def test_what_was_looked_at_goes_by_itself(self):
         """The collector of garbage comes seldom, and there is a snapshot for each sweep."""
         snapshot = Snapshot(self.WEB)
-        snapshot.seen(snapshot.autoscalers()[0], NOW, Settings())
+        seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings())
         gone = weakref.ref(snapshot)
         gc.disable()
         try:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Bounds, Controller, CountAdvice, Failure, LimitRange, Node, Recommendation, Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.read_sizes import read_controller, read_limit_range, read_node, read_template
@@ -53,7 +54,7 @@ def seen(*objects, kind="VerticalPodAutoscaler", name="web"):
     """What one autoscaler of these objects would look at."""
     snapshot = Snapshot(objects)
     chosen = next(one for one in snapshot.autoscalers() if (one.KIND, one.name) == (kind, name))
-    return snapshot.seen(chosen, NOW, Settings())
+    return seen_by(snapshot, chosen, NOW, Settings())
 
 
 def hpa(target=TARGET, desired=3, current=2, name="web", **metadata):

@@ -4,6 +4,7 @@ import copy
 
 from hypot.kinds.vpa import VPA
 from hypot.policy.decide import decide, write_failed
+from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Bounds, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
@@ -257,12 +258,12 @@ def test_deciding_twice_changes_nothing():
     before = copy.deepcopy(objects)
     snapshot, setup = Snapshot(objects), Settings()
     chosen = snapshot.autoscalers()[0]
-    seen = snapshot.seen(chosen, NOW, setup)
+    seen = seen_by(snapshot, chosen, NOW, setup)
     banks = (seen.usage.known.cpu, seen.usage.known.memory)
     arrays = [[getattr(bank, name).copy() for name in ARRAYS] for bank in banks]
     first = decide(chosen, seen, Memory(), setup)
     assert decide(chosen, seen, Memory(), setup) == first
-    assert decide(chosen, snapshot.seen(chosen, NOW, setup), Memory(), setup) == first
+    assert decide(chosen, seen_by(snapshot, chosen, NOW, setup), Memory(), setup) == first
     assert objects == before
     for bank, kept in zip(banks, arrays, strict=True):
         assert all((getattr(bank, name) == rows).all() for name, rows in zip(ARRAYS, kept, strict=True))

@@ -197,7 +197,7 @@ def test_bounds_come_along_with_a_percentile(tmp_path, kind, obj, percentile, lo
     """Otherwise every pod of the recommended size would be out of its bounds."""
     (policy,) = swept(tmp_path, [obj], f"{kind}.percentile={percentile}")
     autoscaler = policy.autoscalers[0]
-    knobs = knobs_from(getattr(autoscaler, "vpa_annotations", autoscaler.annotations), Knobs())
+    knobs = knobs_from(getattr(autoscaler, "knob_annotations", autoscaler.annotations), Knobs())
     for resource in ("cpu", "memory"):
         found = [getattr(knobs, f"{name}_{resource}_percentile") for name in ("lower", "target", "upper")]
         assert found == [lower, float(percentile), upper]

@@ -5,11 +5,12 @@ import pytest
 from hypot.cluster.fake import FakeCluster
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import UnreachableError
+from hypot.kinds.catalogue import controlled, names_of
 from hypot.policy.hold import Hold
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.observe.snapshot import read_autoscaler
-from hypot.run.config import KINDS, RunConfig
+from hypot.run.config import RunConfig
 from hypot.run.observe.conflicts import (
     ACTS_IN,
     LOOK_EVERY,
@@ -26,6 +27,8 @@ from hypot.run.observe.conflicts import (
 from hypot.run.observe.rows import keep_autoscaler
 from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
 from unit.run.run_world import NOW, hpa, wpa
+
+KINDS = names_of(controlled())
 
 
 def row(thing, *managers):

@@ -5,6 +5,7 @@ import pytest
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.kinds.base import Ref
+from hypot.policy.families import seen_by
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.observe.absent import IN_CLUSTER, IN_DUMP
@@ -208,7 +209,7 @@ async def test_the_same_as_a_dump_of_it():
         paths += ["/apis/autoscaling/v2/horizontalpodautoscalers", "/apis/metrics.k8s.io/v1beta1/pods"]
         dump = Snapshot([each for path in paths for each in world.cluster.objects(path)])
         (one,) = dump.autoscalers()
-        assert dump.seen(one, world.now, world.config.settings) == found
+        assert seen_by(dump, one, world.now, world.config.settings) == found
 
 
 # Whole sweeps.

@@ -8,10 +8,11 @@ from hypot.cluster.fake import FakeCluster
 from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.kinds.base import Ref
+from hypot.policy.families import family_of
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure
 from hypot.policy.model.settings import Settings
-from hypot.policy.observe.questions import External, Questions, questions_of
+from hypot.policy.observe.questions import External, Questions
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe.asking import Limits
 from hypot.run.observe.queries import Answered, MetricApis, external_query, object_query, pods_query, queries_of
@@ -41,7 +42,8 @@ EXTERNAL = metric(
 
 
 def questions(thing):
-    return questions_of(read_autoscaler(thing), Settings())
+    autoscaler = read_autoscaler(thing)
+    return family_of(autoscaler).questions(autoscaler, Settings())
 
 
 async def asked(fixed, *requests, now=NOW):

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
+from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.vpa.checkpoint_crd import FACTS
@@ -153,7 +154,7 @@ def test_one_that_is_there():
 def test_the_status_is_written_with_the_object():
     """Which holds as long as it is no subresource."""
     assert FACTS.status_apart is False
-    assert FACTS.plural == PLURAL
+    assert CATALOGUE[Checkpoint.KIND].plural == PLURAL
 
 
 def test_without_a_uid_nobody_owns_it():
