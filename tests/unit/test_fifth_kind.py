@@ -1,0 +1,147 @@
+"""A made-up kind, added by one record in the catalogue and one among the families, goes wherever kinds go."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar
+
+import pytest
+from click.testing import CliRunner
+
+from hypot.cli.main import cli
+from hypot.kinds.base import Kind, Ref, target_problems
+from hypot.kinds.catalogue import CATALOGUE, KindInfo
+from hypot.kinds.node import INT32, Wire, node
+from hypot.kinds.problem import Problem
+from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
+from hypot.policy.model.decision import refused
+from hypot.policy.model.seen import Failure
+from hypot.policy.observe.questions import Questions
+from hypot.policy.stages.report import Telling
+from hypot.run.rights import cluster_rules, rights_for, said_by
+from unit.policy.sizes_world import NAMESPACE, TARGET, made
+from unit.run.run_world import World, all_kinds, web
+
+GROUP, PLURAL = "scaling.example.com", "fixedpodautoscalers"
+
+
+@node
+class Fixed(Kind):
+    """Keeps a workload at a number of replicas."""
+
+    API_VERSION: ClassVar[str] = f"{GROUP}/v1"
+    KIND: ClassVar[str] = "FixedPodAutoscaler"
+
+    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
+    replicas: Annotated[int | None, Wire("replicas", INT32)] = None
+
+    min_replicas = property(lambda self: self.replicas)
+
+    def rule_problems(self, kubernetes: tuple[int, int], gates: Mapping[str, bool] | None) -> Iterator[Problem]:
+        del kubernetes, gates
+        yield from target_problems(self.target, "scaleTargetRef")
+        if self.replicas is None:
+            yield Problem("min-replicas", "Required", ("spec", "replicas"), "say how many")
+
+
+def decide(fixed, seen, memory, _settings):
+    telling = Telling(fixed, seen, memory)
+    if isinstance(seen.scale, Failure):
+        telling.no_scale(seen.scale, "FailedGetScale")
+        return telling.decision(None, None, {}, decided=False), memory
+    telling.scale_read()
+    current = seen.scale.replicas
+    telling.step("recommend", "fixed", current, fixed.replicas, f"It is to have {fixed.replicas} replicas.")
+    reported = {"currentReplicas": current, "desiredReplicas": fixed.replicas}
+    return telling.decision(current, fixed.replicas, reported, reason="the number is fixed"), memory
+
+
+@pytest.fixture(autouse=True)
+def _known(monkeypatch):
+    family = Family(
+        decide=decide,
+        write_failed=lambda decision, _memory, message: refused(decision, "Failed", "Failed", message, {}),
+        questions=lambda _fixed, _settings: Questions(),
+        longest_window=lambda _fixed, _settings: 0.0,
+        is_off=lambda _fixed: False,
+        is_undecidable=lambda problem: problem.kind in {DECODE, "Required"},
+        undecidable=(ABLE, "False", "InvalidSpec"),
+    )
+    monkeypatch.setitem(CATALOGUE, Fixed.KIND, KindInfo(Fixed, PLURAL, abbreviation="FPA", counts=True))
+    monkeypatch.setitem(FAMILIES, Fixed.KIND, family)
+
+
+def fixed(**spec):
+    return made(Fixed.API_VERSION, Fixed.KIND, "web", {"scaleTargetRef": TARGET, "replicas": 5, **spec})
+
+
+def asked(command, tmp_path, *objects):
+    path = tmp_path / "given.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}), encoding="utf-8")
+    return CliRunner().invoke(cli, [command, "-f", str(path)], catch_exceptions=False)
+
+
+def test_it_is_decided(tmp_path):
+    """By its own rule, under its short name."""
+    done = asked("decide", tmp_path, fixed(), *web(2))
+    assert done.exit_code == 0
+    assert "FPA → Deployment/web  ▲ 2 → 5  the number is fixed" in done.stdout
+    assert "It is to have 5 replicas." in done.stdout
+
+
+def test_it_is_held(tmp_path):
+    """The annotations that hold every kind hold this one."""
+    paused = fixed()
+    paused["metadata"]["annotations"] = {"hypot.dev/paused": "true"}
+    assert "2 → 2  hold" in asked("decide", tmp_path, paused, *web(2)).stdout
+
+
+def test_one_that_cannot_be_decided_on_says_so(tmp_path):
+    """By what its family takes for undecidable."""
+    done = asked("decide", tmp_path, fixed(replicas=None), *web(2))
+    assert "undecided: the object is not valid: spec.replicas: Required value: say how" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule"),
+    [
+        ({"replicas": None}, "min-replicas"),
+        ({"replicas": "many"}, "type"),
+        ({"scaleTargetRef": {**TARGET, "name": "wbe"}}, "target-missing"),
+        ({"scaleTargetRef": {**TARGET, "kind": "deployment"}}, "target-kind"),
+    ],
+)
+def test_it_is_linted(tmp_path, spec, rule):
+    """By its own rules, and by those that hold for whatever points at a workload."""
+    assert rule in asked("lint", tmp_path, fixed(**spec), *web(2)).stdout
+
+
+def test_two_of_one_target_are_found(tmp_path):
+    """With an autoscaler of another kind, too."""
+    other = made(
+        "autoscaling/v2",
+        "HorizontalPodAutoscaler",
+        "other",
+        {"scaleTargetRef": TARGET, "minReplicas": 1, "maxReplicas": 9},
+    )
+    assert "two-autoscalers" in asked("lint", tmp_path, fixed(), other, *web(2)).stdout
+
+
+@pytest.mark.asyncio
+async def test_the_controller_acts_on_it():
+    """It is watched, decided on, scaled and reported; nothing else had to be told of it."""
+    path = f"/apis/{Fixed.API_VERSION}/namespaces/{NAMESPACE}/{PLURAL}"
+    async with World(fixed(), *web(2), kinds=all_kinds(FixedPodAutoscaler="act")) as world:
+        outcome = await world.outcome(Fixed.KIND)
+        assert (outcome.decision.current, outcome.decision.desired) == (2, 5)
+        assert world.replicas == 5
+        status = world.at(f"{path}/web")["status"]
+        assert (status["currentReplicas"], status["desiredReplicas"]) == (2, 5)
+
+
+def test_it_is_allowed_what_it_needs():
+    """To be watched and reported on, and no more than that while it is observed."""
+    config = World(kinds=all_kinds(FixedPodAutoscaler="act")).config
+    said = said_by(cluster_rules(rights_for(config)))
+    assert {(GROUP, PLURAL, "watch", ""), (GROUP, f"{PLURAL}/status", "patch", "")} <= said
+    observed = said_by(cluster_rules(rights_for(World(kinds=all_kinds(FixedPodAutoscaler="observe")).config)))
+    assert (GROUP, f"{PLURAL}/status", "patch", "") not in observed
