@@ -7,7 +7,7 @@ are needed, not when a module is imported.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from hypot.kinds.base import Kind
 from hypot.kinds.crd import Facts, definition_of
@@ -135,6 +135,11 @@ CATALOGUE: dict[str, KindInfo] = {
 
 def info_of(kind: Kind | type[Kind]) -> KindInfo:
     return CATALOGUE[kind.KIND]
+
+
+def sizes_pods(autoscaler: Kind) -> TypeGuard[VPA | Hvpa]:
+    """Whether it sizes pods, and so has policies for containers."""
+    return info_of(autoscaler).sizes
 
 
 def autoscalers() -> tuple[KindInfo, ...]:

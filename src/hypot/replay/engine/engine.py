@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from hypot.kinds.base import Ref
-from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.catalogue import Autoscaler, info_of, sizes_pods
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import metric_key
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
@@ -72,8 +73,7 @@ def params_for(policy: Policy, world: World) -> Params:
 def merges(policy: Policy, world: World) -> bool:
     """Whether equal groups are counted as one: where nobody asks for single pods, or for what each once held."""
     return all(
-        isinstance(one, HPA | WPA)
-        or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
+        not info_of(one).sizes or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
         for one in policy.autoscalers
     )
 
@@ -95,7 +95,7 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
         c.changed[k] = start - AGE + p.start
     settle(c, s, p, load)
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
-    queries = queries_of(policy.autoscalers, world)
+    queries = queries_of(policy.autoscalers, world, settings)
     eyes = Eyes(target, first, c, s, p, queries, world.metrics.gaps, start)
     return Scene(c, s, p, eyes, settings, first.container, world.resize.in_place, bool(world.metrics.gaps), told)
 
@@ -120,17 +120,18 @@ def site_of(first: Start, world: World, start: float, p: Params) -> Site:
 
 def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Part]:
     for autoscaler in policy.autoscalers:
-        if isinstance(autoscaler, HPA | WPA):
+        if sizes_pods(autoscaler):
+            feed = UsageFeed(autoscaler, scene)
+            yield feed
+            yield vertical(policy, autoscaler, scene, feed, world.metrics.names)
+        else:
             yield horizontal(autoscaler, scene, world, start)
-            continue
-        feed = UsageFeed(autoscaler, scene)
-        yield feed
-        yield vertical(policy, autoscaler, scene, feed, world.metrics.names)
 
 
 def vertical(
     policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
 ) -> Part:
+    """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
     often = scene.settings.sync_period
     if isinstance(autoscaler, Hvpa) and policy.weights:
         return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
@@ -142,8 +143,8 @@ def vertical(
     return sizing if policy.step is None else Stepping(sizing, autoscaler, policy.step, EVERY, feed)
 
 
-def horizontal(autoscaler: HPA | WPA, scene: Scene, world: World, start: float) -> Part:
-    """By the quick step where that covers all that is asked for."""
+def horizontal(autoscaler: Autoscaler, scene: Scene, world: World, start: float) -> Part:
+    """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
     names, every = world.metrics.names, scene.settings.sync_period
     if isinstance(autoscaler, HPA):
         rule = hpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
@@ -152,8 +153,8 @@ def horizontal(autoscaler: HPA | WPA, scene: Scene, world: World, start: float) 
             if rule is None
             else Quick(autoscaler, HpaMind(rule, start, past_for(rule, every)), every)
         )
-    marks = wpa_rule.marks_rule(autoscaler, names)
-    if marks is None:
+    marks = wpa_rule.marks_rule(autoscaler, names) if isinstance(autoscaler, WPA) else None
+    if marks is None or not isinstance(autoscaler, WPA):
         return Whole(autoscaler, every)
     mind = WpaMind(marks, no_marks(marks.metrics), wpa_rule.first_metric(autoscaler))
     if wpa_rule.rule_of(autoscaler, names) is None:
@@ -166,25 +167,16 @@ def watch_of(parts: Sequence[Part]) -> Watch | None:
     return next((mind.watch() for mind in minds if isinstance(mind, WpaMind)), None)
 
 
-def queries_of(autoscalers: Sequence[Autoscaler], world: World) -> Queries:
+def queries_of(autoscalers: Sequence[Autoscaler], world: World, settings: Settings) -> Queries:
     """Every custom metric that is asked for, as what the world says it stands for."""
-    pods: dict[str, int] = {}
-    objects: dict[str, int] = {}
-    external: dict[str, int] = {}
+    found = Queries({}, {}, {})
     signals = {name: SIGNALS[signal] for name, signal in world.metrics.names.items()}
-    for metric in (metric for one in autoscalers for metric in metrics_of(one)):
-        source = getattr(metric, "pods", None)
-        if source is not None and source.metric is not None:
-            pods[metric_key(source.metric.name, source.metric.selector)] = signals[source.metric.name]
-        source = getattr(metric, "object", None)
-        if source is not None and source.metric is not None:
-            key = metric_key(source.metric.name, source.metric.selector, str(source.described or Ref()))
-            objects[key] = signals[source.metric.name]
-        source = getattr(metric, "external", None)
-        if source is not None:
-            name = source.metric if hasattr(source, "metric") else source
-            external[metric_key(name.name, name.selector)] = signals[name.name]
-    return Queries(pods, objects, external)
+    for asked in [family_of(one).questions(one, settings) for one in autoscalers]:
+        found.pods.update({metric_key(one.name, one.selector): signals[one.name or ""] for one in asked.pods})
+        for one, ref in asked.objects:
+            found.objects[metric_key(one.name, one.selector, str(ref))] = signals[one.name or ""]
+        found.external.update({metric_key(one.name, one.selector): signals[one.name] for one in asked.external})
+    return found
 
 
 def asks_for_memory(metric: Any) -> bool:

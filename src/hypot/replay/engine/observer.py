@@ -1,6 +1,6 @@
 """The simulated world as autoscalers see a cluster: the same `Seen` that a dump or a real cluster gives."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -37,9 +37,9 @@ ELSEWHERE = Node("elsewhere")
 class Queries(NamedTuple):
     """Custom metrics that a policy asks for: from the name of the query to what it stands for."""
 
-    pods: Mapping[str, int]
-    objects: Mapping[str, int]
-    external: Mapping[str, int]
+    pods: dict[str, int]
+    objects: dict[str, int]
+    external: dict[str, int]
 
 
 class Eyes:

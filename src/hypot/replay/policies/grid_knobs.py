@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.catalogue import Autoscaler
@@ -114,15 +114,19 @@ def change(autoscaler: Autoscaler, knob: str) -> Change:
     data = autoscaler.to_dict()
     if knob.startswith("spec."):
         return _set_all([_Place(_path(data, knob), scalar)])
-    if isinstance(autoscaler, HPA):
-        return _set_all(_hpa_places(data, ("spec",), knob, HPA))
-    if isinstance(autoscaler, WPA):
-        return _set_all(_wpa_places(data, knob))
-    if isinstance(autoscaler, Hvpa):
-        return _hvpa_change(autoscaler, data, knob)
-    if knob not in _ANNOTATED:
-        raise _unknown(VPA, knob)
-    return _annotate(_OF_VPA, knob)
+    match autoscaler:
+        case HPA():
+            return _set_all(_hpa_places(data, ("spec",), knob, HPA))
+        case WPA():
+            return _set_all(_wpa_places(data, knob))
+        case Hvpa():
+            return _hvpa_change(autoscaler, data, knob)
+        case VPA() if knob in _ANNOTATED:
+            return _annotate(_OF_VPA, knob)
+        case VPA():
+            raise _unknown(VPA, knob)
+        case _ as other:
+            assert_never(other)
 
 
 def _unknown(kind: type[Autoscaler], knob: str, has: str = "") -> NotHere:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import Source
-from hypot.kinds.vpa import VPA
 from hypot.replay.policies.obstacles import axis_obstacles, obstacles, remarks, step_of
 from hypot.replay.policies.policy import Mishap, Policy, Start
 from hypot.replay.policies.start import Found
@@ -30,7 +29,7 @@ def _mishaps(name: str, placed: Sequence[Placed], found: Found, world: World) ->
 def made(name: str, placed: Sequence[Placed], start: Start, notes: Iterable[str]) -> Policy:
     """The policy of parts that nothing keeps from being replayed."""
     autoscalers = tuple([one for one, _ in placed])
-    steps = [step for one in autoscalers if isinstance(one, VPA) and (step := step_of(one)) is not None]
+    steps = [step for one in autoscalers if (step := step_of(one)) is not None]
     said = [*notes, *(remark for one in autoscalers for remark in remarks(one))]
     return Policy(
         name,

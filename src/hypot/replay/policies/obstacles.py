@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from hypot.core.amount import RESOURCES
-from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.hvpa import Hvpa, hpa_of
@@ -56,14 +56,17 @@ def obstacles(autoscaler: Autoscaler, start: Start | None, world: World) -> Iter
     autoscaler = autoscaler.readable()
     if HORIZONTAL_STEP in autoscaler.annotations and not isinstance(autoscaler, VPA):
         yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP} is for a VerticalPodAutoscaler; a {autoscaler.KIND} has none")
-    if isinstance(autoscaler, HPA):
-        yield from _hpa_obstacles(autoscaler, ("spec",), start, world)
-    elif isinstance(autoscaler, WPA):
-        yield from _wpa_obstacles(autoscaler, start, world)
-    elif isinstance(autoscaler, VPA):
-        yield from _vpa_obstacles(autoscaler, start)
-    else:
-        yield from _hvpa_obstacles(autoscaler, start, world)
+    match autoscaler:
+        case HPA():
+            yield from _hpa_obstacles(autoscaler, ("spec",), start, world)
+        case WPA():
+            yield from _wpa_obstacles(autoscaler, start, world)
+        case VPA():
+            yield from _vpa_obstacles(autoscaler, start)
+        case Hvpa():
+            yield from _hvpa_obstacles(autoscaler, start, world)
+        case _ as other:
+            assert_never(other)
 
 
 def remarks(autoscaler: Autoscaler) -> Iterator[str]:
@@ -159,7 +162,7 @@ def _vpa_obstacles(vpa: VPA, start: Start | None) -> Iterator[Obstacle]:
         yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {words}; write minAllowed and maxAllowed of cpu or memory")
 
 
-def step_of(vpa: VPA) -> tuple[int, int] | None:
+def step_of(vpa: Autoscaler) -> tuple[int, int] | None:
     """The fewest and the most replicas of a horizontal step; None where there is none, or none that can be read."""
     written = vpa.annotations.get(HORIZONTAL_STEP)
     found = _STEP.fullmatch(written) if isinstance(written, str) else None
@@ -192,8 +195,7 @@ def axis_obstacles(autoscalers: Iterable[Autoscaler]) -> Iterator[tuple[int, str
 
 
 def _axes(autoscaler: Autoscaler) -> tuple[str, ...]:
-    if isinstance(autoscaler, Hvpa):
-        return ("replicas", "size")
-    if isinstance(autoscaler, VPA):
-        return ("size", "replicas") if HORIZONTAL_STEP in autoscaler.annotations else ("size",)
-    return ("replicas",)
+    info = info_of(autoscaler)
+    stepped = not info.counts and HORIZONTAL_STEP in autoscaler.annotations
+    axes = (("replicas", info.counts), ("size", info.sizes), ("replicas", stepped))
+    return tuple([axis for axis, moves in axes if moves])

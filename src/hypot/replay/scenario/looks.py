@@ -25,8 +25,7 @@ import numpy as np
 from hypot.core.amount import CPU, RESOURCES, of_milli, to_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.wpa import WPA
+from hypot.policy.families import family_of
 from hypot.policy.model.seen import (
     Bounds,
     Container,
@@ -40,6 +39,7 @@ from hypot.policy.model.seen import (
     Seen,
     metric_key,
 )
+from hypot.policy.model.settings import Settings
 from hypot.replay.scenario.demand import trace_of
 
 Look = Mapping[str, Any]
@@ -160,16 +160,5 @@ def _external(autoscaler: Autoscaler, look: Look) -> dict[str, tuple[int, ...] |
     values: Mapping[str, Any] = {} if look.get("broken") else look.get("metrics") or {}
     return {
         metric_key(name, selector): (milli(values[name]),) if name in values else BROKEN
-        for name, selector in _queries(autoscaler)
+        for name, selector in family_of(autoscaler).questions(autoscaler, Settings()).external
     }
-
-
-def _queries(autoscaler: Autoscaler) -> list[tuple[str, Any]]:
-    """Name and selector of every External metric."""
-    if isinstance(autoscaler, HPA):
-        named = [metric.external.metric for metric in autoscaler.metrics or () if metric.external]
-        return [(one.name or "", one.selector) for one in named if one is not None]
-    if isinstance(autoscaler, WPA):
-        bands = [metric.external for metric in autoscaler.metrics or () if metric.external]
-        return [(band.name or "", band.selector) for band in bands]
-    return []

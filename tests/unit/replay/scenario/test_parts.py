@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hypot.kinds.vpa import VPA
 from hypot.replay.scenario.conditions import ConditionError, parse
 from hypot.replay.scenario.demand import EPOCH, DemandError, folder_of_traces, trace_of
 from hypot.replay.scenario.looks import LookError, State, seen_of, start_of, ways_of
@@ -253,7 +254,8 @@ class TestLooks:
 
     def test_what_is_seen(self):
         """Everybody's share; a recommendation for so many, or so large."""
-        seen = seen_of(State(4, {"cpu": 1000}), {"use": {"cpu": 6}, "missing": 1, "need": {"cpu": 6}}, None, EPOCH)
+        look = {"use": {"cpu": 6}, "missing": 1, "need": {"cpu": 6}}
+        seen = seen_of(State(4, {"cpu": 1000}), look, VPA("deployment/web"), EPOCH)
         assert [sample.usage("cpu", "") for sample in seen.pod_metrics.values()] == [1500] * 3
         assert (seen.count_advice.desired, dict(seen.size_advice.containers[0].target)) == (6, {"cpu": 1500})
 
