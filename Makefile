@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock clean
+.PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 16
@@ -28,6 +28,12 @@ setup: $(READY) ## Make the virtual environment
 
 test: $(READY) ## Run the unit, property and conformance tests
 	$(BIN)/pytest -n auto --dist loadgroup
+
+fuzz: $(READY) ## Try the properties on new random examples: N=100000 hostile specs a kind, SEED=1 repeats a run, ONLY=vpa some
+	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
+	echo "to repeat this run: make fuzz N=$(or $(N),1000) SEED=$$seed"; \
+	HYPOT_FUZZ=$(or $(N),1000) $(BIN)/pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed \
+	  $(if $(ONLY),-k "$(ONLY)")
 
 test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py

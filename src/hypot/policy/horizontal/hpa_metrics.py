@@ -156,6 +156,7 @@ def _grouped(usages: dict[str, int], samples: Mapping[str, Any], resource: str, 
 
 
 def _utilization(name: str, container: str, target: int, description: str, look: Look) -> Proposal:
+    _check_target(target, f"{target} %")
     attempt = f"failed to get {name} utilization: "
     usages, samples = _usages(name, container, look, attempt[:-2])
     groups = _grouped(usages, samples, name, look, attempt)
@@ -239,6 +240,7 @@ def _average(
     look: Look,
     subject: str,
 ) -> Proposal:
+    _check_target(target, format_milli(target))
     attempt = f"failed to get {resource} usage: " if resource else ""
     groups = _grouped(usages, samples, resource, look, attempt)
     total, count = sum(usages.values()), len(usages)
@@ -346,6 +348,12 @@ def external_metric(metric: Metric, look: Look) -> Proposal:
     return _total(min(sum(values), MAX_INT64), milli(target.value or 0), description, name, look)
 
 
+def _check_target(target: int, shown: str) -> None:
+    """API servers refuse such a target, but not in a template, and older ones not everywhere."""
+    if target <= 0:
+        raise CannotRead(f"the target is {shown}: no number of replicas meets it; set it above 0", "spec")
+
+
 def _sum_of_shares(values: tuple[int, ...]) -> int:
     """A running sum below zero is taken for an overflow."""
     total = 0
@@ -358,6 +366,7 @@ def _sum_of_shares(values: tuple[int, ...]) -> int:
 
 def _total(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
     """A value for all pods together: it is weighed by the pods that serve; from zero nothing is weighed."""
+    _check_target(target, format_milli(target))
     ratio = amount / target
     ready = ready_and_running(look.seen.pods)
     if look.scale.replicas and not look.seen.pods and not within(ratio, look.down, look.up):
@@ -379,6 +388,7 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
 
 def _per_pod(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
     """A value to be shared among pods: readiness plays no part."""
+    _check_target(target, format_milli(target))
     pods = look.scale.status_replicas
     ratio = share_ratio(amount, target, pods)
     replicas = count_by_share(amount, target, pods, look.down, look.up)

@@ -68,6 +68,12 @@ def _pace(written: WrittenPace, window: float) -> Pace:
 
 
 def _line(metric: Metric, container: str, names: Mapping[str, Signal]) -> _Line | None:
+    """None for a target that no count meets, which only a whole decision can report."""
+    line = _any_line(metric, container, names)
+    return line if line is not None and line[2] > 0 else None
+
+
+def _any_line(metric: Metric, container: str, names: Mapping[str, Signal]) -> _Line | None:
     """None of another container either, for no replay has one."""
     if metric.container_resource is not None and metric.container_resource.container != container:
         return None

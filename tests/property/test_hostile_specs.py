@@ -1,0 +1,114 @@
+"""Numbers that no author would write, and that some API server lets through: none of them raises out of `decide`."""
+
+import copy
+import json
+import os
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
+from hypot.policy.decide import decide
+from hypot.policy.families import seen_by
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.observe.snapshot import Snapshot
+from property import hvpa_worlds, worlds
+from property.test_vpa_decide_property import DUMP
+from unit.policy.sizes_world import NOW
+
+# `make fuzz N=100000` tries that many.
+TRIES = int(os.environ.get("HYPOT_FUZZ") or 100)
+often = settings(max_examples=TRIES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+NUMBERS = (0, -1, 1, 2, 100, 101, 2**31 - 1, -(2**31), 2**31, 2**63, 10**30, 0.0, 0.5, -0.5, 1e308, 5e-324)
+UNREAL = (float("nan"), float("inf"), float("-inf"), True)
+QUANTITIES = ("0", "-1", "0m", "1n", "1e30", "1e-30", "9" * 40, "0.0001", "-5Gi", "1Ei", "NaN", "0%", "100%", "1e400")
+hostile = st.sampled_from((*NUMBERS, *UNREAL, *QUANTITIES))
+
+NOTHING = Memory()
+
+
+def numbers_in(value, path=()):
+    """Where numbers and quantities stand."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers_in(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            yield from numbers_in(inner, (*path, i))
+    elif isinstance(value, int | float) or (isinstance(value, str) and value[:1].isdigit()):
+        yield path
+
+
+@st.composite
+def attacked(draw, manifests):
+    """A manifest with one to three hostile numbers in its spec."""
+    data = copy.deepcopy(draw(manifests))
+    places = list(numbers_in(data.get("spec") or {}))
+    for path in draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)) if places else ():
+        outer = data["spec"]
+        for key in path[:-1]:
+            outer = outer[key]
+        outer[path[-1]] = draw(hostile)
+    return data
+
+
+def decided(autoscaler, seen, memory=NOTHING, setup=None):
+    """Both as it was read and as far as it can be read; each is a decision that says something."""
+    for spec in (autoscaler, autoscaler.readable()):
+        decision, after = decide(spec, seen, memory, setup or Settings())
+        assert decision.steps or decision.error
+        json.dumps(decision.to_dict(), allow_nan=False)
+        after.to_dict()
+
+
+def resource(**target):
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def hpa(metric):
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {
+        "apiVersion": HPA.API_VERSION,
+        "kind": HPA.KIND,
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 9, "metrics": [metric]},
+    }
+
+
+STEADY = worlds.steady_world([500, 500])
+
+
+@often
+@given(attacked(worlds.hpas().map(HPA.to_dict)), worlds.any_world, worlds.memories, worlds.settings_of)
+@example(hpa(resource(type="Utilization", averageUtilization=0)), STEADY, NOTHING, Settings())
+@example(hpa(resource(type="AverageValue", averageValue="0")), STEADY, NOTHING, Settings())
+def test_a_horizontal_autoscaler(data, seen, memory, setup):
+    """Targets of zero, counts beyond any integer, periods that never end."""
+    decided(HPA.from_dict(data), seen, memory, setup)
+
+
+@often
+@given(attacked(worlds.wpas().map(WPA.to_dict)), worlds.any_world, worlds.memories)
+def test_a_watermark_autoscaler(data, seen, memory):
+    """Marks, factors and delays."""
+    decided(WPA.from_dict(data), seen, memory)
+
+
+@often
+@given(attacked(hvpa_worlds.written), hvpa_worlds.likely_worlds() | hvpa_worlds.odd_worlds())
+def test_both_axes(data, seen):
+    """Intervals, changes and the templates of both sources."""
+    decided(Hvpa.from_dict(data), seen)
+
+
+@often
+@given(attacked(st.sampled_from([one for one in DUMP if one["kind"] == VPA.KIND])))
+def test_a_vertical_autoscaler(data):
+    """Bounds, thresholds and requirements."""
+    snapshot = Snapshot([data, *[one for one in DUMP if one["kind"] != VPA.KIND]])
+    vpa = VPA.from_dict(data)
+    decided(vpa, seen_by(snapshot, vpa, NOW, Settings()))
