@@ -3,7 +3,9 @@
 import json
 import sys
 from dataclasses import fields
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 from hypot.cli.replay_schema import replay_schema
 from hypot.kinds.version import show_version
@@ -89,6 +91,16 @@ def _filled(name: str, **tables: str) -> str:
     return page
 
 
+def _house() -> ModuleType:
+    """The script beside its page; docs is no package."""
+    path = str(ROOT / "docs" / "design" / "house.py")
+    loader = SourceFileLoader("house", path)
+    house = ModuleType(loader.name)
+    house.__file__ = path
+    loader.exec_module(house)
+    return house
+
+
 def _config_table() -> str:
     """The configuration of the controller."""
     lines = ["| setting | default | what it is |", "| --- | --- | --- |"]
@@ -102,6 +114,7 @@ def _config_table() -> str:
 
 
 PAGES = {
+    "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_house().packages()),
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table()),
     "docs/telling.md": lambda: _filled("docs/telling.md", gauges=gauges_table(), events=events_table()),
     "src/hypot/cli/run.schema.json": lambda: json.dumps(config_schema(), indent=2) + "\n",

@@ -47,6 +47,33 @@ def twice(source: Path) -> Counter[str]:
     return Counter({name: count for name, count in found.items() if count > 1})
 
 
+def packages(source: Path = SOURCE) -> str:
+    """Which package imports which, as a diagram; an arrow that follows from others is left out."""
+    arrows: dict[str, set[str]] = defaultdict(set)
+    for path, tree in trees(source):
+        here = path.parts[0] if len(path.parts) > 1 else ""
+        for node in ast.walk(tree):
+            if here and isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hypot."):
+                arrows[here].add((node.module or "").split(".")[1])
+        arrows[here].discard(here)
+    drawn = [
+        f"  {one} --> {other}"
+        for one in sorted(arrows)
+        for other in sorted(arrows[one])
+        if not any(other in reached(arrows, between) for between in arrows[one] - {other})
+    ]
+    return "\n".join(["```mermaid", "flowchart TD", *drawn, "```"])
+
+
+def reached(arrows: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        waiting += arrows.get(one := waiting.pop(), set()) - found
+        found.add(one)
+    return found
+
+
 def report(source: Path) -> str:
     rooms, tests, names = folders(source), kind_tests(source), twice(source)
     lines = [f"{files:4} files {size:6} lines  {name}" for name, (files, size) in rooms.items()]

@@ -18,7 +18,7 @@ from cluster.fuzz.changes import Manifest
 from cluster.plane.api import JSON, MERGE, TABLE, Answer, Api, Object
 from cluster.plane.waiting import eventually
 from hypot.kinds.base import Kind
-from hypot.kinds.catalogue import facts_of
+from hypot.kinds.catalogue import CATALOGUE
 from hypot.kinds.problem import Problem
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -77,7 +77,7 @@ def established(api: Api, definition: Object) -> bool:
 
 
 def path_of(kind: type[Kind]) -> str:
-    return f"/apis/{kind.API_VERSION}/namespaces/{NAMESPACE}/{facts_of(kind).plural}"
+    return f"/apis/{kind.API_VERSION}/namespaces/{NAMESPACE}/{CATALOGUE[kind.KIND].plural}"
 
 
 # The rules and the server, side by side.
