@@ -14,9 +14,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -62,6 +63,8 @@ from hypot.replay.world.record import COLUMNS, Run, Ticks
 COUNTING = tally.count_loop.__name__
 # Marks loops of which everything is there.
 DONE = "complete"
+# The loops that this process has compiled or found.
+_HERE: set[str] = set()
 # Names a folder for compiled code to the processes that are started from here.
 COPY = "HYPOT_FLEET_COPY"
 # A block of so many numbers that is given back teaches malloc to keep such memory: columns of one run after the other
@@ -312,6 +315,30 @@ def warm(loops: Iterable[str] = EXAMPLES) -> None:
             (cache_folder() / f"{loop}.{DONE}").touch()
 
 
+def _compile_once(loop: str) -> None:
+    """Where several processes need the same loop at once, one compiles it and the others wait for that."""
+    if loop in _HERE:
+        return
+    _HERE.add(loop)
+    if is_compiled([loop]):
+        return
+    with _alone():
+        if not is_compiled([loop]):
+            warm([loop])
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """No other process is in here; without locks, or without a place for one, each compiles for itself."""
+    with ExitStack() as stack:
+        with suppress(ImportError, OSError):
+            fcntl = import_module("fcntl")
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((cache_folder() / "lock").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 @contextmanager
 def _hearing_interrupts() -> Iterator[None]:
     """A key press that comes where LLVM calls Python is passed over there, and what follows goes wrong."""
@@ -370,12 +397,14 @@ def account_of(run: Run, against: Reference) -> Account:
     rows = Rows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
     rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
     table = np.stack(run.ticks, axis=1)
+    _compile_once(COUNTING)
     _functions()[tally.count_loop](rows.tally, rows.terms, rows.kept, table, rows.demand, rows.bought)
     return rows.account()
 
 
 def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: Rows) -> None:
     ready = prepared(policy, load, world, settings)
+    _compile_once(ready.loop.__name__)
     given = tuple([np.ascontiguousarray(column) for column in (load.work, load.efficiency, load.memory)])
     if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.told):
         raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -151,6 +152,25 @@ def test_every_number_that_is_compiled_in_changes_the_folder(monkeypatch):
 def test_imported_numbers_are_among_them():
     """The columns of a row stand in a module that has no compiled function."""
     assert f"COLUMNS={COLUMNS}" in fleet.constants_of(rows)
+
+
+def test_who_needs_the_same_loop_waits_for_it(monkeypatch, tmp_path):
+    """Another process compiles it; once that is done, nothing is left to compile here."""
+    compiled = []
+    monkeypatch.setattr(fleet, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(fleet, "_HERE", set())
+    monkeypatch.setattr(fleet, "_compile", compiled.append)
+    with fleet._alone():
+        waiting = threading.Thread(target=fleet._compile_once, args=["hpa_loop"])
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()
+        (tmp_path / f"hpa_loop.{fleet.DONE}").touch()
+    waiting.join(60)
+    assert compiled == []
+    fleet._compile_once("wpa_loop")
+    fleet._compile_once("wpa_loop")
+    assert compiled == ["wpa_loop"]
 
 
 def test_a_changed_constant_changes_the_result(tmp_path):
