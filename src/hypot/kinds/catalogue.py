@@ -83,6 +83,16 @@ CATALOGUE: dict[str, KindInfo] = {
     info.name: info
     for info in (
         KindInfo(
+            HPA,
+            "horizontalpodautoscalers",
+            short_names=("hpa",),
+            abbreviation="HPA",
+            counts=True,
+            claims_pods=True,
+            mode="off",
+            mistaken_groups=("", "apps", "extensions"),
+        ),
+        KindInfo(
             WPA,
             "watermarkpodautoscalers",
             short_names=("wpa",),
@@ -119,16 +129,6 @@ CATALOGUE: dict[str, KindInfo] = {
             crd="hypot.kinds.hvpa.crd",
             scalable=True,
         ),
-        KindInfo(
-            HPA,
-            "horizontalpodautoscalers",
-            short_names=("hpa",),
-            abbreviation="HPA",
-            counts=True,
-            claims_pods=True,
-            mode="off",
-            mistaken_groups=("", "apps", "extensions"),
-        ),
     )
 }
 
@@ -147,8 +147,8 @@ def autoscalers() -> tuple[KindInfo, ...]:
 
 
 def controlled() -> tuple[KindInfo, ...]:
-    """The autoscalers as the controller lists them: first those that it acts on unless told otherwise."""
-    return tuple(sorted(autoscalers(), key=lambda info: info.mode != "act"))
+    """As the controller lists them: first what it acts on unless told otherwise, last what Kubernetes itself runs."""
+    return tuple(sorted(autoscalers(), key=lambda info: (info.mode != "act", not info.crd)))
 
 
 def sizing() -> tuple[KindInfo, ...]:

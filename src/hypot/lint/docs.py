@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from hypot.lint.report import SEVERITIES
-from hypot.lint.rule import Family, Rule
+from hypot.lint.rule import Rule, RuleFamily
 from hypot.lint.rule_list import FAMILIES, RULES
 from hypot.lint.rules.given import IGNORE_ANNOTATION
 
@@ -49,7 +49,7 @@ def _lines() -> Iterator[str]:
         yield from _family(family)
 
 
-def _family(family: Family) -> Iterator[str]:
+def _family(family: RuleFamily) -> Iterator[str]:
     yield from ("", f"## {family.title}", "", family.about, "", "| rule | severity | what |", "| --- | --- | --- |")
     for rule in family.rules:
         yield f"| [`{rule.id}`](#{rule.id}) | {rule.severity} | {rule.title} |"

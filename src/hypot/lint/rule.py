@@ -4,25 +4,31 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Severity, Where
+from hypot.kinds.vpa import VPA
+from hypot.kinds.vpa.checkpoint import Checkpoint
+from hypot.kinds.wpa import WPA
 
 if TYPE_CHECKING:
     from hypot.lint.input.item import Item
     from hypot.lint.input.world import World
 
-HPA_ONLY = ("HorizontalPodAutoscaler",)
-WPA_ONLY = ("WatermarkPodAutoscaler",)
+HPA_ONLY = (HPA.KIND,)
+WPA_ONLY = (WPA.KIND,)
 BOTH = (*HPA_ONLY, *WPA_ONLY)
-VPA_ONLY = ("VerticalPodAutoscaler",)
-HVPA_ONLY = ("Hvpa",)
-CHECKPOINT_ONLY = ("VerticalPodAutoscalerCheckpoint",)
+VPA_ONLY = (VPA.KIND,)
+HVPA_ONLY = (Hvpa.KIND,)
+CHECKPOINT_ONLY = (Checkpoint.KIND,)
 # Kinds that size pods; an Hvpa has the policies of a VerticalPodAutoscaler in a template.
-SIZING = (*VPA_ONLY, *HVPA_ONLY)
+SIZING = names_of(sizing())
 # Kinds with the metrics of a HorizontalPodAutoscaler; an Hvpa has those in a template too.
 MEASURING = (*HPA_ONLY, *HVPA_ONLY)
 # Kinds that point at a workload.
-POINTING = (*BOTH, *SIZING)
-EVERY = (*POINTING, *CHECKPOINT_ONLY)
+POINTING = names_of(autoscalers())
+EVERY = names_of(CATALOGUE.values())
 
 
 class Hit(NamedTuple):
@@ -54,7 +60,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class RuleFamily:
     """Rules that belong together: one file, one section of the docs."""
 
     title: str

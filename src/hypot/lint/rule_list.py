@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 from hypot.lint.input.world import World
-from hypot.lint.rule import Family, Hit, Rule
+from hypot.lint.rule import Hit, Rule, RuleFamily
 from hypot.lint.rules.axes import AXES
 from hypot.lint.rules.bounds import BOUNDS
 from hypot.lint.rules.conflicts import RIVALS
@@ -21,7 +21,7 @@ from hypot.lint.rules.target import TARGET
 from hypot.lint.rules.versions import VERSIONS
 from hypot.lint.rules.watermark import WATERMARKS
 
-FAMILIES: tuple[Family, ...] = (
+FAMILIES: tuple[RuleFamily, ...] = (
     TARGET,
     REQUESTS,
     METRICS,

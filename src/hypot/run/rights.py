@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hypot.kinds.catalogue import CATALOGUE, controlled, names_of
+from hypot.kinds.hpa import HPA
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.vpa import VPA
+from hypot.kinds.wpa import WPA
 from hypot.run.config import RunConfig
 
 # Everywhere, only where hypot lives, or in the namespaces it looks at, which may be all of them.
@@ -17,7 +21,6 @@ MEMORY_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
 
-HPA, VPA, HVPA, WPA = "HorizontalPodAutoscaler", "VerticalPodAutoscaler", "Hvpa", "WatermarkPodAutoscaler"
 # The feature of whoever moves anything at all.
 ACTS = "act"
 FOR_REAL, ON_TRIAL = "for real", "dry run"
@@ -102,7 +105,7 @@ def features() -> tuple[Feature, ...]:
         Feature("resize", sizes, _ACT, without=_WRITES),
         Feature("webhook", sizes, _ACT, given=("webhook_port",), without=_WRITES),
         Feature("template", sizes, _ACT, given=("template",), without=_WRITES),
-        Feature("children", (HVPA,), _ACT, given=("children",), without=_WRITES),
+        Feature("children", (Hvpa.KIND,), _ACT, given=("children",), without=_WRITES),
     )
 
 
@@ -146,7 +149,7 @@ def _workload_rights() -> Iterable[Right]:
         scaled = "set replicas, with the version that was seen"
         yield Right(group, f"{resource}/scale", ("get", "update"), scaled, "watched", ("scale",))
     for group, resource in (("apps", "daemonsets"), ("batch", "jobs"), ("batch", "cronjobs")):
-        yield Right(group, resource, _CACHE, "see targets that only have a size", "watched", (f"look at {VPA}",))
+        yield Right(group, resource, _CACHE, "see targets that only have a size", "watched", (f"look at {VPA.KIND}",))
     for resource in ("deployments", "statefulsets"):
         edited = "edit the pod template where hypot.dev/resize is Template"
         yield Right("apps", resource, ("patch",), edited, "watched", ("template",))
@@ -186,18 +189,18 @@ def _neighbour_rights() -> Iterable[Right]:
     twin = "find another hypot by its lease, which is in another namespace"
     yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
-    yield Right(*resource_of(HPA), _CACHE, other, "watched", ("always",))
-    yield Right(*resource_of(VPA), _CACHE, other, "watched", (f"look at {HVPA}",))
+    yield Right(*resource_of(HPA.KIND), _CACHE, other, "watched", ("always",))
+    yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", (f"look at {Hvpa.KIND}",))
     guarded = "block a WatermarkPodAutoscaler while its monitor alerts"
-    yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"look at {WPA}",))
+    yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"look at {WPA.KIND}",))
 
 
 def _child_rights() -> Iterable[Right]:
-    for kind in (HPA, VPA):
+    for kind in (HPA.KIND, VPA.KIND):
         why = f"keep the child {kind} of an Hvpa"
         yield Right(*resource_of(kind), ("create", "patch", "delete"), why, "watched", ("children",))
     why = "keep the replicas of an Hvpa in step with its target, where its child HPA reads them"
-    yield Right(*resource_of(HVPA), ("patch",), why, "watched", ("children",))
+    yield Right(*resource_of(Hvpa.KIND), ("patch",), why, "watched", ("children",))
 
 
 def _own_rights() -> Iterable[Right]:

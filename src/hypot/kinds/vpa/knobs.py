@@ -267,7 +267,7 @@ def for_container(knobs: Knobs, policy: ContainerPolicy | None) -> Knobs:
     return _laid_over(knobs, policy, names)
 
 
-class Sizing(Protocol):
+class HasContainerPolicies(Protocol):
     """A kind that sizes containers, and where it says how."""
 
     @property
@@ -284,7 +284,7 @@ def knobs_of(autoscaler: Kind, container: str, base: Knobs) -> Knobs:
 
 @lru_cache(16_384)
 def _knobs_of(this: Itself[Kind], container: str, base: Knobs) -> Knobs:
-    written = cast("Sizing", this.value)
+    written = cast("HasContainerPolicies", this.value)
     return for_container(knobs_from(written.knob_annotations, base), policy_of(written.container_policies, container))
 
 

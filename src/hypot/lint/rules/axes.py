@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from hypot.lint.input.world import World
-from hypot.lint.rule import HVPA_ONLY, Family, Hit
+from hypot.lint.rule import HVPA_ONLY, Hit, RuleFamily
 from hypot.lint.rules.weights import interval_form
 
-AXES = Family("Both axes", "Hvpas, which decide replicas and size together.")
+AXES = RuleFamily("Both axes", "Hvpas, which decide replicas and size together.")
 
 _FULL = 100
 _UNSAFE = (

@@ -10,9 +10,9 @@ from hypot.lint.input.item import Item, amount, mapping, some, text, whole
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.template import Template
 from hypot.lint.input.world import Workload, World
-from hypot.lint.rule import BOTH, Family, Hit
+from hypot.lint.rule import BOTH, Hit, RuleFamily
 
-BOUNDS = Family("Bounds", "How few, how many, and what else has a say in it.")
+BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.")
 
 
 @BOUNDS.rule(

@@ -18,10 +18,10 @@ from hypot.lint.input.world import (
     mode_of,
     writes,
 )
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Hit, RuleFamily
 from hypot.lint.rules.sizes import controls
 
-RIVALS = Family("Rivals", "Autoscalers that fight over the same pods.")
+RIVALS = RuleFamily("Rivals", "Autoscalers that fight over the same pods.")
 
 _TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
 _THROUGH_HVPA = (

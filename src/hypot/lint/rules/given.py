@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from hypot.lint.input.item import Item, Key, text
 from hypot.lint.input.world import World
-from hypot.lint.rule import POINTING, Family, Hit
+from hypot.lint.rule import POINTING, Hit, RuleFamily
 
-GIVEN = Family("Input", "The input as a whole, and what is silenced in it.")
+GIVEN = RuleFamily("Input", "The input as a whole, and what is silenced in it.")
 
 IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
 

@@ -9,9 +9,9 @@ from hypot.kinds.problem import dotted
 from hypot.lint.input.item import amount
 from hypot.lint.input.template import Template
 from hypot.lint.input.world import World, metrics_of
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 
-METRICS = Family("Metrics", "Metrics that are accepted and do not do what they seem to.")
+METRICS = RuleFamily("Metrics", "Metrics that are accepted and do not do what they seem to.")
 
 _MANY_CORES = 8_000
 _MEBIBYTE = 2**20 * 1000

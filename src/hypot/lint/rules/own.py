@@ -1,9 +1,9 @@
 """The words for the rules that all kinds have, and for those over updates: what the API server refuses."""
 
-from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, Family
+from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, RuleFamily
 
-OBJECTS = Family("Objects", "What the API server refuses in any object: metadata, types, references and bounds.")
-UPDATES = Family(
+OBJECTS = RuleFamily("Objects", "What the API server refuses in any object: metadata, types, references and bounds.")
+UPDATES = RuleFamily(
     "Updates",
     "Refused when an object that exists is changed, or its status or scale is written. "
     "`hypot lint` sees one state of each object and does not raise them.",

@@ -1,8 +1,8 @@
 """The words for the rules over the fields of each kind: what the API server, or the CRD's schema, refuses."""
 
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, Family
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, RuleFamily
 
-FIELDS = Family("Fields", "What the API server, or the schema of the custom resource, refuses in a spec.")
+FIELDS = RuleFamily("Fields", "What the API server, or the schema of the custom resource, refuses in a spec.")
 
 FIELDS.known(
     "zero-needs-outside-metric",

@@ -1,8 +1,8 @@
 """The words for the rules over Hvpas that the kind itself reports: intervals, overlap, windows and sources."""
 
-from hypot.lint.rule import HVPA_ONLY, Family
+from hypot.lint.rule import HVPA_ONLY, RuleFamily
 
-HVPA_FIELDS = Family(
+HVPA_FIELDS = RuleFamily(
     "Fields of intervals",
     "What is refused in an Hvpa beside its templates, and what is accepted there and reads otherwise.",
 )

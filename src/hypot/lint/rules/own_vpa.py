@@ -1,8 +1,8 @@
 """The words for the rules over sizes that the kinds report: what schema and webhook of a VPA refuse, and more."""
 
-from hypot.lint.rule import CHECKPOINT_ONLY, SIZING, VPA_ONLY, Family
+from hypot.lint.rule import CHECKPOINT_ONLY, SIZING, VPA_ONLY, RuleFamily
 
-VPA_FIELDS = Family(
+VPA_FIELDS = RuleFamily(
     "Fields of sizes",
     "What is refused in a VerticalPodAutoscaler, a checkpoint or an Hvpa's template of sizes, and what is accepted "
     "there and does nothing.",

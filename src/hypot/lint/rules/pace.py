@@ -9,10 +9,10 @@ from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.lint.input.item import amount
 from hypot.lint.input.world import Autoscaler, World
-from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings
 
-PACE = Family("Pace", "How fast replicas are added and removed.")
+PACE = RuleFamily("Pace", "How fast replicas are added and removed.")
 
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60

@@ -11,11 +11,11 @@ from hypot.kinds.version import gate_open
 from hypot.lint.input.item import dig, some
 from hypot.lint.input.template import Template
 from hypot.lint.input.world import Autoscaler, ResourceUse, World, metrics_of
-from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Family, Hit
+from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
 
-REQUESTS = Family("Resources", "Resource metrics, and what the pods of the target ask for.")
+REQUESTS = RuleFamily("Resources", "Resource metrics, and what the pods of the target ask for.")
 
 SERVED = frozenset({"cpu", "memory"})
 _MEBIBYTE = 2**20 * 1000

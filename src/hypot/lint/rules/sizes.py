@@ -23,9 +23,9 @@ from hypot.kinds.vpa.fields import (
 from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
 from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, whole
 from hypot.lint.input.world import AnyAutoscaler, Autoscaler, World, mode_of, writes
-from hypot.lint.rule import SIZING, VPA_ONLY, Family, Hit
+from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 
-SIZES = Family("Sizes", "What may be done with containers, and sizes that never reach a pod.")
+SIZES = RuleFamily("Sizes", "What may be done with containers, and sizes that never reach a pod.")
 
 # Workloads that say how many pods they have.
 _COUNTED = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})

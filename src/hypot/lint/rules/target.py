@@ -9,9 +9,9 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
 from hypot.lint.input.item import Item, Key, some, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
-from hypot.lint.rule import HPA_ONLY, POINTING, Family, Hit
+from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
-TARGET = Family("Target", "The object that is scaled, and the one that is meant.")
+TARGET = RuleFamily("Target", "The object that is scaled, and the one that is meant.")
 
 # Workloads of Kubernetes' own that people point at and that have no scale subresource; they can be sized all the same.
 _NOT_SCALABLE = {

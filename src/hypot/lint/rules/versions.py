@@ -7,9 +7,9 @@ from hypot.kinds.hpa.versions import FORMER
 from hypot.kinds.problem import Where
 from hypot.kinds.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, World, kinds_of
-from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Family, Hit
+from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Hit, RuleFamily
 
-VERSIONS = Family("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
+VERSIONS = RuleFamily("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
 
 # Version of the autoscaling API -> the first Kubernetes without it.
 _REMOVED: dict[str, Version] = {"autoscaling/v2beta1": (1, 25), "autoscaling/v2beta2": (1, 26)}

@@ -13,9 +13,9 @@ from hypot.kinds.wpa.fields import BandMetric, ResourceBand
 from hypot.lint.input.item import Key, amount, annotation_places, some
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import Autoscaler, World
-from hypot.lint.rule import WPA_ONLY, Family, Hit
+from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
-WATERMARKS = Family("Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.")
+WATERMARKS = RuleFamily("Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.")
 
 _LOG_ATTRIBUTES = "wpa.datadoghq.com/logs-attributes"
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 Type = Literal["gauge", "counter", "histogram"]
 
 
-class Family(NamedTuple):
+class MetricFamily(NamedTuple):
     """One name, and all series that have it."""
 
     name: str
@@ -49,53 +49,59 @@ RESTRICTED = "wpa_controller_restricted_scaling"
 COUNTDOWN = "wpa_controller_transition_countdown"
 
 CONTROLLER_FAMILIES = (
-    Family(LEADER, "gauge", "1 in the replica that leads and writes, 0 in the others."),
-    Family(SWEEPS, "counter", "Sweeps that ran to their end."),
-    Family(SWEEP_SECONDS, "gauge", "How long the last sweep took, from looking to telling."),
-    Family(DECISION_SECONDS, "gauge", "How long the last sweep took to decide for all objects."),
-    Family(SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."),
-    Family(API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")),
-    Family(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
-    Family(
+    MetricFamily(LEADER, "gauge", "1 in the replica that leads and writes, 0 in the others."),
+    MetricFamily(SWEEPS, "counter", "Sweeps that ran to their end."),
+    MetricFamily(SWEEP_SECONDS, "gauge", "How long the last sweep took, from looking to telling."),
+    MetricFamily(DECISION_SECONDS, "gauge", "How long the last sweep took to decide for all objects."),
+    MetricFamily(
+        SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."
+    ),
+    MetricFamily(
+        API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")
+    ),
+    MetricFamily(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
+    MetricFamily(
         STALE_SHARE,
         "gauge",
         "Of the running pods of targets whose usage is asked for, the share without a fresh sample of it, 0 to 1.",
     ),
-    Family(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
-    Family(MEMORY_UNWRITTEN, "gauge", "Parts of the memory that the last sweep could not write."),
-    Family(
+    MetricFamily(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
+    MetricFamily(MEMORY_UNWRITTEN, "gauge", "Parts of the memory that the last sweep could not write."),
+    MetricFamily(
         CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends, 0 without one; absent without a webhook."
     ),
-    Family(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
-    Family(WEBHOOK_SECONDS, "histogram", "How long this replica's webhook took to answer; absent without a webhook."),
+    MetricFamily(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
+    MetricFamily(
+        WEBHOOK_SECONDS, "histogram", "How long this replica's webhook took to answer; absent without a webhook."
+    ),
 )
 OBJECT_FAMILIES = (
-    Family(CURRENT_REPLICAS, "gauge", "Replicas that the target has.", OBJECT),
-    Family(DESIRED_REPLICAS, "gauge", "Replicas that were decided on, after all limits and holds.", OBJECT),
-    Family(CONTAINER_CPU, "gauge", "Requested cpu, as it is and as decided.", (*OBJECT, "container", "at")),
-    Family(
+    MetricFamily(CURRENT_REPLICAS, "gauge", "Replicas that the target has.", OBJECT),
+    MetricFamily(DESIRED_REPLICAS, "gauge", "Replicas that were decided on, after all limits and holds.", OBJECT),
+    MetricFamily(CONTAINER_CPU, "gauge", "Requested cpu, as it is and as decided.", (*OBJECT, "container", "at")),
+    MetricFamily(
         CONTAINER_MEMORY,
         "gauge",
         "Requested memory, as it is and as decided.",
         (*OBJECT, "container", "at"),
     ),
-    Family(LIMITED, "gauge", "1 while a bound or a speed limit cuts what is asked for.", (*OBJECT, "reason")),
-    Family(BLOCKED, "gauge", "1 while a window, a gate or a budget keeps a move back.", (*OBJECT, "reason")),
-    Family(HELD, "gauge", "1 while the object is held: paused, a rival, stale metrics.", (*OBJECT, "reason")),
+    MetricFamily(LIMITED, "gauge", "1 while a bound or a speed limit cuts what is asked for.", (*OBJECT, "reason")),
+    MetricFamily(BLOCKED, "gauge", "1 while a window, a gate or a budget keeps a move back.", (*OBJECT, "reason")),
+    MetricFamily(HELD, "gauge", "1 while the object is held: paused, a rival, stale metrics.", (*OBJECT, "reason")),
 )
 WPA_FAMILIES = (
-    Family(VALUE, "gauge", "What is compared with the watermarks, in milli-units.", (*WPA, "metric_name")),
-    Family(HIGH, "gauge", "The high watermark, in milli-units.", (*WPA, "metric_name")),
-    Family(LOW, "gauge", "The low watermark, in milli-units.", (*WPA, "metric_name")),
-    Family(PROPOSAL, "gauge", "Replicas that this metric asks for, before any limit.", (*WPA, "metric_name")),
-    Family(EFFECTIVE, "gauge", "Replicas after limits and windows; in a dry run those that would be.", WPA),
-    Family(
+    MetricFamily(VALUE, "gauge", "What is compared with the watermarks, in milli-units.", (*WPA, "metric_name")),
+    MetricFamily(HIGH, "gauge", "The high watermark, in milli-units.", (*WPA, "metric_name")),
+    MetricFamily(LOW, "gauge", "The low watermark, in milli-units.", (*WPA, "metric_name")),
+    MetricFamily(PROPOSAL, "gauge", "Replicas that this metric asks for, before any limit.", (*WPA, "metric_name")),
+    MetricFamily(EFFECTIVE, "gauge", "Replicas after limits and windows; in a dry run those that would be.", WPA),
+    MetricFamily(
         RESTRICTED,
         "gauge",
         "1 while this restricts scaling, else 0: within_bounds, upscale_capping, downscale_capping.",
         (*WPA, "reason"),
     ),
-    Family(
+    MetricFamily(
         COUNTDOWN,
         "gauge",
         "Seconds until an upscale or a downscale is allowed again after the last move, else 0.",
