@@ -300,8 +300,8 @@ def _events(
     """Warnings stay; of what is told as done, only what still is."""
     events = [event for event in wanted.events if event.type == "Warning"]
     if kept.by_pod:
-        acted = tuple([f"{one.pod}: " for one in kept.actions if one.action != "none"])
-        events += [event for event in wanted.events if event.type == "Normal" and event.message.startswith(acted)]
+        acted = {one.pod for one in kept.actions if one.action != "none"}
+        events += [event for event in wanted.events if event.type == "Normal" and event.pod in acted]
     elif kept.rescales:
         what = f"New size: {kept.desired}"
         if isinstance(spec, Hvpa):

@@ -61,9 +61,11 @@ class Event(NamedTuple):
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
+    # The pod that was changed, where it is the event of a single one.
+    pod: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return self._asdict()
+        return {"type": self.type, "reason": self.reason, "message": self.message}
 
 
 class Threshold(NamedTuple):

@@ -228,7 +228,7 @@ class _Pass(Telling):
         for action, reason in (("resize", "InPlaceResizedByVPA"), ("evict", "EvictedPod")):
             for one in done.actions:
                 if one.action == action:
-                    self.events.append(Event("Normal", reason, f"{one.pod}: {one.sentence}"))
+                    self.events.append(Event("Normal", reason, f"{one.pod}: {one.sentence}", one.pod))
         words = [f"{counts[a]} of {len(done.actions)} pods {w}" for a, w in _DONE.items() if counts[a]]
         decision = self.decision(
             scale.replicas,

@@ -329,8 +329,7 @@ def _tried(before: Outcome, carried: Carried) -> Carried:
 
 def _without_events_of(outcome: Outcome, pods: list[str]) -> Outcome:
     """Nothing is told as done that was not."""
-    names = tuple([f"{pod}: " for pod in pods])
-    events = tuple([one for one in outcome.decision.events if not one.message.startswith(names)])
+    events = tuple([one for one in outcome.decision.events if not one.pod or one.pod not in pods])
     return replace(outcome, decision=replace(outcome.decision, events=events)) if pods else outcome
 
 
