@@ -15,7 +15,7 @@ import trustme
 from cluster.plane.api import Api
 
 GUARD = Path(__file__).with_name("guard.py")
-READY_WITHIN = 20.0
+READY_WITHIN = 120.0
 GATES = "--feature-gates=HPAScaleToZero=true"
 # Who may do what is RBAC's business; these are everyone's names and groups.
 USERS = dict.fromkeys(("admin", "controllers", "kubelet", "hypot"), "system:masters")
