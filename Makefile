@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# Tests start hundreds of processes; without compiled modules each would compile all of them anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup test fuzz test-cluster fuzz-cluster examples house lint format bench bench-cluster demo scenarios results docs lock clean
 
@@ -63,14 +66,14 @@ format: $(READY) ## Rewrite the code in the house's style
 	$(BIN)/ruff format
 
 bench: $(READY) ## Print speed and memory figures
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/replay.py
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/core.py
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/hvpa.py
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python bench/bank.py
+	$(BIN)/python bench/replay.py
+	$(BIN)/python bench/core.py
+	$(BIN)/python bench/hvpa.py
+	$(BIN)/python bench/bank.py
 
 bench-cluster: $(READY) ## Compare the controller with Kubernetes' own on 2,000 autoscalers (about 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
-	env -u PYTHONDONTWRITEBYTECODE PYTHONPATH=tests $(BIN)/python bench/cluster.py
+	PYTHONPATH=tests $(BIN)/python bench/cluster.py
 
 demo: $(READY) ## Replay a week of a shop under five policies, and open the report
 	$(BIN)/hypot replay examples/replay/week.csv -f examples/replay/policies.yaml \
