@@ -32,7 +32,7 @@ for given, wanted in [(fcntl.fcntl(int(n), fcntl.F_DUPFD, 10), i) for n, i in zi
     os.dup2(given, wanted)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-_PATIENCE = 30.0
+_PATIENCE = 300.0
 # After so many seconds a click or a move of the mouse is tried once more.
 _AGAIN = 3.0
 

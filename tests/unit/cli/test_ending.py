@@ -19,7 +19,7 @@ SLOW = [*COMMAND, "--sweep", "hpa.cpu=30..90:1"]
 def started(command):
     """The command in a group of its own, as a shell starts it, and its processes, one of which only cleans up."""
     one = subprocess.Popen(command, cwd=ROOT, stdout=-1, stderr=-1, text=True, start_new_session=True)
-    return one, wait_for(lambda: children_of(one.pid), 60)
+    return one, wait_for(lambda: children_of(one.pid), 600)
 
 
 def children_of(pid):
@@ -59,12 +59,12 @@ def test_all_end_when_one_is_asked_to(ask, number, status, words, after):
     try:
         time.sleep(after)
         ask(one.pid, number)
-        written, told = one.communicate(timeout=60.0)
+        written, told = one.communicate(timeout=600.0)
     finally:
         one.kill()
     assert (one.returncode, written, told.strip()) == (status, "", words)
     assert len(others) >= 3
-    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 30)
+    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 300)
 
 
 def test_no_process_outlives_a_replay_that_is_killed():
@@ -73,7 +73,7 @@ def test_no_process_outlives_a_replay_that_is_killed():
     one.kill()
     one.communicate()
     assert len(others) >= 3
-    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 30)
+    assert wait_for(lambda: not any(is_alive(pid) for pid in others), 300)
 
 
 def replayed(folder, *arguments, unbuffered=""):

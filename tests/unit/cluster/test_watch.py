@@ -66,7 +66,7 @@ async def test_a_watch_that_is_left_is_closed():
     async with talking(conversation) as access, Api(access) as api:
         async with api.watch(PODS) as lines:
             assert await anext(lines) == b"one"
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 120)
 
 
 @asynchronous

@@ -16,7 +16,7 @@ MISSING = [name for name in ("prometheus", "promtool") if shutil.which(name) is 
 needs_prometheus = pytest.mark.skipif(
     bool(MISSING), reason=f"{' and '.join(MISSING)} not installed (Debian: prometheus)"
 )
-READY_WITHIN = 20.0
+READY_WITHIN = 120.0
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def serving(folder: Path, openmetrics: str, lookback: int) -> Iterator[str]:
     (folder / "samples.txt").write_text(openmetrics, encoding="utf-8")
     (folder / "prometheus.yml").write_text("", encoding="utf-8")
     blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples.txt", "data"]
-    subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=60)
+    subprocess.run(blocks, cwd=folder, check=True, capture_output=True, timeout=600)
     address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(
