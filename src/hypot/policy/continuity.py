@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.policy.families import family_of
-from hypot.policy.horizontal.hpa import behavior_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.stages.restrain import longest_period
@@ -46,12 +44,12 @@ def resumed(
     if earlier is None:
         return told
     family = family_of(autoscaler)
-    if not family.remembers_moves:
+    if family.behavior is None:
         at = _moved_at(earlier.memory, told, earlier.replicas, current, now)
         moved = earlier.memory if at is None else replace(earlier.memory, last_scale=at)
         return _updated(moved, told, autoscaler.status)
     memory = earlier.memory
-    if isinstance(autoscaler, HPA) and (behavior := behavior_of(autoscaler, settings)) is not None:
+    if (behavior := family.behavior(autoscaler, settings)) is not None:
         memory = _with_moves(memory, told, earlier.replicas, current, now, behavior)
     memory = _without_outdated(memory, now, family.longest_window(autoscaler, settings))
     return _updated(memory, told, autoscaler.status)

@@ -7,6 +7,7 @@ from typing import Any
 from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
+from hypot.kinds.hpa.fields import Behavior
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
 from hypot.kinds.problem import Problem
@@ -57,8 +58,8 @@ class Family:
     unmeasured: Callable[[Any, Seen], tuple[str, ...]] = lambda _object, _seen: ()
     # Whether histograms of usage decide. None of its pods may be gone then.
     goes_by_usage: Callable[[Any], bool] = lambda _object: False
-    # Whether its windows and rate limits look at single recommendations and moves, as those of an HPA.
-    remembers_moves: bool = False
+    # Its rate limits, where those and its windows look at single recommendations and moves, as those of an HPA.
+    behavior: Callable[[Any, Settings], Behavior | None] | None = None
     # The event of a successful move.
     moved: str = "Scaled"
     # The condition that says what holds it back, and its status then.
@@ -78,7 +79,7 @@ FAMILIES: dict[str, Family] = {
         is_off=lambda _hpa: False,
         is_undecidable=lambda _problem: True,
         undecidable=(ABLE, "False", "InvalidSpec"),
-        remembers_moves=True,
+        behavior=hpa.behavior_of,
         moved="SuccessfulRescale",
         held=(ABLE, "False"),
     ),

@@ -89,11 +89,7 @@ class RunConfig:
         hash=False,
         metadata={
             "why": "What to do for each kind.",
-            "schema": {
-                "type": "object",
-                "properties": {info.name: {"enum": [*info.modes, False]} for info in controlled()},
-                "additionalProperties": False,
-            },
+            "schema": {"type": "object", "additionalProperties": False},
         },
     )
     dry_run: bool = _switch(default=False, why="Decide and tell, and write nothing but the Lease and the memory.")
@@ -292,6 +288,13 @@ def config_schema() -> dict[str, Any]:
     period.pop("exclusiveMinimum", None)
     settings["properties"] = {**settings["properties"], "syncPeriod": period}
     properties["settings"] = {**settings, "description": properties["settings"]["description"]}
+    modes = {info.name: {"enum": [*info.modes, False]} for info in controlled()}
+    properties["kinds"] = {
+        "description": properties["kinds"]["description"],
+        "type": "object",
+        "properties": modes,
+        "additionalProperties": False,
+    }
     properties["prometheus"]["pattern"] = f"^$|^({'|'.join(ADDRESSES)})"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -7,14 +7,12 @@ A knob has one name in three spellings: `cpu_half_life` here, `cpuHalfLife` in a
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from functools import lru_cache
 from math import inf
 from typing import Any, Protocol, Self, cast
 
 from hypot.core import amount
 from hypot.core.quantity import is_quantity
 from hypot.kinds.base import Kind
-from hypot.kinds.node import Itself
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.units import COUNT, CPU, MEMORY, PLAIN, SECONDS, SHARE, TRUTH, knob, value_of
 from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, UpdatePolicy, policy_of
@@ -278,13 +276,8 @@ class HasContainerPolicies(Protocol):
 
 
 def knobs_of(autoscaler: Kind, container: str, base: Knobs) -> Knobs:
-    """What holds for one container of a kind that sizes them. It is asked for with every decision, and read once."""
-    return _knobs_of(Itself(autoscaler), container, base)
-
-
-@lru_cache(16_384)
-def _knobs_of(this: Itself[Kind], container: str, base: Knobs) -> Knobs:
-    written = cast("HasContainerPolicies", this.value)
+    """What holds for one container of a kind that sizes them."""
+    written = cast("HasContainerPolicies", autoscaler)
     return for_container(knobs_from(written.knob_annotations, base), policy_of(written.container_policies, container))
 
 

@@ -1,6 +1,5 @@
 """One decision of a HorizontalPodAutoscaler, as the controller of the given Kubernetes version makes it."""
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hypot.core.quantity import Quantity
@@ -8,7 +7,6 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, with_defaults
 from hypot.kinds.hpa.fields import Behavior, Pace
-from hypot.kinds.node import Itself
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
@@ -37,14 +35,8 @@ ALL_BELOW = "All metrics below target"
 
 def decide(hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
     """What the controller would do now, why, and what it must remember. Nothing is done here."""
-    full = with_defaults(_readable(Itself(hpa)), settings.kubernetes, settings.gates)
+    full = with_defaults(hpa.readable(), settings.kubernetes, settings.gates)
     return _Pass(full, seen, memory, settings).run()
-
-
-@lru_cache(32_768)
-def _readable(this: Itself[HPA]) -> HPA:
-    """Values of a wrong type count as absent. Looked at once: nearly every object can be read whole."""
-    return this.value.readable()
 
 
 def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[Reading, ...]:

@@ -1,11 +1,14 @@
 """The size recommendation as a source: what pods of the current number need, times their number."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from hypot.core.amount import RESOURCES, brief
 from hypot.core.gate import AT_LEAST, AT_MOST, FREE, UNSET, belief, held_to
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
-from hypot.kinds.vpa.knobs import knobs_of
+from hypot.kinds.node import Itself
+from hypot.kinds.vpa.knobs import Knobs, knobs_of
 from hypot.policy.hvpa.gates import settle_time
 from hypot.policy.hvpa.proposal import Bound, Glance, Wish
 from hypot.policy.model.decision import Step, show_seconds
@@ -43,9 +46,19 @@ def _estimated(glance: Glance) -> tuple[Bounds, ...]:
     if usage is None:
         return ()
     names = [one.container for one in glance.standing if one.container not in glance.switched_off]
-    each = {name: knobs_of(glance.hvpa, name, glance.settings.vpa) for name in names}
+    each = {name: knobs_for(glance.hvpa, name, glance.settings.vpa) for name in names}
     resources = {name: allowed(glance.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
+
+
+def knobs_for(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
+    """As `knobs_of`; asked for with every decision, read once."""
+    return _knobs_for(Itself(hvpa), container, base)
+
+
+@lru_cache(16_384)
+def _knobs_for(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
+    return knobs_of(this.value, container, base)
 
 
 def _wish(glance: Glance, found: Recommendation) -> Wish:
@@ -82,7 +95,7 @@ def _outdated(glance: Glance, container: str, resource: str, amount: int) -> int
     recount = glance.vertical.recount
     if recount is None:
         return FREE
-    knobs = knobs_of(glance.hvpa, container, glance.settings.vpa)
+    knobs = knobs_for(glance.hvpa, container, glance.settings.vpa)
     half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
     then = recount.advice.get(container, {}).get(resource, UNSET)
     counts, settle = (recount.before, recount.after), settle_time(glance.hvpa)

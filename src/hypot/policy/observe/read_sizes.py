@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hypot.core.amount import RESOURCES, of_milli
-from hypot.kinds.vpa import VPA
+from hypot.kinds.base import Kind
 from hypot.policy.model.seen import (
     Bounds,
     Container,
@@ -22,7 +22,7 @@ _UNUSABLE = ("ConfigUnsupported", "ConfigDeprecated", "LowConfidence")
 _KEYS = {"target": "target", "lower": "lowerBound", "upper": "upperBound", "uncapped": "uncappedTarget"}
 
 
-def read_advice(vpa: VPA) -> Recommendation | Failure:
+def read_advice(vpa: Kind) -> Recommendation | Failure:
     """What a VerticalPodAutoscaler's status recommends, where it stands by it."""
     status = vpa.status if isinstance(vpa.status, dict) else {}
     origin = f"status of VerticalPodAutoscaler {vpa.name}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind, Ref
-from hypot.kinds.catalogue import info_of
+from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import OFF
@@ -102,13 +102,13 @@ class Surroundings:
     def limit_ranges(self, namespace: str) -> tuple[LimitRange, ...]:
         return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])
 
-    def usage(self, autoscaler: Any, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
+    def usage(self, autoscaler: Kind, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
         """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
         kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
         found = next((checkpoints for checkpoints in kept if checkpoints), None)
         return (None, ()) if found is None else _loaded(autoscaler, found, seen, settings)
 
-    def _keepers(self, autoscaler: Any) -> list[str]:
+    def _keepers(self, autoscaler: Kind) -> list[str]:
         """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
         if not info_of(autoscaler).counts:
             return [autoscaler.name]
@@ -117,7 +117,7 @@ class Surroundings:
         taken = (autoscaler.namespace, autoscaler.name) in self._vpas and autoscaler.name not in names
         return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
 
-    def rivals(self, vpa: Any) -> tuple[str, ...]:
+    def rivals(self, vpa: Kind) -> tuple[str, ...]:
         """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
         others = [
             other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
@@ -127,14 +127,14 @@ class Surroundings:
     def _sizers_of(self, hvpa: Kind) -> list[VPA]:
         return self._sizers.get(_target_key(hvpa), [])
 
-    def size_advice(self, autoscaler: Any) -> Recommendation | Failure | None:
+    def size_advice(self, autoscaler: Kind) -> Recommendation | Failure | None:
         """A VPA's own status; for an Hvpa that of the VPA of the same target."""
         if not info_of(autoscaler).counts:
             return read_advice(autoscaler)
         sizers = self._sizers_of(autoscaler)
         return read_advice(_owned_first(sizers, autoscaler.name)) if sizers else None
 
-    def count_advice(self, hvpa: Any) -> CountAdvice | Failure | None:
+    def count_advice(self, hvpa: Autoscaler) -> CountAdvice | Failure | None:
         """What the HPA asks for that counts for this Hvpa: one that scales the Hvpa itself, else its target."""
         ref = hvpa.target or Ref()
         for kind, name in ((hvpa.KIND, hvpa.name), (ref.kind or "", ref.name or "")):
@@ -182,7 +182,7 @@ def _owners(scaler: HPA | VPA) -> set[str]:
 
 
 def _loaded(
-    autoscaler: Any, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
+    autoscaler: Kind, checkpoints: Mapping[str, Object], seen: Seen, settings: Settings
 ) -> tuple[UsageView | None, tuple[str, ...]]:
     from hypot.policy.usage.usage import Usage  # noqa: PLC0415 - numpy costs a tenth of a second, and few dumps need it
 
