@@ -7,7 +7,7 @@ import pytest
 from hypot.policy.model.seen import Failure
 from hypot.run.observe.asking import Crowd, Limits, Question
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
 BRIEF = Limits(together=0.3, late=0.05, late_for=600.0, at_once=4)
 
 
@@ -34,7 +34,7 @@ class Places:
 
 async def asked(crowd, questions):
     """No round may take for ever."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         return await crowd.ask(questions)
 
 

@@ -47,7 +47,7 @@ async def raw(port, sent):
 
 
 async def until(holds):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while not holds():  # noqa: ASYNC110  nobody announces it
             await asyncio.sleep(0.01)
 

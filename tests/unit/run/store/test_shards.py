@@ -213,7 +213,7 @@ async def test_memory_waits_for_nobody_elses_threads():
     try:
         await asked.wait()
         cluster = FakeCluster()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             assert await memory(cluster).save(many(2)) == []
             assert (await memory(cluster).load()).entries == many(2)
     finally:
