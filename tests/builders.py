@@ -3,10 +3,14 @@
 from hypot.kinds.hpa import HPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
+from hypot.policy.hvpa.hvpa import SOURCES
+from hypot.policy.hvpa.hvpa import decide as hvpa_decide
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Container, Owner, Pod, PodSample, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, History, Memory
+from hypot.policy.report import report
+from hypot.policy.stages.report import Effect
 
 NOW = 1_800_000_000.0
 LONG_AGO = NOW - 3600.0
@@ -88,3 +92,20 @@ def reason_of(decision, kind):
 
 def rules_of(decision):
     return [step.rule for step in decision.steps]
+
+
+def made(spec, found, memory, settings=None):
+    """A move of a single kind as a decision: reported, and remembered."""
+    move, after = found
+    decision = report(spec, move, memory, settings or Settings())
+    return decision, after.after_report(decision)
+
+
+def refused(spec, decision, memory, why):
+    """The same decision after its write was refused."""
+    return report(spec, decision, memory, Settings(), Effect(refused=why))
+
+
+def hvpa_decided(hvpa, seen, memory, settings, sources=SOURCES):
+    """By these sources."""
+    return made(hvpa, hvpa_decide(hvpa, seen, memory, settings, sources), memory, settings)

@@ -1,10 +1,11 @@
 """Whole reconciles of a HorizontalPodAutoscaler, case by case."""
 
+from builders import refused
 from conformance.harness import each_case
 from conformance.worlds import NOW, ago, hpa_pod, pace, samples, values
 from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import read_selector
-from hypot.policy.horizontal.hpa import decide, write_failed
+from hypot.policy.decide import decide
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Failure, Scale, Seen, metric_key, rivals
 from hypot.policy.model.settings import Settings
@@ -21,7 +22,7 @@ def test_hpa_reconcile(case):
     before = memory.desired
     decision, kept = decide(hpa, world(given, hpa), memory, settings(given))
     if (given.get("failures") or {}).get("update_scale") and decision.rescales:
-        decision = write_failed(decision, memory, "the write was refused")
+        decision = refused(hpa, decision, memory, "the write was refused")
     assert_outcome(decision, before, expect)
     assert_labels(decision, given["hpa"]["status_before"]["current_replicas"], expect)
     again, _ = decide(hpa, world(given, hpa), kept, settings(given))

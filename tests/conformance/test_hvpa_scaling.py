@@ -2,6 +2,7 @@
 
 import pytest
 
+from builders import hvpa_decided
 from conformance.harness import each_case
 from conformance.hvpa_cases import amounts, changes, intervals, milli, size_advice, sizes
 from hypot.core import timeofday
@@ -11,7 +12,7 @@ from hypot.kinds.hvpa.fields import MinChange, Window
 from hypot.kinds.hvpa.intervals import intervals_of, share_of
 from hypot.kinds.hvpa.weights import Weight
 from hypot.policy.hvpa.gates import change_gate, direction_of, threshold, time_gate
-from hypot.policy.hvpa.hvpa import decide, paradox_gate, recommend
+from hypot.policy.hvpa.hvpa import paradox_gate, recommend
 from hypot.policy.hvpa.proposal import Total
 from hypot.policy.hvpa.resolve import Need, sized, vote_of
 from hypot.policy.model.current_size import Standing
@@ -124,7 +125,7 @@ def whole_decision(given, expect):
     hvpa = redesigned(given, expect.get("desired_replicas", 1))
     assert not [problem for problem in hvpa.problems() if problem.severity == "error"]
     ago = given.get("seconds_since_last_scaling")
-    decision, _ = decide(hvpa, observed(given), Memory(last_scale=None if ago is None else NOW - ago), Settings())
+    decision, _ = hvpa_decided(hvpa, observed(given), Memory(last_scale=None if ago is None else NOW - ago), Settings())
     assert bool(decision.error) is expect.get("error", False)
     if "error" in expect:
         assert not decision.moves
@@ -193,7 +194,7 @@ def total_of_each_source(given, expect):
     }
     hvpa = manifest({"hpa": {"deploy": True, "template": {"spec": {"metrics": [UTILIZATION]}}}}, objects=True)
     looks = []
-    decide(hvpa, observed(case), Memory(), Settings(), [looks.append])
+    hvpa_decided(hvpa, observed(case), Memory(), Settings(), [looks.append])
     wishes = recommend(looks[0])
     found = {wish.source: wish.totals["app", "cpu"] for wish in wishes}
     assert found == {"hpa": expect["hpa_total_cpu_millicores"], "vpa": expect["vpa_total_cpu_millicores"]}

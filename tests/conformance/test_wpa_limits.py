@@ -2,6 +2,7 @@
 
 import pytest
 
+from builders import made
 from conformance.harness import each_case
 from conformance.worlds import LONG_AGO, NOW, band, marks
 from hypot.core.bounds import factor_step
@@ -9,8 +10,9 @@ from hypot.core.quantity import format_milli, milli
 from hypot.core.watermark import Side
 from hypot.kinds.node import FRACTION, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA, with_defaults
+from hypot.policy.decide import decide
 from hypot.policy.horizontal.recommender import metric_name
-from hypot.policy.horizontal.wpa import conclude, decide, gate, recommend, resolve
+from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve
 from hypot.policy.horizontal.wpa_metrics import described
 from hypot.policy.model.decision import Condition, Reading, Step, condition_of
 from hypot.policy.model.seen import Failure, Owner, Pod, Scale, Seen, metric_key
@@ -150,7 +152,7 @@ def whole_pass(given, expect):
     )
     answer = given["replica_calculation_for_every_metric"]
     readings = tuple(faked(described(m.source), answer, scale.replicas) for m in wpa.metrics or ()) if answer else ()
-    decision, _ = conclude(wpa, Seen(NOW, scale), memory, readings)
+    decision, _ = made(wpa, conclude(wpa, Seen(NOW, scale), memory, readings), memory)
     assert decision.status["desiredReplicas"] == expect["status_desired_replicas"]
     for kind, wanted in (expect.get("conditions") or {}).items():
         found = condition_of(decision.conditions, kind)
@@ -196,7 +198,8 @@ def many_metrics(given, expect):
     assert len(readings) == expect["metric_status_count"]
     if "some_condition_message_contains" in expect:
         scale = Scale(current, given["scale"]["status_replicas"], "x=y")
-        decision, _ = conclude(with_defaults(wpa), Seen(NOW, scale), Memory(), tuple(readings))
+        found = conclude(with_defaults(wpa), Seen(NOW, scale), Memory(), tuple(readings))
+        decision, _ = made(wpa, found, Memory())
         assert any(expect["some_condition_message_contains"] in c.message for c in decision.conditions)
 
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from builders import hvpa_decided
 from hypot.core.amount import to_milli
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.vpa.fields import amounts_of, policy_of
-from hypot.policy.hvpa.hvpa import decide
 from hypot.policy.hvpa.proposal import Wish
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import (
@@ -172,7 +172,7 @@ def seen_of(state):
 
 
 def decided(hvpa, state, wanted):
-    return decide(hvpa, seen_of(state), Memory(), Settings(), [asking(wanted)])[0]
+    return hvpa_decided(hvpa, seen_of(state), Memory(), Settings(), [asking(wanted)])[0]
 
 
 def after(decision):

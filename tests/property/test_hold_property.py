@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.policy.decide import decide
-from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, Hold, hold_back, holds_of
-from hypot.policy.model.decision import condition_of
+from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
+from hypot.policy.model.decision import Hold, condition_of
 from hypot.policy.model.seen import Bounds, Container, Controller, Owner, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.fit import amounts
@@ -55,8 +55,7 @@ cases = st.one_of(
 def under(case, *holds):
     """The decision without and with these holds, and what is remembered then."""
     spec, seen, memory = case
-    free = decide(spec, seen, memory, SETUP)
-    return free[0], *hold_back(spec, free, holds, seen, memory)
+    return decide(spec, seen, memory, SETUP)[0], *decide(spec, seen, memory, SETUP, holds)
 
 
 def parts(decision, seen):
@@ -162,12 +161,13 @@ def test_to_hold_twice_is_to_hold_once(case, words):
         Hold("Held", "so many", pinned=word) if isinstance(word, int) else Hold("Half", f"{word} is closed", word)
         for word in words
     ]
-    once = hold_back(spec, decide(spec, seen, memory, SETUP), holds, seen, memory)
-    assert hold_back(spec, once, holds, seen, memory) == once
+    once, after = decide(spec, seen, memory, SETUP, holds)
+    twice = held(once, holds, seen)
+    assert (twice.desired, twice.desired_sizes, twice.actions) == (once.desired, once.desired_sizes, once.actions)
     later = replace(seen, now=NOW + 15)
-    again, _ = hold_back(spec, decide(spec, later, once[1], SETUP), holds, later, once[1])
+    again, _ = decide(spec, later, after, SETUP, holds)
     kind = "AbleToScale" if spec.KIND == "HorizontalPodAutoscaler" else "ScalingBlocked"
-    first, then = condition_of(once[0].unwritten, kind), condition_of(again.unwritten, kind)
+    first, then = condition_of(once.unwritten, kind), condition_of(again.unwritten, kind)
     assert first == then
 
 

@@ -8,10 +8,11 @@ from itertools import pairwise
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from builders import hvpa_decided
 from hypot.core.interval import replicas_for
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import counts_of, intervals_of
-from hypot.policy.hvpa.hvpa import SOURCES, decide
+from hypot.policy.hvpa.hvpa import SOURCES
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Bounds, Recommendation
 from hypot.policy.model.settings import Settings
@@ -208,7 +209,7 @@ def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
     for _ in range(8):
         now += pause
         seen = replace(advised(state, wanted, counts[-1 - lag]), now=now)
-        decision, memory = decide(hvpa, seen, memory, SETUP)
+        decision, memory = hvpa_decided(hvpa, seen, memory, SETUP)
         memory, state = memory.acted(decision, now), after(decision)
         counts.append(state.replicas)
     assert max(counts) <= max(counts[0], enough)
@@ -224,10 +225,12 @@ def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
 def test_the_order_of_things_changes_nothing(data, state, wanted, also):
     """Of sources, resources, containers and pods, within one observation."""
     hvpa = sound(data)
-    here = decide(hvpa, seen_of(state), Memory(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)])
+    here = hvpa_decided(
+        hvpa, seen_of(state), Memory(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)]
+    )
     turned = {name: upside_down(own) for name, own in upside_down(wanted).items()}
     sources = [asking(upside_down(also), "two", measured=False), asking(turned, "one")]
-    there = decide(hvpa, shuffled(seen_of(state), backwards), Memory(), SETUP, sources)
+    there = hvpa_decided(hvpa, shuffled(seen_of(state), backwards), Memory(), SETUP, sources)
     assert here[0].desired == there[0].desired
     assert here[0].desired_sizes == there[0].desired_sizes
     assert (here[0].reason, here[0].conditions, here[0].reported) == (
@@ -242,7 +245,7 @@ def test_the_order_of_things_changes_nothing(data, state, wanted, also):
 @given(written, any_hvpa_world, remembered)
 def test_every_world_has_a_decision(data, seen, memory):
     """Whatever is written and whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
-    decision, then = decide(Hvpa.from_dict(data), seen, memory, SETUP)
+    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
     assert decision.steps
     assert all(step.sentence.endswith(".") for step in decision.steps)
     assert decision.decided or decision.error
@@ -257,7 +260,7 @@ def test_junk_never_raises(data, chooser, seen, memory):
     broken = copy.deepcopy(data)
     for _ in range(chooser.draw(st.integers(1, 3))):
         chooser.draw(junk(broken))
-    decision, _ = decide(Hvpa.from_dict(broken), seen, memory, SETUP)
+    decision, _ = hvpa_decided(Hvpa.from_dict(broken), seen, memory, SETUP)
     json.dumps(decision.to_dict(), allow_nan=False)
     assert decision.decided or not decision.moves
 
@@ -267,9 +270,9 @@ def test_junk_never_raises(data, chooser, seen, memory):
 def test_deciding_twice_changes_nothing(data, seen, memory):
     """Neither from the same memory nor from the one it left."""
     hvpa = Hvpa.from_dict(data)
-    first, then = decide(hvpa, seen, memory, SETUP)
-    assert decide(hvpa, seen, memory, SETUP) == (first, then)
-    again, after_that = decide(hvpa, seen, then, SETUP)
+    first, then = hvpa_decided(hvpa, seen, memory, SETUP)
+    assert hvpa_decided(hvpa, seen, memory, SETUP) == (first, then)
+    again, after_that = hvpa_decided(hvpa, seen, then, SETUP)
     assert (again.desired, again.desired_sizes, again.decided) == (first.desired, first.desired_sizes, first.decided)
     assert after_that == then
 
@@ -278,7 +281,7 @@ def test_deciding_twice_changes_nothing(data, seen, memory):
 @given(written, any_hvpa_world, remembered)
 def test_only_acting_changes_the_past(data, seen, memory):
     """What was not written was not done."""
-    decision, then = decide(Hvpa.from_dict(data), seen, memory, SETUP)
+    decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
     assert (then.last_scale, then.scalings, then.vertical.last_up) == (
         memory.last_scale,
         memory.scalings,
@@ -296,7 +299,7 @@ def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
     """Neither the count nor any size, unless it is more than is allowed."""
     silent = asking({}, "silent")(None)._replace(missing="nobody is there")
     hvpa = Hvpa.from_dict(data)
-    decision, _ = decide(hvpa, seen, memory, SETUP, [*SOURCES, lambda _: silent])
+    decision, _ = hvpa_decided(hvpa, seen, memory, SETUP, [*SOURCES, lambda _: silent])
     if decision.desired is None or decision.current is None:
         return
     assert decision.desired >= decision.current
@@ -312,7 +315,7 @@ def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
 def test_what_is_switched_off_stays_off(data, seen, memory):
     """Where neither direction may move, nothing does."""
     spec = {**data["spec"], **{key: {"updatePolicy": {"updateMode": "Off"}} for key in ("scaleUp", "scaleDown")}}
-    assert not decide(Hvpa.from_dict({**data, "spec": spec}), seen, memory, SETUP)[0].moves
+    assert not hvpa_decided(Hvpa.from_dict({**data, "spec": spec}), seen, memory, SETUP)[0].moves
 
 
 @seldom
@@ -320,4 +323,4 @@ def test_what_is_switched_off_stays_off(data, seen, memory):
 def test_zero_replicas_stay(data, seen, memory):
     """Somebody switched it off."""
     asleep = replace(seen, scale=replace(seen.scale, replicas=0)) if not hasattr(seen.scale, "message") else seen
-    assert not decide(Hvpa.from_dict(data), asleep, memory, SETUP)[0].moves
+    assert not hvpa_decided(Hvpa.from_dict(data), asleep, memory, SETUP)[0].moves

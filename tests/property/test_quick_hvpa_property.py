@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
-from hypot.policy.hvpa.hvpa import decide
+from builders import hvpa_decided
 from hypot.policy.model.state import Memory
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
@@ -37,7 +37,7 @@ class Both:
     def step(self, scene, i, now):
         c, s, p = scene.c, scene.s, scene.p
         seen = scene.eyes.seen(i, now, self.feed.view())
-        decision, self.memory = decide(self.hvpa, seen, self.memory, scene.settings)
+        decision, self.memory = hvpa_decided(self.hvpa, seen, self.memory, scene.settings)
         past = self.past
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
         self.compare(decision, moves)

@@ -13,10 +13,10 @@ from hypot.kinds.catalogue import CATALOGUE, KindInfo
 from hypot.kinds.node import INT32, Wire, node
 from hypot.kinds.problem import Problem
 from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
-from hypot.policy.model.decision import refused
+from hypot.policy.model.decision import Event
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.questions import Questions
-from hypot.policy.stages.report import Telling
+from hypot.policy.stages.report import Refusal, Report, Telling
 from hypot.run.rights import cluster_rules, rights_for, said_by
 from unit.policy.sizes_world import NAMESPACE, TARGET, made
 from unit.run.run_world import World, all_kinds, web
@@ -47,19 +47,24 @@ def decide(fixed, seen, memory, _settings):
     telling = Telling(fixed, seen, memory)
     if isinstance(seen.scale, Failure):
         telling.no_scale(seen.scale, "FailedGetScale")
-        return telling.decision(None, None, {}, decided=False), memory
+        return telling.stays(None, {}), memory
     telling.scale_read()
     current = seen.scale.replicas
     telling.step("recommend", "fixed", current, fixed.replicas, f"It is to have {fixed.replicas} replicas.")
-    reported = {"currentReplicas": current, "desiredReplicas": fixed.replicas}
-    return telling.decision(current, fixed.replicas, reported, reason="the number is fixed"), memory
+    return telling.move(current, fixed.replicas, {"currentReplicas": current}, reason="the number is fixed"), memory
+
+
+def report(_fixed, move, _memory, _settings, _effect):
+    event = Event("Normal", "Scaled", f"New size: {move.desired}")
+    return Report(move.unwritten, (event,) if move.moves else (), {"desiredReplicas": move.desired})
 
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
     family = Family(
         decide=decide,
-        write_failed=lambda decision, _memory, message: refused(decision, "Failed", "Failed", message, {}),
+        report=report,
+        refused=lambda _fixed, _move, _memory, message: Refusal(ABLE, "Failed", "Failed", message),
         questions=lambda _fixed, _settings: Questions(),
         longest_window=lambda _fixed, _settings: 0.0,
         is_off=lambda _fixed: False,

@@ -58,7 +58,8 @@ class _Run:
         problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
-            return Outcome(refusal(autoscaler, in_the_way, self.now), source, problems)
+            refused = refusal(autoscaler, in_the_way, self.now)
+            return Outcome(Decision.of(refused, (), (), {}), source, problems)
         return Outcome(self._decision(autoscaler), source, problems)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:

@@ -16,13 +16,15 @@ from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.wpa import WPA
 from hypot.policy.horizontal import hpa, wpa
 from hypot.policy.hvpa import gates, hvpa
-from hypot.policy.model.decision import Conditions, Decision
+from hypot.policy.hvpa import report as hvpa_report
+from hypot.policy.model.decision import Conditions, Move
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.observe import freshness, questions
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.snapshot import Snapshot
+from hypot.policy.stages.report import Effect, Refusal, Report
 from hypot.policy.vertical import vpa
 
 ABLE = "AbleToScale"
@@ -41,9 +43,10 @@ def _by_type(conditions: Conditions) -> Conditions:
 class Family:
     """How objects of one kind are decided on. Its functions take the object first; it is of that kind."""
 
-    decide: Callable[[Any, Seen, Memory, Settings], tuple[Decision, Memory]]
-    # The decision after its write was refused, with the reason.
-    write_failed: Callable[[Decision, Memory, str], Decision]
+    decide: Callable[[Any, Seen, Memory, Settings], tuple[Move, Memory]]
+    # What it says of a move that is written, and of one whose write was refused.
+    report: Callable[[Any, Move, Memory, Settings, Effect], Report]
+    refused: Callable[[Any, Move, Memory, str], Refusal]
     # Whose usage it looks at, and which metrics it asks for.
     questions: Callable[[Any, Settings], Questions]
     # For how long its past matters to what it may do next, in seconds.
@@ -60,12 +63,12 @@ class Family:
     goes_by_usage: Callable[[Any], bool] = lambda _object: False
     # Its rate limits, where those and its windows look at single recommendations and moves, as those of an HPA.
     behavior: Callable[[Any, Settings], Behavior | None] | None = None
-    # The event of a successful move.
-    moved: str = "Scaled"
     # The condition that says what holds it back, and its status then.
     held: tuple[str, str] = (BLOCKED, "True")
     # Whether the kind itself is held back for a reason of this name.
     holds_for: Callable[[str], bool] = lambda _reason: False
+    # Whether its status says which condition was set last.
+    names_last_condition: bool = False
     # The order of conditions in its status.
     in_order: Callable[[Conditions], Conditions] = _as_they_are
 
@@ -73,32 +76,34 @@ class Family:
 FAMILIES: dict[str, Family] = {
     HPA.KIND: Family(
         decide=hpa.decide,
-        write_failed=hpa.write_failed,
+        report=hpa.report,
+        refused=hpa.refused,
         questions=questions.of_hpa,
         longest_window=hpa.longest_window,
         is_off=lambda _hpa: False,
         is_undecidable=lambda _problem: True,
         undecidable=(ABLE, "False", "InvalidSpec"),
         behavior=hpa.behavior_of,
-        moved="SuccessfulRescale",
         held=(ABLE, "False"),
     ),
     WPA.KIND: Family(
         decide=wpa.decide,
-        write_failed=wpa.write_failed,
+        report=wpa.report,
+        refused=wpa.refused,
         questions=questions.of_wpa,
         longest_window=wpa.longest_window,
         is_off=lambda spec: spec.dry_run is True,
         is_undecidable=lambda problem: problem.kind == DECODE,
         undecidable=(ABLE, "False", "FailedSpecCheck"),
         unmeasured=freshness.left_out,
-        moved="Scaling",
         holds_for=lambda reason: "DatadogMonitor" in reason,
+        names_last_condition=True,
         in_order=wpa.newest_first,
     ),
     VPA.KIND: Family(
         decide=vpa.decide,
-        write_failed=vpa.write_failed,
+        report=vpa.report,
+        refused=vpa.refused,
         questions=questions.of_vpa,
         longest_window=lambda _vpa, settings: settings.downscale_window,
         is_off=lambda spec: spec.mode == OFF,
@@ -110,7 +115,8 @@ FAMILIES: dict[str, Family] = {
     ),
     Hvpa.KIND: Family(
         decide=hvpa.decide,
-        write_failed=hvpa.write_failed,
+        report=hvpa_report.report,
+        refused=hvpa_report.refused,
         questions=questions.of_hvpa,
         longest_window=lambda spec, _settings: gates.longest_window(spec),
         is_off=gates.is_off,

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 from hypot.core.amount import CPU, of_milli
-from hypot.policy.hold import Hold, blocked
+from hypot.policy.hold import blocked
 from hypot.policy.model.current_size import live
-from hypot.policy.model.decision import Decision
+from hypot.policy.model.decision import Hold, Move
 from hypot.policy.model.seen import Container, Pod, Seen
 from hypot.policy.model.size import Size
 
@@ -120,30 +120,30 @@ def _queue(state: Governor, asked: Mapping[Key, int], now: float) -> tuple[tuple
     return (*still, *[(key, now) for key in sorted(asked) if key not in known])
 
 
-def shrinks(decision: Decision, seen: Seen) -> bool:
+def shrinks(move: Move, seen: Seen) -> bool:
     """Whether anything that runs would get less, once this is written."""
-    if not decision.rescales:
+    if not move.rescales:
         return False
-    kept = blocked(decision, WAITS, seen)
-    if decision.by_pod:
-        return kept.actions != decision.actions
-    return kept is not decision
+    kept = blocked(move, WAITS, seen)
+    if move.by_pod:
+        return kept.actions != move.actions
+    return kept is not move
 
 
-def freed(decision: Decision, seen: Seen) -> int:
+def freed(move: Move, seen: Seen) -> int:
     """How many requested millicores this gives back in all; 0 where it takes more."""
-    if not decision.rescales:
+    if not move.rescales:
         return 0
-    if decision.by_pod:
-        return _freed_by_pods(decision, seen)
+    if move.by_pod:
+        return _freed_by_pods(move, seen)
     pods, boxes = _boxes(seen)
-    had = {size.container: size for size in decision.sizes}
-    resized = [size for size in decision.desired_sizes if size != had.get(size.container)]
+    had = {size.container: size for size in move.sizes}
+    resized = [size for size in move.desired_sizes if size != had.get(size.container)]
     names = {size.container for size in resized}
     # Of all pods together, so that nothing is rounded before the end.
-    before = _cores(boxes) * (decision.current or 0)
+    before = _cores(boxes) * (move.current or 0)
     kept = _cores([box for box in boxes if box.name not in names])
-    after = (kept + _requested(resized) * pods) * (decision.desired or 0)
+    after = (kept + _requested(resized) * pods) * (move.desired or 0)
     return max(-(-(before - after) // pods), 0)
 
 
@@ -153,11 +153,11 @@ def _boxes(seen: Seen) -> tuple[int, list[Container]]:
     return len(pods), [container for pod in pods for container in pod.containers]
 
 
-def _freed_by_pods(decision: Decision, seen: Seen) -> int:
+def _freed_by_pods(move: Move, seen: Seen) -> int:
     """Of the pods that get less; what others get more of frees nothing."""
     boxes = {(pod.name, container.name): container for pod in seen.pods for container in pod.containers}
     total = 0
-    for action in decision.actions:
+    for action in move.actions:
         if action.action != "none":
             had = [boxes[action.pod, s.container] for s in action.sizes if (action.pod, s.container) in boxes]
             total += max(_cores(had) - _requested(action.sizes), 0)

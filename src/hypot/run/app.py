@@ -18,10 +18,10 @@ from hypot.cluster.config import Access
 from hypot.cluster.discovery import Discovery
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Port, RefusedError, UnreachableError
-from hypot.policy.hvpa.report import kebab
 from hypot.policy.model.decision import condition_of
+from hypot.policy.stages.report import kebab
 from hypot.run.act.actor import Actor, DryRunPort
-from hypot.run.act.execute import Carrier
+from hypot.run.act.execute import Executor
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
 from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, lookout
@@ -30,7 +30,7 @@ from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.prometheus import Prometheus
 from hypot.run.observe.recommenders import Recommenders, new_session
 from hypot.run.observe.watches import Stock
-from hypot.run.outcome import CARRIED_OUT, Done, Outcome, Swept
+from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Swept
 from hypot.run.reconcile import Clocks, Sweeper
 from hypot.run.report.gauges import Histogram, Telling
 from hypot.run.report.log import Narrator
@@ -196,7 +196,7 @@ class App:
             history,
             actor,
             HistoryKeeper(acting, history, config.watch_namespaces, self.patience),
-            Carrier(actor, record, version, self._sizes, dry_run=config.dry_run, stands=self._stands),
+            Executor(actor, record, config.settings, self._sizes, dry_run=config.dry_run, stands=self._stands),
             teller,
             Shards(self.guarded, config.namespace, memory_of(own_name(config)), clock=wall),
             Leases(self.guarded, *lookout(config)),
@@ -207,8 +207,8 @@ class App:
         """Whether pods come back with their new size; a dry run has no webhook, and tells what one with it would do."""
         return self.config.dry_run or self.sizes_new_pods
 
-    def _stands(self, outcome: Outcome) -> bool:
-        return self.stock.stands(outcome.key, outcome.autoscaler)
+    def _stands(self, judged: Judged) -> bool:
+        return self.stock.stands(judged.key, judged.autoscaler)
 
     async def _webhook(self) -> None:
         """Serve as soon as there is a certificate, and renew it in time."""

@@ -10,22 +10,21 @@ from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, resumed
-from hypot.policy.decide import decide
 from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
-from hypot.policy.hold import PLAN_UNDER_WAY, Hold, blocked, hold_back, holds_of
-from hypot.policy.model.decision import Decision, Name, show_time, with_condition
+from hypot.policy.hold import blocked, held, holds_of
+from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, show_time, with_condition
 from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.plan.pursue import outgrows
-from hypot.policy.valid import in_the_way, refusal, told
+from hypot.policy.valid import explained, in_the_way, refusal
 from hypot.run.breath import Breath
 from hypot.run.observe.conflicts import Target, Writers, counters, older_sizer, rival_hold, sizer
 from hypot.run.observe.observer import View
 from hypot.run.observe.rows import AutoscalerRow
-from hypot.run.outcome import CARRIED_OUT, Acting, Key, Outcome
+from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
 
 log = structlog.get_logger()
 # The hold of a plan whose object is not valid any more.
@@ -106,21 +105,21 @@ class Judge:
             self._known.pop(key, None)
             self.asleep.discard(key)
 
-    async def decide_all(self, view: View, acting: Mapping[Key, Acting], around: Circumstances) -> list[Outcome]:
+    async def decide_all(self, view: View, acting: Mapping[Key, Acting], around: Circumstances) -> list[Judged]:
         breath = Breath()
-        outcomes = []
+        judged = []
         for key, row in view.rows.items():
             try:
-                outcomes.append(self._decide(key, row, view, acting[key], around))
+                judged.append(self._decide(key, row, view, acting[key], around))
             except Exception as error:
                 # An object that nobody thought of must not stand still all the others, nor vanish.
                 log.exception("cannot decide", object="/".join(key))
-                outcomes.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
+                judged.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
             if breath.is_due():
                 await breath.take()
-        return self._governed(outcomes, view)
+        return self._governed(judged, view)
 
-    def _decide(self, key: Key, row: AutoscalerRow, view: View, acting: Acting, around: Circumstances) -> Outcome:
+    def _decide(self, key: Key, row: AutoscalerRow, view: View, acting: Acting, around: Circumstances) -> Judged:
         autoscaler, settings = self._of_its_target(key, row.autoscaler), around.settings
         readable, problems = self._examined(key, autoscaler, settings)
         if problems:
@@ -133,12 +132,11 @@ class Judge:
         memory = self._memory(key, autoscaler, seen, view.now, settings).until(view.now)
         if acting == "observe":
             memory = _without_plan(memory, view.now)
-        decided = decide(autoscaler, seen, memory, settings)
-        holds = self._holds(key, row, seen, memory, decided[0], around)
-        holds = (*holds, *_measured_holds(autoscaler, seen, memory, decided[0])) if acting == "act" else holds
-        decision, after = hold_back(autoscaler, decided, holds, seen, memory) if holds else decided
+        move, after = family_of(autoscaler).decide(autoscaler, seen, memory, settings)
+        holds = self._holds(key, row, seen, memory, move, around)
+        holds = (*holds, *_measured_holds(autoscaler, seen, memory, move)) if acting == "act" else holds
         self._remember(key, after, seen, view.now, row)
-        return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
+        return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, memory, holds)
 
     def _examined(self, key: Key, autoscaler: Autoscaler, settings: Settings) -> tuple[Autoscaler, list[Problem]]:
         """As far as it can be read, and what is in the way; looked at once for each version of the object."""
@@ -147,28 +145,23 @@ class Judge:
             known = self._known[key] = (autoscaler, autoscaler.readable(), in_the_way(autoscaler, settings))
         return known[1:]
 
-    def _refused(
-        self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: View, acting: Acting
-    ) -> Outcome:
+    def _refused(self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: View, acting: Acting) -> Judged:
         """What cannot be read is never acted on."""
         seen = Seen(view.now, view.snapshot.scale(autoscaler))
         return self._undecided(key, autoscaler, seen, refusal(autoscaler, problems, view.now), acting)
 
     def _undecided(
-        self, key: Key, autoscaler: Autoscaler, seen: Seen, refused: Decision, acting: Acting, reason: str = ""
-    ) -> Outcome:
+        self, key: Key, autoscaler: Autoscaler, seen: Seen, refused: Move, acting: Acting, reason: str = ""
+    ) -> Judged:
         """What is remembered of it stays, but for a plan: that is given up, for nobody knows what it is to be now."""
         known = self.memories.get(key)
         memory = known.memory if known else Memory.from_status(autoscaler.status)
         memory = _without_plan(memory, seen.now) if acting == "observe" else memory
-        decision = told(refused, autoscaler, memory.conditions, reason)
-        after = replace(memory, conditions=decision.conditions)
-        if known:
-            self.memories[key] = replace(known, memory=after)
+        move = explained(refused, autoscaler, memory.conditions, reason)
         holds = () if memory.plan is None else (Hold(reason or INVALID, refused.error),)
-        return Outcome(key, autoscaler, seen, decision, after, acting, memory, holds)
+        return Judged(key, autoscaler, seen, move, memory, acting, memory, holds)
 
-    def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Outcome:
+    def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Judged:
         """For one that hypot itself stumbled over: told like one that cannot be read, or at least counted."""
         words = f"hypot could not decide: {type(error).__name__}"
         seen = Seen(now, Failure(words))
@@ -178,8 +171,8 @@ class Judge:
         except Exception:
             log.exception("cannot tell", object="/".join(key))
             itself, nothing = Name("", *key), Name("", "", key[1], "")
-            bare = Decision(itself, nothing, now, None, None, "", (), (), (), error=words, decided=False)
-            return Outcome(key, autoscaler, seen, bare, Memory(), "observe")
+            bare = Move(itself, nothing, now, None, None, error=words, decided=False)
+            return Judged(key, autoscaler, seen, bare, Memory(), "observe")
 
     def _memory(self, key: Key, autoscaler: Autoscaler, seen: Seen, now: float, settings: Settings) -> Memory:
         known = self.memories.get(key)
@@ -214,7 +207,7 @@ class Judge:
         return autoscaler
 
     def _holds(
-        self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, decision: Decision, around: Circumstances
+        self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, move: Move, around: Circumstances
     ) -> tuple[Hold, ...]:
         rival = rival_hold(
             self._writers.fresh(key, row, seen.now),
@@ -225,35 +218,34 @@ class Judge:
             around.twin,
         )
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
-        if memory.plan is not None and decision.error_kind == "spec":
-            found.append(Hold(INVALID, decision.error))
-        elif memory.plan is not None and not outgrows(memory.plan, decision):
+        if memory.plan is not None and move.error_kind == "spec":
+            found.append(Hold(INVALID, move.error))
+        elif memory.plan is not None and not outgrows(memory.plan, move):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         found += _since_then(row.autoscaler, around)
         if around.blind:
             found.append(Hold("StaleWatch", f"nothing shrinks on what may be outdated: {around.blind}", "down"))
         return tuple(found)
 
-    def _governed(self, outcomes: list[Outcome], view: View) -> list[Outcome]:
+    def _governed(self, judged: list[Judged], view: View) -> list[Judged]:
         """Shrinks that are written wait for their turn; growth and what is only told never do."""
-        acted = [one for one in outcomes if one.acting == "act"]
-        wants = [Want(one.key, freed(one.decision, one.seen)) for one in acted if shrinks(one.decision, one.seen)]
+        acted = [one for one in judged if one.acting == "act"]
+        wants = [Want(one.key, freed(one.move, one.seen)) for one in acted if shrinks(one.move, one.seen)]
         cores = sum(_millicores(one.seen) for one in acted)
         self._admitted, self.governor = govern(self.governor, wants, len(acted), cores, view.now)
         waiting = {want.key for want in wants} - self._admitted
-        return [self._waits(one) if one.key in waiting else one for one in outcomes]
-
-    def _waits(self, outcome: Outcome) -> Outcome:
-        holds = (*outcome.holds, WAITS)
-        decided = (outcome.decision, outcome.memory)
-        decision, memory = hold_back(outcome.autoscaler, decided, holds, outcome.seen, outcome.before)
-        self.memories[outcome.key] = replace(self.memories[outcome.key], memory=memory)
-        return replace(outcome, decision=decision, memory=memory, holds=holds)
+        return [_waits(one) if one.key in waiting else one for one in judged]
 
 
-def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, decision: Decision) -> list[Hold]:
+def _waits(judged: Judged) -> Judged:
+    """Held by the governor too."""
+    holds = (*judged.holds, WAITS)
+    return replace(judged, move=held(judged.move.wanted or judged.move, holds, judged.seen), holds=holds)
+
+
+def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, move: Move) -> list[Hold]:
     """Nothing shrinks on what nobody measured, nor on an answer of another time; steps of a plan that shrink wait."""
-    if memory.plan is None and blocked(decision, WAITS, seen) is decision:
+    if memory.plan is None and blocked(move, WAITS, seen) is move:
         return []
     found, reply = [], seen.reply
     if pods := family_of(autoscaler).unmeasured(autoscaler, seen):

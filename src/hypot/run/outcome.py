@@ -1,11 +1,10 @@
-"""One autoscaler in one sweep: what was seen, decided and held back, and how it went."""
+"""One autoscaler in one sweep: what was seen, decided and held back, and how it went once it was written."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
 from hypot.kinds.catalogue import Autoscaler
-from hypot.policy.hold import Hold
-from hypot.policy.model.decision import Decision
+from hypot.policy.model.decision import Decision, Hold, Move
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.state import Memory
 
@@ -22,8 +21,22 @@ Acting = Literal["act", "recommend", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """`move` is the one after all holds; `memory` is what is remembered after it, `before` what was before."""
+
+    key: Key
+    autoscaler: Autoscaler
+    seen: Seen
+    move: Move
+    memory: Memory
+    acting: Acting = "act"
+    before: Memory = field(default_factory=Memory)
+    holds: tuple[Hold, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """`decision` is the one after all holds; `memory` is what is remembered after it, `before` what was before."""
+    """`decision` is what is reported after all writes; `memory` is what is remembered then."""
 
     key: Key
     autoscaler: Autoscaler

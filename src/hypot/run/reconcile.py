@@ -14,7 +14,7 @@ from hypot.policy.governor import Governor
 from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
-from hypot.run.act.execute import Carried, Carrier
+from hypot.run.act.execute import Executed, Executor, reported
 from hypot.run.breath import Breath, rest
 from hypot.run.config import RunConfig
 from hypot.run.judge import Circumstances, Judge
@@ -22,7 +22,7 @@ from hypot.run.observe.conflicts import Leases, overruled, sizers
 from hypot.run.observe.observer import Observer, View
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import Stock
-from hypot.run.outcome import Acting, Key, Outcome, Swept
+from hypot.run.outcome import Acting, Judged, Key, Outcome, Swept
 from hypot.run.report.events import Told
 from hypot.run.report.reporter import Teller
 from hypot.run.store.shards import Shards
@@ -79,7 +79,7 @@ class Sweeper:
     history: UsageHistory
     actor: Actor
     keeper: HistoryKeeper
-    carrier: Carrier
+    executor: Executor
     teller: Teller
     shards: Shards
     leases: Leases
@@ -119,9 +119,9 @@ class Sweeper:
         await rest()
         observed = self.clocks.boot()
         acting = {key: self._acting(key, row) for key, row in rows.items()}
-        outcomes = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
+        judged = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
-        outcomes, told = await self._carry(outcomes)
+        outcomes, told = await self._execute(judged)
         await self.teller.statuses(outcomes, boot)
         await rest()
         kept = housekeeping(outcomes, self.stock, self.teller.version)
@@ -211,28 +211,33 @@ class Sweeper:
         await self.history.retain({pod.uid for its in pods.values() for pod in its})
         self.history.expire(view.now)
 
-    async def _carry(self, outcomes: list[Outcome]) -> tuple[list[Outcome], list[Told]]:
-        limit = asyncio.Semaphore(AT_ONCE)
+    async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[Told]]:
+        """Write what was decided, and report each object once."""
+        limit, settings = asyncio.Semaphore(AT_ONCE), self.config.settings
 
-        async def carry(outcome: Outcome) -> Carried:
+        async def execute(one: Judged) -> Executed:
             async with limit:
-                if not self.stock.stands(outcome.key, outcome.autoscaler):
+                if not self.stock.stands(one.key, one.autoscaler):
                     # Nothing is done nor told in its name; where it is still there, the next sweep decides.
-                    return Carried(replace(outcome, acting="observe"))
+                    return Executed(replace(reported(one, settings), acting="observe"))
                 try:
-                    return await self.carrier.carry(outcome)
+                    return await self.executor.execute(one)
                 except Exception:
                     # What nobody thought of must not keep the others from being told and remembered.
-                    log.exception("cannot carry out", object=str(outcome.decision.autoscaler))
-                    return Carried(replace(outcome, acting="observe", unsure=True))
+                    log.exception("cannot carry out", object=str(one.move.autoscaler))
+                    return Executed(replace(reported(one, settings), acting="observe", unsure=True))
 
-        working = [outcome for outcome in outcomes if self.carrier.has_work(outcome)]
-        carried = await asyncio.gather(*[carry(outcome) for outcome in working])
-        after = {each.outcome.key: each.outcome for each in carried}
-        outcomes = [after.get(outcome.key, outcome) for outcome in outcomes]
-        for outcome in outcomes:
+        working = [one for one in judged if self.executor.has_work(one)]
+        executed = {each.outcome.key: each for each in await asyncio.gather(*[execute(one) for one in working])}
+        breath, outcomes = Breath(), []
+        for one in judged:
+            done = executed.get(one.key)
+            outcome = reported(one, settings) if done is None else done.outcome
             self.judge.remember(outcome)
-        return outcomes, [told for each in carried for told in each.told]
+            outcomes.append(outcome)
+            if breath.is_due():
+                await breath.take()
+        return outcomes, [told for each in executed.values() for told in each.told]
 
     def may_shrink(self) -> bool:
         """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from builders import refused
 from cluster.standins.metricsserver import Answered
 from cluster.twins.audit import Key, Reconcile, Request, Timeline, metric_objects, reconciles
 from cluster.twins.statuses import NEAR, Told, differences, plain
 from hypot.kinds.hpa import HPA
 from hypot.policy.continuity import Remembered
-from hypot.policy.decide import decide, write_failed
+from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.seen import Seen, metric_key
@@ -269,8 +270,8 @@ class _Replay:
         if not decision.rescales:
             return decision, after
         if reconcile.write_refused:
-            refused = write_failed(hpa, decision, after, "refused")
-            return refused, after.failed(refused)
+            failed = refused(hpa, decision, after, "refused")
+            return failed, after.told(failed)
         return decision, after.acted(decision, reconcile.scaled_at if reconcile.scaled else view.now)
 
 

@@ -10,8 +10,8 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import LIFECYCLE_CONTROL
 from hypot.kinds.wpa.fields import Step, band
 from hypot.policy.decide import decide
-from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, Hold, hold_back, holds_of
-from hypot.policy.model.decision import Condition, condition_of, show_time
+from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
+from hypot.policy.model.decision import Condition, Hold, condition_of, show_time
 from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
@@ -29,7 +29,7 @@ LONG_BEFORE = Memory(last_scale=NOW - 3600, desired=5, scalings=4)
 
 def ran(spec, observed, memory=KNOWN, *holds):
     """The decision and what is remembered, under these holds."""
-    return hold_back(spec, decide(spec, observed, memory, SETUP), holds, observed, memory)
+    return decide(spec, observed, memory, SETUP, holds)
 
 
 def told(spec, observed, memory=KNOWN, *holds):
@@ -185,27 +185,26 @@ class TestWatermark:
         decision = told(marked(), later, after, STOP)
         assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
 
-    def test_a_second_hold_comes_on_top(self):
-        """Holds are applied in two goes where one of them is known later; both are told, once."""
+    def test_a_second_hold_that_blocks_nothing_is_named(self):
+        """The condition names both; no further step and no further event comes of it."""
         spec, observed = marked(paused="up"), long_queue()
-        first = decide(spec, observed, KNOWN, SETUP)
-        decision, _ = hold_back(spec, first, (NO_SHRINK,), observed, KNOWN)
+        first = told(spec, observed)
+        decision = told(spec, observed, KNOWN, NO_SHRINK)
         message = condition_of(decision.conditions, "ScalingBlocked").message
         assert message == f"the annotation {PAUSED} stops scaling up; nothing is remembered"
-        assert decision.steps == first[0].steps
-        assert decision.events == first[0].events
+        assert decision.steps == first.steps
+        assert events_of(decision) == events_of(first)
 
     def test_what_stops_everything_is_the_reason(self):
         """Whoever reads only the reason must not take it for a hold of one way."""
         spec, observed = marked(paused="up"), long_queue()
-        held = (*holds_of(spec.annotations), Hold("Rival", "another controller writes to it"))
-        decision, _ = hold_back(spec, decide(spec, observed, KNOWN, SETUP), held, observed, KNOWN)
+        decision = told(spec, observed, KNOWN, Hold("Rival", "another controller writes to it"))
         assert condition_of(decision.conditions, "ScalingBlocked").reason == "Rival"
 
     def test_without_a_hold_nothing_changes(self):
         """The very same values come back."""
-        decided = decide(marked(), long_queue(), KNOWN, SETUP)
-        assert hold_back(marked(), decided, (), long_queue(), KNOWN) == decided
+        decision = told(marked(), long_queue())
+        assert held(decision, (), long_queue()) == decision
 
 
 class TestHorizontal:
@@ -298,11 +297,10 @@ class TestHalfADecision:
     def crossed(self, desired, before, after, *holds):
         """A decision from 4 replicas and so much cpu, as if an Hvpa had made it."""
         observed = world(4, box(cpu=before), app={"cpu": before})
-        decision, memory = decide(hvpa(), observed, KNOWN, SETUP)
+        decision = told(hvpa(), observed)
         size = decision.sizes[0]
         made = replace(decision, desired=desired, desired_sizes=(size._replace(requests={"cpu": after}),))
-        held, _ = hold_back(hvpa(), (made, memory), holds, observed, KNOWN)
-        return one(held)
+        return one(held(made, holds, observed))
 
     def test_less_of_both_is_never_the_result(self):
         """Fewer and larger pods, of which only fewer were left, would be half of what is there."""
@@ -391,19 +389,17 @@ class TestByPod:
     def test_a_limit_that_appears_is_less(self):
         """No limit is no end: to set one takes something away."""
         unlimited = self.observed({"cpu": 500}, {"cpu": 100})
-        decision, memory = decide(self.vpa(), unlimited, KNOWN, SETUP)
+        decision = told(self.vpa(), unlimited)
         (action,) = decision.actions
         capped = action._replace(sizes=(action.sizes[0]._replace(limits={"cpu": 600}),))
         limited = replace(decision, actions=(capped,))
-        held, _ = hold_back(self.vpa(), (limited, memory), (NO_SHRINK,), unlimited, KNOWN)
-        assert held.actions[0].sizes[0] == ("app", {"cpu": 500}, {})
+        assert held(limited, (NO_SHRINK,), unlimited).actions[0].sizes[0] == ("app", {"cpu": 500}, {})
 
     def test_a_pod_that_nobody_sees_is_left_alone(self):
         """What it has is not known, so neither is which way it would go."""
         observed = self.observed({"cpu": 500}, {"cpu": 100})
-        decided = decide(self.vpa(), observed, KNOWN, SETUP)
-        decision, _ = hold_back(self.vpa(), decided, (NO_SHRINK,), replace(observed, pods=()), KNOWN)
-        assert [one.action for one in decision.actions] == ["none"]
+        unseen = held(told(self.vpa(), observed), (NO_SHRINK,), replace(observed, pods=()))
+        assert [one.action for one in unseen.actions] == ["none"]
 
 
 @pytest.mark.parametrize("word", [PAUSED, PINNED])

@@ -1,13 +1,13 @@
 """Outcomes of a sweep for tests, made by real decisions: objects of each kind, in the states that matter."""
 
-from builders import KNOWN, NOW, busy, hpa, queue, seen, wpa
+from builders import KNOWN, NOW, busy, hpa, queue, refused, seen, wpa
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA
 from hypot.kinds.wpa.fields import Recommender, Step, band
-from hypot.policy.decide import decide, write_failed
-from hypot.policy.hold import Hold, hold_back
+from hypot.policy.decide import decide
+from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
@@ -25,11 +25,10 @@ RIVAL = Hold("Rival", "HorizontalPodAutoscaler shop/web scales the same pods: re
 def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
     """What one sweep leaves of an object: decided, held back, written or refused."""
     memory = Memory() if memory is None else memory
-    decided = decide(spec, observed, memory, Settings())
-    decision, after = hold_back(spec, decided, holds, observed, memory) if holds else decided
+    decision, after = decide(spec, observed, memory, Settings(), holds)
     if refusal:
-        decision = write_failed(spec, decision, memory, refusal)
-        after = after.failed(decision)
+        decision = refused(spec, decision, memory, refusal)
+        after = after.told(decision)
     else:
         after = after.acted(decision, observed.now)
     key = (spec.KIND, spec.namespace, spec.name)

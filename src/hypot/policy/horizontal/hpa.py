@@ -11,11 +11,22 @@ from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
 from hypot.policy.horizontal.proposal import Look
-from hypot.policy.model.decision import Decision, ErrorKind, Event, Reading, refused, show_seconds, show_time
+from hypot.policy.model.decision import (
+    Conditions,
+    ErrorKind,
+    Event,
+    Move,
+    Reading,
+    condition_of,
+    placed,
+    renewed,
+    show_seconds,
+    show_time,
+)
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, History, Memory
-from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.stages.report import Effect, Refusal, Report, Telling, count_status, sentence, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import (
     Limited,
@@ -31,10 +42,11 @@ from hypot.policy.stages.restrain import (
 ABOVE_MAX = "Current number of replicas above Spec.MaxReplicas"
 BELOW_MIN = "Current number of replicas below Spec.MinReplicas"
 ALL_BELOW = "All metrics below target"
+SCALED_TO_ZERO = "ScaledToZero"
 
 
-def decide(hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
-    """What the controller would do now, why, and what it must remember. Nothing is done here."""
+def decide(hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
+    """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
     full = with_defaults(hpa.readable(), settings.kubernetes, settings.gates)
     return _Pass(full, seen, memory, settings).run()
 
@@ -109,10 +121,37 @@ def restrain(hpa: HPA, recommendation: int, current: int, memory: Memory, now: f
     return Restrained(limited.replicas, settled, limited, kept)
 
 
-def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
-    """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
-    told = f"New size: {decision.desired}; reason: {decision.reason}; error: {message}"
-    return refused(decision, "FailedUpdateScale", "FailedRescale", told, memory.old_status())
+def report(hpa: HPA, move: Move, memory: Memory, settings: Settings, _effect: Effect) -> Report:
+    """What is said of a move that is written."""
+    status = count_status(move, memory) if move.decided else {}
+    if not move.moves:
+        return Report(move.unwritten, (), status)
+    conditions = succeeded(move, memory, "SucceededRescale")
+    if move.wanted is None:
+        conditions = _zero_marked(hpa.readable(), move, conditions, memory, settings)
+    event = Event("Normal", "SuccessfulRescale", f"New size: {move.desired}; reason: {move.reason}")
+    return Report(conditions, (event,), status)
+
+
+def _zero_marked(hpa: HPA, move: Move, conditions: Conditions, memory: Memory, settings: Settings) -> Conditions:
+    """Whether it was this autoscaler that brought the target to zero: only then does it bring it back."""
+    if settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not settings.gate("HPAScaleToZero"):
+        return tuple([each for each in conditions if each.type != SCALED_TO_ZERO])
+    to_zero = bool(move.current) and move.desired == 0 and _least(hpa) == 0 and _has_outside_metric(hpa)
+    reason, negation = (SCALED_TO_ZERO, "") if to_zero else ("NotScaledToZero", "not ")
+    words = f"the autoscaler has {negation}brought the target to zero"
+    old = condition_of(memory.conditions, SCALED_TO_ZERO)
+    return placed(conditions, renewed(old, SCALED_TO_ZERO, to_zero, reason, words, move.at))
+
+
+def _has_outside_metric(hpa: HPA) -> bool:
+    return any(m.type in {"Object", "External"} for m in hpa.metrics or ())
+
+
+def refused(_hpa: HPA, move: Move, memory: Memory, message: str) -> Refusal:
+    """What is said of a move whose scale could not be written."""
+    words = f"New size: {move.desired}; reason: {move.reason}; error: {message}"
+    return Refusal("AbleToScale", "FailedUpdateScale", "FailedRescale", words, memory.old_status())
 
 
 def behavior_of(hpa: HPA, settings: Settings) -> Behavior | None:
@@ -142,7 +181,7 @@ class _Pass(Telling):
         self.low, self.high = _least(hpa), hpa.max_replicas or 0
         self.history = memory.recommendations
 
-    def run(self) -> tuple[Decision, Memory]:
+    def run(self) -> tuple[Move, Memory]:
         ref, scale = self.hpa.target or Ref(), self.seen.scale
         if self.high < max(self.low, 1):
             return self._bad_bounds()
@@ -157,14 +196,14 @@ class _Pass(Telling):
             self.history = self.memory.recommendations
         return self._jump(scale.replicas) or self._from_metrics(scale)
 
-    def _bad_bounds(self) -> tuple[Decision, Memory]:
+    def _bad_bounds(self) -> tuple[Move, Memory]:
         """No API server holds such an object; going to its maximum would be going to nothing."""
         message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no size is allowed"
         self.step("observe", "bad-spec", None, None, sentence(message))
         self.failed(message, "spec")
         return self._undecided(None)
 
-    def _jump(self, current: int) -> tuple[Decision, Memory] | None:
+    def _jump(self, current: int) -> tuple[Move, Memory] | None:
         """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
         if current == 0:
             return None if self._wakes() else self._stay_off()
@@ -177,22 +216,19 @@ class _Pass(Telling):
         """Whether a target at zero is looked at: since 1.36 only if the autoscaler itself brought it there."""
         if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO:
             return self.low == 0
-        return self._marked() and (self.low != 0 or self._outside_metric())
+        return self._marked() and (self.low != 0 or _has_outside_metric(self.hpa))
 
     def _marked(self) -> bool:
-        mark = self.told.get("ScaledToZero")
+        mark = self.told.get(SCALED_TO_ZERO)
         return self.settings.gate("HPAScaleToZero") and mark is not None and mark.status == "True"
 
-    def _outside_metric(self) -> bool:
-        return any(m.type in {"Object", "External"} for m in self.hpa.metrics or ())
-
-    def _stay_off(self) -> tuple[Decision, Memory]:
+    def _stay_off(self) -> tuple[Move, Memory]:
         self.switched_off("The target was set to zero replicas, not by this autoscaler")
         if not self.settings.gate("HPAScaleToZero"):
-            self.told.pop("ScaledToZero", None)
+            self.told.pop(SCALED_TO_ZERO, None)
         return self._finish(0, 0, "")
 
-    def _from_metrics(self, scale: Scale) -> tuple[Decision, Memory]:
+    def _from_metrics(self, scale: Scale) -> tuple[Move, Memory]:
         current = scale.replicas
         if not self._selector_is_good(scale):
             return self._undecided(current)
@@ -205,7 +241,7 @@ class _Pass(Telling):
         self.condition("ScalingActive", "True", "ValidMetricFound", words)
         return self._restrained(current, resolved.best, resolved.best.proposal)
 
-    def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Decision, Memory]:
+    def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Move, Memory]:
         first = failures(self.readings)
         message = f"the count could not be computed: {first[0].error}" if first else "there is no metric"
         self.condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
@@ -216,7 +252,7 @@ class _Pass(Telling):
         self.step("resolve", "hold-on-failure", current, current, words)
         return self._undecided(current)
 
-    def _restrained(self, current: int, best: Reading, recommendation: int) -> tuple[Decision, Memory]:
+    def _restrained(self, current: int, best: Reading, recommendation: int) -> tuple[Move, Memory]:
         self.resolved(current, best)
         done = restrain(self.hpa, recommendation, current, self.memory, self.now, self.settings)
         self.history = done.history
@@ -280,52 +316,31 @@ class _Pass(Telling):
         self.failed(message, "internal")
         return False
 
-    def _finish(self, current: int, desired: int, reason: str) -> tuple[Decision, Memory]:
-        unwritten, rescales = self.conditions, desired != current
-        if rescales:
-            self.condition("AbleToScale", "True", "SucceededRescale", f"the target's scale was set to {desired}")
-            self.events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
-            self._mark_zero(current, desired)
-        status = self._status(current, desired, self.now if rescales else self.memory.last_scale)
-        period = _event_period(self.hpa.behavior, current, desired)
-        decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, event_period=period)
-        kept = self.memory.desired if rescales else desired
-        return decision, self.memory.after_deciding(self.history, unwritten, kept)
+    def _finish(self, current: int, desired: int, reason: str) -> tuple[Move, Memory]:
+        periods = _event_periods(self.hpa.behavior)
+        move = self.move(current, desired, self._status(current), reason=reason, event_periods=periods)
+        return move, self.memory.after_deciding(self.history)
 
-    def _mark_zero(self, current: int, desired: int) -> None:
-        if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not self.settings.gate("HPAScaleToZero"):
-            self.told.pop("ScaledToZero", None)
-            return
-        to_zero = current > 0 and desired == 0 and self.low == 0 and self._outside_metric()
-        reason, negation = ("ScaledToZero", "") if to_zero else ("NotScaledToZero", "not ")
-        self.condition("ScaledToZero", to_zero, reason, f"the autoscaler has {negation}brought the target to zero")
-
-    def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
+    def _undecided(self, current: int | None) -> tuple[Move, Memory]:
         """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
-        if current is None:
-            old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
-            status = {key: value for key, value in old.items() if key != "conditions"}
-        else:
-            status = self._status(current, self.memory.desired, self.memory.last_scale)
-        decision = self.decision(current, current, status, decided=False)
-        return decision, self.memory.after_deciding(self.history, self.conditions, self.memory.desired)
+        old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
+        kept = {key: value for key, value in old.items() if key != "conditions"}
+        move = self.stays(current, kept if current is None else self._status(current))
+        return move, self.memory.after_deciding(self.history)
 
-    def _status(self, current: int, desired: int, last_scale: float | None) -> dict[str, Any]:
+    def _status(self, current: int) -> dict[str, Any]:
         status: dict[str, Any] = {}
         if self.readings:
             status["currentMetrics"] = [reading.status for reading in self.readings]
         status["currentReplicas"] = current
-        status["desiredReplicas"] = desired
-        if last_scale is not None:
-            status["lastScaleTime"] = show_time(last_scale)
+        status |= self.memory.old_status()
         generation = self.hpa.metadata.get("generation")
         if generation is not None and self.settings.gate("HPAGeneration"):
             status["observedGeneration"] = generation
         return status
 
 
-def _event_period(behavior: Behavior | None, current: int | None, desired: int | None) -> float | None:
-    if behavior is None or current is None or desired is None:
-        return None
-    pace = behavior.scale_up if desired > current else behavior.scale_down
-    return float(longest_period(pace.limits or ())) if pace else None
+def _event_periods(behavior: Behavior | None) -> tuple[float | None, float | None]:
+    paces = (None, None) if behavior is None else (behavior.scale_down, behavior.scale_up)
+    down, up = [None if pace is None else float(longest_period(pace.limits or ())) for pace in paces]
+    return down, up

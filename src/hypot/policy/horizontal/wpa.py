@@ -13,23 +13,23 @@ from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
 from hypot.policy.horizontal.wpa_metrics import Look, read_band, read_reply
 from hypot.policy.model.decision import (
     Conditions,
-    Decision,
     Event,
+    Move,
     Reading,
     condition_of,
-    refused,
     show_seconds,
     show_time,
 )
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Telling
+from hypot.policy.stages.report import Effect, Refusal, Report, Telling, count_status, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import Limited, limit_by_steps
 from hypot.policy.stages.saturation import saturation
 from hypot.policy.stages.saturation import told as saturated
 
+ABLE = "AbleToScale"
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
 # Lets growth cut through windows and delays while the pods use all they can get.
 URGENT = "hypot.dev/urgent"
@@ -39,8 +39,8 @@ def is_urgent(wpa: WPA) -> bool:
     return wpa.annotations.get(URGENT) in TRUE_WORDS
 
 
-def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
-    """What the controller would do now, why, and what it must remember. Nothing is done here."""
+def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
+    """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
     del settings  # everything this kind needs stands in its own spec
     this = _Pass(with_defaults(wpa), seen, memory)
     problems = [p for p in wpa.problems() if p.severity == "error" and p.where[0] == "spec"]
@@ -60,7 +60,7 @@ def longest_window(wpa: WPA, _settings: Settings) -> float:
     return float(max(full.up_rest or 0, full.down_rest or 0, full.up_after or 0, full.down_after or 0))
 
 
-def conclude(wpa: WPA, seen: Seen, memory: Memory, readings: tuple[Reading, ...]) -> tuple[Decision, Memory]:
+def conclude(wpa: WPA, seen: Seen, memory: Memory, readings: tuple[Reading, ...]) -> tuple[Move, Memory]:
     """From readings to a decision: resolve, restrain, tell. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("conclude needs a scale; decide handles its absence")
@@ -160,11 +160,23 @@ def _delay_until(wpa: WPA, upwards: bool, conditions: Conditions, now: float) ->
     return now if delay_over(left.since, delay, now) else left.since + delay
 
 
-def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
-    """The decision after its scale could not be written; remember its conditions with `memory.failed`."""
-    kept = {**memory.old_status(), "scalingEventsCount": memory.scalings}
-    failed = refused(decision, "FailedScale", "FailedScale", message, kept)
-    return replace(failed, conditions=newest_first(failed.conditions))
+def report(_wpa: WPA, move: Move, memory: Memory, _settings: Settings, _effect: Effect) -> Report:
+    """What is said of a move that is written."""
+    if not move.decided:
+        return Report(move.unwritten)
+    status = {**count_status(move, memory), "scalingEventsCount": memory.scalings + move.moves}
+    if move.rescales:
+        status |= {"lastConditionType": ABLE, "lastConditionState": "True"}
+        event = Event("Normal", "Scaling", f"New size: {move.desired}; reason: {move.reason}")
+        return Report(succeeded(move, memory, "SuccessfulScale"), (event,), status)
+    stays = move.current and not move.moves and move.wanted is None
+    return Report(move.unwritten, (Event("Normal", "NotScaling", f"Stay at {move.current}"),) if stays else (), status)
+
+
+def refused(_wpa: WPA, _move: Move, memory: Memory, message: str) -> Refusal:
+    """What is said of a move whose scale could not be written."""
+    status = {**memory.old_status(), "scalingEventsCount": memory.scalings}
+    return Refusal(ABLE, "FailedScale", "FailedScale", message, status)
 
 
 class _Pass(Telling):
@@ -174,10 +186,7 @@ class _Pass(Telling):
         super().__init__(wpa, seen, memory)
         self.wpa = wpa
 
-    def in_order(self, conditions: Conditions) -> Conditions:
-        return newest_first(conditions)
-
-    def bad_spec(self, words: str) -> tuple[Decision, Memory]:
+    def bad_spec(self, words: str) -> tuple[Move, Memory]:
         self.condition("AbleToScale", "False", "FailedSpecCheck", words)
         self.condition("ScalingActive", "False", "FailedProcessWPA", "the spec is not valid")
         self.warn("FailedSpecCheck", words)
@@ -185,7 +194,7 @@ class _Pass(Telling):
         self.failed(words, "spec")
         return self._undecided()
 
-    def blocked_by_monitor(self) -> tuple[Decision, Memory] | None:
+    def blocked_by_monitor(self) -> tuple[Move, Memory] | None:
         """Lifecycle control: a monitor of the same name must be OK, or nothing runs at all."""
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
         if word and word not in TRUE_WORDS | FALSE_WORDS:
@@ -199,7 +208,7 @@ class _Pass(Telling):
             return None
         return self._blocked(state)
 
-    def _blocked(self, state: str | None) -> tuple[Decision, Memory]:
+    def _blocked(self, state: str | None) -> tuple[Move, Memory]:
         reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
         if state is None:
             reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was seen"
@@ -214,12 +223,12 @@ class _Pass(Telling):
     def _seen_replicas(self) -> int | None:
         return self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None
 
-    def without_scale(self, failure: Failure) -> tuple[Decision, Memory]:
+    def without_scale(self, failure: Failure) -> tuple[Move, Memory]:
         self.no_scale(failure, "FailedProcessWPA")
         self.condition("ScalingActive", "False", "FailedProcessWPA", "the target's scale could not be read")
         return self._undecided()
 
-    def conclude(self, scale: Scale, readings: tuple[Reading, ...]) -> tuple[Decision, Memory]:
+    def conclude(self, scale: Scale, readings: tuple[Reading, ...]) -> tuple[Move, Memory]:
         """From what the metrics say to a decision."""
         current = scale.replicas
         self.scale_read()
@@ -265,7 +274,7 @@ class _Pass(Telling):
             words = f"{word} towards the {self.wpa.converge or 'mark'} is due"
             self.condition("ConvergeToWatermark", stepping, reason, words)
 
-    def _metrics_failed(self, current: int) -> tuple[Decision, Memory]:
+    def _metrics_failed(self, current: int) -> tuple[Move, Memory]:
         broken = failures(self.readings)
         words = broken[0].error if broken else "there is no metric"
         self.warn("FailedComputeMetricsReplicas", words)
@@ -274,7 +283,7 @@ class _Pass(Telling):
         self.failed(words, broken[0].error_kind if broken else "internal")
         return self._undecided()
 
-    def _restrained(self, scale: Scale, best: Reading, proposal: int, full: str) -> tuple[Decision, Memory]:
+    def _restrained(self, scale: Scale, best: Reading, proposal: int, full: str) -> tuple[Move, Memory]:
         wpa, current = self.wpa, scale.replicas
         self.resolved(current, best)
         limited = restrain(wpa, proposal, best.ready, current)
@@ -308,34 +317,23 @@ class _Pass(Telling):
         words = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
         self.step("restrain", door.rule, wanted, current, words, {"until": show_time(door.until)})
 
-    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
+    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, Memory]:
         current, dry = scale.replicas, bool(self.wpa.dry_run)
-        unwritten, moves = self.conditions, desired != current
-        if moves and dry:
+        if desired != current and dry:
             self.step("restrain", "dry-run", desired, current, f"Dry run: {desired} is told, not written.")
-        elif moves:
-            self.condition("AbleToScale", "True", "SuccessfulScale", f"the target's scale was set to {desired}")
-            self.events.append(Event("Normal", "Scaling", f"New size: {desired}; reason: {reason}"))
-        elif current:
-            self.events.append(Event("Normal", "NotScaling", f"Stay at {current}"))
-        status = self._status(desired, moves=moves)
-        decision = self.decision(current, desired, status, reason=reason, unwritten=unwritten, dry_run=dry)
-        kept = self.memory.desired if moves else desired
-        return decision, self.memory.after_deciding(self.memory.recommendations, unwritten, kept)
+        move = self.move(current, desired, self._status(), reason=reason, dry_run=dry)
+        return move, self.memory.after_deciding(self.memory.recommendations)
 
-    def _undecided(self) -> tuple[Decision, Memory]:
-        current = self._seen_replicas()
-        status = self._status(self.memory.desired, moves=False)
-        decision = self.decision(current, current, status, decided=False, dry_run=bool(self.wpa.dry_run))
-        kept = self.memory.after_deciding(self.memory.recommendations, self.conditions, self.memory.desired)
-        return decision, kept
+    def _undecided(self) -> tuple[Move, Memory]:
+        move = self.stays(self._seen_replicas(), self._status(), dry_run=bool(self.wpa.dry_run))
+        return move, self.memory.after_deciding(self.memory.recommendations)
 
-    def _status(self, desired: int | None, *, moves: bool) -> dict[str, Any]:
-        scale = self.seen.scale
+    def _status(self) -> dict[str, Any]:
+        scale, old = self.seen.scale, self.memory.old_status()
         status: dict[str, Any] = {
             "currentReplicas": scale.status_replicas if isinstance(scale, Scale) else 0,
-            "desiredReplicas": desired,
-            "scalingEventsCount": self.memory.scalings + (1 if moves else 0),
+            "desiredReplicas": old["desiredReplicas"],
+            "scalingEventsCount": self.memory.scalings,
         }
         written_last = self.told.get(self.last_condition)
         if written_last is not None:
@@ -343,10 +341,7 @@ class _Pass(Telling):
         metrics = [reading.status for reading in self.readings if reading.status]
         if metrics:
             status["currentMetrics"] = metrics
-        last = self.now if moves else self.memory.last_scale
-        if last is not None:
-            status["lastScaleTime"] = show_time(last)
-        return status
+        return {**status, "lastScaleTime": old["lastScaleTime"]}
 
 
 def newest_first(conditions: Conditions) -> Conditions:

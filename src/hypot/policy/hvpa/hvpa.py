@@ -11,18 +11,18 @@ from hypot.policy.hvpa.count_source import count_wish
 from hypot.policy.hvpa.gates import OPEN, REASONS, Direction, Gate, change_gate, direction_of, time_gate
 from hypot.policy.hvpa.proposal import Glance, Source, Total, Wish, total_of
 from hypot.policy.hvpa.ranges import in_ranges, loses
-from hypot.policy.hvpa.report import HvpaTelling, kebab
+from hypot.policy.hvpa.report import HvpaTelling
 from hypot.policy.hvpa.resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa.size_source import size_wish
 from hypot.policy.hvpa.urgency import urgency
 from hypot.policy.model.current_size import Standing, standing
-from hypot.policy.model.decision import Conditions, Decision, Event, refused, show_time
+from hypot.policy.model.decision import Move
 from hypot.policy.model.plan import needs_more
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import sentence
+from hypot.policy.stages.report import kebab, sentence
 from hypot.policy.stages.saturation import Saturation, saturation
 
 SOURCES: tuple[Source, ...] = (count_wish, size_wish)
@@ -33,8 +33,8 @@ _HOLDS = {REASONS[gate] for gate in HOLDS}
 
 def decide(
     hvpa: Hvpa, seen: Seen, memory: Memory, settings: Settings, sources: Sequence[Source] = SOURCES
-) -> tuple[Decision, Memory]:
-    """What hypot would do now, why, and what it must remember. Nothing is done here."""
+) -> tuple[Move, Memory]:
+    """What hypot would do now, why, and what it must remember. Nothing is done here, nor reported."""
     return _Pass(hvpa, seen, memory, settings, sources).run()
 
 
@@ -111,13 +111,6 @@ def paradox_gate(hvpa: Hvpa, need: Need, current: int, voted: int) -> Gate:
     return Gate("ParadoxicalScaling", words)
 
 
-def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
-    """The decision after it could not be written; remember its conditions with `memory.failed`."""
-    last = None if memory.last_scale is None else {"lastUpdated": show_time(memory.last_scale)}
-    kept = {"desiredReplicas": memory.desired or None, "lastScaling": last}
-    return refused(decision, "FailedUpdate", "FailedScaling", message, kept, "Ready")
-
-
 class _Pass(HvpaTelling):
     """One pass, in the order of the stages."""
 
@@ -127,7 +120,7 @@ class _Pass(HvpaTelling):
         # Whether some source has no answer, and whether any measures what pods use.
         self.missing = self.measures = False
 
-    def run(self) -> tuple[Decision, Memory]:
+    def run(self) -> tuple[Move, Memory]:
         problems = forbidding(self.hvpa)
         if problems:
             return self._bad_spec("; ".join(str(problem) for problem in problems))
@@ -146,13 +139,13 @@ class _Pass(HvpaTelling):
             return self._finish(scale, 0, "")
         return self._decided(scale)
 
-    def _bad_spec(self, words: str) -> tuple[Decision, Memory]:
+    def _bad_spec(self, words: str) -> tuple[Move, Memory]:
         self.condition("Ready", "False", "InvalidSpec", words)
         self.step("observe", "bad-spec", None, None, sentence(words))
         self.failed(words, "spec")
         return self._undecided(self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None)
 
-    def _decided(self, scale: Scale) -> tuple[Decision, Memory]:
+    def _decided(self, scale: Scale) -> tuple[Move, Memory]:
         glance = self._look(scale)
         if not glance.standing:
             words = "neither a pod nor the target's pod template is there, so no size is known"
@@ -192,7 +185,7 @@ class _Pass(HvpaTelling):
         self.tell_heat(heat, glance.replicas)
         return heat
 
-    def _no_recommendation(self, scale: Scale, words: str) -> tuple[Decision, Memory]:
+    def _no_recommendation(self, scale: Scale, words: str) -> tuple[Move, Memory]:
         self.condition("RecommendationProvided", "False", "NoRecommendation", words)
         self.step("resolve", "hold-on-failure", scale.replicas, scale.replicas, sentence(f"{words}: nothing moves"))
         self.failed(words, "internal")
@@ -236,7 +229,7 @@ class _Pass(HvpaTelling):
         self.step("restrain", kebab(door.reason), count, current, sentence(door.words))
         return current
 
-    def _resolved(self, glance: Glance, needs: tuple[Need, ...], wishes: tuple[Wish, ...]) -> tuple[Decision, Memory]:
+    def _resolved(self, glance: Glance, needs: tuple[Need, ...], wishes: tuple[Wish, ...]) -> tuple[Move, Memory]:
         current = glance.replicas
         votes = [vote for need in needs if (vote := self._vote(glance, need)) is not None]
         votes += self._count_votes(glance, wishes)
@@ -336,21 +329,14 @@ class _Pass(HvpaTelling):
         """Whether it is held back only by time, or because it changes too little."""
         return self.blocked[need.container].reason not in _HOLDS
 
-    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Decision, Memory]:
+    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, Memory]:
         self.tell_blocked()
-        unwritten = self.conditions
-        moves = desired != scale.replicas or self.desired_sizes != self.sizes or self.catches_up
-        if moves:
-            self.events.append(Event("Normal", "Scaled", f"{self.summary(scale.replicas, desired)}; reason: {reason}"))
-        status = self.status(scale, desired, moves=moves)
-        decision = self.decision(scale.replicas, desired, status, reason=reason, unwritten=unwritten)
-        return decision, self._remembered(self.memory.desired if moves else desired, unwritten)
+        return self.move(scale.replicas, desired, self.status(scale), reason=reason), self._remembered()
 
-    def _remembered(self, desired: int, conditions: Conditions) -> Memory:
-        return self.memory.after_deciding(None, conditions, desired, self.vertical)
+    def _remembered(self) -> Memory:
+        return self.memory.after_deciding(None, self.vertical)
 
-    def _undecided(self, current: int | None) -> tuple[Decision, Memory]:
+    def _undecided(self, current: int | None) -> tuple[Move, Memory]:
         old = self.hvpa.status if isinstance(self.hvpa.status, dict) else {}
         status = {key: value for key, value in old.items() if key != "conditions"}
-        decision = self.decision(current, current, status, decided=False)
-        return decision, self._remembered(self.memory.desired, self.conditions)
+        return self.stays(current, status), self._remembered()

@@ -8,12 +8,16 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import Gate, scale_type
 from hypot.policy.hvpa.resolve import Need, Point, Sized
-from hypot.policy.model.decision import show_time
+from hypot.policy.model.decision import Event, Move, main_reason, show_time
 from hypot.policy.model.seen import Scale, Seen
+from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly, resources_of, shown
 from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.stages.report import Effect, Refusal, Report, Telling, sentence
 from hypot.policy.stages.saturation import Saturation, told
+
+# Where the status says what the last move was, and which sizes new pods come up with.
+SCALING, SIZES, LISTED = "lastScaling", "vpaStatus", "containerResources"
 
 
 class HvpaTelling(Telling):
@@ -162,46 +166,20 @@ class HvpaTelling(Telling):
         name, door = min(self.blocked.items())
         self.condition("ScalingBlocked", "True", door.reason, f"{name}: {door.words}")
 
-    def summary(self, current: int, desired: int) -> str:
-        parts = [f"replicas {current} → {desired}"] if current != desired else []
-        for old, new in zip(self.sizes, self.desired_sizes, strict=True):
-            if old != new:
-                parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
-        parts += ["all pods as large as the largest"] if self.catches_up else []
-        return "; ".join(parts)
-
-    def status(self, scale: Scale, desired: int, *, moves: bool) -> dict[str, Any]:
-        last = self.now if moves else self.memory.last_scale
+    def status(self, scale: Scale) -> dict[str, Any]:
+        """As it is where nothing moves."""
         recount = self.vertical.recount
-        status: dict[str, Any] = {
+        return {
             "replicas": scale.status_replicas,
             "targetSelector": scale.selector,
-            "desiredReplicas": desired,
+            "desiredReplicas": self.memory.desired,
             "scaleUpUpdatePolicy": {"updateMode": scale_type(self.hvpa, "up").mode},
             "scaleDownUpdatePolicy": {"updateMode": scale_type(self.hvpa, "down").mode},
             "overrideScaleUpStabilization": bool(self.urgent),
             "replicasAtRecommendation": recount.before if recount else scale.replicas,
             "lastProcessedRecommendations": self._processed(),
-            "lastBlockedScaling": [{"reason": reason} for reason in sorted({g.reason for g in self.blocked.values()})],
+            "lastBlockedScaling": blockings(gate.reason for gate in self.blocked.values()),
         }
-        if last is not None:
-            status["lastScaling"] = self._scaling(scale, desired, last) if moves else self._old_scaling(last)
-        return status
-
-    def _scaling(self, scale: Scale, desired: int, at: float) -> dict[str, Any]:
-        containers = [
-            {"containerName": name, "resources": resources}
-            for name, resources in resources_of(self.desired_sizes).items()
-        ]
-        return {
-            "lastUpdated": show_time(at),
-            "hpaStatus": {"currentReplicas": scale.replicas, "desiredReplicas": desired},
-            "vpaStatus": {"containerResources": containers},
-        }
-
-    def _old_scaling(self, at: float) -> Mapping[str, Any]:
-        old = self.hvpa.status.get("lastScaling") if isinstance(self.hvpa.status, dict) else None
-        return {**old, "lastUpdated": show_time(at)} if isinstance(old, dict) else {"lastUpdated": show_time(at)}
 
     def _processed(self) -> dict[str, Any]:
         """The sizes that this decision was made with."""
@@ -212,13 +190,78 @@ class HvpaTelling(Telling):
         return {"vpaStatus": {"containerResources": sizes}}
 
 
+def report(hvpa: Hvpa, move: Move, memory: Memory, _settings: Settings, effect: Effect) -> Report:
+    """What is said of a move that is written."""
+    if not move.decided:
+        return Report(move.unwritten, (), _with_recorded(move.observed, effect))
+    status: dict[str, Any] = {"desiredReplicas": move.desired}
+    if move.moves:
+        status[SCALING] = _new_scaling(move)
+    elif memory.last_scale is not None:
+        status[SCALING] = {**last_scaling(hvpa), "lastUpdated": show_time(memory.last_scale)}
+    if move.wanted is not None and move.wanted.moves:
+        known = move.observed.get("lastBlockedScaling")
+        listed = known if isinstance(known, list) else []
+        reasons = [str(one.get("reason")) for one in listed if isinstance(one, Mapping)]
+        status["lastBlockedScaling"] = blockings([*reasons, main_reason(move.holds or ())])
+    event = Event("Normal", "Scaled", f"{summary(move)}; reason: {move.reason}")
+    return Report(move.unwritten, (event,) if move.moves else (), {**status, **_with_recorded(status, effect)})
+
+
+def refused(hvpa: Hvpa, _move: Move, memory: Memory, message: str) -> Refusal:
+    """What is said of a move that could not be written."""
+    last = None if memory.last_scale is None else {"lastUpdated": show_time(memory.last_scale)}
+    status = {"desiredReplicas": memory.desired or None, SCALING: last_scaling(hvpa) or last}
+    return Refusal("Ready", "FailedUpdate", "FailedScaling", message, status)
+
+
+def last_scaling(hvpa: Hvpa) -> Mapping[str, Any]:
+    """What the object's status says of the last move."""
+    return _scaling_in(hvpa.status)
+
+
+def _scaling_in(status: Any) -> Mapping[str, Any]:
+    found = status.get(SCALING) if isinstance(status, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def summary(move: Move) -> str:
+    parts = [f"replicas {move.current} → {move.desired}"] if move.recounts else []
+    for old, new in zip(move.sizes, move.desired_sizes, strict=True):
+        if old != new:
+            parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
+    parts += ["all pods as large as the largest"] if move.catches_up else []
+    return "; ".join(parts)
+
+
+def blockings(reasons: Iterable[str]) -> list[dict[str, str]]:
+    return [{"reason": reason} for reason in sorted(set(reasons))]
+
+
+def listed_sizes(sizes: Iterable[Size]) -> dict[str, Any]:
+    """Sizes as a status records them for new pods."""
+    return {LISTED: [{"containerName": name, "resources": each} for name, each in resources_of(sizes).items()]}
+
+
+def _new_scaling(move: Move) -> dict[str, Any]:
+    return {
+        "lastUpdated": show_time(move.at),
+        "hpaStatus": {"currentReplicas": move.current, "desiredReplicas": move.desired},
+        SIZES: listed_sizes(move.desired_sizes),
+    }
+
+
+def _with_recorded(status: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
+    """The last move with the sizes that are recorded, where those are others than were decided on."""
+    if not effect.sizes_differ:
+        return {}
+    made = {**_scaling_in(status), SIZES: effect.recorded}
+    return {SCALING: {key: each for key, each in made.items() if each is not None}}
+
+
 def _share_of_change(total: int, now: int) -> float:
     return abs(total - now) / max(now, 1)
 
 
 def _shown(resource: str, amount: int | None) -> str:
     return "none" if amount is None else brief(resource, amount)
-
-
-def kebab(word: str) -> str:
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

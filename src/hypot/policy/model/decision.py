@@ -1,10 +1,10 @@
-"""What was decided, and the telling of it: steps, conditions, events, thresholds."""
+"""What was decided: the move with its steps and holds, and what is reported of it: conditions, events, status."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from hypot.core.quantity import format_milli
 from hypot.core.ratio import count_outside, first_above, first_below
@@ -206,22 +206,44 @@ class PodAction(NamedTuple):
         return {**told, "resources": resources_of(self.sizes)} if self.sizes else told
 
 
+Blocks = Literal["both", "up", "down"]
+
+
+class Hold(NamedTuple):
+    """One reason to stay: a CamelCase word, the same in words, what it blocks, and the count that it insists on."""
+
+    reason: str
+    words: str
+    blocks: Blocks = "both"
+    pinned: int | None = None
+
+
+# The hold of an autoscaler whose last decision is not all done yet: told only where there is no other.
+PLAN_UNDER_WAY = "PlanUnderWay"
+_ORDER: tuple[Blocks, ...] = ("both", "down", "up")
+
+
+def main_reason(holds: Sequence[Hold]) -> str:
+    """Of what stops everything, else of what stops shrinking: whoever sizes new pods goes by it."""
+    return min(holds, key=lambda hold: (hold.reason == PLAN_UNDER_WAY, _ORDER.index(hold.blocks))).reason
+
+
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """One decision, whole. `conditions` are those after a successful write, `unwritten` those before it."""
+class Move:
+    """What one autoscaler is to do, and why. Nothing is reported yet: holds may change it before that."""
 
     autoscaler: Name
     target: Name
     at: float
     current: int | None
     desired: int | None
-    reason: str
-    steps: tuple[Step, ...]
-    conditions: Conditions
-    unwritten: Conditions
-    events: tuple[Event, ...] = ()
-    # The status to write, less its conditions, which stand above.
-    reported: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    steps: tuple[Step, ...] = ()
+    # The conditions as long as nothing is written.
+    unwritten: Conditions = ()
+    warnings: tuple[Event, ...] = ()
+    # The status, less its conditions, as it is where nothing moves. A place that is None is left out.
+    observed: Mapping[str, Any] = field(default_factory=dict)
     # What could not be known, and from when on it no longer matters.
     unknown: tuple[str, ...] = ()
     # Why nothing could be decided, or what went wrong on the way to a decision; "none" where nothing did.
@@ -229,8 +251,8 @@ class Decision:
     error_kind: ErrorKind = "none"
     decided: bool = True
     dry_run: bool = False
-    # How long a scale event of this direction matters to rate limits; None where none are kept.
-    event_period: float | None = None
+    # How long a scale event matters to rate limits, downwards and upwards; None where none are kept.
+    event_periods: tuple[float | None, float | None] = (None, None)
     readings: tuple[Reading, ...] = ()
     # For kinds that size pods: what each container has now, and what it is to have.
     sizes: tuple[Size, ...] = ()
@@ -240,12 +262,10 @@ class Decision:
     actions: tuple[PodAction, ...] = ()
     # Whether sizes reach running pods one by one, as the actions say, and not all at once.
     by_pod: bool = False
-
-    @property
-    def status(self) -> dict[str, Any]:
-        """The whole status that the controller would write."""
-        told = [condition.to_dict() for condition in self.conditions]
-        return {"conditions": told, **self.reported} if told else dict(self.reported)
+    # What holds it back from outside its kind's own rules; None where nobody has looked yet.
+    holds: tuple[Hold, ...] | None = None
+    # The move that the holds changed to this one; None where they changed nothing.
+    wanted: "Move | None" = None
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
@@ -292,6 +312,38 @@ class Decision:
             return "none"
         return "scale_up" if self.desired > self.current else "scale_down"
 
+    @property
+    def event_period(self) -> float | None:
+        """How long the scale event of this move matters to rate limits; None where none is kept."""
+        if self.current is None or self.desired is None:
+            return None
+        return self.event_periods[self.desired > self.current]
+
+
+_MOVE = tuple(each.name for each in fields(Move))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Move):
+    """One decision, whole: the move, and what is reported of it once it is written."""
+
+    conditions: Conditions = ()
+    events: tuple[Event, ...] = ()
+    # The status to write, less its conditions, which stand above.
+    reported: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, move: Move, conditions: Conditions, events: tuple[Event, ...], reported: Mapping[str, Any]) -> Self:
+        """This move, and what is reported of it."""
+        own = {name: getattr(move, name) for name in _MOVE}
+        return cls(**own, conditions=conditions, events=events, reported=reported)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The whole status that the controller would write."""
+        told = [condition.to_dict() for condition in self.conditions]
+        return {"conditions": told, **self.reported} if told else dict(self.reported)
+
     def to_dict(self) -> dict[str, Any]:
         """The stable form that `-o json` prints."""
         return {
@@ -329,11 +381,15 @@ def with_condition(
     conditions: Conditions, kind: str, status: bool | str, reason: str, message: str, now: float
 ) -> Conditions:
     """Set one condition in its place; a new one comes last."""
-    made = renewed(condition_of(conditions, kind), kind, status, reason, message, now)
+    return placed(conditions, renewed(condition_of(conditions, kind), kind, status, reason, message, now))
+
+
+def placed(conditions: Conditions, one: Condition) -> Conditions:
+    """With this condition in its place; a new one comes last."""
     for i, there in enumerate(conditions):
-        if there.type == kind:
-            return (*conditions[:i], made, *conditions[i + 1 :])
-    return (*conditions, made)
+        if there.type == one.type:
+            return (*conditions[:i], one, *conditions[i + 1 :])
+    return (*conditions, one)
 
 
 def condition_of(conditions: Conditions, kind: str) -> Condition | None:
@@ -341,24 +397,6 @@ def condition_of(conditions: Conditions, kind: str) -> Condition | None:
         if condition.type == kind:
             return condition
     return None
-
-
-def refused(
-    decision: Decision, able: str, event: str, message: str, kept: Mapping[str, Any], condition: str = "AbleToScale"
-) -> Decision:
-    """The same decision after its write failed: nothing moved, the status keeps its old size, and that is told."""
-    conditions = with_condition(decision.unwritten, condition, "False", able, message, decision.at)
-    warnings = [e for e in decision.events if e.type == "Warning"]
-    return replace(
-        decision,
-        decided=False,
-        conditions=conditions,
-        unwritten=conditions,
-        events=(*warnings, Event("Warning", event, message)),
-        reported={key: value for key, value in {**decision.reported, **kept}.items() if value is not None},
-        error=message,
-        error_kind="internal",
-    )
 
 
 # The years 1 and 9999, between which a moment can be shown.

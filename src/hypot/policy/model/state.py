@@ -203,17 +203,15 @@ class Memory:
             times.append(self.plan.since)
         return max(times)
 
-    def after_deciding(
-        self,
-        recommendations: History | None,
-        conditions: Conditions,
-        desired: int,
-        vertical: Vertical | None = None,
-    ) -> "Memory":
-        """What a decision alone leaves behind: no deed, only what was seen, recommended and told."""
-        deeds = (self.ups, self.downs, self.unknown_move, self.last_scale)
-        sizes = self.vertical if vertical is None else vertical
-        return Memory(recommendations, self.since, *deeds, desired, conditions, self.scalings, sizes, self.plan)
+    def after_deciding(self, recommendations: History | None, vertical: Vertical | None = None) -> "Memory":
+        """What deciding alone leaves behind: no deed, only what was seen and recommended."""
+        return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
+
+    def after_report(self, decision: Decision) -> "Memory":
+        """What a decision leaves behind that is not written: what is told, and the count where it stays."""
+        stays = decision.decided and (decision.by_pod or not decision.moves)
+        desired = decision.desired if stays and decision.desired is not None else self.desired
+        return replace(self, conditions=decision.unwritten, desired=desired)
 
     def looked_at_first(self, replicas: int, at: float) -> "Memory":
         """As a controller starts: the current size counts as the first recommendation."""
@@ -235,8 +233,8 @@ class Memory:
             return moved
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
 
-    def failed(self, decision: Decision) -> "Memory":
-        """What is remembered once a write was refused: that it was told, and nothing else."""
+    def told(self, decision: Decision) -> "Memory":
+        """What is remembered once writes were tried and nothing moved: what was told, and nothing else."""
         return replace(self, conditions=decision.conditions)
 
     def old_status(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypot.core.disruption import PATIENCE
 from hypot.kinds.version import Version
 from hypot.policy.model.current_size import live
-from hypot.policy.model.decision import Decision, show_seconds
+from hypot.policy.model.decision import Move, show_seconds
 from hypot.policy.model.plan import (
     RESIZE_ANNOTATION,
     Action,
@@ -67,7 +67,7 @@ class _Step(NamedTuple):
 
 
 def begin(
-    decision: Decision, seen: Seen, resizing: Resizing, kubernetes: Version, now: float, *, insists: bool = False
+    decision: Move, seen: Seen, resizing: Resizing, kubernetes: Version, now: float, *, insists: bool = False
 ) -> Progress:
     """The first step of a decision; a plan comes back where more are to follow.
 
@@ -100,14 +100,14 @@ def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
     return _progress(plan, _by_pods(plan, seen, replicas, kubernetes, now), seen, now)
 
 
-def outgrows(plan: Plan, decision: Decision) -> bool:
+def outgrows(plan: Plan, decision: Move) -> bool:
     """Whether a newer decision needs more in total than the plan will give: then it does not wait for that."""
     if not decision.rescales:
         return False
     return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
 
 
-def _made(decision: Decision, resizing: Resizing, now: float, *, behind: bool) -> Plan:
+def _made(decision: Move, resizing: Resizing, now: float, *, behind: bool) -> Plan:
     before = decision.current or 0
     replicas = before if decision.desired is None else decision.desired
     changes = requests_of(decision.sizes, decision.desired_sizes)
@@ -118,13 +118,13 @@ def _made(decision: Decision, resizing: Resizing, now: float, *, behind: bool) -
     return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)
 
 
-def _are_some_behind(decision: Decision, seen: Seen) -> bool:
+def _are_some_behind(decision: Move, seen: Seen) -> bool:
     """Whether pods are smaller than the largest one, which is what was decided by, and than those that stay must be."""
     sizes = {size.container: size for size in decision.desired_sizes}
     return any(not has_enough(pod, sizes) for pod in live(seen.pods))
 
 
-def _is_at_once(decision: Decision, plan: Plan, seen: Seen) -> bool:
+def _is_at_once(decision: Move, plan: Plan, seen: Seen) -> bool:
     """Whether only the count changes, and nobody need look after the size of pods that come."""
     if decision.resizes or plan.waits:
         return False
@@ -153,7 +153,7 @@ def _superseded(plan: Plan, replicas: int) -> Progress:
     return Progress((), None, "Superseded", words)
 
 
-def _pod_by_pod(decision: Decision, seen: Seen) -> Progress:
+def _pod_by_pod(decision: Move, seen: Seen) -> Progress:
     """A decision that names what happens to each pod, and needs no plan."""
     uids = {pod.name: pod.uid for pod in live(seen.pods)}
     actions: list[Action] = [RecordSize(decision.desired_sizes)] if decision.desired_sizes else []

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.policy.hvpa.gates import OPEN, Direction, Gate, direction_of, time_gate
-from hypot.policy.model.decision import Decision
+from hypot.policy.model.decision import Move
 from hypot.policy.model.plan import RESIZE_ANNOTATION, WAYS, Action, Plan, RecordSize, ScaleTo, resizing_of
 from hypot.policy.model.size import Size
 
@@ -32,7 +32,7 @@ def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> 
     return next((door.words for door in doors if door != OPEN), "")
 
 
-def sized_by(hvpa: Hvpa, decision: Decision) -> Decision:
+def sized_by(hvpa: Hvpa, decision: Move) -> Move:
     """The decision without the containers and the resources whose size is not this autoscaler's to change."""
     return replace(
         decision, sizes=_controlled(decision.sizes, hvpa), desired_sizes=_controlled(decision.desired_sizes, hvpa)

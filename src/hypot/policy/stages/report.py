@@ -1,20 +1,25 @@
-"""What one pass through the stages has to tell: steps, conditions, events, and at the end a Decision."""
+"""What one pass through the stages finds, and ends in a Move; and what a kind says of a move that is written."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from hypot.kinds.base import Ref
 from hypot.policy.model.decision import (
+    Condition,
     Conditions,
-    Decision,
     ErrorKind,
     Event,
+    Hold,
+    Move,
     Name,
     PodAction,
     Reading,
     Stage,
     Step,
+    condition_of,
+    placed,
     renewed,
+    show_time,
 )
 from hypot.policy.model.seen import Failure, Seen
 from hypot.policy.model.state import Memory
@@ -38,6 +43,58 @@ class Scaler(Protocol):
     def target(self) -> Ref | None: ...
 
 
+class Effect(NamedTuple):
+    """What became of a move. Without more all of it is done, or would be."""
+
+    # Why the write was refused: nothing moved, and that is an error.
+    refused: str = ""
+    # Whether anything was done of it: all, nothing without a fault, or only the record of what new pods are to have.
+    done: Literal["all", "nothing", "recorded"] = "all"
+    # The pods that keep their size.
+    undone: frozenset[str] = frozenset()
+    # What the status says of the size of new pods: as it was decided, or this instead.
+    sizes_differ: bool = False
+    recorded: Any = None
+    # How the plan goes that carries the move out.
+    progress: Condition | None = None
+    # What came to light in the way of it.
+    note: Hold | None = None
+
+
+DONE = Effect()
+
+
+class Report(NamedTuple):
+    """What a kind says of a move that is written; of its status only what the move changes."""
+
+    conditions: Conditions
+    events: tuple[Event, ...] = ()
+    status: Mapping[str, Any] = {}
+
+
+class Refusal(NamedTuple):
+    """What a kind says of a move that was refused: a condition, an event, and what its status goes back to."""
+
+    condition: str
+    reason: str
+    event: str
+    message: str
+    status: Mapping[str, Any] = {}
+
+
+def succeeded(move: Move, memory: Memory, reason: str) -> Conditions:
+    """The conditions once the count is written."""
+    words = f"the target's scale was set to {move.desired}"
+    old = condition_of(memory.conditions, "AbleToScale")
+    return placed(move.unwritten, renewed(old, "AbleToScale", "True", reason, words, move.at))
+
+
+def count_status(move: Move, memory: Memory) -> dict[str, Any]:
+    """The part of a status that a move of the count changes."""
+    last = move.at if move.moves else memory.last_scale
+    return {"desiredReplicas": move.desired, "lastScaleTime": None if last is None else show_time(last)}
+
+
 class Telling:
     """Collects while an autoscaler of any kind is decided; the kind says which reasons its conditions have."""
 
@@ -46,7 +103,7 @@ class Telling:
         self.began = {condition.type: condition for condition in memory.conditions}
         self.told = dict(self.began)
         self.steps: list[Step] = []
-        self.events: list[Event] = []
+        self.warnings: list[Event] = []
         self.unknown: list[str] = []
         self.last_condition = ""
         self.readings: tuple[Reading, ...] = ()
@@ -78,7 +135,7 @@ class Telling:
         self.steps.append(Step(stage, rule, before, after, sentence, numbers or {}))
 
     def warn(self, reason: str, message: str) -> None:
-        self.events.append(Event("Warning", reason, message))
+        self.warnings.append(Event("Warning", reason, message))
 
     def failed(self, message: str, kind: ErrorKind) -> None:
         self.error, self.error_kind = message, kind
@@ -131,27 +188,22 @@ class Telling:
         if limited.unknown:
             self.unknown.append(limited.unknown)
 
-    def in_order(self, conditions: Conditions) -> Conditions:
-        """How this kind lists its conditions."""
-        return conditions
-
-    def decision(
+    def move(
         self,
         current: int | None,
         desired: int | None,
-        reported: Mapping[str, Any],
+        observed: Mapping[str, Any],
         *,
         reason: str = "",
-        unwritten: Conditions | None = None,
         decided: bool = True,
         dry_run: bool = False,
-        event_period: float | None = None,
+        event_periods: tuple[float | None, float | None] = (None, None),
         by_pod: bool = False,
-    ) -> Decision:
-        """Everything told so far, as one value."""
-        spec, conditions = self.spec, self.in_order(self.conditions)
+    ) -> Move:
+        """Everything found so far, as one value."""
+        spec = self.spec
         ref = spec.target.readable() if isinstance(spec.target, Ref) else Ref()
-        return Decision(
+        return Move(
             autoscaler=Name(spec.API_VERSION, spec.KIND, spec.namespace, spec.name),
             target=Name(ref.api_version or "", ref.kind or "", spec.namespace, ref.name or ""),
             at=self.now,
@@ -159,16 +211,15 @@ class Telling:
             desired=desired,
             reason=reason,
             steps=tuple(self.steps),
-            conditions=conditions,
-            unwritten=conditions if unwritten is None else unwritten,
-            events=tuple(self.events),
-            reported=reported,
+            unwritten=self.conditions,
+            warnings=tuple(self.warnings),
+            observed=observed,
             unknown=tuple(self.unknown),
             error=self.error,
             error_kind=self.error_kind,
             decided=decided,
             dry_run=dry_run,
-            event_period=event_period,
+            event_periods=event_periods,
             readings=self.readings,
             sizes=self.sizes,
             desired_sizes=self.desired_sizes,
@@ -177,6 +228,14 @@ class Telling:
             by_pod=by_pod,
         )
 
+    def stays(self, current: int | None, observed: Mapping[str, Any], **more: Any) -> Move:
+        """Nothing could be decided."""
+        return self.move(current, current, observed, decided=False, **more)
+
 
 def sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
+
+
+def kebab(word: str) -> str:
+    return "".join(f"-{c.lower()}" if c.isupper() else c for c in word).lstrip("-")

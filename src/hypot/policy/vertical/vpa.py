@@ -11,12 +11,12 @@ from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
 from hypot.kinds.vpa.knobs import Knobs, for_container, for_updates, knobs_from
 from hypot.policy.model.current_size import live, standing
-from hypot.policy.model.decision import Decision, Event, PodAction, refused
+from hypot.policy.model.decision import Event, Move, PodAction
 from hypot.policy.model.seen import Bounds, Container, Failure, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly
 from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Telling, sentence
+from hypot.policy.stages.report import Effect, Refusal, Report, Telling, sentence
 from hypot.policy.vertical.act import Plan, plan
 from hypot.policy.vertical.fit import Fitted, capped, fit, is_off, with_integer_cpu
 
@@ -25,7 +25,7 @@ NO_PODS = "No pods match this VPA object"
 _LIKE_OURS = {DEFAULT_RECOMMENDER, "hypot"}
 
 
-def decide(vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Decision, Memory]:
+def decide(vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
     """What the recommender and the updater would do now, why, and what must be remembered."""
     return _Pass(with_defaults(vpa), seen, memory, settings).run()
 
@@ -126,10 +126,20 @@ def conditions_of(*, pods_matched: bool, recommended: bool) -> tuple[Told, ...]:
     return (provided,) if pods_matched else (provided, Told("NoPodsMatched", "True", *missing))
 
 
-def write_failed(decision: Decision, memory: Memory, message: str) -> Decision:
-    """The decision after its status could not be written; remember its conditions with `memory.failed`."""
-    del memory
-    return refused(decision, "FailedUpdate", "FailedUpdate", message, {}, "RecommendationProvided")
+def report(_vpa: VPA, move: Move, _memory: Memory, _settings: Settings, _effect: Effect) -> Report:
+    """What is said of pods once they are changed."""
+    events = [
+        Event("Normal", reason, f"{one.pod}: {one.sentence}", one.pod)
+        for action, reason in (("resize", "InPlaceResizedByVPA"), ("evict", "EvictedPod"))
+        for one in move.actions
+        if one.action == action
+    ]
+    return Report(move.unwritten, tuple(events))
+
+
+def refused(_vpa: VPA, _move: Move, _memory: Memory, message: str) -> Refusal:
+    """What is said of a status that could not be written."""
+    return Refusal("RecommendationProvided", "FailedUpdate", "FailedUpdate", message)
 
 
 class _Pass(Telling):
@@ -141,7 +151,7 @@ class _Pass(Telling):
         self.knobs = knobs_from(vpa.annotations, settings.vpa)
         self.unknown += list(seen.notes)
 
-    def run(self) -> tuple[Decision, Memory]:
+    def run(self) -> tuple[Move, Memory]:
         problems = [p for p in self.vpa.problems() if forbids(p)]
         if problems:
             words = "; ".join(str(p) for p in problems)
@@ -160,7 +170,7 @@ class _Pass(Telling):
         self.sizes = self.desired_sizes = tuple([one.size for one in standing(self.seen, scale.replicas)])
         return self._decided(scale)
 
-    def _decided(self, scale: Scale) -> tuple[Decision, Memory]:
+    def _decided(self, scale: Scale) -> tuple[Move, Memory]:
         advice = recommend(self.vpa, self.seen, self.knobs)
         matched = bool(live(self.seen.pods))
         self._tell_conditions(matched=matched, recommended=not isinstance(advice, Failure))
@@ -222,40 +232,24 @@ class _Pass(Telling):
             words = f"{names[0]}{more}: {_lower(alike[0].sentence)}"
             self.step("restrain", rule, None, None, words, {"action": action, "pods": names})
 
-    def _finish(self, scale: Scale, bounds: tuple[Bounds, ...], done: Plan) -> tuple[Decision, Memory]:
-        unwritten = self.conditions
+    def _finish(self, scale: Scale, bounds: tuple[Bounds, ...], done: Plan) -> tuple[Move, Memory]:
         counts: Counter[str] = Counter(action.action for action in done.actions)
-        for action, reason in (("resize", "InPlaceResizedByVPA"), ("evict", "EvictedPod")):
-            for one in done.actions:
-                if one.action == action:
-                    self.events.append(Event("Normal", reason, f"{one.pod}: {one.sentence}", one.pod))
         words = [f"{counts[a]} of {len(done.actions)} pods {w}" for a, w in _DONE.items() if counts[a]]
-        decision = self.decision(
-            scale.replicas,
-            scale.replicas,
-            self._status(bounds),
-            reason=", ".join(words),
-            unwritten=unwritten,
-            by_pod=True,
-        )
+        count, status = scale.replicas, self._status(bounds)
+        move = self.move(count, count, status, reason=", ".join(words), by_pod=True)
         advice = {each.container: dict(each.target) for each in bounds}
         vertical = replace(
             self.memory.vertical.learnt(advice),
             stuck=done.stuck,
             infeasible=done.infeasible,
         )
-        return decision, self.memory.after_deciding(None, unwritten, scale.replicas, vertical)
+        return move, self.memory.after_deciding(None, vertical)
 
-    def _undecided(self, scale: Scale | None = None) -> tuple[Decision, Memory]:
+    def _undecided(self, scale: Scale | None = None) -> tuple[Move, Memory]:
         old = self.vpa.status if isinstance(self.vpa.status, dict) else {}
         status = {key: value for key, value in old.items() if key != "conditions"}
-        count = scale.replicas if scale else None
-        decision = self.decision(count, count, status, decided=False, by_pod=True)
-        return decision, self.memory.after_deciding(None, self.conditions, self.memory.desired)
-
-    def in_order(self, conditions: Any) -> Any:
-        """This kind lists its conditions by type."""
-        return tuple(sorted(conditions, key=lambda condition: condition.type))
+        move = self.stays(scale.replicas if scale else None, status, by_pod=True)
+        return move, self.memory.after_deciding(None)
 
     def _status(self, bounds: Iterable[Bounds]) -> dict[str, Any]:
         status: dict[str, Any] = {

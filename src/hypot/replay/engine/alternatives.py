@@ -11,7 +11,7 @@ from hypot.kinds.hvpa.weights import Weight
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
-from hypot.policy.horizontal import hpa
+from hypot.policy.decide import decide
 from hypot.policy.hvpa.gates import in_window
 from hypot.policy.hvpa.urgency import urgency
 from hypot.policy.model.current_size import Standing, standing
@@ -66,7 +66,7 @@ class Weighted:
     def step(self, scene: Scene, i: int, now: float) -> None:
         seen = scene.eyes.seen(i, now, self.feed.view())
         child = hpa_of(self.hvpa)
-        asked, self.memory = hpa.decide(child, seen, self.memory, scene.settings)
+        asked, self.memory = decide(child, seen, self.memory, scene.settings)
         has = standing(seen, scene.s.asked[0])
         blended = released(self.blend, self._situation(seen, has, asked, scene))
         sizes = tuple([one.size for one in has])
@@ -120,7 +120,7 @@ class Weighted:
             sizes=sizes,
             desired_sizes=wanted,
             decided=True,
-            event_period=None,
+            event_periods=(None, None),
         )
 
 

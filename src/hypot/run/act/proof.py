@@ -1,17 +1,16 @@
 """Whether evicted pods come back with another size: what pods that came since the last eviction show."""
 
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple, Self
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
-from hypot.policy.hold import Hold
 from hypot.policy.model.current_size import live
-from hypot.policy.model.decision import Event
+from hypot.policy.model.decision import Event, Hold
 from hypot.policy.model.seen import Pod, Scale, Seen
 from hypot.policy.plan.pods import came_after
 from hypot.policy.vertical.pod_size import Sizes, has_enough, has_size
-from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Outcome
+from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Judged
 from hypot.run.report.events import rival, webhook_unavailable
 from hypot.run.webhook.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 
@@ -38,23 +37,23 @@ NOT_BACK = (
 Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise", "larger"]
 
 
-def proof_of(outcome: Outcome) -> Proof:
+def proof_of(judged: Judged) -> Proof:
     """What pods show to this autoscaler."""
-    return proof(outcome.seen, sizer_of(outcome.autoscaler), outcome.memory.vertical.evicted, _wanted(outcome))
+    return proof(judged.seen, sizer_of(judged.autoscaler), judged.memory.vertical.evicted, _wanted(judged))
 
 
-def lacking(outcome: Outcome) -> set[str]:
+def lacking(judged: Judged) -> set[str]:
     """The pods that are to grow: one that could not shrink says nothing against that."""
-    wanted = _wanted(outcome)
-    return {pod.name for pod in live(outcome.seen.pods) if not has_enough(pod, wanted)}
+    wanted = _wanted(judged)
+    return {pod.name for pod in live(judged.seen.pods) if not has_enough(pod, wanted)}
 
 
-def _wanted(outcome: Outcome) -> Sizes:
+def _wanted(judged: Judged) -> Sizes:
     """What pods are to have: as it was decided now, else as the plan says that is under way."""
-    decision, plan, autoscaler = outcome.decision, outcome.before.plan, outcome.autoscaler
-    sizes = decision.desired_sizes if plan is None or decision.rescales else plan.sizes
-    if decision.by_pod:
-        sizes = tuple([size for each in decision.actions if each.action != "none" for size in each.sizes])
+    move, plan, autoscaler = judged.move, judged.before.plan, judged.autoscaler
+    sizes = move.desired_sizes if plan is None or move.rescales else plan.sizes
+    if move.by_pod:
+        sizes = tuple([size for each in move.actions if each.action != "none" for size in each.sizes])
     by_container = {size.container: size for size in sizes}
     if isinstance(autoscaler, Hvpa):
         return {name: size for name, size in by_container.items() if not allowed(autoscaler, name).switched_off}
@@ -90,26 +89,35 @@ def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof
     return "none" if came_back or _are_all_there(seen) else "missing"
 
 
-def objection(known: Proof, seen: Seen, evicted: float | None) -> Event | None:
-    """Why nothing more is evicted, to be told; nothing is wrong while the one that went has not come back yet."""
+class Objection(NamedTuple):
+    """Why nothing more is evicted: as an event, and as a hold where people are to find it among the others."""
+
+    event: Event
+    hold: Hold | None = None
+
+    @classmethod
+    def of_webhook(cls, words: str) -> Self:
+        return cls(webhook_unavailable(words), Hold(WEBHOOK_UNAVAILABLE, words))
+
+    @classmethod
+    def of_pods(cls, words: str) -> Self:
+        return cls(Event("Warning", "FailedResize", words), Hold(NOT_EVICTING, words))
+
+
+def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | None:
+    """None where nothing is wrong, also while the one that went has not come back yet."""
     if known == "missing":
-        return Event("Warning", "FailedResize", NOT_BACK)
+        return Objection.of_pods(NOT_BACK)
     if known in {"otherwise", "larger"}:
-        return Event("Warning", "FailedResize", OTHERWISE)
+        return Objection.of_pods(OTHERWISE)
     if known != "unsized":
         return None
     marks = {_mark(pod) for pod in seen.pods if came_after(pod, evicted or 0.0)} - {""}
     if not marks:
-        return webhook_unavailable(NOT_SIZED)
+        return Objection.of_webhook(NOT_SIZED)
     names = ", ".join(sorted(marks))
-    return rival(f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one")
-
-
-def as_hold(event: Event) -> Hold | None:
-    """An event that says why nothing is evicted, as a hold, so that it shows where all others do."""
-    if event.reason == WEBHOOK_UNAVAILABLE:
-        return Hold(WEBHOOK_UNAVAILABLE, event.message)
-    return Hold(NOT_EVICTING, event.message) if event.message in {NOT_BACK, OTHERWISE} else None
+    words = f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one"
+    return Objection(rival(words))
 
 
 def _mark(pod: Pod) -> str:

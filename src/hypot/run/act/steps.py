@@ -20,7 +20,7 @@ LEFT = Done("it is left to the next sweep", overtaken=True)
 Write = Callable[[Action], Awaitable[Done]]
 
 
-class Deeds(NamedTuple):
+class Results(NamedTuple):
     """How each step went, in the order in which they were asked for."""
 
     steps: tuple[tuple[Action, Done], ...]
@@ -62,14 +62,14 @@ class Steps:
         self._write, self._stands, self._clock, self._all = write, stands, clock, together
         self._own, self._until = asyncio.Semaphore(AT_ONCE), clock() + WITHIN
 
-    async def take(self, actions: Sequence[Action], known: Proof) -> Deeds:
+    async def take(self, actions: Sequence[Action], known: Proof) -> Results:
         """A count waits for what comes before it, and pods for all of that, but not for each other."""
         went = dict.fromkeys(range(len(actions)), LEFT)
         for place, action in enumerate(actions):
             if not isinstance(action, ResizePod | EvictPod):
                 went[place] = await self._one(action)
                 if not went[place].ok:
-                    return Deeds(tuple(zip(actions, went.values(), strict=True)))
+                    return Results(tuple(zip(actions, went.values(), strict=True)))
         evictions = {place: action for place, action in enumerate(actions) if isinstance(action, EvictPod)}
         async with asyncio.TaskGroup() as group:
             evicting = group.create_task(self._evict(evictions, known))
@@ -79,7 +79,7 @@ class Steps:
                 if isinstance(action, ResizePod)
             }
         went |= evicting.result() | {place: task.result() for place, task in resizing.items()}
-        return Deeds(tuple(zip(actions, went.values(), strict=True)))
+        return Results(tuple(zip(actions, went.values(), strict=True)))
 
     async def _one(self, action: Action) -> Done:
         return await self._write(action) if self._clock() < self._until and self._stands() else LEFT

@@ -6,7 +6,7 @@ from typing import Any
 from hypot.cluster.port import Port, Request, UnreachableError
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, info_of
 from hypot.policy.families import family_of
-from hypot.policy.hold import Hold
+from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from hypot.cluster.port import JSON, MERGE_PATCH, Answer, Method, Request, encoded
-from hypot.policy.hold import HELD_EVENT, Hold
-from hypot.policy.model.decision import Event, show_time
+from hypot.policy.model.decision import Event, Hold, show_time
+from hypot.policy.report import HELD_EVENT
 from hypot.policy.stages.report import sentence
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN

@@ -6,9 +6,10 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
-from hypot.policy.hold import Hold, held
-from hypot.policy.model.decision import Conditions
+from hypot.policy.model.decision import Conditions, Hold
+from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, read_conditions
+from hypot.policy.report import report
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.observe.rows import Manager
 from hypot.run.outcome import Key, Outcome
@@ -70,12 +71,15 @@ def last_words(outcome: Outcome, before: Written) -> Outcome | None:
         desired_sizes=decision.sizes,
         catches_up=False,
         actions=(),
-        conditions=before.conditions,
+        decided=False,
         unwritten=before.conditions,
-        reported=before.reported,
+        warnings=(),
+        observed=before.reported,
+        holds=(NOT_OPTED_IN,),
+        wanted=None,
     )
-    told = held(outcome.autoscaler, still, (NOT_OPTED_IN,), outcome.seen, Memory(conditions=before.conditions))
-    return replace(outcome, acting="act", decision=told)
+    known = Memory(conditions=before.conditions)
+    return replace(outcome, acting="act", decision=report(outcome.autoscaler, still, known, Settings()))
 
 
 class Choice:

@@ -20,8 +20,8 @@ from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
 from hypot.policy.governor import WAITS
-from hypot.policy.hold import EDGES, Blocks, holds_of
-from hypot.policy.model.decision import condition_of
+from hypot.policy.hold import EDGES, holds_of
+from hypot.policy.model.decision import Blocks, condition_of
 from hypot.policy.model.plan import resizing_of
 from hypot.policy.model.seen import Container, Failure, LimitRange, Pod
 from hypot.policy.model.size import Size, between

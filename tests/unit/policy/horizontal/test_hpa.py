@@ -18,13 +18,14 @@ from builders import (
     pod,
     queue,
     reason_of,
+    refused,
     rules_of,
     sample,
     seen,
 )
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, memory, on, pods
-from hypot.policy.decide import decide, write_failed
+from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
 from hypot.policy.model.decision import Condition, condition_of, show_time
 from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
@@ -751,15 +752,15 @@ class TestConditions:
         """Nothing moved, the old size stays in the status, and that is told."""
         spec, old = hpa(cpu(utilization=50)), replace(KNOWN, desired=2, last_scale=NOW - 100)
         decision, after = decide(spec, busy(1000, 1000), old, Settings())
-        failed = write_failed(spec, decision, after, "etcd is away")
+        failed = refused(spec, decision, after, "etcd is away")
         assert reason_of(failed, "AbleToScale") == "False/FailedUpdateScale"
         assert reason_of(failed, "ScaledToZero") == ""
         assert [e.reason for e in failed.events] == ["FailedRescale"]
         assert (failed.moves, failed.rescales, failed.action, failed.error_kind) == (False, False, "none", "internal")
         assert (failed.status["desiredReplicas"], failed.status["lastScaleTime"]) == (2, show_time(NOW - 100))
         assert after.acted(failed, NOW) == after
-        assert after.failed(failed).conditions == failed.conditions
-        assert replace(after.failed(failed), conditions=()) == replace(after, conditions=())
+        assert after.told(failed).conditions == failed.conditions
+        assert replace(after.told(failed), conditions=()) == replace(after, conditions=())
 
     @pytest.mark.parametrize(("version", "seen_generation"), [((1, 37), 4), ((1, 36), None)])
     def test_the_generation(self, version, seen_generation):

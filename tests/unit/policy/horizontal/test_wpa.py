@@ -12,9 +12,11 @@ from builders import (
     cpu_samples,
     decided,
     fleet,
+    made,
     pod,
     queue,
     reason_of,
+    refused,
     rules_of,
     sample,
     seen,
@@ -23,7 +25,7 @@ from builders import (
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA, with_defaults
 from hypot.kinds.wpa.fields import BandMetric, ExternalBand, Recommender, Step, band, resource_band
-from hypot.policy.decide import decide, write_failed
+from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve, restrain
 from hypot.policy.model.decision import Condition, condition_of, show_time
 from hypot.policy.model.seen import Failure, Owner, Reply, Seen, metric_key
@@ -185,7 +187,7 @@ class TestDifferences:
         assert reason_of(decided(spec, items(1, 10), FRESH), "AbleToScale") == "False/FailedSpecCheck"
         spec = with_defaults(spec)
         observed = items(1, 10)
-        decision, _ = conclude(spec, observed, FRESH, recommend(spec, observed))
+        decision, _ = made(spec, conclude(spec, observed, FRESH, recommend(spec, observed)), FRESH)
         assert reason_of(decision, "ScalingActive") == "False/FailedGetExternalMetric"
         assert "high watermark is zero" in decision.error
 
@@ -799,7 +801,7 @@ class TestTelling:
         """Nothing moved, the status keeps its old size and time, and that is told."""
         spec, old = between(60, 80), moved(1000, desired=9, scalings=4)
         decision, after = decide(spec, items(100_000), old, Settings())
-        failed = write_failed(spec, decision, after, "conflict")
+        failed = refused(spec, decision, after, "conflict")
         assert reason_of(failed, "AbleToScale") == "False/FailedScale"
         assert [e.reason for e in failed.events] == ["FailedScale"]
         assert (failed.moves, failed.rescales, failed.error) == (False, False, "conflict")
@@ -811,7 +813,7 @@ class TestTelling:
         spec, old = between(60, 80), moved(1000, scalings=4)
         decision, after = decide(spec, items(100_000), old, Settings())
         assert decision.status["scalingEventsCount"] == 5
-        assert write_failed(spec, decision, after, "conflict").status["scalingEventsCount"] == 4
+        assert refused(spec, decision, after, "conflict").status["scalingEventsCount"] == 4
 
     def test_after_a_refused_write_conditions_are_listed_newest_first_too(self):
         """AbleToScale has just become False, so it is the newest."""
@@ -820,7 +822,7 @@ class TestTelling:
         old = tuple(Condition(k, words.get(k, "True"), "x", "", LONG_AGO - i) for i, k in enumerate(kinds))
         spec = between(60, 80)
         decision, after = decide(spec, items(100_000), moved(1000, conditions=old), Settings())
-        since = [c.since for c in write_failed(spec, decision, after, "conflict").conditions]
+        since = [c.since for c in refused(spec, decision, after, "conflict").conditions]
         assert since == sorted(since, reverse=True)
 
     def test_the_thresholds_of_the_sample(self):

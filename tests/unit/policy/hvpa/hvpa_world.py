@@ -1,9 +1,9 @@
 """A workload called kube-apiserver under the proposal's intervals: its pods, what is recommended, what is decided."""
 
-from builders import LONG_AGO, NOW
+from builders import LONG_AGO, NOW, hvpa_decided
 from hypot.core.amount import to_milli
 from hypot.kinds.hvpa import Hvpa
-from hypot.policy.hvpa.hvpa import SOURCES, decide
+from hypot.policy.hvpa.hvpa import SOURCES
 from hypot.policy.hvpa.proposal import Wish
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import Bounds, Container, CountAdvice, Pod, PodSample, Recommendation, Scale, Seen
@@ -81,7 +81,7 @@ def used(count, *, at=NOW - 10, **usage):
 
 def run(spec, seen, memory=FRESH, sources=SOURCES, **settings):
     """The decision and what is remembered."""
-    return decide(spec, seen, memory, Settings(**settings), sources)
+    return hvpa_decided(spec, seen, memory, Settings(**settings), sources)
 
 
 def decided(spec, seen, memory=FRESH, sources=SOURCES):

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from builders import NOW, reason_of, rules_of
+from builders import NOW, reason_of, refused, rules_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.decide import decide as decide_any
-from hypot.policy.hvpa.hvpa import write_failed
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
@@ -342,13 +341,13 @@ class TestTelling:
         status = {"lastScaling": {"lastUpdated": show_time(NOW - 60)}, "desiredReplicas": 2}
         memory = replace(ago(60), desired=2)
         decision, after = run(hvpa(status=status), world(2, APP, app=sizes(3000, G)), memory)
-        refused = write_failed(decision, after, "conflict")
-        assert (refused.moves, refused.error) == (False, "conflict")
-        assert reason_of(refused, "Ready") == "False/FailedUpdate"
-        assert [event.reason for event in refused.events] == ["FailedScaling"]
-        assert refused.reported["desiredReplicas"] == 2
-        assert refused.reported["lastScaling"] == status["lastScaling"]
-        assert after.failed(refused).last_scale == NOW - 60
+        failed = refused(hvpa(status=status), decision, after, "conflict")
+        assert (failed.moves, failed.error) == (False, "conflict")
+        assert reason_of(failed, "Ready") == "False/FailedUpdate"
+        assert [event.reason for event in failed.events] == ["FailedScaling"]
+        assert failed.reported["desiredReplicas"] == 2
+        assert failed.reported["lastScaling"] == status["lastScaling"]
+        assert after.told(failed).last_scale == NOW - 60
 
     def test_deciding_twice(self):
         """Changes nothing, by whichever door it comes in."""

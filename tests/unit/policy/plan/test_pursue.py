@@ -649,10 +649,10 @@ class TestMemory:
         """By everything that makes a memory of a memory."""
         memory, decision = Memory(plan=self.KNOWN), decided(2, 4)
         after = [
-            memory.after_deciding(None, (), 4),
+            memory.after_deciding(None),
             memory.looked_at_first(2, NOW),
             memory.acted(decision, NOW),
-            memory.failed(decision),
+            memory.told(decision),
         ]
         assert [each.plan for each in after] == [self.KNOWN] * 4
 

@@ -2,8 +2,9 @@
 
 import copy
 
+from builders import refused
 from hypot.kinds.vpa import VPA
-from hypot.policy.decide import decide, write_failed
+from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Bounds, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
@@ -243,10 +244,10 @@ def test_a_write_that_failed():
     """It is told, and nothing else is remembered."""
     spec = VPA.from_dict(vpa())
     decision, memory = told(vpa(), CHECKPOINT, *fleet(2))
-    refused = write_failed(spec, decision, memory, "conflict")
-    assert (refused.decided, refused.error) == (False, "conflict")
-    assert conditions(refused)["RecommendationProvided"] == "False"
-    assert [event.reason for event in refused.events] == ["FailedUpdate"]
+    failed = refused(spec, decision, memory, "conflict")
+    assert (failed.decided, failed.error) == (False, "conflict")
+    assert conditions(failed)["RecommendationProvided"] == "False"
+    assert [event.reason for event in failed.events] == ["FailedUpdate"]
 
 
 # Purity.

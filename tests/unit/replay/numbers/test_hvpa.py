@@ -6,11 +6,11 @@ from unittest.mock import patch
 
 import pytest
 
+from builders import hvpa_decided
 from hypot.kinds.hpa.fields import cpu, external
 from hypot.kinds.hvpa import Hvpa, interval
 from hypot.kinds.hvpa.fields import Change, ResourceChanges
 from hypot.kinds.vpa.fields import ContainerPolicy
-from hypot.policy.hvpa.hvpa import decide
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Recount, Vertical
 from hypot.replay.numbers import plan as planning
@@ -146,7 +146,7 @@ class TestStep:
         place, past = settled(), no_hvpa_past()
         written = hvpa(metrics=[cpu(utilization=5)], use_vpa=False)
         assert step(place, past, [-1, -1], written)
-        whole, _ = decide(written, place.scene.eyes.seen(place.i - 1, place.now), Memory(), Settings())
+        whole, _ = hvpa_decided(written, place.scene.eyes.seen(place.i - 1, place.now), Memory(), Settings())
         size = whole.desired_sizes[0]
         assert past.desired[0] == whole.desired
         assert past.size == [*size.requests.values(), *size.limits.values()]

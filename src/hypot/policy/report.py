@@ -1,0 +1,94 @@
+"""What is reported of a move: conditions, events and status, from the move, its holds and what became of it."""
+
+from dataclasses import replace
+
+from hypot.kinds.base import Kind
+from hypot.kinds.hvpa.status import BLOCKED
+from hypot.policy.families import Family, family_of
+from hypot.policy.model.decision import (
+    PLAN_UNDER_WAY,
+    Condition,
+    Conditions,
+    Decision,
+    Event,
+    Move,
+    condition_of,
+    main_reason,
+    placed,
+    renewed,
+    with_condition,
+)
+from hypot.policy.model.settings import Settings
+from hypot.policy.model.state import Memory
+from hypot.policy.stages.report import DONE, Effect, sentence
+
+HELD_EVENT = "ScalingHeld"
+
+
+def report(spec: Kind, move: Move, memory: Memory, settings: Settings, effect: Effect = DONE) -> Decision:
+    """The decision as it is reported; `memory` is from before it."""
+    family = family_of(spec)
+    made = family.report(spec, move, memory, settings, effect)
+    blocked = _hold_condition(family, move, effect, memory)
+    unwritten = _with(move.unwritten, blocked)
+    status = {**move.observed, **made.status}
+    if blocked is not None and family.names_last_condition:
+        status |= {"lastConditionType": blocked.type, "lastConditionState": blocked.status}
+    conditions, events = _with(made.conditions, blocked), move.warnings
+    if effect.refused or effect.done == "nothing":
+        refusal = family.refused(spec, move, memory, effect.refused)
+        status |= refusal.status
+        conditions = unwritten
+        if effect.refused:
+            words = (refusal.condition, "False", refusal.reason, refusal.message, move.at)
+            conditions = unwritten = with_condition(unwritten, *words)
+            events = (*events, Event("Warning", refusal.event, refusal.message))
+            move = replace(move, decided=False, error=refusal.message, error_kind="internal")
+    elif effect.done == "all":
+        events = (*events, *[event for event in made.events if not event.pod or event.pod not in effect.undone])
+        events = (*events, *_held_event(move, blocked))
+    return Decision.of(
+        replace(move, unwritten=_with(unwritten, effect.progress)),
+        _with(family.in_order(conditions), effect.progress),
+        events,
+        {key: value for key, value in status.items() if value is not None},
+    )
+
+
+def _with(conditions: Conditions, one: Condition | None) -> Conditions:
+    return conditions if one is None else placed(conditions, one)
+
+
+def _held_event(move: Move, blocked: Condition | None) -> tuple[Event, ...]:
+    """Told where a hold changed a move, and not as long as it only stands in the way of others."""
+    if blocked is None or move.wanted is None or not move.wanted.moves:
+        return ()
+    return (Event("Normal", HELD_EVENT, sentence(blocked.message)),)
+
+
+def _hold_condition(family: Family, move: Move, effect: Effect, memory: Memory) -> Condition | None:
+    """What holds it back; its reason is that of a hold, where there is one beside a plan under way and what is noted.
+
+    Compared with what was told before this decision, for the kind knows of no hold and says otherwise.
+    """
+    if move.holds is None and effect.note is None:
+        return None
+    holds = [*(move.holds or ()), *([effect.note] if effect.note else [])]
+    if not holds:
+        return _released(family, move, memory)
+    kind, status = family.held
+    words = "; ".join(dict.fromkeys(hold.words for hold in holds))
+    reason = main_reason(holds)
+    if effect.note is not None:
+        others = [hold for hold in move.holds or () if hold.reason != PLAN_UNDER_WAY]
+        reason = main_reason(others or [effect.note])
+    return renewed(condition_of(memory.conditions, kind), kind, status, reason, words, move.at)
+
+
+def _released(family: Family, move: Move, memory: Memory) -> Condition | None:
+    """Kinds that never speak of being blocked, or had nothing to say, leave an earlier hold standing: not so here."""
+    there = condition_of(move.unwritten, BLOCKED)
+    if there is None or there.status != "True" or family.holds_for(there.reason):
+        return None
+    old = condition_of(memory.conditions, BLOCKED)
+    return renewed(old, BLOCKED, "False", "NotHeld", "nothing holds it back", move.at)
