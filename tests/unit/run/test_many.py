@@ -1,7 +1,10 @@
 """Many objects in one sweep: who may shrink, and one that cannot be decided for must not stop the others."""
 
+from dataclasses import replace
+
 import pytest
 
+from hypot.policy.families import FAMILIES
 from hypot.run import judge
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.report.gauges import object_samples
@@ -129,14 +132,14 @@ async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
 
 async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
     """It has a condition and an event, stays in the gauges, and the others go on."""
-    real = judge.decide
+    family = FAMILIES["WatermarkPodAutoscaler"]
 
     def stumbles(autoscaler, *others):
         if autoscaler.name == "web":
             raise ZeroDivisionError("division by zero")
-        return real(autoscaler, *others)
+        return family.decide(autoscaler, *others)
 
-    monkeypatch.setattr(judge, "decide", stumbles)
+    monkeypatch.setitem(FAMILIES, "WatermarkPodAutoscaler", replace(family, decide=stumbles))
     async with World(*web(4), *named("api"), wpa()) as world:
         world.queue("80")
         swept = await world.sweep()
@@ -157,7 +160,7 @@ async def test_an_object_of_which_nothing_can_be_told_is_still_counted(monkeypat
         raise TypeError("no")
 
     monkeypatch.setattr(judge, "in_the_way", stumbles)
-    monkeypatch.setattr(judge, "told", stumbles)
+    monkeypatch.setattr(judge, "explained", stumbles)
     async with World(*web(4), wpa()) as world:
         outcome = await world.outcome()
         assert (outcome.acting, outcome.decision.error) == ("observe", "hypot could not decide: TypeError")

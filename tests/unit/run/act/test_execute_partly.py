@@ -239,7 +239,7 @@ async def test_who_is_paused_in_the_middle_is_left_alone(made):
     """What was done is told as done; the rest is not, nor as refused."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
-        world.sweeper.carrier._stands = lambda _: not world.writes("/resize")
+        world.sweeper.executor._stands = lambda _: not world.writes("/resize")
         world.uses("3", "3Gi")
         outcome = await world.outcome(made["kind"])
         assert len(resized(world)) == 1
@@ -253,7 +253,7 @@ async def test_who_changed_before_the_first_write_is_only_observed(made):
     """Nothing is done nor told in its name."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
-        world.sweeper.carrier._stands = lambda _: False
+        world.sweeper.executor._stands = lambda _: False
         world.uses("3", "3Gi")
         outcome = await world.outcome(made["kind"])
         assert (outcome.acting, outcome.memory.last_scale, outcome.memory.plan) == ("observe", None, None)

@@ -123,20 +123,20 @@ def test_what_is_told():
     assert objection("awaited", seen(), NOW) is None
     missing = objection("missing", seen(), NOW)
     assert missing is not None
-    assert (missing.reason, "quota" in missing.message) == ("FailedResize", True)
+    assert (missing.event.reason, "quota" in missing.event.message) == ("FailedResize", True)
     otherwise = objection("otherwise", seen(), NOW)
     assert otherwise is not None
-    assert (otherwise.reason, "another size" in otherwise.message) == ("FailedResize", True)
+    assert (otherwise.event.reason, "another size" in otherwise.event.message) == ("FailedResize", True)
     unsized = objection("unsized", seen(pod(NOW + 5)), NOW)
     assert unsized is not None
-    assert (unsized.reason, "LimitRange" in unsized.message) == ("WebhookUnavailable", True)
+    assert (unsized.event.reason, "LimitRange" in unsized.event.message) == ("WebhookUnavailable", True)
 
 
 def test_whose_mark_was_found():
     """The webhook works where another autoscaler sized the pod: then that is named, and nothing else blamed."""
     told = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
     assert told is not None
-    assert told.reason == "Rival"
-    assert "Hvpa/other" in told.message
-    assert "Hvpa/old" not in told.message
-    assert "LimitRange" not in told.message
+    assert told.event.reason == "Rival"
+    assert "Hvpa/other" in told.event.message
+    assert "Hvpa/old" not in told.event.message
+    assert "LimitRange" not in told.event.message

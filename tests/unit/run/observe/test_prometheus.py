@@ -12,14 +12,17 @@ from unit.replay.traces.prometheus_server import needs_prometheus, serving
 
 pytestmark = pytest.mark.asyncio
 
-# Long enough for the test to run before the samples are out of sight.
+# How far back a sample counts, in seconds.
 LOOKBACK = 300
 POD = 'namespace="shop",pod="web-1"'
 
 
 def scraped(now: int) -> str:
-    """What a kubelet tells each 15 s: half a core and 64 MiB of the app, a little of its proxy, and both in one."""
-    times = range(now - 300, now, 15)
+    """What a kubelet tells each 15 s: half a core and 64 MiB of the app, a little of its proxy, and both in one.
+
+    It goes on long after now, so that nothing depends on when the test comes to ask.
+    """
+    times = range(now - 300, now + 3600, 15)
     lines = ["# TYPE container_cpu_usage_seconds counter"]
     for container, cores in (("app", 0.5), ("proxy", 0.01), ("", 0.51)):
         series = f'container_cpu_usage_seconds_total{{{POD},container="{container}"}}'
@@ -36,7 +39,7 @@ def memory(times: range) -> list[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server that has scraped one pod until now, and when that was."""
+    """A server that has scraped one pod, and from when on it is asked."""
     now = int(time.time())
     with serving(tmp_path_factory.mktemp("prometheus"), scraped(now), LOOKBACK) as address:
         yield address, now
@@ -50,7 +53,8 @@ async def test_usage_is_read_with_its_own_time(server):
         usage = await Prometheus(session, address).read()
     assert usage.trouble == ""
     sample = usage.samples["shop", "web-1"]
-    assert sample.at == now - 15
+    assert now - 15 <= sample.at <= time.time()
+    assert (sample.at - now) % 15 == 0
     assert sample.window == WINDOW
     (app, proxy) = sample.containers
     assert (app[0], proxy[0]) == ("app", "proxy")

@@ -39,9 +39,9 @@ OUTCOMES = representative()
 WEB = Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "shop", "web", "u-1", "7")
 WALL, BOOT = 1_800_000_000.0, 5000.0
 # Calls that name the reason of an event, and the place of it among their arguments.
-NAMING = {"Event": 1, "warn": 0, "no_scale": 1, "refused": 2, "_bad_selector": 1, "_failed": 1}
+NAMING = {"Event": 1, "warn": 0, "no_scale": 1, "Refusal": 2, "_bad_selector": 1, "_failed": 1}
 # Names that stand for a reason given elsewhere.
-HANDED_ON = {"reason", "event", "reading.failed_reason", "FAMILIES[kept.autoscaler.kind].moved", "HELD_EVENT"}
+HANDED_ON = {"reason", "event", "refusal.event", "reading.failed_reason", "HELD_EVENT"}
 
 
 def said(message="no metrics", reason="FailedGetResourceMetric", about=WEB):
