@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # No loop is open before the first test that asks for one; one that nobody closes would be reported as a fault.
 asyncio.set_event_loop(None)
@@ -12,21 +13,32 @@ asyncio.set_event_loop(None)
 # `make fuzz N=…` sets this. Then examples are new each time, and there are more of them the larger it is.
 FUZZ = int(os.environ.get("HYPOT_FUZZ") or 0)
 MORE_EVERY = 10_000
+FEWEST = 10
+CLUSTER = Path(__file__).parent / "cluster"
 
 # The same examples every time; and a busy machine is no fault.
-settings.register_profile("fixed", derandomize=True, database=None, deadline=None)
-settings.register_profile("fuzz", database=None, deadline=None, print_blob=True)
+ALWAYS = {"database": None, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("fixed", derandomize=True, **ALWAYS)
+settings.register_profile("fuzz", print_blob=True, **ALWAYS)
 settings.load_profile("fuzz" if FUZZ else "fixed")
 
 
+def examples(own: int) -> int:
+    """How many examples a property draws, by its own number.
+
+    A fixed run draws the same ones each time, so half of them find nearly as much. `make fuzz` draws the full number,
+    and a multiple of it where there is much time.
+    """
+    if not FUZZ:
+        return max(min(own, FEWEST), own // 2)
+    return own * max(1, FUZZ // MORE_EVERY) if own < FUZZ else own
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where there is much time, each property draws a multiple of its own number of examples."""
-    times = FUZZ // MORE_EVERY
-    for item in items if times > 1 else ():
-        test = getattr(item, "obj", None)
-        if test is None or not is_hypothesis_test(test):
-            continue
-        test = getattr(test, "__func__", test)
-        own = test._hypothesis_internal_use_settings
-        if own.max_examples < FUZZ:
-            test._hypothesis_internal_use_settings = settings(own, max_examples=own.max_examples * times)
+    """Give each property its number of examples; those on a real cluster count their own."""
+    counting = [item for item in items if not item.path.is_relative_to(CLUSTER)]
+    # A test with parameters is several items, and one function.
+    for test in {getattr(item.obj, "__func__", item.obj) for item in counting if isinstance(item, pytest.Function)}:
+        if is_hypothesis_test(test):
+            own = test._hypothesis_internal_use_settings
+            test._hypothesis_internal_use_settings = settings(own, max_examples=examples(own.max_examples))

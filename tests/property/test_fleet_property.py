@@ -1,7 +1,5 @@
 """The compiled engine and the plain one are the same engine."""
 
-import os
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("fleet")
 
 
 often = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "40")),
+    max_examples=40,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),

@@ -1,6 +1,5 @@
 """Groups that live through the same fare as if each lived for itself."""
 
-import os
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +14,7 @@ from property.replay_worlds import GAPS, cases, hpas, played, wpas
 from property.vertical_worlds import hvpas, setups, vpas
 
 often = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "25")),
+    max_examples=25,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),

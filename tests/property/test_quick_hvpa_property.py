@@ -1,6 +1,5 @@
 """The quick step of an Hvpa and the whole decision are the same decision, in any world."""
 
-import os
 from unittest.mock import patch
 
 import numpy as np
@@ -20,7 +19,7 @@ from property.replay_worlds import GAPS, cases
 from property.vertical_worlds import hvpas
 
 often = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "25")),
+    max_examples=25,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much),

@@ -1,6 +1,5 @@
 """Vertical autoscalers in plain numbers decide as whole decisions do, from the histograms that recommenders have."""
 
-import os
 from math import inf
 from unittest.mock import patch
 
@@ -19,7 +18,7 @@ from property.replay_worlds import ALWAYS, GAPS, cases, hpas, played
 from property.vertical_worlds import setups, vpas
 
 often = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "25")),
+    max_examples=25,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),

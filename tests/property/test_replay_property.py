@@ -1,7 +1,5 @@
 """What holds for every replay, whatever the world, the load and the policy."""
 
-import os
-
 import numpy as np
 import yaml
 from hypothesis import HealthCheck, Phase, given, settings
@@ -25,7 +23,7 @@ FOUND = {
     "phases": (Phase.explicit, Phase.reuse, Phase.generate),
     "suppress_health_check": (HealthCheck.too_slow, HealthCheck.data_too_large),
 }
-often = settings(max_examples=int(os.environ.get("HYPOT_EXAMPLES", "30")), **FOUND)
+often = settings(max_examples=30, **FOUND)
 seldom = settings(max_examples=8, **FOUND)
 
 HVPA = """

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from itertools import pairwise
 
 from hypothesis import HealthCheck, Phase, example, given, settings
@@ -17,7 +16,7 @@ from unit.policy.sizes_world import NAMESPACE, checkpoint, hvpa, limit_range, no
 from unit.run.run_world import KINDS, NOW, QUEUE, World, all_kinds, hpa, web, wpa
 
 some = settings(
-    max_examples=int(os.environ.get("HYPOT_EXAMPLES", "20")),
+    max_examples=20,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
     suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
