@@ -1,6 +1,7 @@
 """Random Hvpas whose intervals are sound, workloads under them, and totals that are asked for."""
 
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from hypot.policy.model.seen import (
 )
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Recount, Vertical
+from property.picks import among, either, mostly, within
 from property.worlds import NOW, any_world, failures, memories
 
 RESOURCES = ("cpu", "memory")
@@ -49,15 +51,18 @@ def per_resource(values):
     return st.fixed_dictionaries({r: values.map(lambda a, r=r: a * UNIT[r]) for r in RESOURCES})
 
 
+more_each = st.lists(st.integers(1, 3), min_size=1, max_size=4)
+
+
 @st.composite
 def interval_rows(draw, divisions=DIVISIONS):
     """Counts that rise, and sizes whose totals do."""
     rows, before = [], dict.fromkeys(RESOURCES, 0)
-    for count in accumulate(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))):
-        sizes = {r: before[r] // count + 1 + draw(st.integers(10, 1000)) for r in RESOURCES}
+    for count in accumulate(draw(more_each)):
+        sizes = {r: before[r] // count + 1 + draw(within(10, 1000)) for r in RESOURCES}
         before = {r: sizes[r] * count for r in RESOURCES}
         row = {"maxReplicas": count, "maxResources": {r: quantity(r, size) for r, size in sizes.items()}}
-        division = draw(st.sampled_from(divisions))
+        division = draw(among(*divisions))
         rows.append({**row, "effectiveIntervalExtrapolation": division} if division else row)
     return rows
 
@@ -88,12 +93,15 @@ def policies(bounds):
     return {"deploy": True, "template": {"spec": {"resourcePolicy": {"containerPolicies": made}}}}
 
 
+leasts = st.sampled_from([{}, {"cpu": "5m", "memory": 5000}, {"memory": 9000}])
+mosts = st.sampled_from([{}, {"cpu": "8", "memory": 8_000_000}, {"cpu": "4500m"}])
+own_values = st.sampled_from([{}, {}, {"controlledValues": "RequestsOnly"}, {"mode": "Auto"}])
+
+
 @st.composite
 def bounds(draw):
     """At least a little, at most a lot, or anything."""
-    least = draw(st.sampled_from([{}, {"cpu": "5m", "memory": 5000}, {"memory": 9000}]))
-    most = draw(st.sampled_from([{}, {"cpu": "8", "memory": 8_000_000}, {"cpu": "4500m"}]))
-    values = draw(st.sampled_from([{}, {}, {"controlledValues": "RequestsOnly"}, {"mode": "Auto"}]))
+    least, most, values = draw(leasts), draw(mosts), draw(own_values)
     return {key: value for key, value in {"minAllowed": least, "maxAllowed": most, **values}.items() if value}
 
 
@@ -140,20 +148,33 @@ class State(NamedTuple):
         return self.replicas * self.sizes[container].get(resource, 0)
 
 
+@cache
 def totals(of, values=wanted_amounts):
     return st.fixed_dictionaries({name: per_resource(values) for name in of})
 
 
+@cache
 def states(of):
     return st.builds(State, st.integers(1, 12), st.fixed_dictionaries({name: per_resource(some) for name in of}))
 
 
-worlds = names.flatmap(lambda of: st.tuples(states(of), totals(of)))
+@cache
+def worlds_of(of):
+    return st.tuples(states(of), totals(of))
+
+
+@cache
+def shares_of(of):
+    return st.tuples(states(of), st.fixed_dictionaries({name: st.tuples(percents, percents) for name in of}))
+
+
+@cache
+def paths_of(of):
+    return st.lists(totals(of, some), min_size=1, max_size=5)
+
+
 percents = st.integers(0, 100)
-shares = names.flatmap(
-    lambda of: st.tuples(states(of), st.fixed_dictionaries({name: st.tuples(percents, percents) for name in of}))
-)
-paths = names.flatmap(lambda of: st.lists(totals(of, st.integers(1, 3000)), min_size=1, max_size=5))
+worlds, shares, paths = names.flatmap(worlds_of), names.flatmap(shares_of), names.flatmap(paths_of)
 
 
 def asking(wanted, name="test", *, measured=True):
@@ -321,12 +342,15 @@ def odd_worlds(draw):
     )
 
 
+milli = st.fixed_dictionaries({"cpu": some, "memory": some.map(lambda a: a * 1_000_000)})
+likely_boxes = {name: containers(st.just(name), milli, st.sampled_from([{}, {"cpu": 4000}])) for name in NAMES}
+
+
 @st.composite
 def likely_worlds(draw):
     """A workload that runs, with recommendations for most of it, and sometimes at its limits."""
-    of, count = draw(names), draw(st.integers(1, 8))
-    milli = st.fixed_dictionaries({"cpu": some, "memory": some.map(lambda a: a * 1_000_000)})
-    boxes = tuple(draw(containers(st.just(name), milli, st.sampled_from([{}, {"cpu": 4000}]))) for name in of)
+    of, count = draw(names), draw(within(1, 8))
+    boxes = tuple(draw(likely_boxes[name]) for name in of)
     pods = tuple(Pod(f"web-{i}", containers=boxes, node="n1", ready="True") for i in range(count))
     usage = tuple((name, draw(milli)) for name in of)
     measured = {pod.name: PodSample(NOW - 10, 30.0, usage) for pod in pods}
@@ -336,9 +360,9 @@ def likely_worlds(draw):
         NOW,
         Scale(count, count, "app=web"),
         pods,
-        draw(st.sampled_from([measured, {}])),
-        size_advice=draw(st.sampled_from([advice, advice, advice, None])),
-        count_advice=CountAdvice(draw(st.integers(1, 9)), count, "test"),
+        measured if draw(either) else {},
+        size_advice=advice if draw(mostly) else None,
+        count_advice=CountAdvice(draw(within(1, 9)), count, "test"),
         nodes=draw(odd_nodes),
     )
 

@@ -24,6 +24,7 @@ from hypot.replay.world.parameters import Demand, Heap, Metrics, Nodes, Pods, Re
 from hypot.replay.world.params import params_of
 from hypot.replay.world.record import Ticks
 from hypot.replay.world.tick import live_through
+from property.picks import among, either, maybe, set_or_not, within
 
 EPOCH = 1_700_000_000.0
 ALWAYS = Span(-inf, inf)
@@ -143,22 +144,23 @@ def held_conservation(ticks, tick):
 # Loads: stretches of one level, with zeros and bursts among them.
 levels = st.sampled_from([0.0, 0.0, 0.05, 0.4, 1.0, 1.7, 2.5, 4.0, 6.3, 9.0, 30.0])
 stretches = st.tuples(levels, st.integers(1, 40))
+all_stretches = st.lists(stretches, min_size=3, max_size=10)
 
 
 @st.composite
 def loads(draw, least=50, most=160):
     """Fifty ticks and more."""
     cores = []
-    for level, length in draw(st.lists(stretches, min_size=3, max_size=10)):
+    for level, length in draw(all_stretches):
         cores += [level] * length
     cores = (cores * (least // len(cores) + 1))[:most]
-    wave = draw(st.sampled_from([0.0, 0.2]))
-    turns = np.sin(np.arange(len(cores)) / draw(st.sampled_from([3.0, 11.0])))
+    wave = draw(among(0.0, 0.2))
+    turns = np.sin(np.arange(len(cores)) / draw(among(3.0, 11.0)))
     work = np.array(cores) * (1.0 + wave * turns)
     efficiency = np.ones(len(cores))
-    if draw(st.booleans()):
-        efficiency[len(cores) // 3 : len(cores) // 2] = draw(st.sampled_from([0.5, 0.8]))
-    return Load(EPOCH, work, efficiency, np.full(len(cores), draw(st.sampled_from([0.0, 0.0, 700.0 * MIB]))))
+    if draw(either):
+        efficiency[len(cores) // 3 : len(cores) // 2] = draw(among(0.5, 0.8))
+    return Load(EPOCH, work, efficiency, np.full(len(cores), draw(among(0.0, 0.0, 700.0 * MIB))))
 
 
 # Times without metrics: at the start, later, and both.
@@ -168,50 +170,50 @@ GAPS = ((Span(0.0, 200.0),), (Span(300.0, 420.0),), (Span(0.0, 16.0), Span(600.0
 @st.composite
 def worlds(draw, skews=(0.0,), gaps=((),), in_place=(True, False)):
     """Anything a world file takes, near its defaults."""
-    tick = draw(st.sampled_from([5.0, 15.0, 15.0, 15.0, 30.0, 60.0]))
-    begin_after = draw(st.sampled_from([0.0, 7.0, 30.0, 30.0, 45.0, 240.0]))
+    tick = draw(among(5.0, 15.0, 15.0, 15.0, 30.0, 60.0))
+    begin_after = draw(among(0.0, 7.0, 30.0, 30.0, 45.0, 240.0))
     return World(
         tick=tick,
-        demand=Demand(retries=draw(st.sampled_from([0.0, 0.0, 0.5])), retry_after=draw(st.sampled_from([3.0, 40.0]))),
+        demand=Demand(retries=draw(among(0.0, 0.0, 0.5)), retry_after=draw(among(3.0, 40.0))),
         service=Service(
-            base_cpu=draw(st.sampled_from([0.0, 0.05, 0.2])),
-            base_share=draw(st.sampled_from([0.0, 0.0, 0.1])),
-            parallel=draw(st.sampled_from([0.0, 0.0, 0.6])),
-            skew=draw(st.sampled_from(skews)),
-            timeout=draw(st.sampled_from([1.0, 10.0, 120.0])),
-            throttling=draw(st.sampled_from([0.0, 0.05])),
+            base_cpu=draw(among(0.0, 0.05, 0.2)),
+            base_share=draw(among(0.0, 0.0, 0.1)),
+            parallel=draw(among(0.0, 0.0, 0.6)),
+            skew=draw(among(*skews)),
+            timeout=draw(among(1.0, 10.0, 120.0)),
+            throttling=draw(among(0.0, 0.05)),
         ),
         memory=Heap(
-            base=draw(st.sampled_from([0, 200 * MIB, 900 * MIB])),
-            per_request=draw(st.sampled_from([0, MIB, 20 * MIB])),
-            leak=draw(st.sampled_from([0.0, 0.0, 0.0, 20e3])),
-            cache=draw(st.sampled_from([0, 0, 300 * MIB])),
-            fall=draw(st.sampled_from([60.0, 1800.0])),
+            base=draw(among(0, 200 * MIB, 900 * MIB)),
+            per_request=draw(among(0, MIB, 20 * MIB)),
+            leak=draw(among(0.0, 0.0, 0.0, 20e3)),
+            cache=draw(among(0, 0, 300 * MIB)),
+            fall=draw(among(60.0, 1800.0)),
         ),
         resize=Resize(
-            in_place=draw(st.sampled_from(in_place)),
-            takes=draw(st.sampled_from([0.0, 2.0, 50.0])),
-            room=draw(st.sampled_from([None, None, 0.3])),
+            in_place=draw(among(*in_place)),
+            takes=draw(among(0.0, 2.0, 50.0)),
+            room=draw(among(None, None, 0.3)),
         ),
         pods=Pods(
             start=begin_after,
-            create=min(begin_after, draw(st.sampled_from([0.0, 3.0, 15.0]))),
-            stop=draw(st.sampled_from([0.0, 30.0, 30.0, 100.0])),
-            backoff=draw(st.sampled_from([10.0, 30.0])),
-            headroom=draw(st.sampled_from([0.0, 0.5])),
+            create=min(begin_after, draw(among(0.0, 3.0, 15.0))),
+            stop=draw(among(0.0, 30.0, 30.0, 100.0)),
+            backoff=draw(among(10.0, 30.0)),
+            headroom=draw(among(0.0, 0.5)),
         ),
         metrics=Metrics(
-            window=draw(st.sampled_from([5.0, 30.0, 30.0, 60.0, 120.0])),
-            lag=draw(st.sampled_from([0.0, 15.0, 15.0, 60.0])),
-            gaps=draw(st.sampled_from(gaps)),
+            window=draw(among(5.0, 30.0, 30.0, 60.0, 120.0)),
+            lag=draw(among(0.0, 15.0, 15.0, 60.0)),
+            gaps=draw(among(*gaps)),
             names=NAMES,
         ),
         nodes=Nodes(
-            start=draw(st.sampled_from([None, None, 1, 3])),
-            cpu=draw(st.sampled_from([2.0, 8.0])),
-            reserved=draw(st.sampled_from([0.0, 0.05])),
-            provisioning=draw(st.sampled_from([0.0, 120.0])),
-            removal=draw(st.sampled_from([60.0, 600.0])),
+            start=draw(among(None, None, 1, 3)),
+            cpu=draw(among(2.0, 8.0)),
+            reserved=draw(among(0.0, 0.05)),
+            provisioning=draw(among(0.0, 120.0)),
+            removal=draw(among(60.0, 600.0)),
         ),
     )
 
@@ -247,7 +249,7 @@ totals = {
     "waiting": ("500m", "20", "900"),
     "cores": ("300m", "2", "6"),
 }
-named = st.sampled_from(sorted(NAMES)).flatmap(lambda name: st.tuples(st.just(name), st.sampled_from(totals[name])))
+named = st.sampled_from([(name, amount) for name in sorted(NAMES) for amount in totals[name]])
 hpa_metrics = st.one_of(
     percents.map(lambda p: cpu(utilization=p)),
     percents.map(lambda p: cpu(utilization=p)),
@@ -267,10 +269,6 @@ limits = st.one_of(
 )
 
 
-def maybe(strategy):
-    return st.one_of(st.none(), strategy)
-
-
 paces = st.builds(
     Pace,
     maybe(st.lists(limits, min_size=1, max_size=3)),
@@ -280,15 +278,18 @@ paces = st.builds(
 )
 
 
+some_metrics = st.lists(hpa_metrics, min_size=1, max_size=3)
+
+
 @st.composite
 def hpas(draw):
     """Autoscalers that an API server takes; some begin outside of their bounds."""
-    low = draw(st.sampled_from([1, 1, 2, 4]))
+    low = draw(among(1, 1, 2, 4))
     return HPA(
         "deployment/web",
-        metrics=draw(st.lists(hpa_metrics, min_size=1, max_size=3)),
+        metrics=draw(some_metrics),
         min_replicas=low,
-        max_replicas=low + draw(st.sampled_from([0, 3, 12, 40])),
+        max_replicas=low + draw(among(0, 3, 12, 40)),
         scale_up=draw(maybe(paces)),
         scale_down=draw(maybe(paces)),
     )
@@ -296,21 +297,22 @@ def hpas(draw):
 
 @st.composite
 def bands(draw):
-    name = draw(st.sampled_from(["cpu", "cpu", "memory", *sorted(NAMES)]))
+    name = draw(among("cpu", "cpu", "memory", *sorted(NAMES)))
     if name == "memory":
-        low, high = draw(st.sampled_from([("150Mi", "400Mi"), ("300Mi", "301Mi"), ("1Mi", "900Mi")]))
+        low, high = draw(among(("150Mi", "400Mi"), ("300Mi", "301Mi"), ("1Mi", "900Mi")))
     else:
         marks = {"cpu": ("100m", "300m", "700m", "3"), **totals}[name]
-        low, high = sorted(draw(st.sampled_from([(0, 1), (0, 2), (1, 2), (1, 1)])))
+        low, high = sorted(draw(among((0, 1), (0, 2), (1, 2), (1, 1))))
         low, high = marks[low], marks[high]
     written = {"low": low, "high": high}
-    left_out = draw(st.sampled_from([None, None, None, "low", "high"]))
+    left_out = draw(among(None, None, None, "low", "high"))
     written.pop(left_out, None)
-    if draw(st.integers(0, 9)) == 0 and "low" in written and "high" in written:
+    if draw(within(0, 9)) == 0 and "low" in written and "high" in written:
         written["low"] = "0"
     return resource_band(name, **written) if name in {"cpu", "memory"} else band(name, **written)
 
 
+some_bands = st.lists(bands(), min_size=1, max_size=3)
 steps = st.builds(
     Step,
     st.sampled_from([None, 0, 10, 50, 99]),
@@ -322,21 +324,21 @@ steps = st.builds(
 @st.composite
 def wpas(draw, annotations=None):
     """Autoscalers that its rules take."""
-    low = draw(st.sampled_from([1, 1, 2, 4]))
+    low = draw(among(1, 1, 2, 4))
     return WPA(
         "deployment/web",
-        metrics=draw(st.lists(bands(), min_size=1, max_size=3)),
+        metrics=draw(some_bands),
         min_replicas=low,
-        max_replicas=low + draw(st.sampled_from([0, 3, 12, 40])),
-        algorithm=draw(st.sampled_from([None, "absolute", "average"])),
-        tolerance=draw(st.sampled_from([None, "10m", "0.1", "0.5"])),
+        max_replicas=low + draw(among(0, 3, 12, 40)),
+        algorithm=draw(among(None, "absolute", "average")),
+        tolerance=draw(among(None, "10m", "0.1", "0.5")),
         scale_up=draw(maybe(steps)),
         scale_down=draw(maybe(steps)),
-        modulo=draw(st.sampled_from([None, 1, 2, 5])),
-        converge=draw(st.sampled_from([None, "highwatermark", "lowwatermark"])),
-        tolerate_zero=draw(st.sampled_from([None, True])),
-        min_available=draw(st.sampled_from([None, 0, 50, 100])),
-        readiness_delay=draw(st.sampled_from([None, None, 1, 30, 200])),
+        modulo=draw(among(None, 1, 2, 5)),
+        converge=draw(among(None, "highwatermark", "lowwatermark")),
+        tolerate_zero=draw(set_or_not),
+        min_available=draw(among(None, 0, 50, 100)),
+        readiness_delay=draw(among(None, None, 1, 30, 200)),
         annotations=annotations,
     )
 
@@ -374,8 +376,11 @@ def differences(given):
     return f"{type(given).__name__}({', '.join(shown)})"
 
 
+all_loads = loads()
+
+
 @st.composite
 def cases(draw, autoscalers, setups=setups, **world):
     """A replay of one of these sets of autoscalers."""
     tried = Policy("tried", draw(autoscalers), draw(starts))
-    return Case(tried, draw(loads()), draw(worlds(**world)), draw(setups))
+    return Case(tried, draw(all_loads), draw(worlds(**world)), draw(setups))

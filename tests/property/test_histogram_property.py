@@ -80,9 +80,7 @@ def assert_near(bank, other, row=0):
     assert np.isclose(bank.total[row], other.total[row], rtol=1e-9, atol=len(CPU_LAYOUT) * CPU_LAYOUT.epsilon)
 
 
-@quick
-@given(samples, st.randoms(use_true_random=False))
-def test_the_order_within_one_observation_means_nothing(many, random):
+def check_the_order_within_one_observation_means_nothing(many, random):
     """Not for what is accepted, nor for peaks and windows, nor for the histograms."""
     shuffled = random.sample(many, len(many))
     one, other = usage_of(many), usage_of(shuffled)
@@ -95,9 +93,7 @@ def test_the_order_within_one_observation_means_nothing(many, random):
         assert_near(one.memory, other.memory, row)
 
 
-@quick
-@given(samples)
-def test_each_window_counts_once(many):
+def check_each_window_counts_once(many):
     """One peak for each window of each instance, whatever happens within it: no total without it."""
     usage = usage_of(many, Knobs(memory_half_life=inf, memory_interval=6 * HOUR))
     for row in range(2):
@@ -109,9 +105,7 @@ def test_each_window_counts_once(many):
         assert round(total) >= len(opened)
 
 
-@quick
-@given(additions, half_lives, shares)
-def test_percentiles_grow_with_the_share(given_, half_life, asked):
+def check_percentiles_grow_with_the_share(given_, half_life, asked):
     """And are never below the end of the smallest sample's bucket."""
     bank = filled(given_, half_life)
     found = bank.percentiles(0, sorted(asked))
@@ -122,9 +116,7 @@ def test_percentiles_grow_with_the_share(given_, half_life, asked):
         assert found[0] >= CPU_LAYOUT.ends[CPU_LAYOUT.buckets(smallest)]
 
 
-@quick
-@given(additions, half_lives, st.floats(0, 1))
-def test_a_checkpoint_keeps_percentiles(given_, half_life, share):
+def check_a_checkpoint_keeps_percentiles(given_, half_life, share):
     """As far as whole weights can tell them apart."""
     bank = filled(given_, half_life)
     other = filled((), half_life)
@@ -136,8 +128,14 @@ def test_a_checkpoint_keeps_percentiles(given_, half_life, share):
 
 
 @quick
-@given(additions, additions)
-def test_what_is_taken_out_again_was_never_there(kept, taken):
+@given(additions, half_lives, shares, st.floats(0, 1))
+def test_whatever_was_added(given_, half_life, asked, share):
+    """Each check asks the same histogram."""
+    check_percentiles_grow_with_the_share(given_, half_life, asked)
+    check_a_checkpoint_keeps_percentiles(given_, half_life, share)
+
+
+def check_what_is_taken_out_again_was_never_there(kept, taken):
     """Up to rounding, and up to epsilon, below which nothing is left over."""
     bank = filled(kept + taken)
     rounding = 1e-9 * bank.weights[0].max()
@@ -149,9 +147,7 @@ def test_what_is_taken_out_again_was_never_there(kept, taken):
     assert np.allclose(bank.weights[0], wanted.weights[0], rtol=0, atol=CPU_LAYOUT.epsilon + rounding)
 
 
-@quick
-@given(additions, additions, half_lives)
-def test_merging_is_adding_all(one, other, half_life):
+def check_merging_is_adding_all(one, other, half_life):
     """And the other histogram stays as it was, to the bit."""
     bank, second = filled(one, half_life), filled(other, half_life)
     before = second.copied(0)
@@ -162,6 +158,14 @@ def test_merging_is_adding_all(one, other, half_life):
     if wanted.reference[0] != bank.reference[0]:
         wanted.shift(0, bank.reference[0])
     assert_near(bank, wanted)
+
+
+@quick
+@given(additions, additions, half_lives)
+def test_two_histograms(one, other, half_life):
+    """Each check takes the same two."""
+    check_what_is_taken_out_again_was_never_there(one, other)
+    check_merging_is_adding_all(one, other, half_life)
 
 
 @quick
@@ -178,9 +182,7 @@ def test_many_rows_are_walked_like_one(rows, asked):
     assert found.T.tolist() == [bank.percentiles(row, asked) for row in range(len(rows))]
 
 
-@quick
-@given(samples)
-def test_estimating_only_reads(many):
+def check_estimating_only_reads(many):
     """Every array is the same before and after, to the bit."""
     usage = usage_of(many)
     tables = (usage.cpu._rows, usage.memory._rows, usage.aggregates, usage.instances)
@@ -194,6 +196,15 @@ def test_estimating_only_reads(many):
     for bounds in found:
         for resource, amount in bounds.target.items():
             assert bounds.lower[resource] <= amount <= bounds.upper[resource]
+
+
+@quick
+@given(samples, st.randoms(use_true_random=False))
+def test_whatever_is_observed(many, random):
+    """Each check observes the same samples."""
+    check_the_order_within_one_observation_means_nothing(many, random)
+    check_each_window_counts_once(many)
+    check_estimating_only_reads(many)
 
 
 @quick

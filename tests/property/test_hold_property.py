@@ -26,10 +26,13 @@ limits = st.sampled_from([{}, {"cpu": 4000}, {"cpu": 3500, "memory": 4_000_000_0
 targets = st.fixed_dictionaries({}, optional={"cpu": some, "memory": some.map(lambda mega: mega * 1_000_000)})
 
 
+all_boxes = st.lists(st.builds(Container, st.just("app"), requests, limits), min_size=1, max_size=4)
+
+
 @st.composite
 def sized_worlds(draw):
     """Pods of different sizes, and a recommendation for them."""
-    boxes = draw(st.lists(st.builds(Container, st.just("app"), requests, limits), min_size=1, max_size=4))
+    boxes = draw(all_boxes)
     pods = tuple(Pod(f"web-{i}", containers=(b,), node="n1", owners=(WEB,), started=0.0) for i, b in enumerate(boxes))
     target = draw(targets)
     advice = Recommendation((Bounds("app", target, target, target),), "test")
@@ -37,10 +40,8 @@ def sized_worlds(draw):
     return Seen(NOW, scale, pods, size_advice=advice, controllers=kept)
 
 
-@st.composite
-def vpas(draw):
-    """Those that change as many pods as they want to."""
-    mode = draw(st.sampled_from(["InPlaceOrRecreate", "Recreate", "Off"]))
+def eager(mode):
+    """A VPA that changes as many pods as it wants to."""
     return VPA("deployment/web", mode=mode, min_replicas=1, annotations={"hypot.dev/eviction-tolerance": "1"})
 
 
@@ -48,7 +49,7 @@ cases = st.one_of(
     st.tuples(hpas(), any_world, memories),
     st.tuples(wpas(), any_world, memories),
     st.tuples(hvpas(**overlapping).map(Hvpa.from_dict), any_hvpa_world, remembered),
-    st.tuples(vpas(), sized_worlds(), memories),
+    st.tuples(st.sampled_from(["InPlaceOrRecreate", "Recreate", "Off"]).map(eager), sized_worlds(), memories),
 )
 
 
@@ -84,25 +85,19 @@ def parts(decision, seen):
             yield old.get(resource, unset), new.get(resource, unset)
 
 
-@often
-@given(cases)
-def test_nothing_shrinks_where_that_is_held(case):
+def check_nothing_shrinks_where_that_is_held(case):
     """Neither count nor any amount of any pod."""
     _, decision, _ = under(case, Hold("ColdStart", "nothing is remembered", "down"))
     assert all(after >= before for before, after in parts(decision, case[1]))
 
 
-@often
-@given(cases)
-def test_nothing_grows_where_that_is_held(case):
+def check_nothing_grows_where_that_is_held(case):
     """The same upwards."""
     _, decision, _ = under(case, Hold("Full", "there is no room", "up"))
     assert all(after <= before for before, after in parts(decision, case[1]))
 
 
-@often
-@given(cases)
-def test_nothing_moves_where_all_is_held(case):
+def check_nothing_moves_where_all_is_held(case):
     """And what is told and remembered is of a decision that stays."""
     free, decision, after = under(case, Hold("Rival", "somebody else scales it"))
     assert not decision.moves
@@ -113,9 +108,7 @@ def test_nothing_moves_where_all_is_held(case):
         assert [event.reason for event in decision.events if event.type == "Normal"] == ["ScalingHeld"]
 
 
-@often
-@given(cases, st.sampled_from(["up", "down"]))
-def test_growth_goes_on_while_shrinking_is_held(case, blocks):
+def check_growth_goes_on_while_shrinking_is_held(case, blocks):
     """A decision that goes one way only is untouched by a hold of the other way."""
     free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
     ways = [(after > before) - (after < before) for before, after in parts(free, case[1])]
@@ -127,9 +120,7 @@ def test_growth_goes_on_while_shrinking_is_held(case, blocks):
         assert decision.events == free.events or not same_for_new_pods
 
 
-@often
-@given(cases, st.sampled_from(["up", "down", "both"]))
-def test_there_is_never_less_than_both_before_and_wanted(case, blocks):
+def check_there_is_never_less_than_both_before_and_wanted(case, blocks):
     """In total, of any resource of any container."""
     free, decision, _ = under(case, Hold("Half", "one way is closed", blocks))
     if free.by_pod or not free.decided:
@@ -141,9 +132,7 @@ def test_there_is_never_less_than_both_before_and_wanted(case, blocks):
             assert decision.desired * new.requests[resource] >= min(before, asked)
 
 
-@often
-@given(cases, st.integers(0, 50))
-def test_a_pin_is_the_count(case, count):
+def check_a_pin_is_the_count(case, count):
     """Unless nothing could be decided; sizes stay."""
     free, decision, _ = under(case, Hold("Held", "somebody wants it so", pinned=count))
     if free.decided and not free.by_pod:
@@ -152,9 +141,7 @@ def test_a_pin_is_the_count(case, count):
     assert free.by_pod or decision.desired_sizes == decision.sizes
 
 
-@often
-@given(cases, st.lists(st.sampled_from(["up", "down", "both", 0, 3, 9]), min_size=1, max_size=3))
-def test_to_hold_twice_is_to_hold_once(case, words):
+def check_to_hold_twice_is_to_hold_once(case, words):
     """Holds that are named again change nothing any more, and the condition's time stands."""
     spec, seen, memory = case
     holds = [
@@ -171,14 +158,28 @@ def test_to_hold_twice_is_to_hold_once(case, words):
     assert first == then
 
 
-@often
-@given(cases)
-def test_without_holds_only_old_ones_are_taken_back(case):
+def check_without_holds_only_old_ones_are_taken_back(case):
     """Deciding is as it was before there were holds."""
     free, decision, after = under(case)
     assert decision == free
     assert not any(event.reason == "ScalingHeld" for event in decision.events)
     assert set(after.conditions) == set(decision.unwritten)
+
+
+@often
+@given(cases, st.integers(0, 50), st.lists(st.sampled_from(["up", "down", "both", 0, 3, 9]), min_size=1, max_size=3))
+def test_whatever_is_held(case, count, words):
+    """One case for all checks: to draw it takes much longer than to decide."""
+    check_nothing_shrinks_where_that_is_held(case)
+    check_nothing_grows_where_that_is_held(case)
+    check_nothing_moves_where_all_is_held(case)
+    for blocks in ("up", "down"):
+        check_growth_goes_on_while_shrinking_is_held(case, blocks)
+    for blocks in ("up", "down", "both"):
+        check_there_is_never_less_than_both_before_and_wanted(case, blocks)
+    check_a_pin_is_the_count(case, count)
+    check_to_hold_twice_is_to_hold_once(case, words)
+    check_without_holds_only_old_ones_are_taken_back(case)
 
 
 @given(st.dictionaries(st.sampled_from([PAUSED, PINNED, "other"]), st.one_of(odd, st.text(max_size=9), st.integers())))

@@ -14,12 +14,12 @@ from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import EMPTY, Memory
+from property.picks import maybe
 from property.worlds import (
     NOW,
     any_world,
     hpas,
     inside,
-    maybe,
     memories,
     paces,
     percents,
@@ -27,6 +27,7 @@ from property.worlds import (
     steady_world,
 )
 
+most = settings(max_examples=80, deadline=None)
 often = settings(max_examples=40, deadline=None)
 seldom = settings(max_examples=25, deadline=None)
 
@@ -37,9 +38,7 @@ targets = st.one_of(
 )
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_every_world_has_a_decision(spec, seen, memory, setup):
+def check_every_world_has_a_decision(spec, seen, memory, setup):
     """Whatever is seen: no exception, and every step is a sentence."""
     decision, _ = decide(spec, seen, memory, setup)
     assert decision.steps
@@ -47,18 +46,14 @@ def test_every_world_has_a_decision(spec, seen, memory, setup):
     assert decision.decided or decision.error
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_every_decision_is_json(spec, seen, memory, setup):
+def check_every_decision_is_json(spec, seen, memory, setup):
     """Strictly: numbers that are none have no place in it."""
     decision, _ = decide(spec, seen, memory, setup)
     written = decision.to_dict()
     assert json.loads(json.dumps(written, allow_nan=False))["desired"] == written["desired"]
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_the_size_stays_within_its_bounds(spec, seen, memory, setup):
+def check_the_size_stays_within_its_bounds(spec, seen, memory, setup):
     """Where it was within them before; from outside it goes to the nearest, or stays, or wakes from zero."""
     decision, _ = decide(spec, inside(spec, seen), memory, setup)
     assert spec.min_replicas <= decision.desired <= spec.max_replicas
@@ -68,18 +63,14 @@ def test_the_size_stays_within_its_bounds(spec, seen, memory, setup):
         assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas, *woken}
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_nothing_shrinks_while_a_metric_fails(spec, seen, memory, setup):
+def check_nothing_shrinks_while_a_metric_fails(spec, seen, memory, setup):
     """Nor where nothing could be decided at all."""
     decision, _ = decide(spec, inside(spec, seen), memory, setup)
     if not decision.decided or any(reading.proposal is None for reading in decision.readings):
         assert decision.desired >= decision.current
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_deciding_twice_changes_nothing(spec, seen, memory, setup):
+def check_deciding_twice_changes_nothing(spec, seen, memory, setup):
     """Neither from the same memory nor from the one it left."""
     first, after = decide(spec, seen, memory, setup)
     again, after_again = decide(spec, seen, memory, setup)
@@ -90,9 +81,7 @@ def test_deciding_twice_changes_nothing(spec, seen, memory, setup):
     assert after_then == after
 
 
-@often
-@given(hpas(), any_world, memories, settings_of)
-def test_only_acting_changes_the_past(spec, seen, memory, setup):
+def check_only_acting_changes_the_past(spec, seen, memory, setup):
     """Looking leaves moves and their times alone; acting records one move, in one direction."""
     decision, after = decide(spec, seen, memory, setup)
     memory = memory.until(seen.now)
@@ -109,9 +98,7 @@ def test_only_acting_changes_the_past(spec, seen, memory, setup):
         assert done.ups == memory.ups
 
 
-@seldom
-@given(hpas(), any_world, memories, settings_of, st.randoms(use_true_random=False))
-def test_the_order_of_metrics_never_changes_the_count(spec, seen, memory, setup, random):
+def check_the_order_of_metrics_never_changes_the_count(spec, seen, memory, setup, random):
     """Only the reason may name another one."""
     shuffled = list(spec.metrics)
     random.shuffle(shuffled)
@@ -186,10 +173,22 @@ def test_no_period_sees_more_growth_than_its_policy_allows(pods, ticks, wanted):
         assert sizes[end] - sizes[max(0, end - ticks)] <= pods
 
 
-@seldom
-@given(hpas(), any_world, memories, settings_of)
-def test_a_scale_that_cannot_be_read_is_never_written(spec, seen, memory, setup):
+def check_a_scale_that_cannot_be_read_is_never_written(spec, seen, memory, setup):
     """Whatever else was seen."""
     decision, after = decide(spec, replace(seen, scale=Failure("gone")), memory, setup)
     assert (decision.rescales, decision.current, decision.desired) == (False, None, None)
     assert after.recommendations == memory.until(seen.now).recommendations
+
+
+@most
+@given(hpas(), any_world, memories, settings_of, st.randoms(use_true_random=False))
+def test_whatever_is_seen(spec, seen, memory, setup, random):
+    """One world for all checks: to draw it takes much longer than to decide."""
+    check_every_world_has_a_decision(spec, seen, memory, setup)
+    check_every_decision_is_json(spec, seen, memory, setup)
+    check_the_size_stays_within_its_bounds(spec, seen, memory, setup)
+    check_nothing_shrinks_while_a_metric_fails(spec, seen, memory, setup)
+    check_deciding_twice_changes_nothing(spec, seen, memory, setup)
+    check_only_acting_changes_the_past(spec, seen, memory, setup)
+    check_the_order_of_metrics_never_changes_the_count(spec, seen, memory, setup, random)
+    check_a_scale_that_cannot_be_read_is_never_written(spec, seen, memory, setup)

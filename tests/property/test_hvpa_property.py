@@ -49,6 +49,7 @@ from property.hvpa_worlds import (
 )
 from property.worlds import NOW
 
+most = settings(max_examples=80, deadline=None)
 often = settings(max_examples=40, deadline=None)
 seldom = settings(max_examples=25, deadline=None)
 SETUP = Settings()
@@ -241,9 +242,7 @@ def test_the_order_of_things_changes_nothing(data, state, wanted, also):
     assert here[1] == there[1]
 
 
-@often
-@given(written, any_hvpa_world, remembered)
-def test_every_world_has_a_decision(data, seen, memory):
+def check_every_world_has_a_decision(data, seen, memory):
     """Whatever is written and whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
     decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
     assert decision.steps
@@ -253,9 +252,7 @@ def test_every_world_has_a_decision(data, seen, memory):
     assert Memory.from_dict(json.loads(json.dumps(then.to_dict()))) == then
 
 
-@often
-@given(written, st.data(), any_hvpa_world, remembered)
-def test_junk_never_raises(data, chooser, seen, memory):
+def check_junk_never_raises(data, chooser, seen, memory):
     """A manifest in which anything stands in any place is decided by or refused, and then nothing moves."""
     broken = copy.deepcopy(data)
     for _ in range(chooser.draw(st.integers(1, 3))):
@@ -265,9 +262,7 @@ def test_junk_never_raises(data, chooser, seen, memory):
     assert decision.decided or not decision.moves
 
 
-@seldom
-@given(written, any_hvpa_world, remembered)
-def test_deciding_twice_changes_nothing(data, seen, memory):
+def check_deciding_twice_changes_nothing(data, seen, memory):
     """Neither from the same memory nor from the one it left."""
     hvpa = Hvpa.from_dict(data)
     first, then = hvpa_decided(hvpa, seen, memory, SETUP)
@@ -277,9 +272,7 @@ def test_deciding_twice_changes_nothing(data, seen, memory):
     assert after_that == then
 
 
-@seldom
-@given(written, any_hvpa_world, remembered)
-def test_only_acting_changes_the_past(data, seen, memory):
+def check_only_acting_changes_the_past(data, seen, memory):
     """What was not written was not done."""
     decision, then = hvpa_decided(Hvpa.from_dict(data), seen, memory, SETUP)
     assert (then.last_scale, then.scalings, then.vertical.last_up) == (
@@ -293,9 +286,7 @@ def test_only_acting_changes_the_past(data, seen, memory):
     )
 
 
-@often
-@given(written, any_hvpa_world, remembered)
-def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
+def check_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
     """Neither the count nor any size, unless it is more than is allowed."""
     silent = asking({}, "silent")(None)._replace(missing="nobody is there")
     hvpa = Hvpa.from_dict(data)
@@ -310,17 +301,26 @@ def test_nothing_shrinks_while_an_answer_is_missing(data, seen, memory):
             assert has.requests[resource] >= min(amount, most, limit)
 
 
-@seldom
-@given(written, any_hvpa_world, remembered)
-def test_what_is_switched_off_stays_off(data, seen, memory):
+def check_what_is_switched_off_stays_off(data, seen, memory):
     """Where neither direction may move, nothing does."""
     spec = {**data["spec"], **{key: {"updatePolicy": {"updateMode": "Off"}} for key in ("scaleUp", "scaleDown")}}
     assert not hvpa_decided(Hvpa.from_dict({**data, "spec": spec}), seen, memory, SETUP)[0].moves
 
 
-@seldom
-@given(written, any_hvpa_world, remembered)
-def test_zero_replicas_stay(data, seen, memory):
+def check_zero_replicas_stay(data, seen, memory):
     """Somebody switched it off."""
     asleep = replace(seen, scale=replace(seen.scale, replicas=0)) if not hasattr(seen.scale, "message") else seen
     assert not hvpa_decided(Hvpa.from_dict(data), asleep, memory, SETUP)[0].moves
+
+
+@most
+@given(written, any_hvpa_world, remembered, st.data())
+def test_whatever_is_written_and_seen(data, seen, memory, chooser):
+    """One world for all checks: to draw it takes much longer than to decide."""
+    check_every_world_has_a_decision(data, seen, memory)
+    check_junk_never_raises(data, chooser, seen, memory)
+    check_deciding_twice_changes_nothing(data, seen, memory)
+    check_only_acting_changes_the_past(data, seen, memory)
+    check_nothing_shrinks_while_an_answer_is_missing(data, seen, memory)
+    check_what_is_switched_off_stays_off(data, seen, memory)
+    check_zero_replicas_stay(data, seen, memory)

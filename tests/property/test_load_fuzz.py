@@ -4,12 +4,12 @@ import json
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hypot.kinds.text.load import LoadError, Reader, load
 
-FAST = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(max_examples=150)
 
 SAMPLE = """\
 # a list and a document

@@ -3,7 +3,7 @@
 import copy
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.kinds.vpa.fields import UPDATE_MODES
@@ -34,8 +34,8 @@ from unit.policy.sizes_world import (
     workload,
 )
 
-often = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-seldom = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+often = settings(max_examples=100, deadline=None)
+seldom = settings(max_examples=60, deadline=None)
 SETUP = Settings()
 
 
@@ -191,12 +191,9 @@ def all_decided(objects, memories=None, now=NOW):
     return found
 
 
-@often
-@given(damage)
-def test_every_dump_has_its_decisions(done):
+def check_every_dump_has_its_decisions(found):
     """No exception; every step a sentence; strictly JSON; a hold where nothing could be decided, and why."""
-    assert isinstance(Snapshot(damaged(done)).newest_time(), float | None)
-    for decision, memory in all_decided(damaged(done)).values():
+    for decision, memory in found.values():
         assert decision.steps or decision.decided
         assert all(step.sentence.endswith((".", "!")) for step in decision.steps)
         assert decision.decided or decision.error
@@ -207,11 +204,9 @@ def test_every_dump_has_its_decisions(done):
         assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
 
 
-@often
-@given(damage)
-def test_no_size_is_less_than_nothing(done):
+def check_no_size_is_less_than_nothing(found):
     """Whatever the input claims."""
-    for decision, _ in all_decided(damaged(done)).values():
+    for decision, _ in found.values():
         if not decision.decided:
             continue
         for size in (*decision.desired_sizes, *(size for action in decision.actions for size in action.sizes)):
@@ -220,44 +215,42 @@ def test_no_size_is_less_than_nothing(done):
                 assert all(amount >= 0 for resource, amount in now.items() if amount != before.get(resource))
 
 
-@seldom
-@given(damage)
-def test_deciding_is_pure(done):
-    """The same inputs, the same decision and memory; the inputs stay as they are."""
-    objects = damaged(done)
-    before = copy.deepcopy(objects)
-    first = all_decided(objects)
-    assert repr(objects) == repr(before)
-    assert repr(all_decided(objects)) == repr(first)
-
-
-@seldom
-@given(damage, st.randoms(use_true_random=False))
-def test_the_order_of_the_input_changes_nothing(done, random):
+def check_the_order_of_the_input_changes_nothing(objects, found, random):
     """Every object is there once."""
-    objects = damaged(done)
     shuffled = list(objects)
     random.shuffle(shuffled)
 
-    def results(given):
+    def results(found):
         return {
             key: (decision.decided, decision.desired, decision.desired_sizes, decision.actions)
-            for key, (decision, _) in all_decided(given).items()
+            for key, (decision, _) in found.items()
         }
 
-    assert results(shuffled) == results(objects)
+    assert results(all_decided(shuffled)) == results(found)
 
 
-@seldom
-@given(damage, st.floats(0, 10 * HOUR))
-def test_a_second_look_with_memory(done, later):
+def check_a_second_look_with_memory(objects, found, later):
     """What was remembered never stands in the way, whatever becomes of the world."""
-    objects = damaged(done)
-    kept = {key: Memory.from_dict(json.loads(json.dumps(m.to_dict()))) for key, (_, m) in all_decided(objects).items()}
+    kept = {key: Memory.from_dict(json.loads(json.dumps(m.to_dict()))) for key, (_, m) in found.items()}
     for decision, _ in all_decided(DUMP, kept, NOW + later).values():
         assert decision.decided
     for decision, _ in all_decided(objects, kept, NOW + later).values():
         assert decision.decided or decision.error
+
+
+@often
+@given(damage, st.randoms(use_true_random=False), st.floats(0, 10 * HOUR))
+def test_whatever_is_damaged(done, random, later):
+    """Deciding is pure: the same inputs, the same decision and memory; and the inputs stay as they are."""
+    objects = damaged(done)
+    assert isinstance(Snapshot(objects).newest_time(), float | None)
+    found = all_decided(objects)
+    assert repr(objects) == repr(damaged(done))
+    assert repr(all_decided(objects)) == repr(found)
+    check_every_dump_has_its_decisions(found)
+    check_no_size_is_less_than_nothing(found)
+    check_the_order_of_the_input_changes_nothing(objects, found, random)
+    check_a_second_look_with_memory(objects, found, later)
 
 
 # Worlds that are whole.
@@ -268,19 +261,19 @@ sizes = st.tuples(millicores.map("{}m".format), mebibytes.map("{}Mi".format))
 buckets = st.dictionaries(st.integers(0, 100), st.integers(1, 10000), min_size=1, max_size=5)
 
 
-@st.composite
-def fleets(draw):
+boxes = st.tuples(sizes, st.none() | st.just(sized("6", "9Gi")))
+
+
+def made_of(boxes):
     """A few pods, each of its own size."""
-    count = draw(st.integers(1, 6))
-    made_of = [
-        pod(i, box("app", *draw(sizes), limits=draw(st.none() | st.just(sized("6", "9Gi"))))) for i in range(count)
-    ]
-    return [workload("Deployment", count), workload("ReplicaSet", count, name="web-5d9c"), *made_of]
+    pods = [pod(i, box("app", *size, limits=most)) for i, (size, most) in enumerate(boxes)]
+    return [workload("Deployment", len(pods)), workload("ReplicaSet", len(pods), name="web-5d9c"), *pods]
 
 
-@seldom
-@given(fleets(), buckets, buckets, st.sampled_from(sorted(UPDATE_MODES)), st.integers(0, 9))
-def test_what_the_object_allows_always_holds(there, cpu, memory, mode, days):
+fleets = st.lists(boxes, min_size=1, max_size=6).map(made_of)
+
+
+def check_what_the_object_allows_always_holds(there, cpu, memory, mode, days):
     """Every size is within the allowed amounts, and no more pods are taken than may be missing."""
     policy = {"containerName": "app", "minAllowed": sized("200m", "256Mi"), "maxAllowed": sized("2", "2Gi")}
     learnt = checkpoint(cpu=cpu, memory=memory, days=days)
@@ -297,15 +290,21 @@ def test_what_the_object_allows_always_holds(there, cpu, memory, mode, days):
     assert taken == 0 or mode not in {"Off", "Initial"}
 
 
-@seldom
-@given(fleets(), buckets, buckets, st.sampled_from(sorted(UPDATE_MODES)))
-def test_the_status_says_what_the_histograms_said(there, cpu, memory, mode):
+def check_the_status_says_what_the_histograms_said(there, cpu, memory, mode):
     """Once it is written, deciding by it does the same as deciding by the checkpoints."""
     first = decided(vpa(mode), checkpoint(cpu=cpu, memory=memory), *there)
     status = json.loads(json.dumps(first.status))
     second = decided(vpa(mode, status=status), *there)
     assert (second.desired_sizes, second.actions) == (first.desired_sizes, first.actions)
     assert second.status == first.status
+
+
+@seldom
+@given(fleets, buckets, buckets, st.sampled_from(sorted(UPDATE_MODES)), st.integers(0, 9))
+def test_whoever_is_there(there, cpu, memory, mode, days):
+    """Each check looks at the same pods."""
+    check_what_the_object_allows_always_holds(there, cpu, memory, mode, days)
+    check_the_status_says_what_the_histograms_said(there, cpu, memory, mode)
 
 
 @seldom

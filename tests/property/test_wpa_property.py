@@ -15,8 +15,10 @@ from hypot.policy.decide import decide
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
-from property.worlds import NOW, any_world, bands, inside, maybe, memories, steady_world, steps, wpas
+from property.picks import maybe
+from property.worlds import NOW, any_world, bands, inside, memories, steady_world, steps, wpas
 
+most = settings(max_examples=80, deadline=None)
 often = settings(max_examples=40, deadline=None)
 seldom = settings(max_examples=25, deadline=None)
 
@@ -26,9 +28,7 @@ algorithms = st.sampled_from(["absolute", "average"])
 marks = st.tuples(st.integers(1, 5000), st.integers(0, 5000)).map(lambda pair: (pair[0], sum(pair)))
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_every_world_has_a_decision(spec, seen, memory):
+def check_every_world_has_a_decision(spec, seen, memory):
     """Whatever is seen: no exception, every step is a sentence, and all of it is JSON."""
     decision, _ = decide(spec, seen, memory, SETUP)
     assert decision.steps
@@ -37,9 +37,7 @@ def test_every_world_has_a_decision(spec, seen, memory):
     json.dumps(decision.to_dict(), allow_nan=False)
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_the_size_stays_within_its_bounds(spec, seen, memory):
+def check_the_size_stays_within_its_bounds(spec, seen, memory):
     """Where it was within them before; zero is left alone, and from outside it goes to the nearest or stays."""
     decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
     assert spec.min_replicas <= decision.desired <= spec.max_replicas
@@ -48,18 +46,14 @@ def test_the_size_stays_within_its_bounds(spec, seen, memory):
         assert decision.desired in {seen.scale.replicas, spec.min_replicas, spec.max_replicas}
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_nothing_moves_while_a_metric_fails(spec, seen, memory):
+def check_nothing_moves_while_a_metric_fails(spec, seen, memory):
     """Nor where nothing could be decided at all."""
     decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
     if not decision.decided or any(reading.proposal is None for reading in decision.readings):
         assert (decision.desired, decision.moves) == (decision.current, False)
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_deciding_twice_changes_nothing(spec, seen, memory):
+def check_deciding_twice_changes_nothing(spec, seen, memory):
     """Neither from the same memory nor from the one it left."""
     first, after = decide(spec, seen, memory, SETUP)
     assert decide(spec, seen, memory, SETUP) == (first, after)
@@ -68,9 +62,7 @@ def test_deciding_twice_changes_nothing(spec, seen, memory):
     assert after_then == after
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_only_acting_changes_the_past(spec, seen, memory):
+def check_only_acting_changes_the_past(spec, seen, memory):
     """In a dry run as well, though nothing is written then."""
     decision, after = decide(spec, seen, memory, SETUP)
     memory = memory.until(seen.now)
@@ -84,9 +76,7 @@ def test_only_acting_changes_the_past(spec, seen, memory):
         assert decision.rescales is not decision.dry_run
 
 
-@often
-@given(wpas(), any_world, memories)
-def test_no_move_is_larger_than_its_factor(spec, seen, memory):
+def check_no_move_is_larger_than_its_factor(spec, seen, memory):
     """From within the bounds."""
     decision, _ = decide(spec, inside(spec, seen), memory, SETUP)
     full = with_defaults(spec)
@@ -95,9 +85,7 @@ def test_no_move_is_larger_than_its_factor(spec, seen, memory):
     assert decision.current - down <= decision.desired <= decision.current + up
 
 
-@often
-@given(wpas(), any_world, memories, st.integers(0, 1200))
-def test_no_move_within_the_forbidden_window(spec, seen, memory, ago):
+def check_no_move_within_the_forbidden_window(spec, seen, memory, ago):
     """After any move, whatever its direction."""
     decision, _ = decide(spec, inside(spec, seen), replace(memory, last_scale=NOW - ago), SETUP)
     full = with_defaults(spec)
@@ -179,11 +167,23 @@ def test_within_the_band_nothing_moves(pair, algorithm, tolerance, count, value)
         assert decision.readings[0].proposal <= count
 
 
-@seldom
-@given(wpas(), any_world, memories)
-def test_a_dry_run_decides_the_same(spec, seen, memory):
+def check_a_dry_run_decides_the_same(spec, seen, memory):
     """Only the writing is left out."""
     wet, _ = decide(replaced(spec, dry_run=False), seen, memory, SETUP)
     dry, _ = decide(replaced(spec, dry_run=True), seen, memory, SETUP)
     assert (dry.desired, dry.decided, dry.moves) == (wet.desired, wet.decided, wet.moves)
     assert not dry.rescales
+
+
+@most
+@given(wpas(), any_world, memories, st.integers(0, 1200))
+def test_whatever_is_seen(spec, seen, memory, ago):
+    """One world for all checks: to draw it takes much longer than to decide."""
+    check_every_world_has_a_decision(spec, seen, memory)
+    check_the_size_stays_within_its_bounds(spec, seen, memory)
+    check_nothing_moves_while_a_metric_fails(spec, seen, memory)
+    check_deciding_twice_changes_nothing(spec, seen, memory)
+    check_only_acting_changes_the_past(spec, seen, memory)
+    check_no_move_is_larger_than_its_factor(spec, seen, memory)
+    check_no_move_within_the_forbidden_window(spec, seen, memory, ago)
+    check_a_dry_run_decides_the_same(spec, seen, memory)

@@ -1,5 +1,6 @@
 """Vertical autoscalers of all kinds for random worlds."""
 
+from functools import cache
 from itertools import accumulate
 
 from hypothesis import reject
@@ -11,7 +12,8 @@ from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleTyp
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import HIGHER, LOWER, ContainerPolicy, EvictionRequirement
 from hypot.policy.model.settings import Settings
-from property.replay_worlds import MIB, hpa_metrics, maybe
+from property.picks import among, either, maybe, mostly
+from property.replay_worlds import MIB, some_metrics
 
 # Knobs that make something happen within an hour.
 knobs = st.fixed_dictionaries(
@@ -55,17 +57,18 @@ requirements = st.lists(
 )
 
 
+some_containers = st.lists(containers, max_size=2, unique_by=lambda one: one.container_name)
+
+
 @st.composite
 def vpas(draw):
     """Autoscalers that an API server takes."""
     return VPA(
         "deployment/web",
-        mode=draw(
-            st.sampled_from(["Off", "Initial", "Recreate", "Auto", "InPlaceOrRecreate", "InPlaceOrRecreate", "InPlace"])
-        ),
-        min_replicas=draw(st.sampled_from([None, 1, 1, 3])),
+        mode=draw(among("Off", "Initial", "Recreate", "Auto", "InPlaceOrRecreate", "InPlaceOrRecreate", "InPlace")),
+        min_replicas=draw(among(None, 1, 1, 3)),
         eviction_requirements=draw(maybe(requirements)),
-        containers=draw(maybe(st.lists(containers, max_size=2, unique_by=lambda one: one.container_name))),
+        containers=draw(maybe(some_containers)),
         annotations=draw(knobs),
     )
 
@@ -81,13 +84,16 @@ SPANS = (None, "0s", "45s", "2m", "10m")
 KNOBS = ({}, {"hypot.dev/cpu-half-life": "3m", "hypot.dev/memory-half-life": "5m"}, {"hypot.dev/cpu-half-life": "1m"})
 
 
+@cache
+def change(amounts, percents):
+    """An amount, a percentage, both or neither."""
+    return st.builds(Change, maybe(st.sampled_from(amounts)), maybe(st.sampled_from(percents)))
+
+
 @st.composite
 def changes(draw, percents, cpus, memories, kind=ResourceChanges):
     """An amount, a percentage or both, of each resource or of none."""
-    own = [
-        draw(maybe(st.builds(Change, maybe(st.sampled_from(amounts)), maybe(st.sampled_from(percents)))))
-        for amounts in (cpus, memories)
-    ]
+    own = [draw(maybe(change(amounts, percents))) for amounts in (cpus, memories)]
     return kind(*own)
 
 
@@ -109,48 +115,57 @@ policies = st.builds(
 )
 
 
+more_each = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+
+
 @st.composite
 def rows(draw):
     """Counts that rise, and sizes whose totals do."""
     made, total = [], [0, 0]
-    for count in accumulate(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))):
+    for count in accumulate(draw(more_each)):
         sizes = [
-            total[0] // count + draw(st.sampled_from([60, 150, 400, 1100])),
-            total[1] // count + draw(st.sampled_from([60, 200, 500, 900])) * MIB,
+            total[0] // count + draw(among(60, 150, 400, 1100)),
+            total[1] // count + draw(among(60, 200, 500, 900)) * MIB,
         ]
         total = [count * size for size in sizes]
-        division = draw(st.sampled_from(DIVISIONS))
+        division = draw(among(*DIVISIONS))
         known = {"cpu": f"{sizes[0]}m", "memory": sizes[1]}
-        if division == "horizontalOnly" and draw(st.booleans()):
-            del known[draw(st.sampled_from(["cpu", "memory"]))]
+        if division == "horizontalOnly" and draw(either):
+            del known[draw(among("cpu", "memory"))]
         made.append(interval(count, extrapolation=division, **known))
     return made
+
+
+all_rows = rows()
+overlaps = changes((0, 10, 30), ("1m", "20m"), ("1M", "20M"))
+bases = changes((0, 5, 20), ("10m", "60m"), ("10M", "90M"))
+limit_gaps = changes((0, 20, 100), ("100m", "1"), ("100M", "900M"))
+some_policies = st.lists(policies, min_size=1, max_size=2, unique_by=lambda one: one.container_name)
+own_knobs = st.sampled_from(KNOBS)
 
 
 @st.composite
 def hvpas(draw):
     """Of all divisions, held back in all ways, with either source or both."""
-    intervals = draw(rows())
-    first = draw(st.sampled_from([None, 1, 2, intervals[0].max_replicas]))
+    intervals = draw(all_rows)
+    first = draw(among(None, 1, 2, intervals[0].max_replicas))
     try:
         return Hvpa(
             "deployment/web",
             intervals=intervals,
-            overlap=draw(maybe(changes((0, 10, 30), ("1m", "20m"), ("1M", "20M")))),
-            base=draw(maybe(changes((0, 5, 20), ("10m", "60m"), ("10M", "90M")))),
-            limits_gap=draw(maybe(changes((0, 20, 100), ("100m", "1"), ("100M", "900M")))),
+            overlap=draw(maybe(overlaps)),
+            base=draw(maybe(bases)),
+            limits_gap=draw(maybe(limit_gaps)),
             scale_up=draw(maybe(scale_types)),
             scale_down=draw(maybe(scale_types)),
-            window=draw(st.sampled_from(WINDOWS)),
+            window=draw(among(*WINDOWS)),
             min_replicas=first,
-            max_replicas=draw(st.sampled_from([None, None, 3, 40])),
-            metrics=draw(maybe(st.lists(hpa_metrics, min_size=1, max_size=3))),
-            containers=draw(
-                maybe(st.lists(policies, min_size=1, max_size=2, unique_by=lambda one: one.container_name))
-            ),
-            knobs=draw(st.sampled_from(KNOBS)),
-            use_hpa=draw(st.sampled_from([True, True, False])),
-            use_vpa=draw(st.sampled_from([True, True, True, False])),
+            max_replicas=draw(among(None, None, 3, 40)),
+            metrics=draw(maybe(some_metrics)),
+            containers=draw(maybe(some_policies)),
+            knobs=draw(own_knobs),
+            use_hpa=draw(mostly),
+            use_vpa=draw(mostly),
         )
     except InvalidAutoscaler:
         reject()

@@ -1,6 +1,7 @@
 """Random worlds: autoscalers as people may write them, and clusters as they may be seen."""
 
 from dataclasses import replace
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -12,9 +13,10 @@ from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import History, Memory
+from property.picks import among, either, maybe, set_or_not, within
 
 NOW = 1_800_000_000.0
-NAMES = [f"web-{i}" for i in range(6)]
+NAMES = [f"web-{i}" for i in range(4)]
 QUEUES = ("queue", "rate")
 # Absent, empty, and one with a label: the three ways to ask for a series.
 SELECTORS = (None, {}, {"matchLabels": {"a": "b"}})
@@ -34,10 +36,6 @@ failures = st.builds(
     Failure, st.sampled_from(["the server is down", "forbidden."]), st.sampled_from(["internal", "spec"])
 )
 optional = st.none()
-
-
-def maybe(strategy):
-    return st.one_of(st.none(), strategy)
 
 
 def usage(values):
@@ -148,21 +146,26 @@ full_samples = st.builds(
 )
 
 
+rarely = st.sampled_from([*[False] * 9, True])
+likely_pods = fleets(st.one_of(st.none(), st.none(), st.none(), odd_pods), 1)
+queue_lengths = series(small, 1)
+small_values = values_of(small)
+QUEUE_KEYS = [metric_key(name, selector) for name in QUEUES for selector in SELECTORS]
+
+
 @st.composite
 def likely_worlds(draw):
     """A cluster in which most things work: a few odd pods, a sample or a metric that is missing now and then."""
-    everyone = draw(fleets(st.one_of(st.none(), st.none(), st.none(), odd_pods), 1))
-    count = draw(st.sampled_from([len(everyone)] * 4 + [0, 3, 12]))
-    rarely = st.sampled_from([*[False] * 9, True])
+    everyone = draw(likely_pods)
+    count = draw(among(*[len(everyone)] * 4, 0, 3, 12))
     measured = {name: draw(full_samples) for name in NAMES if not draw(rarely)}
-    keys = [metric_key(name, selector) for name in QUEUES for selector in SELECTORS]
-    waiting = {key: draw(failures) if draw(rarely) else draw(series(small, 1)) for key in keys}
+    waiting = {key: draw(failures) if draw(rarely) else draw(queue_lengths) for key in QUEUE_KEYS}
     return Seen(
         NOW,
-        Scale(count, draw(st.sampled_from([count, count, count, 0, 12])), "app=web"),
+        Scale(count, draw(among(count, count, count, 0, 12)), "app=web"),
         everyone,
         measured,
-        {metric_key("rate", None): draw(values_of(small))},
+        {metric_key("rate", None): draw(small_values)},
         {metric_key("rps", None, "Ingress/front"): draw(small)},
         waiting,
         monitor="OK",
@@ -193,7 +196,7 @@ conditions = st.lists(
         st.sampled_from(kinds),
         st.sampled_from(["True", "False"]),
         st.just("Before"),
-        st.text(max_size=5),
+        st.sampled_from(["", "all is well", "é"]),
         shown_times.map(float),
     ),
     max_size=4,
@@ -257,37 +260,50 @@ paces = st.builds(
 )
 
 
+@cache
+def some_of(metrics, most):
+    """At least one."""
+    return st.lists(metrics, min_size=1, max_size=most)
+
+
 @st.composite
 def hpas(draw, metrics=hpa_metrics, most_metrics=3):
     """Autoscalers that an API server takes."""
-    chosen = draw(st.lists(metrics, min_size=1, max_size=most_metrics))
+    chosen = draw(some_of(metrics, most_metrics))
     from_zero = any(metric.type in {"Object", "External"} for metric in chosen)
-    low = draw(st.sampled_from([0 if from_zero else 1, 1, 2, 4, 8]))
+    low = draw(among(0 if from_zero else 1, 1, 2, 4, 8))
     return HPA(
         "deployment/web",
         metrics=chosen,
         min_replicas=low,
-        max_replicas=max(1, low) + draw(st.integers(0, 30)),
+        max_replicas=max(1, low) + draw(within(0, 30)),
         scale_up=draw(maybe(paces)),
         scale_down=draw(maybe(paces)),
     )
 
 
+lows = st.one_of(st.just(0), st.integers(1, 5000))
+
+
 @st.composite
 def bands(draw, names=QUEUES, resources=("cpu", "memory")):
     """A metric between two marks, or at one."""
-    low = draw(st.one_of(st.just(0), st.integers(1, 5000)))
-    high = low + draw(st.integers(0 if low else 1, 5000))
+    low = draw(lows)
+    high = low + draw(within(0 if low else 1, 5000))
     marks = {"low": f"{low}m", "high": f"{high}m"}
-    left_out = draw(st.sampled_from([None, None, "low", "high"] if low else [None, "low"]))
+    left_out = draw(among(None, None, "low", "high") if low else among(None, "low"))
     if left_out:
         del marks[left_out]
-    name = draw(st.sampled_from([*names, *resources]))
+    name = draw(among(*names, *resources))
     if name in resources:
         return resource_band(name, **marks)
     return band(name, labels=draw(labels), **marks)
 
 
+all_bands = bands()
+notes = st.dictionaries(
+    st.sampled_from([LIFECYCLE_CONTROL, SKIP_OWNER_CHECK]), st.sampled_from(["true", "false", "odd"])
+)
 steps = st.builds(
     Step,
     st.sampled_from([None, 0, "500m", 1, 20, 50, 99]),
@@ -299,30 +315,26 @@ steps = st.builds(
 @st.composite
 def wpas(draw, metrics=None, advised=None):
     """Autoscalers that its rules take."""
-    asks = draw(st.booleans()) if advised is None else advised
-    low = draw(st.sampled_from([1, 1, 2, 4, 8]))
+    asks = draw(either) if advised is None else advised
+    low = draw(among(1, 1, 2, 4, 8))
     recommender = Recommender("https://advice.example/", "cpu", {}, 2, 1)
     return WPA(
         "deployment/web",
-        metrics=None if asks else draw(st.lists(bands() if metrics is None else metrics, min_size=1, max_size=3)),
+        metrics=None if asks else draw(some_of(all_bands if metrics is None else metrics, 3)),
         recommender=recommender if asks else None,
         min_replicas=low,
-        max_replicas=low + draw(st.integers(0, 30)),
-        algorithm=draw(st.sampled_from([None, "absolute", "average"])),
-        tolerance=draw(st.sampled_from([None, "0", "10m", "0.1", "1"])),
+        max_replicas=low + draw(within(0, 30)),
+        algorithm=draw(among(None, "absolute", "average")),
+        tolerance=draw(among(None, "0", "10m", "0.1", "1")),
         scale_up=draw(maybe(steps)),
         scale_down=draw(maybe(steps)),
-        modulo=draw(st.sampled_from([None, 1, 2, 5])),
-        converge=draw(st.sampled_from([None, "highwatermark", "lowwatermark"])),
-        dry_run=draw(st.sampled_from([None, False, True])),
-        tolerate_zero=draw(st.sampled_from([None, True])),
-        min_available=draw(st.sampled_from([None, 0, 50, 100])),
-        readiness_delay=draw(st.sampled_from([None, 30])),
-        annotations=draw(
-            st.dictionaries(
-                st.sampled_from([LIFECYCLE_CONTROL, SKIP_OWNER_CHECK]), st.sampled_from(["true", "false", "odd"])
-            )
-        ),
+        modulo=draw(among(None, 1, 2, 5)),
+        converge=draw(among(None, "highwatermark", "lowwatermark")),
+        dry_run=draw(maybe(either)),
+        tolerate_zero=draw(set_or_not),
+        min_available=draw(among(None, 0, 50, 100)),
+        readiness_delay=draw(among(None, 30)),
+        annotations=draw(notes),
     )
 
 
