@@ -12,7 +12,11 @@ from hypot.replay.score.scorecard import Scores
 from page.browser import CHROMIUM, browser
 from replay_week import POLICIES, fleet, week
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at"),
+    # One browser and one report for all.
+    pytest.mark.xdist_group("pages"),
+]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hvpa.yaml"
 LAPTOP, PHONE = (1280, 900), (390, 800)
@@ -65,10 +69,8 @@ def middle(tab, what):
     return x + width / 2, y + height / 2
 
 
-@pytest.mark.parametrize(("size", "dark"), [(LAPTOP, False), (PHONE, True)])
-def test_every_figure_is_drawn(tab, report, size, dark):
-    """On a laptop and on a phone, light and dark: no complaint, nothing fetched, nothing wider than the screen."""
-    shown(tab, report, size, dark=dark)
+def assert_drawn(tab, report):
+    """Every figure, without a complaint, nothing fetched, and nothing wider than the screen."""
     drawn = tab.run(DRAWN)
     assert len(drawn) == 13
     assert all(drawn.values())
@@ -77,8 +79,17 @@ def test_every_figure_is_drawn(tab, report, size, dark):
     assert tab.run(WIDE) <= 0
 
 
+def test_every_figure_is_drawn_on_a_phone(tab, report):
+    """In the dark."""
+    assert_drawn(shown(tab, report, PHONE, dark=True), report)
+
+
 class TestReport:
     """What a report answers to. The page is opened once, and each test leaves it as it was."""
+
+    def test_every_figure_is_drawn(self, opened, report):
+        """On a laptop, in the light."""
+        assert_drawn(opened, report)
 
     def test_it_follows_the_room(self, opened):
         """When it gets dark, the page and its figures get other colours."""
