@@ -1,4 +1,4 @@
-"""What holds a move back from outside its kind's own rules: an annotation, a rival, the governor, a cold start.
+"""What holds a move back from outside its kind's rules: annotations, other controllers, the governor, a cold start.
 
 Holds come after the kind has decided, and before anything is reported. A block is never opened by a pin, and half a
 move is never done where that would leave less than both what is there and what is wanted.

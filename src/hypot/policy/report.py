@@ -60,7 +60,7 @@ def _with(conditions: Conditions, one: Condition | None) -> Conditions:
 
 
 def _held_event(move: Move, blocked: Condition | None) -> tuple[Event, ...]:
-    """Told where a hold changed a move, and not as long as it only stands in the way of others."""
+    """Only where a hold changed a move."""
     if blocked is None or move.wanted is None or not move.wanted.moves:
         return ()
     return (Event("Normal", HELD_EVENT, sentence(blocked.message)),)

@@ -218,13 +218,13 @@ class Hold(NamedTuple):
     pinned: int | None = None
 
 
-# The hold of an autoscaler whose last decision is not all done yet: told only where there is no other.
+# The hold of an autoscaler whose last decision is not all done yet: reported only where there is no other.
 PLAN_UNDER_WAY = "PlanUnderWay"
 _ORDER: tuple[Blocks, ...] = ("both", "down", "up")
 
 
 def main_reason(holds: Sequence[Hold]) -> str:
-    """Of what stops everything, else of what stops shrinking: whoever sizes new pods goes by it."""
+    """Of a hold that stops everything, else of one that stops scale-down. The webhook for new pods reads it."""
     return min(holds, key=lambda hold: (hold.reason == PLAN_UNDER_WAY, _ORDER.index(hold.blocks))).reason
 
 

@@ -208,7 +208,7 @@ class Memory:
         return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
 
     def after_report(self, decision: Decision) -> "Memory":
-        """What a decision leaves behind that is not written: what is told, and the count where it stays."""
+        """What a decision leaves behind before it is written: its conditions, and the count if that does not change."""
         stays = decision.decided and (decision.by_pod or not decision.moves)
         desired = decision.desired if stays and decision.desired is not None else self.desired
         return replace(self, conditions=decision.unwritten, desired=desired)
@@ -234,7 +234,7 @@ class Memory:
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
 
     def told(self, decision: Decision) -> "Memory":
-        """What is remembered once writes were tried and nothing moved: what was told, and nothing else."""
+        """The same with the conditions that were reported once the writes were tried."""
         return replace(self, conditions=decision.conditions)
 
     def old_status(self) -> dict[str, Any]:
