@@ -47,7 +47,7 @@ def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[t
 
     def end_it() -> None:
         told.release()
-        assert ended.acquire(timeout=10)
+        assert ended.acquire(timeout=60)
 
     def serve(accepted: socket.socket) -> None:
         connection = server_tls.wrap_socket(accepted, server_side=True)
@@ -57,7 +57,7 @@ def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[t
             reader.read(length)
             connection.sendall(ANSWER)
         reader.close()
-        assert patience == 0 or told.acquire(timeout=10)
+        assert patience == 0 or told.acquire(timeout=60)
         end(connection)
         ended.release()
 

@@ -70,7 +70,7 @@ class Registered:
         return self._holder.issued
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(180)
 
     def register(self) -> None:
         """As an installation does, and then as hypot does; until the API server knows it."""

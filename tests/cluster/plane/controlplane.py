@@ -76,7 +76,7 @@ class Child:
         """Let go of it, and wait until it is gone."""
         if self._process.stdin:
             self._process.stdin.close()
-        self._process.wait(15)
+        self._process.wait(90)
 
 
 class ControlPlane:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.plane.controlplane import GUARD, ControlPlane, free_ports
-from cluster.plane.waiting import eventually
+from cluster.plane.waiting import PATIENCE, eventually
 
 Object = dict[str, Any]
 HYPOT = [sys.executable, "-c", "from hypot.cli.main import main; main()"]
@@ -102,7 +102,7 @@ class Controller:
     def ended(self, within: float = 60) -> int:
         """Wait until it is gone by itself, or by another's hand; its exit status."""
         assert self._process is not None
-        status = self._process.wait(within)
+        status = self._process.wait(within * PATIENCE)
         if self._process.stdin:
             self._process.stdin.close()
         return status
@@ -117,7 +117,7 @@ class Controller:
     def get(self, path: str) -> tuple[int, str]:
         """Ask its own server."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}{path}", timeout=5 * PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

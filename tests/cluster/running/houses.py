@@ -5,6 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -44,10 +45,9 @@ class House:
         return made.start()
 
     def close(self) -> None:
-        for controller in self.controllers:
-            controller.stop()
-        for proxy in self.proxies:
-            proxy.stop()
+        with ExitStack() as all_of_them:
+            for end in [*self.proxies, *self.controllers]:
+                all_of_them.callback(end.stop)
         for each in (self.namespace, self.own):
             self.stage.api.call("DELETE", f"/api/v1/namespaces/{each}")
         self.stage.metrics.answers.pop(self.namespace, None)

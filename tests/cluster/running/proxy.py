@@ -20,6 +20,7 @@ import aiohttp
 from aiohttp import web
 
 from cluster.plane.controlplane import ControlPlane, token_of
+from cluster.plane.waiting import PATIENCE
 
 Object = dict[str, Any]
 When = Literal["before", "during", "after"]
@@ -130,7 +131,7 @@ class Proxy:
     def stop(self) -> None:
         self._wait(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(10 * PATIENCE)
         self._loop.close()
 
     def kubeconfig(self, user: str = "admin") -> Path:
@@ -275,7 +276,7 @@ class Proxy:
         return None
 
     def _wait(self, work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(30 * PATIENCE)
 
 
 async def _streamed(
