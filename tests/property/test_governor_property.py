@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from hypot.policy.governor import WINDOW, Governor, Want, budget_of, govern
 
 often = settings(max_examples=200, deadline=None)
-KEYS = [("Hvpa", "shop", f"web-{i:02}") for i in range(12)]
+KEYS = [("Hvpa", "shop", f"web-{i:02}") for i in range(30)]
 
 wants = st.lists(
     st.builds(Want, st.sampled_from(KEYS), st.sampled_from([0, 100, 1000, 5000, 60_000])),
-    max_size=12,
+    max_size=30,
     unique_by=lambda want: want.key,
 )
 sweeps = st.lists(
-    st.tuples(st.sampled_from([1.0, 15.0, 15.0, 60.0, 299.0, 300.0, 1000.0]), wants), min_size=1, max_size=10
+    st.tuples(st.sampled_from([1.0, 15.0, 15.0, 60.0, 299.0, 300.0, 1000.0]), wants), min_size=1, max_size=25
 )
 sizes = st.tuples(st.sampled_from([0, 1, 10, 30, 80]), st.sampled_from([0, 5000, 30_000, 200_000]))
 

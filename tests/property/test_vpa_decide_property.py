@@ -34,7 +34,7 @@ from unit.policy.sizes_world import (
     workload,
 )
 
-often = settings(max_examples=100, deadline=None)
+often = settings(max_examples=150, deadline=None)
 seldom = settings(max_examples=60, deadline=None)
 SETUP = Settings()
 

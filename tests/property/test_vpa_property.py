@@ -104,7 +104,7 @@ def pods(name="web-0"):
     )
 
 
-ODD = [pods(f"web-{i}") for i in range(4)]
+ODD = [pods(f"web-{i}") for i in range(6)]
 odd_counts = st.integers(0, len(ODD))
 
 
@@ -146,7 +146,7 @@ def serving(name):
     )
 
 
-SERVING = [serving(f"web-{i}") for i in range(6)]
+SERVING = [serving(f"web-{i}") for i in range(7)]
 busy_counts = st.integers(1, len(SERVING))
 missing = st.sampled_from([0, 0, -1, 2])
 advised = st.builds(Bounds, st.just("app"), st.fixed_dictionaries({"cpu": some}), small_amounts)

@@ -16,7 +16,7 @@ from hypot.policy.model.state import History, Memory
 from property.picks import among, either, maybe, set_or_not, within
 
 NOW = 1_800_000_000.0
-NAMES = [f"web-{i}" for i in range(4)]
+NAMES = [f"web-{i}" for i in range(6)]
 QUEUES = ("queue", "rate")
 # Absent, empty, and one with a label: the three ways to ask for a series.
 SELECTORS = (None, {}, {"matchLabels": {"a": "b"}})
@@ -196,7 +196,7 @@ conditions = st.lists(
         st.sampled_from(kinds),
         st.sampled_from(["True", "False"]),
         st.just("Before"),
-        st.sampled_from(["", "all is well", "é"]),
+        st.text(max_size=5),
         shown_times.map(float),
     ),
     max_size=4,
