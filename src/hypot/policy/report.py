@@ -67,21 +67,19 @@ def _held_event(move: Move, blocked: Condition | None) -> tuple[Event, ...]:
 
 
 def _hold_condition(family: Family, move: Move, effect: Effect, memory: Memory) -> Condition | None:
-    """What holds it back; its reason is that of a hold, where there is one beside a plan under way and what is noted.
+    """What holds it back. A note, or a plan under way, gives the reason only where no other hold does.
 
-    Compared with what was told before this decision, for the kind knows of no hold and says otherwise.
+    It is compared with the condition from before this decision: the kind, which knows of no hold, has renewed it since.
     """
     if move.holds is None and effect.note is None:
         return None
-    holds = [*(move.holds or ()), *([effect.note] if effect.note else [])]
+    notes = [] if effect.note is None else [effect.note]
+    holds = [*(move.holds or ()), *notes]
     if not holds:
         return _released(family, move, memory)
     kind, status = family.held
     words = "; ".join(dict.fromkeys(hold.words for hold in holds))
-    reason = main_reason(holds)
-    if effect.note is not None:
-        others = [hold for hold in move.holds or () if hold.reason != PLAN_UNDER_WAY]
-        reason = main_reason(others or [effect.note])
+    reason = main_reason([hold for hold in move.holds or () if hold.reason != PLAN_UNDER_WAY] or notes or holds)
     return renewed(condition_of(memory.conditions, kind), kind, status, reason, words, move.at)
 
 

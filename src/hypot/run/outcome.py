@@ -1,7 +1,7 @@
 """One autoscaler in one sweep: what was seen, decided and held back, and how it went once it was written."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.model.decision import Decision, Hold, Move
@@ -52,6 +52,12 @@ class Outcome:
     unsure: bool = False
     # The count that was set; None where none was.
     counted: int | None = None
+
+    @classmethod
+    def of(cls, judged: Judged, decision: Decision, memory: Memory) -> Self:
+        """What is reported and remembered of a move."""
+        given = (judged.key, judged.autoscaler, judged.seen, decision, memory)
+        return cls(*given, judged.acting, judged.before, judged.holds)
 
     @property
     def version(self) -> str:

@@ -45,9 +45,10 @@ class House:
         return made.start()
 
     def close(self) -> None:
-        with ExitStack() as all_of_them:
-            for end in [*self.proxies, *self.controllers]:
-                all_of_them.callback(end.stop)
+        with ExitStack() as stack:
+            # The last one is stopped first, and each of them whatever happens to the others.
+            for running in [*self.proxies, *self.controllers]:
+                stack.callback(running.stop)
         for each in (self.namespace, self.own):
             self.stage.api.call("DELETE", f"/api/v1/namespaces/{each}")
         self.stage.metrics.answers.pop(self.namespace, None)

@@ -116,19 +116,8 @@ class Attempt:
         memory = self.memory.after_report(decision)
         memory = (memory.acted(decision, now) if self.acted else memory).told(decision)
         holds = judged.holds if effect.note is None else (*judged.holds, effect.note)
-        return Outcome(
-            judged.key,
-            judged.autoscaler,
-            judged.seen,
-            decision,
-            memory,
-            judged.acting,
-            judged.before,
-            holds,
-            self.refusal,
-            self.unsure,
-            self.counted,
-        )
+        outcome = replace(Outcome.of(judged, decision, memory), holds=holds, refusal=self.refusal)
+        return replace(outcome, unsure=self.unsure, counted=self.counted)
 
 
 def reported(judged: Judged, settings: Settings) -> Outcome:
@@ -141,9 +130,7 @@ def reported(judged: Judged, settings: Settings) -> Outcome:
         words = f"hypot could not report: {type(error).__name__}"
         still = replace(judged.move, decided=False, error=words, error_kind="internal")
         decision = Decision.of(still, still.unwritten, still.warnings, still.observed)
-    memory = judged.memory.after_report(decision)
-    given = (judged.key, judged.autoscaler, judged.seen)
-    return Outcome(*given, decision, memory, judged.acting, judged.before, judged.holds)
+    return Outcome.of(judged, decision, judged.memory.after_report(decision))
 
 
 @dataclass(frozen=True, slots=True)
