@@ -5,16 +5,19 @@ from dataclasses import dataclass
 from math import floor
 from typing import Literal, NamedTuple
 
-from hypot.core.disruption import AT_ONCE, may_disrupt
+from hypot.core import fate as rules
+from hypot.core.fate import spares, tolerance_of
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.seen import Node, Pod
+from hypot.policy.model.seen import Node, Pod, Resize
 from hypot.policy.model.size import Size
 from hypot.policy.vertical.budget import Controllers, controller_of
 from hypot.policy.vertical.need import dies_again, observed_containers, quick_oom
 from hypot.policy.vertical.pod_size import WHOLE, Sizes, fits_nowhere, has_enough, node_obstacle, parts_of
 from hypot.policy.vertical.resize import gives_up, resize_obstacle, told_resize
 
+Deed = Literal["keep", "resize", "evict", "wait", "infeasible"]
+LATER = "it gets less only once the new pods serve"
 # A container that was killed for memory within this time is not helped by a resize: it is not running long enough.
 OOM_WINDOW = Knobs().evict_after_oom
 
@@ -45,14 +48,9 @@ class Room(NamedTuple):
         """A pod that is about to be restarted for its size counts as away."""
         return cls(configured, sum(is_ready(pod) and not _is_restarting(pod, sizes) for pod in pods))
 
-    @property
-    def tolerance(self) -> int:
-        return max(1, int(AT_ONCE * self.configured))
-
     def spares(self, pod: Pod) -> bool:
         """Whether the pod may go; one that does not serve is away already."""
-        running = self.running if is_ready(pod) else self.running + 1
-        return may_disrupt(running, self.configured, self.tolerance, self.taken)
+        return spares(is_ready(pod), self.running, self.configured, self.taken)
 
     def without(self, pod: Pod) -> "Room":
         return self._replace(taken=self.taken + 1) if is_ready(pod) else self
@@ -60,7 +58,7 @@ class Room(NamedTuple):
     @property
     def words(self) -> str:
         away = max(0, self.configured - self.running) + self.taken
-        return f"{away} of {self.configured} pods are away and {self.tolerance} may be"
+        return f"{away} of {self.configured} pods are away and {tolerance_of(self.configured)} may be"
 
 
 def _is_restarting(pod: Pod, sizes: Sizes) -> bool:
@@ -89,42 +87,51 @@ class Fate(NamedTuple):
     The sizes of one that is to be evicted are what it gets in place meanwhile, where it cannot wait.
     """
 
-    deed: Literal["keep", "resize", "evict", "wait", "infeasible"]
+    deed: Deed
     words: str = ""
     sizes: tuple[Size, ...] = ()
 
 
-KEEP = Fate("keep")
+# By the numbers that the rules go by.
+_DEEDS: tuple[Deed, ...] = ("keep", "resize", "evict", "wait", "infeasible")
 
 
 def fate_of(pod: Pod, look: Look, room: Room) -> Fate:
-    """In place first; where that cannot be, by eviction, as far as pods can be spared."""
+    """The rules are `core.fate`; here is what they ask for, and what they say in words."""
     parts = parts_of(pod.containers, look.sizes)
     if all(part.asked and part.actual for part in parts):
-        return KEEP
-    if not look.lowers and any(part.lowered for part in parts):
-        return Fate("wait", "it gets less only once the new pods serve")
+        return Fate("keep")
     sizes = tuple([part.size for part in parts if not part.asked])
     obstacle = resize_obstacle(pod, sizes, look.kubernetes) or node_obstacle(pod, sizes, look.nodes)
-    killed = _killed_lately(pod, look)
-    if killed and look.evicts:
-        fate = _evicted(pod, killed, look, room if is_ready(pod) else None)
-        if fate.deed != "infeasible":
-            return fate if obstacle else fate._replace(sizes=sizes)
-    if not sizes:
-        return _asked(pod, look, room)
-    if obstacle:
-        return _elsewhere(pod, obstacle, look, room)
-    if any(part.restarts for part in parts) and not room.spares(pod):
-        return Fate("wait", f"the new size restarts it, and {room.words}")
-    return Fate("resize", "", sizes)
+    killed, asked = _killed_lately(pod, look), "" if sizes else _asked(pod, look)
+    given_up = not sizes and _is_given_up(pod, look)
+    # Whoever is not to be evicted need not be looked at for that, which takes long where there are many nodes.
+    bar = _hopeless(pod, look) if look.evicts and (killed or obstacle or given_up) else ""
+    case = rules.Case(
+        asked=not sizes,
+        has=False,
+        lowered=any(part.lowered for part in parts),
+        restarts=any(part.restarts for part in parts),
+        refused=bool(obstacle),
+        given_up=given_up,
+        dying=bool(killed),
+        hopeless=bool(bar),
+        started=pod.started is not None,
+        ready=is_ready(pod),
+        spared=room.spares(pod),
+        never=pod.resize is not None and pod.resize.state == "infeasible",
+    )
+    deed, why, barred = rules.fate_for(case, look.evicts, look.lowers)
+    reasons = ("", LATER, killed, asked, obstacle, f"the new size restarts it, and {room.words}")
+    bars = ("", f", and {bar}", ", and it has not started yet", f", and {room.words}")
+    resized = deed == rules.RESIZE or (why == rules.DYING and deed != rules.INFEASIBLE and not obstacle)
+    return Fate(_DEEDS[deed], f"{reasons[why]}{bars[barred]}", sizes if resized else ())
 
 
 def disrupts(pod: Pod, fate: Fate, sizes: Sizes) -> bool:
     """Whether the pod stops serving for a while by what is done to it."""
-    if fate.deed == "resize":
-        return any(part.restarts for part in parts_of(pod.containers, sizes))
-    return fate.deed == "evict"
+    restarts = any(part.restarts for part in parts_of(pod.containers, sizes))
+    return rules.disrupts(_DEEDS.index(fate.deed), restarts)
 
 
 def _killed_lately(pod: Pod, look: Look) -> str:
@@ -135,37 +142,29 @@ def _killed_lately(pod: Pod, look: Look) -> str:
     return f"container {killed.name} is killed for memory soon after each start" if dying else ""
 
 
-def _asked(pod: Pod, look: Look, room: Room) -> Fate:
+def _asked(pod: Pod, look: Look) -> str:
     """The pod's spec has the size: its node has the word. Asking for the same again would change nothing."""
-    resize = pod.resize
-    if resize is None:
-        return Fate("wait", "its node has not taken up the new size yet")
-    since = look.since if resize.since is None else resize.since
-    words = told_resize(resize, since, look.now).words
-    if not gives_up(resize, since, look.now):
-        return Fate("wait", words)
-    if resize.state == "infeasible":
-        return _elsewhere(pod, words, look, room)
-    return _evicted(pod, words, look, room) if look.evicts else Fate("wait", words)
+    if pod.resize is None:
+        return "its node has not taken up the new size yet"
+    return told_resize(pod.resize, _since(pod.resize, look), look.now).words
 
 
-def _elsewhere(pod: Pod, why: str, look: Look, room: Room) -> Fate:
-    """What cannot be done in place."""
-    return _evicted(pod, why, look, room) if look.evicts else Fate("infeasible", why)
+def _is_given_up(pod: Pod, look: Look) -> bool:
+    return pod.resize is not None and gives_up(pod.resize, _since(pod.resize, look), look.now)
 
 
-def _evicted(pod: Pod, why: str, look: Look, room: Room | None) -> Fate:
-    """It comes back with the recorded size, unless that has failed already. Without room it is as good as away."""
+def _since(resize: Resize, look: Look) -> float:
+    return look.since if resize.since is None else resize.since
+
+
+def _hopeless(pod: Pod, look: Look) -> str:
+    """Why no new pod would have the size; empty where one would, and where it is too early to tell."""
     if controller_of(pod, look.controllers) is None:
-        return Fate("infeasible", f"{why}, and it has no controller that would make a new pod")
+        return "it has no controller that would make a new pod"
     if pod.pod_requests is not None:
-        return Fate("infeasible", f"{why}, and {WHOLE}")
+        return WHOLE
     if pod.started is None:
-        return Fate("wait", f"{why}, and it has not started yet")
+        return ""
     if came_after(pod, look.since):
-        return Fate("infeasible", f"{why}, and it came up with another size than was recorded")
-    if fits_nowhere(pod, look.sizes, look.nodes):
-        return Fate("infeasible", f"{why}, and no node is large enough for it")
-    if room is not None and not room.spares(pod):
-        return Fate("wait", f"{why}, and {room.words}")
-    return Fate("evict", why)
+        return "it came up with another size than was recorded"
+    return "no node is large enough for it" if fits_nowhere(pod, look.sizes, look.nodes) else ""

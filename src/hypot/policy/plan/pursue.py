@@ -7,7 +7,7 @@ their order and stops at the first that fails; the next look goes on from there.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from hypot.core.disruption import PATIENCE
+from hypot.core.fate import DEFERRED_PATIENCE, ending, is_at_once, may_lower, waits_for
 from hypot.kinds.version import Version
 from hypot.policy.model.current_size import live
 from hypot.policy.model.decision import Move, show_seconds
@@ -33,7 +33,6 @@ from hypot.policy.model.seen import Failure, Pod, Seen
 from hypot.policy.model.size import Size
 from hypot.policy.plan.pods import Look, Room, disrupts, fate_of, is_ready, serving
 from hypot.policy.vertical.pod_size import Sizes, fits_nowhere, has_enough, has_size, parts_of
-from hypot.policy.vertical.resize import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
 
 __all__ = [
     "RESIZE_ANNOTATION",
@@ -54,8 +53,8 @@ __all__ = [
     "resizing_of",
 ]
 
-# However much progress there is, a plan is over after this.
-LONGEST = IN_PROGRESS_PATIENCE
+# How a plan stands, by the numbers that the rules go by.
+_ENDS: tuple[Ended, ...] = ("", "Done", "Infeasible", "TimedOut")
 
 
 class _Step(NamedTuple):
@@ -111,10 +110,8 @@ def _made(decision: Move, resizing: Resizing, now: float, *, behind: bool) -> Pl
     before = decision.current or 0
     replicas = before if decision.desired is None else decision.desired
     changes = requests_of(decision.sizes, decision.desired_sizes)
-    waits = any(gets < had for had, gets in changes) if replicas > before else any(gets > had for had, gets in changes)
-    waits = waits or (replicas < before and behind)
-    # Nothing is too small where nothing is to stay.
-    waits = waits and replicas not in {0, before}
+    grows, shrinks = any(gets > had for had, gets in changes), any(gets < had for had, gets in changes)
+    waits = waits_for(before, replicas, grows, shrinks, behind)
     return Plan(replicas, decision.desired_sizes, now, waits, resizing, before, decision.sizes)
 
 
@@ -126,11 +123,9 @@ def _are_some_behind(decision: Move, seen: Seen) -> bool:
 
 def _is_at_once(decision: Move, plan: Plan, seen: Seen) -> bool:
     """Whether only the count changes, and nobody need look after the size of pods that come."""
-    if decision.resizes or plan.waits:
-        return False
-    if plan.replicas <= plan.before_replicas or not plan.sizes or plan.resizing == "Template":
-        return True
-    return _template_sizes(plan, seen) == plan.by_container and _template_has(plan, seen)
+    named = not plan.sizes or plan.resizing == "Template" or _template_sizes(plan, seen) == plan.by_container
+    has = not plan.sizes or plan.resizing == "Template" or _template_has(plan, seen)
+    return is_at_once(decision.resizes, plan.waits, plan.replicas > plan.before_replicas, named and has)
 
 
 def _at_once(plan: Plan, seen: Seen) -> Progress:
@@ -176,7 +171,7 @@ def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: fl
         sizes,
         plan.since,
         evicts=plan.resizing == "InPlaceOrRecreate",
-        lowers=_may_lower(plan, replicas, serving(pods, plan.lowered)),
+        lowers=may_lower(plan.waits, plan.before_replicas, plan.replicas, replicas, serving(pods, plan.lowered)),
         nodes=seen.nodes,
         controllers=seen.controllers,
         kubernetes=kubernetes,
@@ -219,7 +214,7 @@ def _by_template(plan: Plan, seen: Seen, replicas: int) -> _Step:
         actions.append(ScaleTo(plan.replicas, replicas))
     if is_set and replicas > plan.replicas and plan.waits and _has_grown(plan, pods, sizes):
         return _Step((ScaleTo(plan.replicas, replicas),))
-    if not is_set and _may_lower(plan, replicas, _ready(pods)):
+    if not is_set and may_lower(plan.waits, plan.before_replicas, plan.replicas, replicas, _ready(pods)):
         actions.append(SetTemplate(tuple(sizes.values())))
     elif not is_set:
         waiting.append(f"{_ready(pods)} of {plan.replicas} pods are ready; then the template gets the new size")
@@ -253,13 +248,6 @@ def _has_grown(plan: Plan, pods: list[Pod], sizes: Sizes) -> bool:
     return all(has_enough(pod, sizes) for pod in pods) and serving(pods, sizes) >= max(needed, plan.replicas)
 
 
-def _may_lower(plan: Plan, replicas: int, ready: int) -> bool:
-    """Whether pods may get less: where more are to make up for it, those must serve."""
-    if not plan.waits or plan.replicas <= plan.before_replicas:
-        return True
-    return replicas >= plan.replicas and ready >= plan.replicas
-
-
 def _ready(pods: list[Pod]) -> int:
     return sum(is_ready(pod) for pod in pods)
 
@@ -281,17 +269,17 @@ def _is_too_large(plan: Plan, seen: Seen) -> bool:
 
 def _progress(plan: Plan, step: _Step, seen: Seen, now: float) -> Progress:
     lasted = show_seconds(max(0.0, now - plan.since))
-    if not any(step):
-        return Progress((), None, "Done", f"{plan.replicas} replicas have the size that was decided on.")
-    if not step.actions and not step.waiting:
-        return Progress((), None, "Infeasible", _several(step.infeasible))
     shrinks = any(isinstance(each, ScaleTo) and each.replicas < each.expected for each in step.actions)
-    late = now - _moved(plan, seen, now) > PATIENCE and not shrinks
-    if late or now - plan.since > LONGEST:
+    stands = bool(step.actions), bool(step.waiting), bool(step.infeasible), shrinks
+    ended = _ENDS[ending(*stands, plan.since, _moved(plan, seen, now), now)]
+    if ended == "":
+        words = told(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
+        return Progress(step.actions, plan, ended, words)
+    if ended == "TimedOut":
         left = _several((*step.infeasible, *step.waiting)) or "what was asked for is not done"
-        return Progress((), None, "TimedOut", f"Given up after {lasted}: {left}")
-    words = told(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
-    return Progress(step.actions, plan, "", words)
+        return Progress((), None, ended, f"Given up after {lasted}: {left}")
+    done = f"{plan.replicas} replicas have the size that was decided on."
+    return Progress((), None, ended, _several(step.infeasible) or done)
 
 
 def _moved(plan: Plan, seen: Seen, now: float) -> float:

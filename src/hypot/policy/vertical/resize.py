@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from hypot.core.amount import CPU, MEMORY, RESOURCES, brief
+from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
 from hypot.kinds.version import Version, show_version
 from hypot.kinds.vpa.fields import IN_PLACE
 from hypot.policy.model.decision import show_seconds
@@ -18,10 +19,6 @@ RESIZES: Version = (1, 33)
 LOWERS_MEMORY: Version = (1, 34)
 RESIZES_POD_LEVEL: Version = (1, 36)
 STATIC_POD = "kubernetes.io/config.mirror"
-
-# How long to wait for a node before the pod is better off elsewhere.
-DEFERRED_PATIENCE = 300.0
-IN_PROGRESS_PATIENCE = 3600.0
 
 Requests = Mapping[str, Mapping[str, int]]
 

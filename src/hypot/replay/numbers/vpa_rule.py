@@ -5,6 +5,7 @@ from typing import Any
 
 from hypot.core.amount import RESOURCES
 from hypot.core.estimate import share
+from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.vpa import VPA, with_defaults
@@ -29,7 +30,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.usage import view
 from hypot.policy.vertical.act import mode_of, positive
 from hypot.policy.vertical.fit import INTEGER_CPU, is_off
-from hypot.policy.vertical.resize import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE, LOWERS_MEMORY, RESIZES
+from hypot.policy.vertical.resize import LOWERS_MEMORY, RESIZES
 from hypot.policy.vertical.vpa import controlled, follows_ours, forbids
 from hypot.replay.numbers import vpa as quick_vpa
 from hypot.replay.numbers.usage import Recipe, Usage, new_usage
