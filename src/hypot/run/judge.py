@@ -7,6 +7,7 @@ from typing import Any
 import structlog
 
 from hypot.kinds.catalogue import Autoscaler, info_of
+from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.node import replaced
 from hypot.kinds.problem import Problem
 from hypot.policy.continuity import Remembered, resumed
@@ -14,11 +15,12 @@ from hypot.policy.families import family_of
 from hypot.policy.governor import WAITS, Governor, Want, freed, govern, shrinks
 from hypot.policy.hold import blocked, held, holds_of
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, show_time, with_condition
+from hypot.policy.model.plan import Plan
 from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory
 from hypot.policy.observe.freshness import are_gone, is_untimely
-from hypot.policy.plan.pursue import outgrows
+from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
 from hypot.run.breath import Breath
 from hypot.run.observe.conflicts import Target, Writers, counters, older_sizer, rival_hold, sizer
@@ -220,7 +222,7 @@ class Judge:
         found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
         if memory.plan is not None and move.error_kind == "spec":
             found.append(Hold(INVALID, move.error))
-        elif memory.plan is not None and not outgrows(memory.plan, move):
+        elif memory.plan is not None and not _outgrown(memory.plan, row.autoscaler, move):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         found += _since_then(row.autoscaler, around)
         if around.blind:
@@ -241,6 +243,10 @@ def _waits(judged: Judged) -> Judged:
     """Held by the governor too."""
     holds = (*judged.holds, WAITS)
     return replace(judged, move=held(judged.move.wanted or judged.move, holds, judged.seen), holds=holds)
+
+
+def _outgrown(plan: Plan, autoscaler: Autoscaler, move: Move) -> bool:
+    return isinstance(autoscaler, Hvpa) and outgrown(autoscaler, plan, move)
 
 
 def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, move: Move) -> list[Hold]:

@@ -12,7 +12,7 @@ from hypot.policy.hvpa.gates import OPEN, REASONS, Direction, Gate, change_gate,
 from hypot.policy.hvpa.proposal import Glance, Source, Total, Wish, total_of
 from hypot.policy.hvpa.ranges import in_ranges, loses
 from hypot.policy.hvpa.report import HvpaTelling
-from hypot.policy.hvpa.resolve import Need, Point, Vote, grows_while_shrinking, largest_vote, sized, vote_of
+from hypot.policy.hvpa.resolve import Need, Point, Vote, controlled, grows_while_shrinking, largest_vote, sized, vote_of
 from hypot.policy.hvpa.size_source import size_wish
 from hypot.policy.hvpa.urgency import urgency
 from hypot.policy.model.current_size import Standing, standing
@@ -260,7 +260,8 @@ class _Pass(HvpaTelling):
     def _catch_up(self, rising: list[Need], replicas: int) -> None:
         """The largest pod may have what all are to have, and others lack it, because an earlier move ended half way."""
         plan = self.memory.plan
-        if plan is not None and not needs_more(plan.sizes, plan.replicas, self.desired_sizes, replicas):
+        sizes = controlled(self.hvpa, self.desired_sizes)
+        if plan is not None and not needs_more(plan.sizes, plan.replicas, sizes, replicas):
             return
         wanted = {size.container: size.requests for size in self.desired_sizes}
         behind = [need.container for need in rising if self._is_behind(need.standing, wanted[need.container])]

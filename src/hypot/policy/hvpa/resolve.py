@@ -65,6 +65,12 @@ def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: in
     return Vote(replicas, need.container, resource, total.source, total.amount)
 
 
+def controlled(hvpa: HvpaSpec, sizes: Iterable[Size]) -> tuple[Size, ...]:
+    """What of these sizes is the autoscaler's to change."""
+    rules = [(size, allowed(hvpa, size.container)) for size in sizes]
+    return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
+
+
 def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) -> bool:
     """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
     if not need.totals or only_counts_at(hvpa, fewer):

@@ -6,9 +6,11 @@ from dataclasses import replace
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import allowed
 from hypot.policy.hvpa.gates import OPEN, Direction, Gate, direction_of, time_gate
+from hypot.policy.hvpa.resolve import controlled
 from hypot.policy.model.decision import Move
 from hypot.policy.model.plan import RESIZE_ANNOTATION, WAYS, Action, Plan, RecordSize, ScaleTo, resizing_of
 from hypot.policy.model.size import Size
+from hypot.policy.plan.pursue import outgrows
 
 # The way of pods that become as large as the largest.
 CATCHING_UP: tuple[Direction, ...] = ("up",)
@@ -35,13 +37,13 @@ def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> 
 def sized_by(hvpa: Hvpa, decision: Move) -> Move:
     """The decision without the containers and the resources whose size is not this autoscaler's to change."""
     return replace(
-        decision, sizes=_controlled(decision.sizes, hvpa), desired_sizes=_controlled(decision.desired_sizes, hvpa)
+        decision, sizes=controlled(hvpa, decision.sizes), desired_sizes=controlled(hvpa, decision.desired_sizes)
     )
 
 
-def _controlled(sizes: Iterable[Size], hvpa: Hvpa) -> tuple[Size, ...]:
-    rules = [(size, allowed(hvpa, size.container)) for size in sizes]
-    return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
+def outgrown(hvpa: Hvpa, plan: Plan, decision: Move) -> bool:
+    """Whether a newer decision does not wait for the plan, by what the autoscaler may size: it names nothing else."""
+    return outgrows(plan, sized_by(hvpa, decision))
 
 
 def _door(hvpa: Hvpa, way: Direction, now: float) -> Gate:

@@ -3,6 +3,9 @@
 import pytest
 
 from builders import reason_of
+from hypot.policy.model.plan import Plan
+from hypot.policy.model.size import Size
+from hypot.policy.model.state import Memory
 from unit.policy.hvpa.hvpa_cases import policy, sized, vpa
 from unit.policy.hvpa.hvpa_world import (
     GI,
@@ -69,6 +72,19 @@ class TestUp:
         decision = decided(spec, world(2, APP, pods=mixed), sources=[asking(app=sizes(total, 2 * G))])
         assert (decision.catches_up, decision.resizes, decision.grows) == (expected, expected, expected)
         assert decision.sizes[0].requests["cpu"] == 800
+
+    def test_pods_that_a_plan_changes_need_not_catch_up(self):
+        """Also where the plan sizes only cpu: as much memory as there is, is no more than it gives."""
+        mixed = (
+            *pods(1, box(cpu=800, memory=G)),
+            *(each for each in pods(2, box(cpu=500, memory=G)) if each.name == "web-1"),
+        )
+        spec = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))
+        size, had = (Size("app", {"cpu": amount}) for amount in (800, 500))
+        plan = Plan(2, (size,), 0.0, False, "InPlaceOrRecreate", 2, (had,))  # noqa: FBT003
+        asked = [asking(app=sizes(1600, 2 * G))]
+        assert decided(spec, world(2, APP, pods=mixed), sources=asked).catches_up
+        assert not decided(spec, world(2, APP, pods=mixed), Memory(plan=plan), sources=asked).catches_up
 
     def test_pods_alone_grow_within_an_interval(self):
         """To exactly what is needed."""

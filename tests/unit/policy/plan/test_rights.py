@@ -3,9 +3,11 @@
 import pytest
 
 from builders import NOW
+from hypot.policy.model.decision import Decision, Name
 from hypot.policy.model.plan import EvictPod, Plan, ScaleTo
 from hypot.policy.model.size import Size
-from hypot.policy.plan.rights import entitled, withdrawn
+from hypot.policy.plan.rights import entitled, outgrown, withdrawn
+from unit.policy.hvpa.hvpa_cases import policy, vpa
 from unit.policy.hvpa.hvpa_world import hvpa, scale
 
 OFF = scale("Off")
@@ -98,3 +100,15 @@ def test_closed_ways_that_are_none_are_not_believed(words):
     assert Plan.from_dict(made.to_dict()) == made
     with pytest.raises(ValueError, match="closed"):
         Plan.from_dict({**made.to_dict(), "closed": words})
+
+
+@pytest.mark.parametrize(("replicas", "cpu", "more"), [(3, 150, False), (5, 150, False), (5, 170, True)])
+def test_what_is_not_sized_does_not_outgrow_a_plan(replicas, cpu, more):
+    """An Hvpa of cpu alone: that its pods have memory is no reason to give up a plan that names none."""
+    only_cpu = hvpa(vpa=vpa(policy(controlledResources=["cpu"])))
+    size, had = (Size("app", {"cpu": amount}) for amount in (200, 100))
+    made = Plan(4, (size,), NOW, waits=False, resizing="InPlaceOrRecreate", before_replicas=4, before_sizes=(had,))
+    name = Name(only_cpu.API_VERSION, only_cpu.KIND, "shop", "web")
+    sizes = [(Size("app", {"cpu": amount, "memory": 10**9}),) for amount in (100, cpu)]
+    newer = Decision(name, name, NOW, 4, replicas, "", (), (), (), sizes=sizes[0], desired_sizes=sizes[1])
+    assert outgrown(only_cpu, made, newer) is more
