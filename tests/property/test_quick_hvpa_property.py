@@ -11,10 +11,9 @@ from hypot.policy.model.state import Memory
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
 from hypot.replay.engine.parts import UsageFeed
-from hypot.replay.numbers.hvpa import hvpa_moved, hvpa_step, is_held, no_hvpa_past
+from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
-from hypot.replay.numbers.plan import begin_plan, no_plan, pursue_plan
-from hypot.replay.world.lifecycle import scale_to
+from hypot.replay.numbers.plan import no_plan, pursue_plan
 from property.replay_worlds import GAPS, cases
 from property.vertical_worlds import hvpas
 
@@ -40,16 +39,11 @@ class Both:
         past = self.past
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
         self.compare(decision, moves)
-        if is_held(past, self.plan, moves):
+        if is_held(self.rule, past, self.plan, moves):
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
             self.memory = self.memory.acted(decision, now)
-            hvpa_moved(past, now)
-            if past.resizes[0]:
-                begin_plan(self.plan, c, s, p, scene.in_place, past.desired[0], *past.size, now)
-            else:
-                self.plan.active[0] = 0
-                scale_to(c, s, p, past.desired[0], now)
+            hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
         known = memory_of(past, scene.container)
         assert (known.last_scale, known.vertical) == (self.memory.last_scale, self.memory.vertical)
 

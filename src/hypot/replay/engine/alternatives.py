@@ -71,7 +71,7 @@ class Weighted:
         blended = released(self.blend, self._situation(seen, has, asked, scene))
         sizes = tuple([one.size for one in has])
         decision = self._decision(asked, blended.replicas, sizes, blended.sizes, sorted(blended.blocked))
-        held = is_held_back(scene, self.plan, decision)
+        held = is_held_back(scene, self.plan, self.hvpa, decision)
         if (decision.moves and not held) or scene.is_told(now):
             scene.moments.append(Moment(now, decision))
         if held:

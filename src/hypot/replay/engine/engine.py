@@ -17,6 +17,7 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import metric_key
 from hypot.policy.model.settings import Settings
+from hypot.policy.vertical.resize import RESIZES
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.engine.demand import Load
 from hypot.replay.engine.minds import HpaMind, Watched, WpaMind
@@ -81,7 +82,8 @@ def merges(policy: Policy, world: World) -> bool:
 def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
     """Whether all pods change their cpu together: none of them has to be restarted for it before another."""
     roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
-    return roomy and "memory" not in allowed(hvpa, policy.workload.container).controlled
+    restarts = "cpu" in policy.workload.restarts_on_resize
+    return roomy and not restarts and "memory" not in allowed(hvpa, policy.workload.container).controlled
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, told: Span = NEVER) -> Scene:
@@ -97,7 +99,13 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
     queries = queries_of(policy.autoscalers, world, settings)
     eyes = Eyes(target, first, c, s, p, queries, world.metrics.gaps, start)
-    return Scene(c, s, p, eyes, settings, first.container, world.resize.in_place, bool(world.metrics.gaps), told)
+    in_place = can_resize(world, settings)
+    return Scene(c, s, p, eyes, settings, first.container, in_place, bool(world.metrics.gaps), told)
+
+
+def can_resize(world: World, settings: Settings) -> bool:
+    """Whether sizes can change in place: in this world, and in this version of Kubernetes."""
+    return world.resize.in_place and settings.kubernetes >= RESIZES
 
 
 def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:

@@ -18,6 +18,7 @@ from hypot.policy.model.decision import Decision
 from hypot.policy.model.seen import Bounds, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Vertical
+from hypot.policy.plan.rights import sized_by
 from hypot.policy.usage.view import listed
 from hypot.policy.vertical.act import mode_of
 from hypot.replay.engine.acting import act_on_pods, current_size, set_template, size_of
@@ -150,7 +151,7 @@ class Whole:
     def step(self, scene: Scene, i: int, now: float) -> None:
         usage = None if self.feed is None else self.feed.view()
         decision, memory = decide(self.autoscaler, scene.eyes.seen(i, now, usage), self.memory, scene.settings)
-        held = is_held_back(scene, self.plan, decision)
+        held = is_held_back(scene, self.plan, self.autoscaler, decision)
         if (decision.rescales and not held) or scene.is_told(now):
             scene.moments.append(Moment(now, decision))
         if held:
@@ -219,7 +220,7 @@ class Both:
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, p, past = scene.c, scene.s, scene.p, self.past
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
-        held = is_held(past, self.plan, moves)
+        held = is_held(self.rule, past, self.plan, moves)
         if (moves and not held) or scene.is_told(now):
             self._tell(scene, i, now, moves=moves)
         if held:
@@ -248,9 +249,10 @@ def prepare(scene: Scene, decision: Decision) -> None:
         set_template(scene.s, size)
 
 
-def is_held_back(scene: Scene, plan: Plan, decision: Decision) -> bool:
+def is_held_back(scene: Scene, plan: Plan, autoscaler: Autoscaler, decision: Decision) -> bool:
     """Whether the decision waits for a plan that is under way."""
-    cpu, memory, *_ = size_of(decision.desired_sizes, scene.container) or (0, 0)
+    sized = sized_by(autoscaler, decision) if isinstance(autoscaler, Hvpa) else decision
+    cpu, memory, *_ = size_of(sized.desired_sizes, scene.container) or (0, 0)
     return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
 
 
@@ -262,12 +264,12 @@ def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
         act_on_pods(c, s, p, decision.actions, scene.container, now, scene.in_place)
         return
     replicas = s.asked[0] if decision.desired is None else decision.desired
-    size = size_of(decision.desired_sizes, scene.container) if decision.resizes else None
-    if size is None:
+    had, size = (size_of(sizes, scene.container) for sizes in (decision.sizes, decision.desired_sizes))
+    if had is None or size is None:
         plan.active[0] = 0
         scale_to(c, s, p, replicas, now)
     else:
-        begin_plan(plan, c, s, p, scene.in_place, replicas, *size, now)
+        begin_plan(plan, c, s, p, scene.in_place, replicas, *size, *had[:2], decision.resizes, now)
 
 
 class UsageFeed:

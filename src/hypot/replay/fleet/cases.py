@@ -11,7 +11,7 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import Load
-from hypot.replay.engine.engine import begin, params_for
+from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, NotCoveredError, Sizes, check, record_of
 from hypot.replay.numbers import hpa as quick_hpa
@@ -126,7 +126,7 @@ def _sizing(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]
     if rule is None or counting is None:
         return
     usage = vpa_rule.usage_of(vpa, first.container, settings)
-    told = (world.resize.in_place, hpa is not None, policy.autoscalers[0] is hpa)
+    told = (can_resize(world, settings), hpa is not None, policy.autoscalers[0] is hpa)
     yield counting._replace(
         loop=loops.vpa_loop,
         own=(*counting.own, (rule, RULES), (no_advice(), 0), (usage, 0)),
@@ -143,7 +143,7 @@ def _both(hvpa: Hvpa, first: Start, world: World, settings: Settings) -> Iterato
     usage = vpa_rule.usage_of(hvpa, first.container, settings)
     own = ((rule, RULES), (no_hvpa_past(), 0), (no_plan(), 0), (usage, 0))
     most = hvpa.max_replicas or 0
-    yield Rules(loops.hvpa_loop, own, (world.resize.in_place,), most, 0, rule.hpa.metrics)
+    yield Rules(loops.hvpa_loop, own, (can_resize(world, settings),), most, 0, rule.hpa.metrics)
 
 
 def example(loop: str) -> Policy:

@@ -224,7 +224,7 @@ def hvpa_loop(
             continue
         due = next_time(now, due, every)
         moves = hvpa_step(rule, past, u, c, s, p, i, now, blind)
-        if is_held(past, plan, moves):
+        if is_held(rule, past, plan, moves):
             pursue_plan(plan, c, s, p, in_place, now)
         elif moves:
             hvpa_act(past, plan, c, s, p, in_place, now)

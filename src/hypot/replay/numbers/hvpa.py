@@ -22,7 +22,6 @@ from hypot.replay.numbers.hvpa_resolve import (
 )
 from hypot.replay.numbers.plan import Plan, begin_plan, is_bound
 from hypot.replay.world.cohorts import STOPPING, Cohorts
-from hypot.replay.world.lifecycle import scale_to
 from hypot.replay.world.params import Params
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 from hypot.replay.world.site import Site
@@ -83,20 +82,35 @@ def is_behind(of: ResourceRule, past: HvpaPast, r: int) -> bool:
     return bool(of.controlled and past.size[r] >= past.request[r] > past.least[r])
 
 
-def is_held(past: HvpaPast, plan: Plan, moves: bool) -> bool:
-    """Whether what was decided waits for a plan that is under way."""
-    return is_bound(plan, past.desired[0] if moves else 0, past.size[0], past.size[1])
+def is_held(rule: HvpaRule, past: HvpaPast, plan: Plan, moves: bool) -> bool:
+    """Whether what was decided waits for a plan that is under way. What it may not size needs no more than there is."""
+    cpu = past.size[0] if rule.cpu.controlled else 0
+    memory = past.size[1] if rule.memory.controlled else 0
+    return is_bound(plan, past.desired[0] if moves else 0, cpu, memory)
 
 
 def hvpa_act(past: HvpaPast, plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
     """Do what was decided, as far as it can be done at once."""
     hvpa_moved(past, now)
-    if past.resizes[0] == 0:
-        plan.active[0] = 0
-        scale_to(c, s, p, past.desired[0], now)
-        return
     cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
-    begin_plan(plan, c, s, p, in_place, past.desired[0], cpu, memory, cpu_limit, memory_limit, now)
+    had_cpu, had_memory, resizes = past.request[CPU], past.request[MEMORY], past.resizes[0] != 0
+    replicas = past.desired[0]
+    begin_plan(
+        plan,
+        c,
+        s,
+        p,
+        in_place,
+        replicas,
+        cpu,
+        memory,
+        cpu_limit,
+        memory_limit,
+        had_cpu,
+        had_memory,
+        resizes,
+        now,
+    )
 
 
 def hvpa_moved(past: HvpaPast, now: float) -> None:

@@ -1,33 +1,64 @@
 """Both axes of one decision at work: what grows grows first, and only then the other one shrinks.
 
-Columns of plain numbers, as everything that is compiled.
+The rules are `core.fate`, in the order of `policy.plan`, over groups of pods. Columns of plain numbers, as everything
+that is compiled. A test holds that both lead to the same world.
 """
 
-from math import inf
+from math import floor, inf
 from typing import Any, NamedTuple
 
-from hypot.core.disruption import AT_ONCE, PATIENCE, is_more
-from hypot.replay.world.cohorts import SERVING, STOPPING, Cohorts, has_place
-from hypot.replay.world.lifecycle import evict, resize, scale_to
+from hypot.core.disruption import is_more
+from hypot.core.fate import (
+    DEFERRED_PATIENCE,
+    EVICT,
+    GOES_ON,
+    INFEASIBLE,
+    KEEP,
+    RESIZE,
+    WAIT,
+    Case,
+    disrupts,
+    ending,
+    fate_for,
+    is_at_once,
+    may_lower,
+    spares,
+    waits_for,
+)
+from hypot.policy.plan.pods import OOM_WINDOW
+from hypot.replay.world.cohorts import NONE, SERVING, STOPPING, WAITING, Cohorts, has_place, split
+from hypot.replay.world.lifecycle import alive, evict, resize, scale_to
 from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
 
-# Groups of pods that one change of the count, or one eviction, may add.
+# Groups of pods that one step may add: by a change of the count, or by some of a group that go.
 ADDED = 2
+# Groups that are still to be looked at, and those that something is to be done to, by what is taken of them.
+UNSEEN, CHOSEN = -1, 1
 
 
 class Plan(NamedTuple):
-    """What there is to be, with both limits, since when, and whether pods shrink only once the new ones serve."""
+    """What there is to be, with both limits, since when, what there was, and whether what shrinks waits."""
 
     active: Any
     replicas: Any
     size: Any
     since: Any
     waits: Any
+    before: Any
+    had: Any
+
+
+class Step(NamedTuple):
+    """Whether there is something to do, something to wait for, and something that will never be."""
+
+    acts: bool
+    waits: bool
+    fails: bool
 
 
 def no_plan() -> Plan:
-    return Plan([0], [0], [0, 0, -1, -1], [0.0], [0])
+    return Plan([0], [0], [0, 0, -1, -1], [0.0], [0], [0], [0, 0])
 
 
 def begin_plan(
@@ -41,20 +72,31 @@ def begin_plan(
     memory: int,
     cpu_limit: int,
     memory_limit: int,
+    had_cpu: int,
+    had_memory: int,
+    resizes: bool,
     now: float,
 ) -> None:
-    """The first step; the plan stays active where more are to follow."""
-    more = replicas > s.asked[0]
-    if more and not has_place(c, p.slots, ADDED):
-        return
-    shrinks = cpu < s.template[0] or memory < s.template[1]
-    s.template[0], s.template[1], s.template[2], s.template[3] = cpu, memory, cpu_limit, memory_limit
+    """The first step of a decision, which went by the largest pod; the plan stays active where more are to follow.
+
+    `resizes`: whether pods are to be changed, and not only their number.
+    """
+    before = s.asked[0]
     plan.size[0], plan.size[1], plan.size[2], plan.size[3] = cpu, memory, cpu_limit, memory_limit
-    plan.active[0], plan.replicas[0], plan.since[0] = 1, replicas, now
-    plan.waits[0] = more and shrinks
-    if more:
+    plan.replicas[0], plan.since[0], plan.before[0] = replicas, now, before
+    plan.had[0], plan.had[1] = had_cpu, had_memory
+    grows, shrinks = cpu > had_cpu or memory > had_memory, cpu < had_cpu or memory < had_memory
+    waits = waits_for(before, replicas, grows, shrinks, not all_have_enough(plan, c))
+    plan.waits[0] = 1 if waits else 0
+    at_once = is_at_once(resizes, waits, replicas > before, template_has(plan, s))
+    plan.active[0] = 0 if at_once else 1
+    if not has_place(c, p.slots, ADDED):
+        return
+    if at_once:
         scale_to(c, s, p, replicas, now)
-    pursue_plan(plan, c, s, p, in_place, now)
+    elif not pursue_plan(plan, c, s, p, in_place, now):
+        # Nothing can be done to the pods that are there; those that come are still to have the size.
+        record_size(plan, s)
 
 
 def is_bound(plan: Plan, replicas: int, cpu: int, memory: int) -> bool:
@@ -65,31 +107,45 @@ def is_bound(plan: Plan, replicas: int, cpu: int, memory: int) -> bool:
     return not is_more(cpu, replicas, plan.size[0], planned) and not is_more(memory, replicas, plan.size[1], planned)
 
 
-def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
-    """One step further; the plan is over once it is done, or takes too long."""
-    late = now - plan.since[0] > PATIENCE
-    if plan.waits[0] and not late and serving(c) < plan.replicas[0]:
-        return
-    if late or is_settled(plan, c):
-        if not has_place(c, p.slots, ADDED):
-            return
-        if plan.replicas[0] != s.asked[0]:
-            scale_to(c, s, p, plan.replicas[0], now)
+def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
+    """One step further, and whether anything was done; the plan is over once it is done, cannot be, or takes too long.
+
+    Where somebody else has changed the count, it is given up.
+    """
+    replicas, planned = s.asked[0], plan.replicas[0]
+    if replicas not in (plan.before[0], planned):
         plan.active[0] = 0
-        return
-    if in_place:
-        resize_all(plan, c, s, p, now)
-    if not in_place or is_refused(c):
-        # What its node has no room for comes back on another.
-        restart_some(plan, c, s, p, now)
+        return False
+    goes = replicas > planned and (plan.waits[0] == 0 or has_grown(plan, c))
+    # The others would be changed in vain: those that stay get their size once the rest has gone.
+    step = Step(acts=True, waits=False, fails=False) if goes else look_at_pods(plan, c, s, p, in_place, now)
+    since, moved = plan.since[0], last_move(plan, c, now)
+    if ending(step.acts, step.waits, step.fails, goes, since, moved, now) != GOES_ON:
+        plan.active[0] = 0
+        forget_deeds(c)
+        return False
+    if not step.acts or not has_place(c, p.slots, ADDED):
+        return False
+    if not goes:
+        record_size(plan, s)
+    if goes or replicas < planned:
+        scale_to(c, s, p, planned, now)
+    act_on_groups(plan, c, s, p, now)
+    return True
 
 
-def serving(c: Cohorts) -> int:
-    count = 0
-    for k in range(c.used[0]):
-        if c.life[k] == SERVING:
-            count += c.count[k]
-    return count
+def record_size(plan: Plan, s: Site) -> None:
+    """The size that new pods come up with."""
+    s.template[0], s.template[1], s.template[2], s.template[3] = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
+
+
+def template_has(plan: Plan, s: Site) -> bool:
+    return bool(
+        s.template[0] == plan.size[0]
+        and s.template[1] == plan.size[1]
+        and s.template[2] == plan.size[2]
+        and s.template[3] == plan.size[3]
+    )
 
 
 def has_size(plan: Plan, c: Cohorts, k: int) -> bool:
@@ -110,40 +166,140 @@ def asks_for_size(plan: Plan, c: Cohorts, k: int) -> bool:
     )
 
 
-def is_settled(plan: Plan, c: Cohorts) -> bool:
-    """Whether all pods that stay have this size and serve."""
+def all_have_enough(plan: Plan, c: Cohorts) -> bool:
     for k in range(c.used[0]):
-        if c.life[k] != STOPPING and (c.life[k] != SERVING or not has_size(plan, c, k)):
+        if c.life[k] != STOPPING and (c.cpu[k] < plan.size[0] or c.memory[k] < plan.size[1]):
             return False
     return True
 
 
-def is_refused(c: Cohorts) -> bool:
-    """Whether a resize waits for room."""
-    for k in range(c.used[0]):  # noqa: SIM110  a generator cannot be compiled
-        if c.deferred[k] < inf:
-            return True
-    return False
-
-
-def resize_all(plan: Plan, c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Ask for another size of every pod, in place."""
-    cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
+def has_grown(plan: Plan, c: Cohorts) -> bool:
+    """Whether pods may go: whichever do, those that stay have the size, and enough of them serve."""
+    count = 0
     for k in range(c.used[0]):
-        if c.life[k] != STOPPING and (not asks_for_size(plan, c, k) or c.deferred[k] < inf):
+        if c.life[k] == SERVING:
+            count += c.count[k]
+    return bool(all_have_enough(plan, c) and count >= plan.replicas[0])
+
+
+def serving(plan: Plan, c: Cohorts) -> int:
+    """How many pods serve and have no less than they are to have of what there is to be less of."""
+    cpu = plan.size[0] if plan.size[0] < plan.had[0] else 0
+    memory = plan.size[1] if plan.size[1] < plan.had[1] else 0
+    count = 0
+    for k in range(c.used[0]):
+        if c.life[k] == SERVING and c.cpu[k] >= cpu and c.memory[k] >= memory:
+            count += c.count[k]
+    return count
+
+
+def last_move(plan: Plan, c: Cohorts, now: float) -> float:
+    """When there was the last sign of progress. A node's delay is one, and where it ends in an eviction, so is that."""
+    last = plan.since[0]
+    for k in range(c.used[0]):
+        if c.deferred[k] < inf:
+            last = max(last, min(c.deferred[k] + DEFERRED_PATIENCE, now))
+        if has_size(plan, c, k) and asks_for_size(plan, c, k):
+            last = max(last, min(c.changed[k], now))
+    return float(last)
+
+
+def restarts(plan: Plan, c: Cohorts, p: Params, k: int) -> bool:
+    """Whether pods are restarted for the size, once they get it in place."""
+    cpu = c.cpu[k] != plan.size[0] or c.cpu_limit[k] != plan.size[2]
+    memory = c.memory[k] != plan.size[1] or c.memory_limit[k] != plan.size[3]
+    return bool((p.cpu_restarts and cpu) or (p.memory_restarts and memory))
+
+
+def changes_class(c: Cohorts, k: int, cpu: int, memory: int, cpu_limit: int, memory_limit: int) -> bool:
+    """Whether pods would be of another QoS class, which no resize can do."""
+    was_equal = c.cpu[k] == c.cpu_limit[k] and c.memory[k] == c.memory_limit[k]
+    return bool(was_equal != (cpu == cpu_limit and memory == memory_limit))
+
+
+def case_of(plan: Plan, c: Cohorts, p: Params, in_place: bool, k: int, spared: bool, now: float) -> Case:
+    cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
+    asked, started = asks_for_size(plan, c, k), c.life[k] != WAITING
+    killed_young = c.killed_at[k] > -inf and c.killed_after[k] < OOM_WINDOW
+    return Case(
+        asked,
+        has_size(plan, c, k),
+        bool(c.cpu[k] > cpu or c.memory[k] > memory),
+        restarts(plan, c, p, k),
+        not in_place or changes_class(c, k, cpu, memory, cpu_limit, memory_limit),
+        bool(asked and c.deferred[k] < inf and now - c.deferred[k] > DEFERRED_PATIENCE),
+        bool(killed_young and now - c.killed_at[k] < OOM_WINDOW),
+        bool(started and c.born[k] >= floor(plan.since[0])),
+        bool(started),
+        bool(c.life[k] == SERVING),
+        spared,
+        never=False,
+    )
+
+
+def look_at_pods(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> Step:
+    """What becomes of each group, one after the other: each pod that stops serving leaves less for the next."""
+    replicas, planned = s.asked[0], plan.replicas[0]
+    lowers = may_lower(plan.waits[0] != 0, plan.before[0], planned, replicas, serving(plan, c))
+    configured, running, taken = max(replicas, planned), 0, 0
+    for k in range(c.used[0]):
+        c.taken[k] = UNSEEN if c.life[k] != STOPPING else 0
+        away = asks_for_size(plan, c, k) and not has_size(plan, c, k) and restarts(plan, c, p, k)
+        if c.life[k] == SERVING and not away:
+            running += c.count[k]
+    acts, waits, fails = replicas < planned, alive(c) < planned, False
+    k = next_group(c, UNSEEN)
+    while k != NONE:
+        ready = c.life[k] == SERVING
+        case = case_of(plan, c, p, in_place, k, spares(ready, running, configured, taken), now)
+        deed = fate_for(case, evicts=True, lowers=lowers).deed
+        count = c.count[k]
+        if ready and disrupts(deed, case.restarts):
+            count = 0
+            while count < c.count[k] and spares(ready, running, configured, taken):
+                count, taken = count + 1, taken + 1
+        acts = acts or deed in (RESIZE, EVICT)
+        waits = waits or deed == WAIT or count < c.count[k]
+        fails = fails or deed == INFEASIBLE
+        c.deed[k], c.taken[k] = (deed, count) if deed in (RESIZE, EVICT) else (KEEP, 0)
+        k = next_group(c, UNSEEN)
+    # Pods that are to go stay until enough of the others serve.
+    return Step(acts, waits or (not acts and not fails and replicas > planned), fails)
+
+
+def next_group(c: Cohorts, which: int) -> int:
+    """Those that do not serve first, then by name."""
+    best = NONE
+    for k in range(c.used[0]):
+        if c.taken[k] * which > 0 and (best == NONE or goes_first(c, k, best)):
+            best = k
+    return best
+
+
+def goes_first(c: Cohorts, a: int, b: int) -> bool:
+    if (c.life[a] == SERVING) != (c.life[b] == SERVING):
+        return bool(c.life[b] == SERVING)
+    if c.serial[a] != c.serial[b]:
+        return bool(c.serial[a] < c.serial[b])
+    return bool(c.offset[a] < c.offset[b])
+
+
+def act_on_groups(plan: Plan, c: Cohorts, s: Site, p: Params, now: float) -> None:
+    """Do to each group what was found, to as many of its pods as can be spared, the first ones."""
+    cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
+    k = next_group(c, CHOSEN)
+    while k != NONE and has_place(c, p.slots, ADDED):
+        deed, taken = c.deed[k], c.taken[k]
+        c.deed[k], c.taken[k] = KEEP, 0
+        if taken < c.count[k]:
+            split(c, p.slots, k, c.count[k] - taken)
+        if deed == EVICT:
+            evict(c, s, p, k, taken, now)
+        else:
             resize(c, s, p, k, cpu, memory, cpu_limit, memory_limit, now)
+        k = next_group(c, CHOSEN)
 
 
-def restart_some(plan: Plan, c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Restart pods of another size than is asked for, as many as a rollout does at once."""
-    away = s.asked[0] - serving(c)
-    budget = max(1, int(AT_ONCE * s.asked[0])) - away
-    k = 0
-    while budget > 0 and k < c.used[0]:
-        if c.life[k] == SERVING and not has_size(plan, c, k):
-            if not has_place(c, p.slots, ADDED):
-                return
-            going = min(budget, c.count[k])
-            evict(c, s, p, k, going, now)
-            budget -= going
-        k += 1
+def forget_deeds(c: Cohorts) -> None:
+    for k in range(c.used[0]):
+        c.deed[k], c.taken[k] = KEEP, 0

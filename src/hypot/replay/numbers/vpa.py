@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.disruption import WANTED, may_disrupt, why_change
 from hypot.core.fit import NO_LIMIT, limit_to_follow, whole_cores, within
+from hypot.replay.numbers.plan import changes_class
 from hypot.replay.numbers.usage import CPU, MEMORY, UNKNOWN, Usage
 from hypot.replay.world.cohorts import CREATING, NONE, STOPPING, WAITING, Cohorts, has_place, have_same_size, split
 from hypot.replay.world.lifecycle import evict, resize
@@ -305,10 +306,9 @@ def is_patient(rule: VpaRule, c: Cohorts, k: int, now: float) -> bool:
 
 def is_refused(rule: VpaRule, c: Cohorts, k: int, size: tuple[int, int, int, int]) -> bool:
     """Whether the API server would refuse this resize."""
-    was_equal = c.cpu[k] == c.cpu_limit[k] and c.memory[k] == c.memory_limit[k]
-    is_equal = size[0] == size[2] and size[1] == size[3]
     lowers = 0 <= size[3] < c.next_memory_limit[k]
-    return not rule.can_resize or was_equal != is_equal or (lowers and not rule.lowers_memory)
+    changes = changes_class(c, k, size[0], size[1], size[2], size[3])
+    return not rule.can_resize or changes or (lowers and not rule.lowers_memory)
 
 
 def vpa_act(rule: VpaRule, a: Advice, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:

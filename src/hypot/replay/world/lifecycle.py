@@ -45,6 +45,9 @@ def pass_time(c: Cohorts, s: Site, p: Params, now: float) -> None:
 
 def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:
     """Let a group live up to now; false where it is gone, and another one may stand in its place."""
+    if c.deferred[k] < inf and asks_for_another_size(c, k):
+        # Its node looks again.
+        resize(c, s, p, k, c.next_cpu[k], c.next_memory[k], c.next_cpu_limit[k], c.next_memory_limit[k], now)
     if c.resize_due[k] <= now:
         finish_resize(c, s, p, k)
     while c.due[k] <= now:
@@ -82,6 +85,15 @@ def finish_resize(c: Cohorts, s: Site, p: Params, k: int) -> None:
         s.evicted[0] += c.count[k]
 
 
+def asks_for_another_size(c: Cohorts, k: int) -> bool:
+    return bool(
+        c.next_cpu[k] != c.cpu[k]
+        or c.next_memory[k] != c.memory[k]
+        or c.next_cpu_limit[k] != c.cpu_limit[k]
+        or c.next_memory_limit[k] != c.memory_limit[k]
+    )
+
+
 def placed(c: Cohorts, p: Params, k: int, at: float, pull: float) -> None:
     c.life[k], c.born[k], c.changed[k], c.due[k] = CREATING, at, at, at + pull + p.create
 
@@ -95,6 +107,8 @@ def next_due(c: Cohorts, s: Site) -> float:
         soonest = -inf
     for k in range(c.used[0]):
         soonest = min(soonest, c.due[k], c.resize_due[k])
+        if s.nodes[0] >= 0 and c.deferred[k] < inf:
+            soonest = -inf
     return soonest
 
 
@@ -334,6 +348,7 @@ def resize(
     if 0 <= c.most_cpu[k] < cpu or not has_room(c, s, p, k, cpu, memory):
         c.resize_due[k] = inf
         c.deferred[k] = min(c.deferred[k], now)
+        s.due[0] = -inf
         return
     c.deferred[k] = inf
     c.resize_due[k] = now + p.resize_takes

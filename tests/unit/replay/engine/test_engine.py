@@ -408,7 +408,7 @@ class TestSizes:
         """More and smaller pods: those that serve keep their size until the others do, too."""
         place = Place(quiet(), replicas=2, cpu=2000, cpu_limit=2400)
         plan, ready, here = no_plan(), [], (place.c, place.s, place.p, True)
-        begin_plan(plan, *here, 4, 1000, GIB, 1200, GIB, EPOCH)
+        begin_plan(plan, *here, 4, 1000, GIB, 1200, GIB, 2000, GIB, True, EPOCH)  # noqa: FBT003
         for _ in range(6):
             place.tick()
             ready.append(sum(place.c.count[k] * place.c.cpu[k] for k in place.groups(SERVING)))

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from builders import hvpa_decided
+from hypot.core.disruption import PATIENCE
 from hypot.kinds.hpa.fields import cpu, external
 from hypot.kinds.hvpa import Hvpa, interval
 from hypot.kinds.hvpa.fields import Change, ResourceChanges
@@ -14,11 +15,12 @@ from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Recount, Vertical
 from hypot.replay.numbers import plan as planning
-from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, no_hvpa_past, stand
+from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, is_held, no_hvpa_past, stand
 from hypot.replay.numbers.hvpa_resolve import has_one_size
 from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
 from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
 from hypot.replay.world.cohorts import SERVING, STOPPING
+from hypot.replay.world.parameters import Resize, World
 from property.replay_worlds import GIB, NAMES, Place
 
 CALM = interval(8, cpu="2", memory="2Gi")
@@ -152,35 +154,75 @@ class TestStep:
         assert past.size == [*size.requests.values(), *size.limits.values()]
 
 
+def begun(place, replicas, cpu, *, in_place=True, resizes=True):
+    """A plan from the size that the pods have to another one, of cpu alone, with its first step done."""
+    plan, had = no_plan(), place.c.cpu[0]
+    size = (cpu, GIB, cpu * 6 // 5, GIB)
+    begin_plan(plan, place.c, place.s, place.p, in_place, replicas, *size, had, GIB, resizes, place.now)
+    return plan
+
+
+def pursue(place, plan, *, in_place=True, later=0.0):
+    return pursue_plan(plan, place.c, place.s, place.p, in_place, place.now + later)
+
+
 class TestPlan:
-    """What grows grows first, and only then the other one shrinks."""
+    """What grows grows first, and only then the other one shrinks. A property says that a cluster sees the same."""
 
     def test_replicas_before_smaller_pods(self):
         """Pods shrink once the new ones serve."""
-        place, plan = settled(), no_plan()
-        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        place = settled()
+        plan = begun(place, 4, 500)
         assert (plan.active[0], place.s.asked[0], place.s.template[0]) == (1, 4, 500)
         assert [place.c.next_cpu[k] for k in place.groups(SERVING)] == [1000]
         for _ in range(12):
             place.tick()
-            pursue_plan(plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
+            pursue(place, plan)
         assert plan.active[0] == 0
         assert {place.c.cpu[k] for k in place.groups(SERVING)} == {500}
 
     def test_larger_pods_before_fewer(self):
-        """Replicas go once all have their size."""
-        place, plan = settled(replicas=4), no_plan()
-        begin_plan(plan, place.c, place.s, place.p, True, 2, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
+        """Replicas go once all have their size; then the plan is done."""
+        place = settled(replicas=4)
+        plan = begun(place, 2, 2000)
         assert (plan.active[0], place.s.asked[0]) == (1, 4)
         place.ticks(2)
-        pursue_plan(plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
-        assert (plan.active[0], place.s.asked[0]) == (0, 2)
+        assert pursue(place, plan)
+        assert (plan.active[0], place.s.asked[0]) == (1, 2)
+        assert not pursue(place, plan)
+        assert plan.active[0] == 0
+
+    def test_fewer_before_smaller_ones(self):
+        """Those that go are not changed before; new pods get the new size only then."""
+        place = settled(replicas=4)
+        plan = begun(place, 2, 500)
+        assert (place.s.asked[0], place.s.template[0]) == (2, 1000)
+        assert [place.c.next_cpu[k] for k in place.groups(SERVING)] == [1000]
+        assert pursue(place, plan)
+        assert (place.s.template[0], [place.c.next_cpu[k] for k in place.groups(SERVING)]) == (500, [500])
 
     def test_without_resizes_in_place_pods_restart(self):
         """A quarter of them at once, at least one."""
-        place, plan = settled(replicas=8), no_plan()
-        begin_plan(plan, place.c, place.s, place.p, False, 8, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
+        place = settled(replicas=8)
+        begun(place, 8, 2000, in_place=False)
         assert (place.count(STOPPING), place.count(SERVING)) == (2, 6)
+
+    def test_only_the_count(self):
+        """Needs no plan, unless pods would come up with another size."""
+        place = settled()
+        assert begun(place, 4, 1000, resizes=False).active[0] == 0
+        place.s.template[0] = 500
+        assert begun(place, 6, 1000, resizes=False).active[0] == 1
+        assert (place.s.asked[0], place.s.template[0]) == (6, 1000)
+
+    def test_nothing_goes_while_others_are_too_small(self):
+        """The count alone falls, and pods are behind: they grow first."""
+        place = settled(replicas=4)
+        place.c.cpu[0] = place.c.next_cpu[0] = 800
+        plan = no_plan()
+        here = (place.c, place.s, place.p, True)
+        begin_plan(plan, *here, 2, 1000, GIB, 1200, GIB, 1000, GIB, False, place.now)  # noqa: FBT003
+        assert (plan.active[0], place.s.asked[0], place.c.next_cpu[0]) == (1, 4, 1000)
 
     @pytest.mark.parametrize(
         ("wish", "bound"),
@@ -195,36 +237,53 @@ class TestPlan:
     )
     def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, wish, bound):
         """Nobody waits for too little."""
-        place, plan = settled(), no_plan()
-        assert not is_bound(plan, *wish)
-        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
-        assert is_bound(plan, *wish) == bound
+        assert not is_bound(no_plan(), *wish)
+        assert is_bound(begun(settled(), 4, 500), *wish) == bound
+
+    def test_what_is_not_sized_makes_no_wish(self):
+        """More replicas need more memory, but it is not for this autoscaler to say how much each has."""
+        plan, past = begun(settled(), 4, 500), no_hvpa_past()
+        past.desired[0], past.size[0], past.size[1] = 5, 400, GIB
+        only_cpu = hvpa(containers=[ContainerPolicy("app", controlled_resources=("cpu",))])
+        assert is_held(rule(only_cpu), past, plan, moves=True)
+        assert not is_held(rule(hvpa()), past, plan, moves=True)
 
     def test_more_than_the_plan_gives_ends_it(self):
         """Also where only the count is another: nothing is left to go on with."""
-        place, plan, past = settled(), no_plan(), no_hvpa_past()
-        begin_plan(plan, place.c, place.s, place.p, True, 4, 500, GIB, 600, GIB, place.now)  # noqa: FBT003
+        place, past = settled(), no_hvpa_past()
+        plan = begun(place, 4, 500)
         past.desired[0], past.resizes[0] = 9, 0
+        past.request[0], past.request[1] = past.size[0], past.size[1] = 500, GIB
+        past.size[2], past.size[3] = 600, GIB
         hvpa_act(past, plan, place.c, place.s, place.p, True, place.now)  # noqa: FBT003
         assert (plan.active[0], place.s.asked[0]) == (0, 9)
 
+    def test_somebody_else_scales(self):
+        """Then the plan is given up."""
+        place = settled(replicas=4)
+        plan = begun(place, 2, 2000)
+        place.scale(3)
+        assert not pursue(place, plan)
+        assert (plan.active[0], place.s.asked[0]) == (0, 3)
+
     def test_patience_ends(self):
-        """What takes too long is given up, and the count is gone to."""
-        place, plan = settled(replicas=4), no_plan()
-        begin_plan(plan, place.c, place.s, place.p, True, 2, 2000, GIB, 2400, GIB, place.now)  # noqa: FBT003
-        pursue_plan(plan, place.c, place.s, place.p, True, place.now + planning.PATIENCE)  # noqa: FBT003
+        """What makes no progress for too long is given up, and the count stays."""
+        place = Place(World(resize=Resize(takes=1e6)), replicas=4)
+        place.tick()
+        plan = begun(place, 2, 2000)
+        pursue(place, plan, later=PATIENCE)
         assert plan.active[0] == 1
-        pursue_plan(plan, place.c, place.s, place.p, True, place.now + planning.PATIENCE + 1)  # noqa: FBT003
-        assert (plan.active[0], place.s.asked[0]) == (0, 2)
+        pursue(place, plan, later=PATIENCE + 1)
+        assert (plan.active[0], place.s.asked[0]) == (0, 4)
 
     @pytest.mark.parametrize("in_place", [True, False])
     def test_without_room_for_groups_nothing_is_done(self, in_place):
-        """Neither at the start nor later."""
-        place, plan = settled(), no_plan()
+        """Neither at the start nor later: another engine takes over."""
+        place = settled()
         with patch.object(planning, "has_place", lambda *_: False):
-            begin_plan(plan, place.c, place.s, place.p, in_place, 4, 500, GIB, 600, GIB, place.now)
-            assert (plan.active[0], place.s.asked[0], place.s.template[0]) == (0, 2, 1000)
-            begin_plan(plan, place.c, place.s, place.p, in_place, 1, 2000, GIB, 2400, GIB, place.now)
+            begun(place, 4, 500, in_place=in_place)
+            assert (place.s.asked[0], place.s.template[0]) == (2, 1000)
+            plan = begun(place, 1, 2000, in_place=in_place)
             place.tick()
-            pursue_plan(plan, place.c, place.s, place.p, in_place, place.now)
+            pursue(place, plan, in_place=in_place)
         assert (plan.active[0], place.count(SERVING)) == (1, 2)

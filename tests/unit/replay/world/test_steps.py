@@ -322,6 +322,17 @@ class TestResizing:
         assert place.ticks(2).cpu[-1] == 1.5
         assert place.scene.eyes.seen(place.i - 1, place.now).pods[0].resize is None
 
+    def test_its_node_looks_again(self):
+        """A resize that waits is done once others have gone, without being asked for again."""
+        place = Place(World(nodes=Nodes(start=1, cpu=4.0, reserved=0.0), pods=Pods(stop=0.0)), replicas=3)
+        place.scale(4)
+        place.ticks(4)
+        first = place.groups(SERVING)[0]
+        resize(place.c, place.s, place.p, first, 1300, GIB, 1500, GIB, place.now)
+        assert place.ticks(3).cpu[-1] == 4.0
+        place.scale(3)
+        assert place.ticks(3).cpu[-1] == pytest.approx(3.9)
+
     def test_an_evicted_pod_comes_back_with_the_size_of_the_template(self):
         """And its neighbour keeps its own."""
         place = Place(replicas=2)
