@@ -99,7 +99,7 @@ class Place:
 
     def __init__(self, world=None, *, merging=False, **workload):
         self.world = world or World()
-        p = params_of(self.world, merging=merging)
+        p = params_of(self.world, merging=merging, restarting=workload.get("restarts", ()))
         scene = engine.begin(policy(**workload), load(0.0), self.world, p, Settings())
         self.scene, self.c, self.s, self.p, self.i = scene, scene.c, scene.s, p, 0
 
