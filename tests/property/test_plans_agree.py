@@ -325,6 +325,24 @@ ONLY_CPU = Case(
     [],
 )
 
+# Pods wait for a node when they are to become larger. They come up as they were made, and no other would do better.
+NO_NODE_YET = Case(
+    world(15.0, 30.0, 3.0, 30.0, False, 2.0, None, 1, 120.0),  # noqa: FBT003
+    Start(3, 1000, GIB, 1.2, 1.2, frozenset()),
+    ("cpu", "memory"),
+    [Move(0, 4, 1.0, 1.0), Move(1, 0, 2.0, 1.0)],
+    [],
+)
+
+# Pods that are killed for memory before they serve again: they are evicted, and need not be spared for that.
+KILLED_AGAIN = Case(
+    world(15.0, 30.0, 3.0, 30.0, True, 2.0, None, None, 30.0),  # noqa: FBT003
+    Start(4, 1000, GIB, 1.2, 1.2, frozenset()),
+    ("cpu", "memory"),
+    [Move(2, 0, 1.0, 2.0)],
+    [Mishap(0, "killed", 0), Mishap(2, "killed", 0)],
+)
+
 
 class TestPlans:
     """What the controller does with a plan, and what replay does."""
@@ -332,6 +350,8 @@ class TestPlans:
     @often
     @given(cases)
     @example(ONLY_CPU)
+    @example(NO_NODE_YET)
+    @example(KILLED_AGAIN)
     def test_both_lead_to_the_same_world(self, case):
         """Pods, sizes, the template, and whether the plan goes on: after every tick."""
         assert_agreement(case)
