@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.kinds.vpa import VPA
 from hypot.policy.model.seen import Container, Ended, Pod, PodSample

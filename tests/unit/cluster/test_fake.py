@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import path_of
+from fake_cluster import FakeCluster
+from fake_objects import path_of
 from hypot.cluster.port import (
     APPLY_PATCH,
     MERGE_PATCH,

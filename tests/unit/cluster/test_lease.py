@@ -9,9 +9,9 @@ from datetime import datetime
 import pytest
 from structlog.testing import capture_logs
 
+from fake_cluster import FakeCluster
+from fake_objects import refusal
 from hypot.cluster.clock import boot, wall
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import refusal
 from hypot.cluster.lease import Lease, own_identity
 from hypot.cluster.port import Answer, MayNotWriteError, Request, UnreachableError, encoded
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, Request, UnreachableError, encoded
 from hypot.cluster.reflector import Reflector
 

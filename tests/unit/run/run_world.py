@@ -8,8 +8,8 @@ import aiohttp
 import msgspec
 import pytest
 
+from fake_cluster import FakeCluster
 from hypot.cluster.config import Access
-from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import Answer, Request, encoded
 from hypot.policy.model.decision import condition_of, show_time
 from hypot.policy.model.settings import Settings

@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web as http
 from structlog.testing import capture_logs
 
+from fake_cluster import FakeCluster
+from fake_objects import refusal
 from hypot.cluster.clock import boot
 from hypot.cluster.config import Access
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import refusal
 from hypot.cluster.port import Answer, RefusedError, Request, encoded
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SHRINKS, App

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from unit.policy.sizes_world import NAMESPACE, node, vpa
 from unit.run.run_world import KINDS, OWN, World, all_kinds, blocked, web, wpa
 

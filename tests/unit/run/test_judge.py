@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.policy.families import family_of
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.policy.model.decision import show_time
 from hypot.run.webhook.admission import annotations_of, sizing_for
 from hypot.run.webhook.finder import Finder

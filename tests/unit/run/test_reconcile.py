@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.cluster.port import Answer, MayNotWriteError, UnreachableError, encoded
 from hypot.run.store.shards import Shards
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, made, node, vpa

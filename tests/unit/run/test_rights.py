@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.kinds.catalogue import controlled, names_of
 from hypot.run.config import RunConfig
 from hypot.run.observe import watches

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.policy.model.decision import condition_of, show_time
 from hypot.policy.model.seen import Reply
 from unit.policy.sizes_world import NAMESPACE, ago, box, hvpa, node, vpa

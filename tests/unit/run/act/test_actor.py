@@ -2,8 +2,8 @@
 
 import pytest
 
+from fake_cluster import FakeCluster
 from hypot.cluster.discovery import Discovery
-from hypot.cluster.fake import FakeCluster
 from hypot.cluster.port import APPLY_PATCH, Answer, MayNotWriteError, Request, UnreachableError, encoded
 from hypot.policy.model.decision import Name
 from hypot.policy.model.seen import Pod, Scale, Seen

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.cluster.port import UnreachableError
 from hypot.policy.model.decision import show_time
 from hypot.run.act.proof import COMES_BACK

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from unit.policy.sizes_world import FREE, NOW, box, hvpa, node
 from unit.run.act.test_execute import COUNTED
 from unit.run.act.test_execute_partly import SIZED, TIGHT, comes_back, evicts, sizer

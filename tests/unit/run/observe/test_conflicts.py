@@ -2,8 +2,8 @@
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import refusal
+from fake_cluster import FakeCluster
+from fake_objects import refusal
 from hypot.cluster.port import UnreachableError
 from hypot.kinds.catalogue import controlled, names_of
 from hypot.policy.hold import Hold

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.kinds.base import Ref
 from hypot.policy.families import seen_by

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import refusal
+from fake_cluster import FakeCluster
+from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.run.observe.pod_metrics import MetricsApi
 from unit.policy.sizes_world import NAMESPACE, sample

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
-from hypot.cluster.fake_objects import refusal
+from fake_cluster import FakeCluster
+from fake_objects import refusal
 from hypot.cluster.port import Answer, UnreachableError, encoded
 from hypot.kinds.base import Ref
 from hypot.policy.families import family_of

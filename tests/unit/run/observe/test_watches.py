@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.run.config import RunConfig
 from hypot.run.observe.watches import PODS, Resource, Stock

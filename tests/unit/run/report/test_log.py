@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.policy.model.size import Size
 from hypot.run.outcome import Swept
 from hypot.run.report.log import Narrator

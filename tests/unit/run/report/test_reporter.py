@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hypot.cluster.fake_objects import refusal
+from fake_objects import refusal
 from hypot.cluster.port import APPLY_PATCH
 from hypot.kinds.node import replaced
 from hypot.policy.model.decision import show_time

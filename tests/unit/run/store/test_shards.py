@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 import pytest
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, MayNotWriteError, RefusedError, UnreachableError
 from hypot.run.store import shard_text, shards
 from hypot.run.store.shard_text import RESIDUES, pack, shard_of, spread

@@ -5,7 +5,7 @@ import base64
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, RefusedError
 from hypot.run.webhook.certificate_store import CertificateKeeper
 from hypot.run.webhook.certificates import names_of, read

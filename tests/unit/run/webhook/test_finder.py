@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.cluster.fake import FakeCluster
+from fake_cluster import FakeCluster
 from hypot.policy.model.seen import Failure
 from hypot.run.config import RunConfig
 from hypot.run.observe.watches import Stock

@@ -1,4 +1,4 @@
-"""A cluster in memory, for tests and demonstrations: what an API server promises, and none of its weight."""
+"""A cluster in memory: what an API server promises, and none of its weight."""
 
 import asyncio
 import copy
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hypot.cluster.fake_objects import (
+from fake_objects import (
     Change,
     NoError,
     Object,
