@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypot.cli.main import cli
 from hypot.kinds.base import Kind, Ref, target_problems
 from hypot.kinds.catalogue import CATALOGUE, KindInfo
-from hypot.kinds.node import INT32, Wire, node
+from hypot.kinds.node import INT32, node, wire
 from hypot.kinds.problem import Problem
 from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
 from hypot.policy.model.decision import Event
@@ -31,8 +31,8 @@ class Fixed(Kind):
     API_VERSION: ClassVar[str] = f"{GROUP}/v1"
     KIND: ClassVar[str] = "FixedPodAutoscaler"
 
-    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
-    replicas: Annotated[int | None, Wire("replicas", INT32)] = None
+    target: Ref | None = wire("scaleTargetRef", Ref)
+    replicas: int | None = wire("replicas", INT32)
 
     min_replicas = property(lambda self: self.replicas)
 

@@ -5,12 +5,12 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
-from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from hypot.kinds.decode import decode_problems, python_path
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.names import path_segment
-from hypot.kinds.node import STRING, Node, Scalar, Wire, node, replaced
+from hypot.kinds.node import STRING, Node, Scalar, node, replaced, wire
 from hypot.kinds.problem import Problem, Where, shown
 from hypot.kinds.version import NEWEST, Version
 
@@ -49,11 +49,11 @@ class HasKindAndName(Protocol):
 class Ref(Node):
     """A reference to an object of the same namespace."""
 
-    GO: ClassVar[str] = "CrossVersionObjectReference"
+    GO: ClassVar[str] = "v2.CrossVersionObjectReference"
 
-    api_version: Annotated[str | None, Wire("apiVersion", STRING, doc="API group and version of the referent")] = None
-    kind: Annotated[str | None, Wire("kind", STRING, doc="Kind of the referent")] = None
-    name: Annotated[str | None, Wire("name", STRING, doc="Name of the referent")] = None
+    api_version: str | None = wire("apiVersion", STRING, "API group and version of the referent")
+    kind: str | None = wire("kind", STRING, "Kind of the referent")
+    name: str | None = wire("name", STRING, "Name of the referent")
 
     def __str__(self) -> str:
         return f"{self.kind or '?'}/{self.name or '?'}"

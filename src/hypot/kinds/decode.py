@@ -50,14 +50,15 @@ def _misfits(where: Where, owner: type[Node], w: Wire, value: Any) -> Iterator[P
 
 
 def _wrong_item(where: Where, owner: type[Node], each: Scalar, item: Any) -> Problem:
-    place = _place(where[:-1])
-    message = f"json: cannot unmarshal {json_type(item)} into Go struct field {owner.GO}.{place} of type {each.go}"
+    message = _unmarshal(json_type(item), owner, where[:-1], each.go)
     hint = 'put the value in quotes, e.g. "true" or "1"' if not isinstance(item, dict | list) else ""
     return Problem("type", "Decode", where, message, item, hint)
 
 
-def _place(where: Where) -> str:
-    return ".".join(part for part in where if isinstance(part, str))
+def _unmarshal(found: str, owner: type[Node], where: Where, go: str) -> str:
+    """The words of Go's decoder."""
+    place = ".".join(part for part in where if isinstance(part, str))
+    return f"json: cannot unmarshal {found} into Go struct field {owner.GO.rpartition('.')[2]}.{place} of type {go}"
 
 
 def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
@@ -68,9 +69,8 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is TIME and isinstance(value, str):
         message = f'parsing time {shown(value)} as "2006-01-02T15:04:05Z07:00"'
         return Problem("type", "Decode", where, message, value, f"write {want}")
-    place = _place(where)
     found = f"number {shown(value)}" if go.startswith("int") and json_type(value) == "number" else json_type(value)
-    message = f"json: cannot unmarshal {found} into Go struct field {owner.GO}.{place} of type {go}"
+    message = _unmarshal(found, owner, where, go)
     return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
 
 
@@ -84,7 +84,7 @@ def _quantity_words(value: Any) -> str:
 def _expected(where: Where, w: Wire) -> tuple[str, str]:
     if isinstance(w.type, Scalar):
         return w.type.want, w.type.go
-    go, authored = f"{w.type.GO_PACKAGE}.{w.type.GO}", where[0] == "spec"
+    go, authored = w.type.GO, where[0] == "spec"
     if w.many and not isinstance(where[-1], int):
         return f"a list of {w.type.__name__}" if authored else "a list", f"[]{go}"
     return f"a mapping, in Python a {w.type.__name__}" if authored else "a mapping", go

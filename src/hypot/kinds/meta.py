@@ -6,11 +6,10 @@ In its types null stands for nothing, also within lists and maps, where it leave
 import re
 from calendar import monthrange
 from collections.abc import Mapping
-from dataclasses import field as dataclass_field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from hypot.kinds.node import BOOL, STRING, Node, Scalar, Wire, node
+from hypot.kinds.node import BOOL, STRING, Node, Scalar, node, wire
 
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,][0-9]+)?"
@@ -59,87 +58,80 @@ TEXT_MAP = Scalar(
 
 @node
 class OwnerReference(Node):
-    GO: ClassVar[str] = "OwnerReference"
+    GO: ClassVar[str] = "v1.OwnerReference"
     BUILT_IN: ClassVar[bool] = True
-    GO_PACKAGE: ClassVar[str] = "v1"
 
-    api_version: Annotated[str | None, Wire("apiVersion", STRING)] = None
-    kind: Annotated[str | None, Wire("kind", STRING)] = None
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    uid: Annotated[str | None, Wire("uid", UID)] = None
-    controller: Annotated[bool | None, Wire("controller", BOOL)] = None
-    blocks: Annotated[bool | None, Wire("blockOwnerDeletion", BOOL)] = None
+    api_version: str | None = wire("apiVersion", STRING)
+    kind: str | None = wire("kind", STRING)
+    name: str | None = wire("name", STRING)
+    uid: str | None = wire("uid", UID)
+    controller: bool | None = wire("controller", BOOL)
+    blocks: bool | None = wire("blockOwnerDeletion", BOOL)
 
 
 @node
 class ManagedFields(Node):
-    GO: ClassVar[str] = "ManagedFieldsEntry"
+    GO: ClassVar[str] = "v1.ManagedFieldsEntry"
     BUILT_IN: ClassVar[bool] = True
-    GO_PACKAGE: ClassVar[str] = "v1"
 
-    manager: Annotated[str | None, Wire("manager", STRING)] = None
-    operation: Annotated[str | None, Wire("operation", STRING)] = None
-    api_version: Annotated[str | None, Wire("apiVersion", STRING)] = None
-    time: Annotated[str | None, Wire("time", TIME)] = None
-    fields_type: Annotated[str | None, Wire("fieldsType", STRING)] = None
-    fields: Annotated[Any, Wire("fieldsV1", ANYTHING)] = None
-    subresource: Annotated[str | None, Wire("subresource", STRING)] = None
+    manager: str | None = wire("manager", STRING)
+    operation: str | None = wire("operation", STRING)
+    api_version: str | None = wire("apiVersion", STRING)
+    time: str | None = wire("time", TIME)
+    fields_type: str | None = wire("fieldsType", STRING)
+    fields: Any = wire("fieldsV1", ANYTHING)
+    subresource: str | None = wire("subresource", STRING)
 
 
 @node
 class Condition(Node):
     """How something stands, as every status tells it; each kind has its own name for the type."""
 
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    status: Annotated[str | None, Wire("status", STRING)] = None
-    changed: Annotated[str | None, Wire("lastTransitionTime", TIME)] = None
-    reason: Annotated[str | None, Wire("reason", STRING)] = None
-    message: Annotated[str | None, Wire("message", STRING)] = None
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
+    type: str | None = wire("type", STRING)
+    status: str | None = wire("status", STRING)
+    changed: str | None = wire("lastTransitionTime", TIME)
+    reason: str | None = wire("reason", STRING)
+    message: str | None = wire("message", STRING)
+    generation: int | None = wire("observedGeneration", INT64)
 
 
 @node
 class ObjectMeta(Node):
-    GO: ClassVar[str] = "ObjectMeta"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.ObjectMeta"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    generate_name: Annotated[str | None, Wire("generateName", STRING)] = None
-    namespace: Annotated[str | None, Wire("namespace", STRING)] = None
-    self_link: Annotated[str | None, Wire("selfLink", STRING)] = None
-    uid: Annotated[str | None, Wire("uid", UID)] = None
-    resource_version: Annotated[str | None, Wire("resourceVersion", STRING)] = None
-    generation: Annotated[int | None, Wire("generation", INT64)] = None
-    created: Annotated[str | None, Wire("creationTimestamp", TIME)] = None
-    deleted: Annotated[str | None, Wire("deletionTimestamp", TIME)] = None
-    grace: Annotated[int | None, Wire("deletionGracePeriodSeconds", INT64)] = None
-    labels: Annotated[Mapping[str, str] | None, Wire("labels", TEXT_MAP)] = None
-    annotations: Annotated[Mapping[str, str] | None, Wire("annotations", TEXT_MAP)] = None
-    owners: Annotated[tuple[OwnerReference, ...] | None, Wire("ownerReferences", OwnerReference, many=True)] = None
-    finalizers: Annotated[list[str] | None, Wire("finalizers", TEXTS)] = None
-    managed: Annotated[tuple[ManagedFields, ...] | None, Wire("managedFields", ManagedFields, many=True)] = None
+    name: str | None = wire("name", STRING)
+    generate_name: str | None = wire("generateName", STRING)
+    namespace: str | None = wire("namespace", STRING)
+    self_link: str | None = wire("selfLink", STRING)
+    uid: str | None = wire("uid", UID)
+    resource_version: str | None = wire("resourceVersion", STRING)
+    generation: int | None = wire("generation", INT64)
+    created: str | None = wire("creationTimestamp", TIME)
+    deleted: str | None = wire("deletionTimestamp", TIME)
+    grace: int | None = wire("deletionGracePeriodSeconds", INT64)
+    labels: Mapping[str, str] | None = wire("labels", TEXT_MAP)
+    annotations: Mapping[str, str] | None = wire("annotations", TEXT_MAP)
+    owners: tuple[OwnerReference, ...] | None = wire("ownerReferences", OwnerReference, many=True)
+    finalizers: list[str] | None = wire("finalizers", TEXTS)
+    managed: tuple[ManagedFields, ...] | None = wire("managedFields", ManagedFields, many=True)
 
 
 @node
 class LabelRequirement(Node):
-    GO: ClassVar[str] = "LabelSelectorRequirement"
+    GO: ClassVar[str] = "v1.LabelSelectorRequirement"
     BUILT_IN: ClassVar[bool] = True
-    GO_PACKAGE: ClassVar[str] = "v1"
 
-    key: Annotated[str | None, Wire("key", STRING)] = None
-    operator: Annotated[str | None, Wire("operator", STRING)] = None
-    values: Annotated[list[str] | None, Wire("values", TEXTS)] = None
+    key: str | None = wire("key", STRING)
+    operator: str | None = wire("operator", STRING)
+    values: list[str] | None = wire("values", TEXTS)
 
 
 @node
 class LabelSelector(Node):
-    GO: ClassVar[str] = "LabelSelector"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.LabelSelector"
 
-    labels: Annotated[Mapping[str, str] | None, Wire("matchLabels", TEXT_MAP)] = None
-    expressions: Annotated[
-        tuple[LabelRequirement, ...] | None, Wire("matchExpressions", LabelRequirement, many=True)
-    ] = None
+    labels: Mapping[str, str] | None = wire("matchLabels", TEXT_MAP)
+    expressions: tuple[LabelRequirement, ...] | None = wire("matchExpressions", LabelRequirement, many=True)
 
 
 def _is_selector(value: Any) -> bool:
@@ -182,9 +174,7 @@ SELECTOR = Scalar(
 class MetricName(Node):
     """Which series: a name and, where one name has many, a selector."""
 
-    GO: ClassVar[str] = "MetricIdentifier"
+    GO: ClassVar[str] = "v2.MetricIdentifier"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", SELECTOR)] = dataclass_field(
-        default=None, hash=False
-    )
+    name: str | None = wire("name", STRING)
+    selector: Mapping[str, Any] | None = wire("selector", SELECTOR)

@@ -1,6 +1,6 @@
 """The machinery of kinds: frozen values that know their wire form and hold whatever a manifest says.
 
-A `Node` is a frozen dataclass whose annotations carry a `Wire`: the key in the manifest and the type that belongs
+A `Node` is a frozen dataclass each of whose fields is a `wire`: the key in the manifest and the type that belongs
 there. Reading never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field
 claims are kept in `extra`, so that writing gives back what was read.
 """
@@ -8,7 +8,6 @@ claims are kept in `extra`, so that writing gives back what was read.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
-from inspect import get_annotations
 from typing import Any, ClassVar, Generic, Self, TypeVar, dataclass_transform
 
 from hypot.core.quantity import is_quantity, stored_text
@@ -101,10 +100,25 @@ class Wire:
 
     key: str
     type: "Scalar | type[Node]"
+    doc: str = ""
     many: bool = False
     path: str | None = None
     schema: Mapping[str, Any] | None = None
-    doc: str = ""
+
+
+def wire(
+    key: str,
+    kind: "Scalar | type[Node]",
+    doc: str = "",
+    *,
+    many: bool = False,
+    path: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Any:
+    """A field that stands in a manifest; absent it is None. Nodes are hashed without their lists and mappings."""
+    plain = not isinstance(kind, Scalar) or kind.schema.get("type") not in {"object", "array"}
+    as_wire = Wire(key, kind, doc, many, path, schema)
+    return dataclass_field(default=None, hash=None if plain else False, metadata={"wire": as_wire})
 
 
 @dataclass_transform(frozen_default=True)
@@ -119,8 +133,8 @@ def node(cls: type[T]) -> type[T]:
 class Node:
     """A part of a manifest."""
 
+    # Package and name of its type in Go, which messages of the API server name.
     GO: ClassVar[str] = ""
-    GO_PACKAGE: ClassVar[str] = "v2"
     # Decoded by a type of the API server's own, not by a schema: there null in a list is an empty block.
     BUILT_IN: ClassVar[bool] = False
     TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
@@ -134,9 +148,7 @@ class Node:
 
     @classmethod
     def compile_table(cls) -> None:
-        notes = [pair for base in reversed(cls.__mro__) for pair in get_annotations(base).items()]
-        marks = [(name, mark) for name, note in notes for mark in getattr(note, "__metadata__", ())]
-        cls.TABLE = tuple((name, mark) for name, mark in marks if isinstance(mark, Wire))
+        cls.TABLE = tuple((f.name, f.metadata["wire"]) for f in fields(cls) if "wire" in f.metadata)
         cls.BY_KEY = {w.key: (name, w) for name, w in cls.TABLE}
         cls.NAMES = tuple(f.name for f in fields(cls))
         cls.READERS = tuple(

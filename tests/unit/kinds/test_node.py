@@ -1,6 +1,6 @@
 """The machinery of kinds: reading, writing, and finding what does not fit."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,30 +14,30 @@ from hypot.kinds.node import (
     STRINGS,
     WHOLE_OR_QUANTITY,
     Node,
-    Wire,
     node,
     replaced,
+    wire,
 )
 
 
 @node
 class Leaf(Node):
-    GO: ClassVar[str] = "Leaf"
+    GO: ClassVar[str] = "v2.Leaf"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    size: Annotated[Any, Wire("maxSize", QUANTITY)] = None
+    name: str | None = wire("name", STRING)
+    size: Any = wire("maxSize", QUANTITY)
 
 
 @node
 class Tree(Node):
-    GO: ClassVar[str] = "Tree"
+    GO: ClassVar[str] = "v2.Tree"
 
-    count: Annotated[int | None, Wire("count", INT32)] = None
-    on: Annotated[bool | None, Wire("on", BOOL)] = None
-    labels: Annotated[Any, Wire("labels", STRINGS)] = None
-    any: Annotated[Any, Wire("anything", MAPPING)] = None
-    leaf: Annotated[Leaf | None, Wire("leaf", Leaf, path="")] = None
-    leaves: Annotated[tuple[Leaf, ...] | None, Wire("leaves", Leaf, many=True)] = None
+    count: int | None = wire("count", INT32)
+    on: bool | None = wire("on", BOOL)
+    labels: Any = wire("labels", STRINGS)
+    any: Any = wire("anything", MAPPING)
+    leaf: Leaf | None = wire("leaf", Leaf, path="")
+    leaves: tuple[Leaf, ...] | None = wire("leaves", Leaf, many=True)
 
 
 FULL = {

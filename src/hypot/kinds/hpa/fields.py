@@ -1,13 +1,13 @@
 """The parts of a HorizontalPodAutoscaler, and short ways to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, overload
+from typing import Any, ClassVar, overload
 
 from hypot.kinds.base import Kind, Ref, refer, seconds
 from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hpa.versions import CURRENT, FORMER, V2BETA1, misread, upgraded
 from hypot.kinds.meta import MetricName
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 from hypot.kinds.problem import Problem
 
 Amount = str | int | float
@@ -17,95 +17,93 @@ Amount = str | int | float
 class Target(Node):
     """What a metric is held at. Which field is set decides; the controller reads `type` for Object metrics only."""
 
-    GO: ClassVar[str] = "MetricTarget"
+    GO: ClassVar[str] = "v2.MetricTarget"
 
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    value: Annotated[Amount | None, Wire("value", QUANTITY)] = None
-    average: Annotated[Amount | None, Wire("averageValue", QUANTITY)] = None
-    utilization: Annotated[int | None, Wire("averageUtilization", INT32)] = None
+    type: str | None = wire("type", STRING)
+    value: Amount | None = wire("value", QUANTITY)
+    average: Amount | None = wire("averageValue", QUANTITY)
+    utilization: int | None = wire("averageUtilization", INT32)
 
 
 @node
 class ResourceSource(Node):
-    GO: ClassVar[str] = "ResourceMetricSource"
+    GO: ClassVar[str] = "v2.ResourceMetricSource"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    target: Annotated[Target | None, Wire("target", Target)] = None
+    name: str | None = wire("name", STRING)
+    target: Target | None = wire("target", Target)
 
 
 @node
 class ContainerResourceSource(Node):
-    GO: ClassVar[str] = "ContainerResourceMetricSource"
+    GO: ClassVar[str] = "v2.ContainerResourceMetricSource"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    container: Annotated[str | None, Wire("container", STRING)] = None
-    target: Annotated[Target | None, Wire("target", Target)] = None
+    name: str | None = wire("name", STRING)
+    container: str | None = wire("container", STRING)
+    target: Target | None = wire("target", Target)
 
 
 @node
 class PodsSource(Node):
-    GO: ClassVar[str] = "PodsMetricSource"
+    GO: ClassVar[str] = "v2.PodsMetricSource"
 
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    target: Annotated[Target | None, Wire("target", Target)] = None
+    metric: MetricName | None = wire("metric", MetricName)
+    target: Target | None = wire("target", Target)
 
 
 @node
 class ObjectSource(Node):
-    GO: ClassVar[str] = "ObjectMetricSource"
+    GO: ClassVar[str] = "v2.ObjectMetricSource"
 
-    described: Annotated[Ref | None, Wire("describedObject", Ref)] = None
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    target: Annotated[Target | None, Wire("target", Target)] = None
+    described: Ref | None = wire("describedObject", Ref)
+    metric: MetricName | None = wire("metric", MetricName)
+    target: Target | None = wire("target", Target)
 
 
 @node
 class ExternalSource(Node):
-    GO: ClassVar[str] = "ExternalMetricSource"
+    GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    target: Annotated[Target | None, Wire("target", Target)] = None
+    metric: MetricName | None = wire("metric", MetricName)
+    target: Target | None = wire("target", Target)
 
 
 @node
 class Metric(Node):
     """One metric: a type, and the source of that type. Write it with `cpu`, `memory`, `pods`, `on` or `external`."""
 
-    GO: ClassVar[str] = "MetricSpec"
+    GO: ClassVar[str] = "v2.MetricSpec"
     BUILT_IN: ClassVar[bool] = True
 
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    object: Annotated[ObjectSource | None, Wire("object", ObjectSource)] = None
-    external: Annotated[ExternalSource | None, Wire("external", ExternalSource)] = None
-    pods: Annotated[PodsSource | None, Wire("pods", PodsSource)] = None
-    resource: Annotated[ResourceSource | None, Wire("resource", ResourceSource)] = None
-    container_resource: Annotated[
-        ContainerResourceSource | None, Wire("containerResource", ContainerResourceSource)
-    ] = None
+    type: str | None = wire("type", STRING)
+    object: ObjectSource | None = wire("object", ObjectSource)
+    external: ExternalSource | None = wire("external", ExternalSource)
+    pods: PodsSource | None = wire("pods", PodsSource)
+    resource: ResourceSource | None = wire("resource", ResourceSource)
+    container_resource: ContainerResourceSource | None = wire("containerResource", ContainerResourceSource)
 
 
 @node
 class Limit(Node):
     """How much may change in a period. Write it with `limit`."""
 
-    GO: ClassVar[str] = "HPAScalingPolicy"
+    GO: ClassVar[str] = "v2.HPAScalingPolicy"
     BUILT_IN: ClassVar[bool] = True
 
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    value: Annotated[int | None, Wire("value", INT32)] = None
-    period: Annotated[int | None, Wire("periodSeconds", INT32)] = None
+    type: str | None = wire("type", STRING)
+    value: int | None = wire("value", INT32)
+    period: int | None = wire("periodSeconds", INT32)
 
 
 @node
 class Pace(Node):
     """How fast one direction goes: limits, which of them counts, a stabilisation window, a tolerance."""
 
-    GO: ClassVar[str] = "HPAScalingRules"
+    GO: ClassVar[str] = "v2.HPAScalingRules"
 
-    limits: Annotated[tuple[Limit, ...] | None, Wire("policies", Limit, many=True)] = None
-    window: Annotated[int | None, Wire("stabilizationWindowSeconds", INT32)] = None
-    select: Annotated[str | None, Wire("selectPolicy", STRING)] = None
-    tolerance: Annotated[Amount | None, Wire("tolerance", QUANTITY)] = None
+    limits: tuple[Limit, ...] | None = wire("policies", Limit, many=True)
+    window: int | None = wire("stabilizationWindowSeconds", INT32)
+    select: str | None = wire("selectPolicy", STRING)
+    tolerance: Amount | None = wire("tolerance", QUANTITY)
 
     def __post_init__(self) -> None:
         """Take lists and durations as people write them."""
@@ -119,10 +117,10 @@ FROZEN = Pace(select="Disabled")
 
 @node
 class Behavior(Node):
-    GO: ClassVar[str] = "HorizontalPodAutoscalerBehavior"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerBehavior"
 
-    scale_up: Annotated[Pace | None, Wire("scaleUp", Pace)] = None
-    scale_down: Annotated[Pace | None, Wire("scaleDown", Pace)] = None
+    scale_up: Pace | None = wire("scaleUp", Pace)
+    scale_down: Pace | None = wire("scaleDown", Pace)
 
 
 @node
@@ -134,13 +132,13 @@ class HPASpec(Kind):
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = FORMER
     BUILT_IN: ClassVar[bool] = True
     STATUS: ClassVar[type[Node] | None] = HPAStatus
-    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerSpec"
 
-    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
-    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
-    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
-    metrics: Annotated[tuple[Metric, ...] | None, Wire("metrics", Metric, many=True)] = None
-    behavior: Annotated[Behavior | None, Wire("behavior", Behavior, path="")] = None
+    target: Ref | None = wire("scaleTargetRef", Ref)
+    min_replicas: int | None = wire("minReplicas", INT32)
+    max_replicas: int | None = wire("maxReplicas", INT32)
+    metrics: tuple[Metric, ...] | None = wire("metrics", Metric, many=True)
+    behavior: Behavior | None = wire("behavior", Behavior, path="")
 
     @property
     def scale_up(self) -> Pace | None:

@@ -1,79 +1,79 @@
 """The status of a HorizontalPodAutoscaler, as far as the API server decodes what somebody wrote there."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
 from hypot.kinds.meta import INT64, TIME, Condition, MetricName
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Wire, node
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 
 
 @node
 class _Current(Node):
-    GO: ClassVar[str] = "MetricValueStatus"
+    GO: ClassVar[str] = "v2.MetricValueStatus"
 
-    value: Annotated[Any, Wire("value", QUANTITY)] = None
-    average: Annotated[Any, Wire("averageValue", QUANTITY)] = None
-    utilization: Annotated[int | None, Wire("averageUtilization", INT32)] = None
+    value: Any = wire("value", QUANTITY)
+    average: Any = wire("averageValue", QUANTITY)
+    utilization: int | None = wire("averageUtilization", INT32)
 
 
 @node
 class _OfResource(Node):
-    GO: ClassVar[str] = "ResourceMetricStatus"
+    GO: ClassVar[str] = "v2.ResourceMetricStatus"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    current: Annotated[_Current | None, Wire("current", _Current)] = None
+    name: str | None = wire("name", STRING)
+    current: _Current | None = wire("current", _Current)
 
 
 @node
 class _OfContainerResource(Node):
-    GO: ClassVar[str] = "ContainerResourceMetricStatus"
+    GO: ClassVar[str] = "v2.ContainerResourceMetricStatus"
 
-    name: Annotated[str | None, Wire("name", STRING)] = None
-    container: Annotated[str | None, Wire("container", STRING)] = None
-    current: Annotated[_Current | None, Wire("current", _Current)] = None
+    name: str | None = wire("name", STRING)
+    container: str | None = wire("container", STRING)
+    current: _Current | None = wire("current", _Current)
 
 
 @node
 class _OfPods(Node):
-    GO: ClassVar[str] = "PodsMetricStatus"
+    GO: ClassVar[str] = "v2.PodsMetricStatus"
 
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    current: Annotated[_Current | None, Wire("current", _Current)] = None
+    metric: MetricName | None = wire("metric", MetricName)
+    current: _Current | None = wire("current", _Current)
 
 
 @node
 class _OfObject(Node):
-    GO: ClassVar[str] = "ObjectMetricStatus"
+    GO: ClassVar[str] = "v2.ObjectMetricStatus"
 
-    described: Annotated[Ref | None, Wire("describedObject", Ref)] = None
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    current: Annotated[_Current | None, Wire("current", _Current)] = None
+    described: Ref | None = wire("describedObject", Ref)
+    metric: MetricName | None = wire("metric", MetricName)
+    current: _Current | None = wire("current", _Current)
 
 
 @node
 class _OfExternal(Node):
-    GO: ClassVar[str] = "ExternalMetricStatus"
+    GO: ClassVar[str] = "v2.ExternalMetricStatus"
 
-    metric: Annotated[MetricName | None, Wire("metric", MetricName)] = None
-    current: Annotated[_Current | None, Wire("current", _Current)] = None
+    metric: MetricName | None = wire("metric", MetricName)
+    current: _Current | None = wire("current", _Current)
 
 
 @node
 class _Metric(Node):
-    GO: ClassVar[str] = "MetricStatus"
+    GO: ClassVar[str] = "v2.MetricStatus"
     BUILT_IN: ClassVar[bool] = True
 
-    type: Annotated[str | None, Wire("type", STRING)] = None
-    object: Annotated[_OfObject | None, Wire("object", _OfObject)] = None
-    external: Annotated[_OfExternal | None, Wire("external", _OfExternal)] = None
-    pods: Annotated[_OfPods | None, Wire("pods", _OfPods)] = None
-    resource: Annotated[_OfResource | None, Wire("resource", _OfResource)] = None
-    container_resource: Annotated[_OfContainerResource | None, Wire("containerResource", _OfContainerResource)] = None
+    type: str | None = wire("type", STRING)
+    object: _OfObject | None = wire("object", _OfObject)
+    external: _OfExternal | None = wire("external", _OfExternal)
+    pods: _OfPods | None = wire("pods", _OfPods)
+    resource: _OfResource | None = wire("resource", _OfResource)
+    container_resource: _OfContainerResource | None = wire("containerResource", _OfContainerResource)
 
 
 @node
 class _Condition(Condition):
-    GO: ClassVar[str] = "HorizontalPodAutoscalerCondition"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerCondition"
     BUILT_IN: ClassVar[bool] = True
 
 
@@ -81,24 +81,24 @@ class _Condition(Condition):
 class HPAStatusV1(Node):
     """The status of autoscaling/v1."""
 
-    GO: ClassVar[str] = "HorizontalPodAutoscalerStatus"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
-    scaled: Annotated[str | None, Wire("lastScaleTime", TIME)] = None
-    current: Annotated[int | None, Wire("currentReplicas", INT32)] = None
-    desired: Annotated[int | None, Wire("desiredReplicas", INT32)] = None
-    utilization: Annotated[int | None, Wire("currentCPUUtilizationPercentage", INT32)] = None
+    generation: int | None = wire("observedGeneration", INT64)
+    scaled: str | None = wire("lastScaleTime", TIME)
+    current: int | None = wire("currentReplicas", INT32)
+    desired: int | None = wire("desiredReplicas", INT32)
+    utilization: int | None = wire("currentCPUUtilizationPercentage", INT32)
 
 
 @node
 class HPAStatus(Node):
     """The status of autoscaling/v2."""
 
-    GO: ClassVar[str] = "HorizontalPodAutoscalerStatus"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerStatus"
 
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
-    scaled: Annotated[str | None, Wire("lastScaleTime", TIME)] = None
-    current: Annotated[int | None, Wire("currentReplicas", INT32)] = None
-    desired: Annotated[int | None, Wire("desiredReplicas", INT32)] = None
-    metrics: Annotated[tuple[_Metric, ...] | None, Wire("currentMetrics", _Metric, many=True)] = None
-    conditions: Annotated[tuple[_Condition, ...] | None, Wire("conditions", _Condition, many=True)] = None
+    generation: int | None = wire("observedGeneration", INT64)
+    scaled: str | None = wire("lastScaleTime", TIME)
+    current: int | None = wire("currentReplicas", INT32)
+    desired: int | None = wire("desiredReplicas", INT32)
+    metrics: tuple[_Metric, ...] | None = wire("currentMetrics", _Metric, many=True)
+    conditions: tuple[_Condition, ...] | None = wire("conditions", _Condition, many=True)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.hpa.status import HPAStatus, HPAStatusV1
-from hypot.kinds.node import INT32, Node, Wire, node
+from hypot.kinds.node import INT32, Node, node, wire
 from hypot.kinds.problem import Problem
 
 CURRENT = "autoscaling/v2"
@@ -23,12 +23,12 @@ _CARRYING = frozenset(
 
 @node
 class _SpecV1(Node):
-    GO: ClassVar[str] = "HorizontalPodAutoscalerSpec"
+    GO: ClassVar[str] = "v2.HorizontalPodAutoscalerSpec"
 
-    target: Annotated[Ref | None, Wire("scaleTargetRef", Ref)] = None
-    min_replicas: Annotated[int | None, Wire("minReplicas", INT32)] = None
-    max_replicas: Annotated[int | None, Wire("maxReplicas", INT32)] = None
-    utilization: Annotated[int | None, Wire("targetCPUUtilizationPercentage", INT32)] = None
+    target: Ref | None = wire("scaleTargetRef", Ref)
+    min_replicas: int | None = wire("minReplicas", INT32)
+    max_replicas: int | None = wire("maxReplicas", INT32)
+    utilization: int | None = wire("targetCPUUtilizationPercentage", INT32)
 
 
 def misread(data: Mapping[str, Any]) -> Iterator[Problem]:

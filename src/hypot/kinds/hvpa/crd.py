@@ -1,7 +1,7 @@
 """What the CRD of Hvpas needs beyond their fields: rules in CEL, metrics of v2 and v2beta1, columns, and its scale."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.core import timeofday
 from hypot.core.interval import HORIZONTAL_ONLY
@@ -25,7 +25,7 @@ from hypot.kinds.hvpa.fields import (
 from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
 from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
 from hypot.kinds.hvpa.status import LIMITED, STATUS
-from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, Wire, node
+from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, node, wire
 from hypot.kinds.vpa.crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
 from hypot.kinds.vpa.fields import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
 from hypot.kinds.wpa.crd import FACTS as WPA_FACTS
@@ -43,55 +43,55 @@ _AMOUNT = Scalar(
 
 @node
 class _Target(Node):
-    GO: ClassVar[str] = "MetricTarget"
+    GO: ClassVar[str] = "v2.MetricTarget"
 
-    type: Annotated[str | None, Wire("type", STRING, doc="Utilization, Value or AverageValue")] = None
-    value: Annotated[Any, Wire("value", _AMOUNT, doc="in total")] = None
-    average: Annotated[Any, Wire("averageValue", _AMOUNT, doc="per pod")] = None
-    utilization: Annotated[int | None, Wire("averageUtilization", INT32, doc="percent of the request")] = None
+    type: str | None = wire("type", STRING, "Utilization, Value or AverageValue")
+    value: Any = wire("value", _AMOUNT, "in total")
+    average: Any = wire("averageValue", _AMOUNT, "per pod")
+    utilization: int | None = wire("averageUtilization", INT32, "percent of the request")
 
 
 @node
 class _TargetOrObject(_Target):
     """What is called target in an Object metric: in v2beta1 the object itself."""
 
-    api_version: Annotated[str | None, Wire("apiVersion", STRING, doc=f"of the object; {_OLD}")] = None
-    kind: Annotated[str | None, Wire("kind", STRING, doc=f"of the object; {_OLD}")] = None
-    name: Annotated[str | None, Wire("name", STRING, doc=f"of the object; {_OLD}")] = None
+    api_version: str | None = wire("apiVersion", STRING, f"of the object; {_OLD}")
+    kind: str | None = wire("kind", STRING, f"of the object; {_OLD}")
+    name: str | None = wire("name", STRING, f"of the object; {_OLD}")
 
 
 @node
 class _Name(Node):
-    GO: ClassVar[str] = "MetricIdentifier"
+    GO: ClassVar[str] = "v2.MetricIdentifier"
 
-    name: Annotated[str | None, Wire("name", STRING, doc="name of the series")] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc="which of the series")] = None
+    name: str | None = wire("name", STRING, "name of the series")
+    selector: Mapping[str, Any] | None = wire("selector", MAPPING, "which of the series")
 
 
 @node
 class _Resource(Node):
-    GO: ClassVar[str] = "ResourceMetricSource"
+    GO: ClassVar[str] = "v2.ResourceMetricSource"
 
-    name: Annotated[str | None, Wire("name", STRING, doc="cpu or memory")] = None
-    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
-    old_utilization: Annotated[int | None, Wire("targetAverageUtilization", INT32, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+    name: str | None = wire("name", STRING, "cpu or memory")
+    target: _Target | None = wire("target", _Target, "what it is held at")
+    old_utilization: int | None = wire("targetAverageUtilization", INT32, _OLD)
+    old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
 
 
 @node
 class _ContainerResource(_Resource):
-    container: Annotated[str | None, Wire("container", STRING, doc="the container")] = None
+    container: str | None = wire("container", STRING, "the container")
 
 
 @node
 class _Pods(Node):
-    GO: ClassVar[str] = "PodsMetricSource"
+    GO: ClassVar[str] = "v2.PodsMetricSource"
 
-    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
-    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
-    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
-    old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+    metric: _Name | None = wire("metric", _Name, "which series")
+    target: _Target | None = wire("target", _Target, "what it is held at")
+    old_name: str | None = wire("metricName", STRING, _OLD)
+    old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
+    old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
 
 
 @node
@@ -101,45 +101,43 @@ class _Described(Ref):
 
 @node
 class _Object(Node):
-    GO: ClassVar[str] = "ObjectMetricSource"
+    GO: ClassVar[str] = "v2.ObjectMetricSource"
 
-    described: Annotated[_Described | None, Wire("describedObject", _Described, doc="the object")] = None
-    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
-    target: Annotated[_TargetOrObject | None, Wire("target", _TargetOrObject, doc="what it is held at")] = None
-    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
-    old_selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, doc=_OLD)] = None
-    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("averageValue", _AMOUNT, doc=_OLD)] = None
+    described: _Described | None = wire("describedObject", _Described, "the object")
+    metric: _Name | None = wire("metric", _Name, "which series")
+    target: _TargetOrObject | None = wire("target", _TargetOrObject, "what it is held at")
+    old_name: str | None = wire("metricName", STRING, _OLD)
+    old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
+    old_value: Any = wire("targetValue", _AMOUNT, _OLD)
+    old_average: Any = wire("averageValue", _AMOUNT, _OLD)
 
 
 @node
 class _External(Node):
-    GO: ClassVar[str] = "ExternalMetricSource"
+    GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    metric: Annotated[_Name | None, Wire("metric", _Name, doc="which series")] = None
-    target: Annotated[_Target | None, Wire("target", _Target, doc="what it is held at")] = None
-    old_name: Annotated[str | None, Wire("metricName", STRING, doc=_OLD)] = None
-    old_selector: Annotated[Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc=_OLD)] = None
-    old_value: Annotated[Any, Wire("targetValue", _AMOUNT, doc=_OLD)] = None
-    old_average: Annotated[Any, Wire("targetAverageValue", _AMOUNT, doc=_OLD)] = None
+    metric: _Name | None = wire("metric", _Name, "which series")
+    target: _Target | None = wire("target", _Target, "what it is held at")
+    old_name: str | None = wire("metricName", STRING, _OLD)
+    old_selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, _OLD)
+    old_value: Any = wire("targetValue", _AMOUNT, _OLD)
+    old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
 
 
 @node
 class AnyMetric(Node):
     """One metric in either form."""
 
-    GO: ClassVar[str] = "MetricSpec"
+    GO: ClassVar[str] = "v2.MetricSpec"
 
-    type: Annotated[str | None, Wire("type", STRING, schema={"enum": list(METRIC_TYPES)}, doc="which block counts")] = (
-        None
+    type: str | None = wire("type", STRING, "which block counts", schema={"enum": list(METRIC_TYPES)})
+    resource: _Resource | None = wire("resource", _Resource, "a resource of the pods")
+    container_resource: _ContainerResource | None = wire(
+        "containerResource", _ContainerResource, "a resource of one container"
     )
-    resource: Annotated[_Resource | None, Wire("resource", _Resource, doc="a resource of the pods")] = None
-    container_resource: Annotated[
-        _ContainerResource | None, Wire("containerResource", _ContainerResource, doc="a resource of one container")
-    ] = None
-    pods: Annotated[_Pods | None, Wire("pods", _Pods, doc="a metric of the pods")] = None
-    object: Annotated[_Object | None, Wire("object", _Object, doc="a metric of another object")] = None
-    external: Annotated[_External | None, Wire("external", _External, doc="a metric from outside the cluster")] = None
+    pods: _Pods | None = wire("pods", _Pods, "a metric of the pods")
+    object: _Object | None = wire("object", _Object, "a metric of another object")
+    external: _External | None = wire("external", _External, "a metric from outside the cluster")
 
 
 HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
@@ -191,10 +189,10 @@ _SOME = {"pattern": AMOUNT_TEXT.replace(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)", _DIGITS
 class Sizes(Node):
     """The shape of maxResources, which is kept as the mapping it was."""
 
-    GO: ClassVar[str] = "ResourceList"
+    GO: ClassVar[str] = "v2.ResourceList"
 
-    cpu: Annotated[Amount | None, Wire("cpu", AMOUNT, schema=_SOME, doc="cpu of one pod")] = None
-    memory: Annotated[Amount | None, Wire("memory", AMOUNT, schema=_SOME, doc="memory of one pod")] = None
+    cpu: Amount | None = wire("cpu", AMOUNT, "cpu of one pod", schema=_SOME)
+    memory: Amount | None = wire("memory", AMOUNT, "memory of one pod", schema=_SOME)
 
 
 def _has(path: str) -> str:

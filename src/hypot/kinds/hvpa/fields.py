@@ -1,8 +1,7 @@
 """The fields of an Hvpa: its templates, its intervals, and what holds a change back."""
 
 from collections.abc import Mapping
-from dataclasses import field as dataclass_field
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.core import timeofday
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, LINEAR_PER_POD
@@ -10,7 +9,7 @@ from hypot.kinds.base import Kind, Ref, seconds
 from hypot.kinds.hpa.fields import Behavior, Metric
 from hypot.kinds.hpa.versions import V2BETA1, upgraded
 from hypot.kinds.meta import ObjectMeta
-from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, Wire, node
+from hypot.kinds.node import BOOL, INT32, MAPPING, STRING, Node, Scalar, node, wire
 from hypot.kinds.vpa.fields import AMOUNT, RESOURCE_LIST, Amount, ResourceList, ResourcePolicy, UpdatePolicy
 
 AUTO, OFF, MAINTENANCE_WINDOW = "Auto", "Off", "MaintenanceWindow"
@@ -21,61 +20,49 @@ MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
 class Change(Node):
     """An amount and a percentage: for `minChange` the smaller of the two counts, everywhere else the larger."""
 
-    GO: ClassVar[str] = "ChangeParams"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.ChangeParams"
 
-    value: Annotated[Amount | None, Wire("value", AMOUNT, doc="an amount such as 200m or 200M")] = None
-    percentage: Annotated[int | None, Wire("percentage", INT32, schema={"minimum": 0}, doc="so many percent")] = None
+    value: Amount | None = wire("value", AMOUNT, "an amount such as 200m or 200M")
+    percentage: int | None = wire("percentage", INT32, "so many percent", schema={"minimum": 0})
 
 
 @node
 class ResourceChanges(Node):
     """A change for each resource."""
 
-    GO: ClassVar[str] = "ResourceChangeParams"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.ResourceChangeParams"
 
-    cpu: Annotated[Change | None, Wire("cpu", Change, doc="of cpu")] = None
-    memory: Annotated[Change | None, Wire("memory", Change, doc="of memory")] = None
+    cpu: Change | None = wire("cpu", Change, "of cpu")
+    memory: Change | None = wire("memory", Change, "of memory")
 
 
 @node
 class MinChange(ResourceChanges):
     """What the released API has in the place of a map: a third entry, which nobody reads."""
 
-    GO: ClassVar[str] = "ScaleParams"
+    GO: ClassVar[str] = "v1alpha1.ScaleParams"
 
-    replicas: Annotated[Change | None, Wire("replicas", Change, doc="accepted, and never read")] = None
+    replicas: Change | None = wire("replicas", Change, "accepted, and never read")
 
 
 @node
 class ScalePolicy(Node):
-    GO: ClassVar[str] = "UpdatePolicy"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.UpdatePolicy"
 
-    mode: Annotated[
-        str | None,
-        Wire("updateMode", STRING, schema={"enum": list(MODES)}, path="", doc="when to act; Auto if absent"),
-    ] = None
+    mode: str | None = wire("updateMode", STRING, "when to act; Auto if absent", schema={"enum": list(MODES)}, path="")
 
 
 @node
 class ScaleType(Node):
     """What holds one direction back. In Python the mode may be given as its word, and the duration in seconds."""
 
-    GO: ClassVar[str] = "ScaleType"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.ScaleType"
 
-    update_policy: Annotated[
-        ScalePolicy | None, Wire("updatePolicy", ScalePolicy, doc="whether and when to act in this direction")
-    ] = None
-    min_change: Annotated[
-        MinChange | None, Wire("minChange", MinChange, doc="totals must move this far; 200m and 200M if absent")
-    ] = None
-    stabilization: Annotated[
-        str | None,
-        Wire("stabilizationDuration", STRING, doc="no change so long after the last one, such as 3m; 0 if absent"),
-    ] = None
+    update_policy: ScalePolicy | None = wire("updatePolicy", ScalePolicy, "whether and when to act in this direction")
+    min_change: MinChange | None = wire("minChange", MinChange, "totals must move this far; 200m and 200M if absent")
+    stabilization: str | None = wire(
+        "stabilizationDuration", STRING, "no change so long after the last one, such as 3m; 0 if absent"
+    )
 
     def __post_init__(self) -> None:
         """Take modes and durations as people write them."""
@@ -104,11 +91,10 @@ class ScaleType(Node):
 class Window(Node):
     """When modes of MaintenanceWindow may act: every day from the one time to the other."""
 
-    GO: ClassVar[str] = "MaintenanceTimeWindow"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.MaintenanceTimeWindow"
 
-    begin: Annotated[str | None, Wire("begin", STRING, doc="HHMMSS and a zone, such as 220000+0100")] = None
-    end: Annotated[str | None, Wire("end", STRING, doc="as begin; before it means the next day")] = None
+    begin: str | None = wire("begin", STRING, "HHMMSS and a zone, such as 220000+0100")
+    end: str | None = wire("end", STRING, "as begin; before it means the next day")
 
     @property
     def bounds(self) -> tuple[int, int] | None:
@@ -136,23 +122,16 @@ _SELECTOR_DOC = "which objects are its own, for the released controller; hypot g
 
 @node
 class HPATemplateSpec(Node):
-    GO: ClassVar[str] = "HpaTemplateSpec"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.HpaTemplateSpec"
 
-    min_replicas: Annotated[
-        int | None,
-        Wire("minReplicas", INT32, schema={"minimum": 1}, doc="where the first interval begins; 1 if absent"),
-    ] = None
-    max_replicas: Annotated[
-        int | None, Wire("maxReplicas", INT32, schema={"minimum": 1}, doc="the most that the HPA may ask for")
-    ] = None
-    metrics: Annotated[
-        tuple[Metric, ...] | None,
-        Wire("metrics", Metric, many=True, doc="of autoscaling/v2, or of v2beta1; cpu at 80 % if absent"),
-    ] = None
-    behavior: Annotated[
-        Behavior | None, Wire("behavior", Behavior, path="", doc="how fast the HPA's wishes may move")
-    ] = None
+    min_replicas: int | None = wire(
+        "minReplicas", INT32, "where the first interval begins; 1 if absent", schema={"minimum": 1}
+    )
+    max_replicas: int | None = wire("maxReplicas", INT32, "the most that the HPA may ask for", schema={"minimum": 1})
+    metrics: tuple[Metric, ...] | None = wire(
+        "metrics", Metric, "of autoscaling/v2, or of v2beta1; cpu at 80 % if absent", many=True
+    )
+    behavior: Behavior | None = wire("behavior", Behavior, "how fast the HPA's wishes may move", path="")
 
 
 _NO_HPA = HPATemplateSpec()
@@ -160,15 +139,10 @@ _NO_HPA = HPATemplateSpec()
 
 @node
 class HPATemplate(Node):
-    GO: ClassVar[str] = "HpaTemplate"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.HpaTemplate"
 
-    metadata: Annotated[Mapping[str, Any] | None, Wire("metadata", METADATA, path="hpa.metadata", doc=_META_DOC)] = (
-        dataclass_field(default=None, hash=False)
-    )
-    spec: Annotated[
-        HPATemplateSpec | None, Wire("spec", HPATemplateSpec, path="", doc="what the HPA is like, its target aside")
-    ] = None
+    metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="hpa.metadata")
+    spec: HPATemplateSpec | None = wire("spec", HPATemplateSpec, "what the HPA is like, its target aside", path="")
 
     @property
     def min_replicas(self) -> int | None:
@@ -195,36 +169,25 @@ class HPATemplate(Node):
 class HPABlock(Node):
     """The HPA among the sources of recommendations."""
 
-    GO: ClassVar[str] = "HpaSpec"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.HpaSpec"
 
-    deploy: Annotated[
-        bool | None, Wire("deploy", BOOL, path="use_hpa", doc="whether it is a source; false if absent")
-    ] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, path="hpa.selector", doc=_SELECTOR_DOC)] = (
-        dataclass_field(default=None, hash=False)
-    )
-    template: Annotated[HPATemplate | None, Wire("template", HPATemplate, path="", doc="the HPA itself")] = None
-    scale_up: Annotated[
-        ScaleType | None, Wire("scaleUp", ScaleType, path="hpa.scale_up", doc="of the released controller")
-    ] = None
-    scale_down: Annotated[
-        ScaleType | None, Wire("scaleDown", ScaleType, path="hpa.scale_down", doc="of the released controller")
-    ] = None
+    deploy: bool | None = wire("deploy", BOOL, "whether it is a source; false if absent", path="use_hpa")
+    selector: Mapping[str, Any] | None = wire("selector", MAPPING, _SELECTOR_DOC, path="hpa.selector")
+    template: HPATemplate | None = wire("template", HPATemplate, "the HPA itself", path="")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "of the released controller", path="hpa.scale_up")
+    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "of the released controller", path="hpa.scale_down")
 
 
 @node
 class VPATemplateSpec(Node):
-    GO: ClassVar[str] = "VpaTemplateSpec"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.VpaTemplateSpec"
 
-    update_policy: Annotated[
-        UpdatePolicy | None, Wire("updatePolicy", UpdatePolicy, doc="accepted; the Hvpa itself decides when to act")
-    ] = None
-    resource_policy: Annotated[
-        ResourcePolicy | None,
-        Wire("resourcePolicy", ResourcePolicy, path="", doc="what may be done with containers"),
-    ] = None
+    update_policy: UpdatePolicy | None = wire(
+        "updatePolicy", UpdatePolicy, "accepted; the Hvpa itself decides when to act"
+    )
+    resource_policy: ResourcePolicy | None = wire(
+        "resourcePolicy", ResourcePolicy, "what may be done with containers", path=""
+    )
 
 
 _NO_VPA = VPATemplateSpec()
@@ -232,15 +195,10 @@ _NO_VPA = VPATemplateSpec()
 
 @node
 class VPATemplate(Node):
-    GO: ClassVar[str] = "VpaTemplate"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.VpaTemplate"
 
-    metadata: Annotated[Mapping[str, Any] | None, Wire("metadata", METADATA, path="vpa.metadata", doc=_META_DOC)] = (
-        dataclass_field(default=None, hash=False)
-    )
-    spec: Annotated[
-        VPATemplateSpec | None, Wire("spec", VPATemplateSpec, path="", doc="what the VPA is like, its target aside")
-    ] = None
+    metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="vpa.metadata")
+    spec: VPATemplateSpec | None = wire("spec", VPATemplateSpec, "what the VPA is like, its target aside", path="")
 
     @property
     def update_policy(self) -> UpdatePolicy | None:
@@ -259,26 +217,16 @@ class VPATemplate(Node):
 class VPABlock(Node):
     """The VPA among the sources of recommendations."""
 
-    GO: ClassVar[str] = "VpaSpec"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.VpaSpec"
 
-    deploy: Annotated[
-        bool | None, Wire("deploy", BOOL, path="use_vpa", doc="whether it is a source; false if absent")
-    ] = None
-    selector: Annotated[Mapping[str, Any] | None, Wire("selector", MAPPING, path="vpa.selector", doc=_SELECTOR_DOC)] = (
-        dataclass_field(default=None, hash=False)
+    deploy: bool | None = wire("deploy", BOOL, "whether it is a source; false if absent", path="use_vpa")
+    selector: Mapping[str, Any] | None = wire("selector", MAPPING, _SELECTOR_DOC, path="vpa.selector")
+    template: VPATemplate | None = wire("template", VPATemplate, "the VPA itself", path="")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "of the released controller", path="vpa.scale_up")
+    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "of the released controller", path="vpa.scale_down")
+    limits_gap: MinChange | None = wire(
+        "limitsRequestsGapScaleParams", MinChange, "of the released controller", path="vpa.limits_gap"
     )
-    template: Annotated[VPATemplate | None, Wire("template", VPATemplate, path="", doc="the VPA itself")] = None
-    scale_up: Annotated[
-        ScaleType | None, Wire("scaleUp", ScaleType, path="vpa.scale_up", doc="of the released controller")
-    ] = None
-    scale_down: Annotated[
-        ScaleType | None, Wire("scaleDown", ScaleType, path="vpa.scale_down", doc="of the released controller")
-    ] = None
-    limits_gap: Annotated[
-        MinChange | None,
-        Wire("limitsRequestsGapScaleParams", MinChange, path="vpa.limits_gap", doc="of the released controller"),
-    ] = None
 
 
 __all__ = [
@@ -329,57 +277,43 @@ _OLD_METRIC_KEYS = frozenset(
 class ScalingInterval(Node):
     """Up to how many replicas, of at most which size each; write it with `interval`."""
 
-    GO: ClassVar[str] = "ScalingInterval"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.ScalingInterval"
 
-    max_replicas: Annotated[
-        int | None,
-        Wire(
-            "maxReplicas",
-            INT32,
-            schema={"minimum": 1, "maximum": MOST_REPLICAS},
-            doc="the last count of this interval; that of the hpa block if absent in the last interval",
-        ),
-    ] = None
-    max_resources: Annotated[
-        ResourceList | None,
-        Wire("maxResources", RESOURCE_LIST, doc="the largest size of one pod there; maxAllowed if absent"),
-    ] = dataclass_field(default=None, hash=False)
-    extrapolation: Annotated[
-        str | None,
-        Wire(
-            "effectiveIntervalExtrapolation",
-            STRING,
-            schema={"enum": list(EXTRAPOLATIONS)},
-            doc="how an interval of several counts is divided; linear if absent",
-        ),
-    ] = None
+    max_replicas: int | None = wire(
+        "maxReplicas",
+        INT32,
+        "the last count of this interval; that of the hpa block if absent in the last interval",
+        schema={"minimum": 1, "maximum": MOST_REPLICAS},
+    )
+    max_resources: ResourceList | None = wire(
+        "maxResources", RESOURCE_LIST, "the largest size of one pod there; maxAllowed if absent"
+    )
+    extrapolation: str | None = wire(
+        "effectiveIntervalExtrapolation",
+        STRING,
+        "how an interval of several counts is divided; linear if absent",
+        schema={"enum": list(EXTRAPOLATIONS)},
+    )
 
 
 @node
 class WeightInterval(Node):
     """The released controller's way to divide a change between size and count; kept and judged, never decided by."""
 
-    GO: ClassVar[str] = "WeightBasedScalingInterval"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.WeightBasedScalingInterval"
 
-    vpa_weight: Annotated[
-        int | None,
-        Wire(
-            "vpaWeight",
-            INT32,
-            schema={"minimum": 0, "maximum": 100},
-            doc="percent of a change of size that is applied; 0 if absent",
-        ),
-    ] = None
-    start: Annotated[
-        int | None,
-        Wire("startReplicaCount", INT32, schema={"minimum": 0}, doc="from this count on; minReplicas if 0 or absent"),
-    ] = None
-    last: Annotated[
-        int | None,
-        Wire("lastReplicaCount", INT32, schema={"minimum": 0}, doc="up to this count; maxReplicas if 0 or absent"),
-    ] = None
+    vpa_weight: int | None = wire(
+        "vpaWeight",
+        INT32,
+        "percent of a change of size that is applied; 0 if absent",
+        schema={"minimum": 0, "maximum": 100},
+    )
+    start: int | None = wire(
+        "startReplicaCount", INT32, "from this count on; minReplicas if 0 or absent", schema={"minimum": 0}
+    )
+    last: int | None = wire(
+        "lastReplicaCount", INT32, "up to this count; maxReplicas if 0 or absent", schema={"minimum": 0}
+    )
 
 
 @node
@@ -389,53 +323,35 @@ class HvpaSpec(Kind):
     API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1alpha1"
     KIND: ClassVar[str] = "Hvpa"
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.gardener.cloud/v1alpha1",)
-    GO: ClassVar[str] = "HvpaSpec"
-    GO_PACKAGE: ClassVar[str] = "v1alpha1"
+    GO: ClassVar[str] = "v1alpha1.HvpaSpec"
 
-    replicas: Annotated[
-        int | None, Wire("replicas", INT32, schema={"minimum": 0}, doc="what an HPA asked for, through scale")
-    ] = None
-    target: Annotated[Ref | None, Wire("targetRef", Ref, doc="the workload to scale on both axes")] = None
-    hpa: Annotated[
-        HPABlock | None, Wire("hpa", HPABlock, path="", doc="the HPA as a source; hypot's own if absent")
-    ] = None
-    vpa: Annotated[
-        VPABlock | None, Wire("vpa", VPABlock, path="", doc="the VPA as a source; hypot's own if absent")
-    ] = None
-    scale_up: Annotated[ScaleType | None, Wire("scaleUp", ScaleType, doc="what holds a rising total back")] = None
-    scale_down: Annotated[ScaleType | None, Wire("scaleDown", ScaleType, doc="what holds a falling total back")] = None
-    base: Annotated[
-        ResourceChanges | None,
-        Wire("baseResourcesPerReplica", ResourceChanges, doc="what a replica uses without any load"),
-    ] = None
-    limits_gap: Annotated[
-        ResourceChanges | None,
-        Wire(
-            "limitsRequestsGapScaleParams",
-            ResourceChanges,
-            doc="how far limits stand above requests, in total; in proportion if absent",
-        ),
-    ] = None
-    intervals: Annotated[
-        tuple[ScalingInterval, ...] | None,
-        Wire("scalingIntervals", ScalingInterval, many=True, doc="which totals are for how many replicas, in order"),
-    ] = None
-    overlap: Annotated[
-        ResourceChanges | None,
-        Wire("scalingIntervalsOverlap", ResourceChanges, doc="how far below its interval a count is kept going down"),
-    ] = None
-    window: Annotated[
-        Window | None, Wire("maintenanceTimeWindow", Window, doc="when modes of MaintenanceWindow may act")
-    ] = None
-    weights: Annotated[
-        tuple[WeightInterval, ...] | None,
-        Wire(
-            "weightBasedScalingIntervals",
-            WeightInterval,
-            many=True,
-            doc="the released controller's form; kept and judged, never decided by",
-        ),
-    ] = None
+    replicas: int | None = wire("replicas", INT32, "what an HPA asked for, through scale", schema={"minimum": 0})
+    target: Ref | None = wire("targetRef", Ref, "the workload to scale on both axes")
+    hpa: HPABlock | None = wire("hpa", HPABlock, "the HPA as a source; hypot's own if absent", path="")
+    vpa: VPABlock | None = wire("vpa", VPABlock, "the VPA as a source; hypot's own if absent", path="")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "what holds a rising total back")
+    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "what holds a falling total back")
+    base: ResourceChanges | None = wire(
+        "baseResourcesPerReplica", ResourceChanges, "what a replica uses without any load"
+    )
+    limits_gap: ResourceChanges | None = wire(
+        "limitsRequestsGapScaleParams",
+        ResourceChanges,
+        "how far limits stand above requests, in total; in proportion if absent",
+    )
+    intervals: tuple[ScalingInterval, ...] | None = wire(
+        "scalingIntervals", ScalingInterval, "which totals are for how many replicas, in order", many=True
+    )
+    overlap: ResourceChanges | None = wire(
+        "scalingIntervalsOverlap", ResourceChanges, "how far below its interval a count is kept going down"
+    )
+    window: Window | None = wire("maintenanceTimeWindow", Window, "when modes of MaintenanceWindow may act")
+    weights: tuple[WeightInterval, ...] | None = wire(
+        "weightBasedScalingIntervals",
+        WeightInterval,
+        "the released controller's form; kept and judged, never decided by",
+        many=True,
+    )
 
     @property
     def uses_hpa(self) -> bool:

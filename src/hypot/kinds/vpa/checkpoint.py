@@ -1,13 +1,12 @@
 """VerticalPodAutoscalerCheckpoint, autoscaling.k8s.io/v1: what a recommender has learned of one container."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field as dataclass_field
 from math import isfinite
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.kinds.base import Kind, metadata_of
 from hypot.kinds.meta import INT64, TIME
-from hypot.kinds.node import STRING, Node, Scalar, Wire, node
+from hypot.kinds.node import STRING, Node, Scalar, node, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import Version
 
@@ -37,30 +36,26 @@ WEIGHTS = Scalar(
 class HistogramCheckpoint(Node):
     """A histogram: weights by bucket, in parts of the largest; their sum; and the time that they are weighed for."""
 
-    GO: ClassVar[str] = "HistogramCheckpoint"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.HistogramCheckpoint"
 
-    reference: Annotated[str | None, Wire("referenceTimestamp", TIME)] = None
-    weights: Annotated[Mapping[str, float] | None, Wire("bucketWeights", WEIGHTS)] = dataclass_field(
-        default=None, hash=False
-    )
-    total: Annotated[float | None, Wire("totalWeight", NUMBER)] = None
+    reference: str | None = wire("referenceTimestamp", TIME)
+    weights: Mapping[str, float] | None = wire("bucketWeights", WEIGHTS)
+    total: float | None = wire("totalWeight", NUMBER)
 
 
 @node
 class CheckpointStatus(Node):
     """What was learned, in the format of the upstream recommender."""
 
-    GO: ClassVar[str] = "VerticalPodAutoscalerCheckpointStatus"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerCheckpointStatus"
 
-    updated: Annotated[str | None, Wire("lastUpdateTime", TIME)] = None
-    version: Annotated[str | None, Wire("version", STRING)] = None
-    cpu: Annotated[HistogramCheckpoint | None, Wire("cpuHistogram", HistogramCheckpoint)] = None
-    memory: Annotated[HistogramCheckpoint | None, Wire("memoryHistogram", HistogramCheckpoint)] = None
-    first_sample: Annotated[str | None, Wire("firstSampleStart", TIME)] = None
-    last_sample: Annotated[str | None, Wire("lastSampleStart", TIME)] = None
-    samples: Annotated[int | None, Wire("totalSamplesCount", INT64)] = None
+    updated: str | None = wire("lastUpdateTime", TIME)
+    version: str | None = wire("version", STRING)
+    cpu: HistogramCheckpoint | None = wire("cpuHistogram", HistogramCheckpoint)
+    memory: HistogramCheckpoint | None = wire("memoryHistogram", HistogramCheckpoint)
+    first_sample: str | None = wire("firstSampleStart", TIME)
+    last_sample: str | None = wire("lastSampleStart", TIME)
+    samples: int | None = wire("totalSamplesCount", INT64)
 
 
 @node
@@ -69,17 +64,12 @@ class CheckpointSpec(Kind):
 
     API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1"
     KIND: ClassVar[str] = "VerticalPodAutoscalerCheckpoint"
-    GO: ClassVar[str] = "VerticalPodAutoscalerCheckpointSpec"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerCheckpointSpec"
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.k8s.io/v1beta2", "autoscaling.k8s.io/v1beta1")
     STATUS: ClassVar[type[Node] | None] = CheckpointStatus
 
-    vpa: Annotated[
-        str | None, Wire("vpaObjectName", STRING, schema={"minLength": 1}, doc="the VerticalPodAutoscaler it is for")
-    ] = None
-    container: Annotated[
-        str | None, Wire("containerName", STRING, schema={"minLength": 1}, doc="the container it is about")
-    ] = None
+    vpa: str | None = wire("vpaObjectName", STRING, "the VerticalPodAutoscaler it is for", schema={"minLength": 1})
+    container: str | None = wire("containerName", STRING, "the container it is about", schema={"minLength": 1})
 
 
 @node

@@ -1,14 +1,13 @@
 """The parts of a VerticalPodAutoscaler, which an Hvpa's template of one has too."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field as dataclass_field
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.core.amount import of_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import Kind, Ref
 from hypot.kinds.meta import INT64
-from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, Wire, node
+from hypot.kinds.node import INT32, QUANTITY, STRING, Node, Scalar, node, wire
 
 Amount = str | int
 ResourceList = Mapping[str, Amount]
@@ -80,90 +79,59 @@ def _as_read(part: Node, name: str) -> None:
 class CPUBoost(Node):
     """More cpu while a container starts."""
 
-    GO: ClassVar[str] = "GenericStartupBoost"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.GenericStartupBoost"
 
-    type: Annotated[
-        str | None, Wire("type", STRING, schema={"enum": list(BOOST_TYPES)}, doc="which of the two amounts counts")
-    ] = None
-    factor: Annotated[
-        int | None, Wire("factor", INT32, schema={"minimum": 1}, doc="the request times this; for type Factor")
-    ] = None
-    quantity: Annotated[Amount | None, Wire("quantity", AMOUNT, doc="the request plus this; for type Quantity")] = None
-    duration: Annotated[
-        int | None,
-        Wire("durationSeconds", INT32, schema={"minimum": 0}, doc="how long after the pod is ready; 0 if absent"),
-    ] = None
+    type: str | None = wire("type", STRING, "which of the two amounts counts", schema={"enum": list(BOOST_TYPES)})
+    factor: int | None = wire("factor", INT32, "the request times this; for type Factor", schema={"minimum": 1})
+    quantity: Amount | None = wire("quantity", AMOUNT, "the request plus this; for type Quantity")
+    duration: int | None = wire(
+        "durationSeconds", INT32, "how long after the pod is ready; 0 if absent", schema={"minimum": 0}
+    )
 
 
 @node
 class StartupBoost(Node):
-    GO: ClassVar[str] = "StartupBoost"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.StartupBoost"
 
-    cpu: Annotated[CPUBoost | None, Wire("cpu", CPUBoost, doc="the boost of cpu")] = None
+    cpu: CPUBoost | None = wire("cpu", CPUBoost, "the boost of cpu")
 
 
 @node
 class ContainerPolicy(Node):
     """What may be done with one container; the name `*` stands for all that have no policy of their own."""
 
-    GO: ClassVar[str] = "ContainerResourcePolicy"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.ContainerResourcePolicy"
 
-    container_name: Annotated[
-        str | None, Wire("containerName", STRING, schema={"minLength": 1}, doc="the container, or * for all others")
-    ] = None
-    mode: Annotated[
-        str | None,
-        Wire("mode", STRING, schema={"enum": list(CONTAINER_MODES)}, doc="Off leaves the container alone"),
-    ] = None
-    min_allowed: Annotated[
-        ResourceList | None, Wire("minAllowed", RESOURCE_LIST, doc="recommendations are raised to this")
-    ] = dataclass_field(default=None, hash=False)
-    max_allowed: Annotated[
-        ResourceList | None, Wire("maxAllowed", RESOURCE_LIST, doc="recommendations are cut to this")
-    ] = dataclass_field(default=None, hash=False)
-    controlled_resources: Annotated[
-        Sequence[str] | None,
-        Wire("controlledResources", TEXT_LIST, doc="cpu, memory or both; both if absent, none if empty"),
-    ] = dataclass_field(default=None, hash=False)
-    controlled_values: Annotated[
-        str | None,
-        Wire(
-            "controlledValues",
-            STRING,
-            schema={"enum": list(CONTROLLED_VALUES)},
-            doc="whether limits follow the requests in proportion; RequestsAndLimits if absent",
-        ),
-    ] = None
-    oom_bump_up_ratio: Annotated[
-        Amount | None, Wire("oomBumpUpRatio", AMOUNT, doc="memory is multiplied by this after an OOM kill")
-    ] = None
-    oom_min_bump_up: Annotated[
-        Amount | None, Wire("oomMinBumpUp", AMOUNT, doc="memory grows at least by this after an OOM kill")
-    ] = None
-    memory_interval: Annotated[
-        int | None,
-        Wire(
-            "memoryAggregationIntervalSeconds",
-            INT32,
-            schema={"minimum": 1},
-            doc="memory counts as one peak per this many seconds",
-        ),
-    ] = None
-    memory_interval_count: Annotated[
-        int | None,
-        Wire(
-            "memoryAggregationIntervalCount",
-            INT64,
-            schema={"minimum": 1},
-            doc="how many of these intervals usage is remembered",
-        ),
-    ] = None
-    startup_boost: Annotated[
-        StartupBoost | None, Wire("startupBoost", StartupBoost, doc="this container's own boost")
-    ] = None
+    container_name: str | None = wire(
+        "containerName", STRING, "the container, or * for all others", schema={"minLength": 1}
+    )
+    mode: str | None = wire("mode", STRING, "Off leaves the container alone", schema={"enum": list(CONTAINER_MODES)})
+    min_allowed: ResourceList | None = wire("minAllowed", RESOURCE_LIST, "recommendations are raised to this")
+    max_allowed: ResourceList | None = wire("maxAllowed", RESOURCE_LIST, "recommendations are cut to this")
+    controlled_resources: Sequence[str] | None = wire(
+        "controlledResources", TEXT_LIST, "cpu, memory or both; both if absent, none if empty"
+    )
+    controlled_values: str | None = wire(
+        "controlledValues",
+        STRING,
+        "whether limits follow the requests in proportion; RequestsAndLimits if absent",
+        schema={"enum": list(CONTROLLED_VALUES)},
+    )
+    oom_bump_up_ratio: Amount | None = wire("oomBumpUpRatio", AMOUNT, "memory is multiplied by this after an OOM kill")
+    oom_min_bump_up: Amount | None = wire("oomMinBumpUp", AMOUNT, "memory grows at least by this after an OOM kill")
+    memory_interval: int | None = wire(
+        "memoryAggregationIntervalSeconds",
+        INT32,
+        "memory counts as one peak per this many seconds",
+        schema={"minimum": 1},
+    )
+    memory_interval_count: int | None = wire(
+        "memoryAggregationIntervalCount",
+        INT64,
+        "how many of these intervals usage is remembered",
+        schema={"minimum": 1},
+    )
+    startup_boost: StartupBoost | None = wire("startupBoost", StartupBoost, "this container's own boost")
 
     def __post_init__(self) -> None:
         _as_read(self, "controlled_resources")
@@ -171,29 +139,23 @@ class ContainerPolicy(Node):
 
 @node
 class ResourcePolicy(Node):
-    GO: ClassVar[str] = "PodResourcePolicy"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.PodResourcePolicy"
 
-    containers: Annotated[
-        tuple[ContainerPolicy, ...] | None,
-        Wire("containerPolicies", ContainerPolicy, many=True, doc="one per container; the first of a name counts"),
-    ] = None
+    containers: tuple[ContainerPolicy, ...] | None = wire(
+        "containerPolicies", ContainerPolicy, "one per container; the first of a name counts", many=True
+    )
 
 
 @node
 class EvictionRequirement(Node):
     """A pod is disrupted only where one of these resources would change this way."""
 
-    GO: ClassVar[str] = "EvictionRequirement"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.EvictionRequirement"
 
-    resources: Annotated[
-        Sequence[str] | None, Wire("resources", TEXT_LIST, doc="cpu, memory or both; one of them is enough")
-    ] = dataclass_field(default=None, hash=False)
-    change: Annotated[
-        str | None,
-        Wire("changeRequirement", STRING, schema={"enum": list(CHANGES)}, doc="which way the target must differ"),
-    ] = None
+    resources: Sequence[str] | None = wire("resources", TEXT_LIST, "cpu, memory or both; one of them is enough")
+    change: str | None = wire(
+        "changeRequirement", STRING, "which way the target must differ", schema={"enum": list(CHANGES)}
+    )
 
     def __post_init__(self) -> None:
         _as_read(self, "resources")
@@ -203,40 +165,30 @@ class EvictionRequirement(Node):
 class UpdatePolicy(Node):
     """How recommendations reach the pods."""
 
-    GO: ClassVar[str] = "PodUpdatePolicy"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.PodUpdatePolicy"
 
-    mode: Annotated[
-        str | None,
-        Wire("updateMode", STRING, schema={"enum": list(UPDATE_MODES)}, doc="Recreate if the whole block is absent"),
-    ] = None
-    min_replicas: Annotated[
-        int | None,
-        Wire("minReplicas", INT32, schema={"minimum": 1}, doc="no pod is disrupted while fewer are alive"),
-    ] = None
-    eviction_requirements: Annotated[
-        tuple[EvictionRequirement, ...] | None,
-        Wire("evictionRequirements", EvictionRequirement, many=True, doc="all of them must hold"),
-    ] = None
-    evict_after_oom: Annotated[
-        int | None,
-        Wire(
-            "evictAfterOOMSeconds",
-            INT32,
-            schema={"minimum": 1},
-            doc="an OOM kill within this time of the start is a reason to act at once",
-        ),
-    ] = None
+    mode: str | None = wire(
+        "updateMode", STRING, "Recreate if the whole block is absent", schema={"enum": list(UPDATE_MODES)}
+    )
+    min_replicas: int | None = wire(
+        "minReplicas", INT32, "no pod is disrupted while fewer are alive", schema={"minimum": 1}
+    )
+    eviction_requirements: tuple[EvictionRequirement, ...] | None = wire(
+        "evictionRequirements", EvictionRequirement, "all of them must hold", many=True
+    )
+    evict_after_oom: int | None = wire(
+        "evictAfterOOMSeconds",
+        INT32,
+        "an OOM kill within this time of the start is a reason to act at once",
+        schema={"minimum": 1},
+    )
 
 
 @node
 class RecommenderRef(Node):
-    GO: ClassVar[str] = "VerticalPodAutoscalerRecommenderSelector"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerRecommenderSelector"
 
-    name: Annotated[str | None, Wire("name", STRING, schema={"minLength": 1}, doc="whose recommendation is used")] = (
-        None
-    )
+    name: str | None = wire("name", STRING, "whose recommendation is used", schema={"minLength": 1})
 
 
 @node
@@ -245,25 +197,21 @@ class VPASpec(Kind):
 
     API_VERSION: ClassVar[str] = "autoscaling.k8s.io/v1"
     KIND: ClassVar[str] = "VerticalPodAutoscaler"
-    GO: ClassVar[str] = "VerticalPodAutoscalerSpec"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerSpec"
 
-    target: Annotated[
-        Ref | None, Wire("targetRef", Ref, doc="the workload whose pods are sized; the topmost controller of them")
-    ] = None
-    update_policy: Annotated[
-        UpdatePolicy | None, Wire("updatePolicy", UpdatePolicy, path="", doc="how recommendations reach the pods")
-    ] = None
-    resource_policy: Annotated[
-        ResourcePolicy | None, Wire("resourcePolicy", ResourcePolicy, path="", doc="what may be done with containers")
-    ] = None
-    recommenders: Annotated[
-        tuple[RecommenderRef, ...] | None,
-        Wire("recommenders", RecommenderRef, many=True, doc="who recommends; the one named default if absent"),
-    ] = None
-    startup_boost: Annotated[
-        StartupBoost | None, Wire("startupBoost", StartupBoost, doc="for containers without a boost of their own")
-    ] = None
+    target: Ref | None = wire("targetRef", Ref, "the workload whose pods are sized; the topmost controller of them")
+    update_policy: UpdatePolicy | None = wire(
+        "updatePolicy", UpdatePolicy, "how recommendations reach the pods", path=""
+    )
+    resource_policy: ResourcePolicy | None = wire(
+        "resourcePolicy", ResourcePolicy, "what may be done with containers", path=""
+    )
+    recommenders: tuple[RecommenderRef, ...] | None = wire(
+        "recommenders", RecommenderRef, "who recommends; the one named default if absent", many=True
+    )
+    startup_boost: StartupBoost | None = wire(
+        "startupBoost", StartupBoost, "for containers without a boost of their own"
+    )
 
     @property
     def knob_annotations(self) -> Mapping[str, str]:

@@ -1,11 +1,10 @@
 """The status of a VerticalPodAutoscaler: what was recommended, and how that stands."""
 
 from collections.abc import Mapping
-from dataclasses import field as dataclass_field
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from hypot.kinds.meta import INT64, Condition
-from hypot.kinds.node import STRING, Node, Wire, node
+from hypot.kinds.node import STRING, Node, node, wire
 from hypot.kinds.vpa.fields import RESOURCE_LIST, Amount
 
 Amounts = Mapping[str, Amount]
@@ -15,40 +14,33 @@ Amounts = Mapping[str, Amount]
 class ContainerRecommendation(Node):
     """The size of one container: the target, the range within which a pod is left alone, the target without bounds."""
 
-    GO: ClassVar[str] = "RecommendedContainerResources"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.RecommendedContainerResources"
 
-    container_name: Annotated[str | None, Wire("containerName", STRING)] = None
-    target: Annotated[Amounts | None, Wire("target", RESOURCE_LIST)] = dataclass_field(default=None, hash=False)
-    lower: Annotated[Amounts | None, Wire("lowerBound", RESOURCE_LIST)] = dataclass_field(default=None, hash=False)
-    upper: Annotated[Amounts | None, Wire("upperBound", RESOURCE_LIST)] = dataclass_field(default=None, hash=False)
-    uncapped: Annotated[Amounts | None, Wire("uncappedTarget", RESOURCE_LIST)] = dataclass_field(
-        default=None, hash=False
-    )
+    container_name: str | None = wire("containerName", STRING)
+    target: Amounts | None = wire("target", RESOURCE_LIST)
+    lower: Amounts | None = wire("lowerBound", RESOURCE_LIST)
+    upper: Amounts | None = wire("upperBound", RESOURCE_LIST)
+    uncapped: Amounts | None = wire("uncappedTarget", RESOURCE_LIST)
 
 
 @node
 class PodRecommendation(Node):
-    GO: ClassVar[str] = "RecommendedPodResources"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.RecommendedPodResources"
 
-    containers: Annotated[
-        tuple[ContainerRecommendation, ...] | None,
-        Wire("containerRecommendations", ContainerRecommendation, many=True),
-    ] = None
+    containers: tuple[ContainerRecommendation, ...] | None = wire(
+        "containerRecommendations", ContainerRecommendation, many=True
+    )
 
 
 @node
 class VPACondition(Condition):
-    GO: ClassVar[str] = "VerticalPodAutoscalerCondition"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerCondition"
 
 
 @node
 class VPAStatus(Node):
-    GO: ClassVar[str] = "VerticalPodAutoscalerStatus"
-    GO_PACKAGE: ClassVar[str] = "v1"
+    GO: ClassVar[str] = "v1.VerticalPodAutoscalerStatus"
 
-    recommendation: Annotated[PodRecommendation | None, Wire("recommendation", PodRecommendation)] = None
-    conditions: Annotated[tuple[VPACondition, ...] | None, Wire("conditions", VPACondition, many=True)] = None
-    generation: Annotated[int | None, Wire("observedGeneration", INT64)] = None
+    recommendation: PodRecommendation | None = wire("recommendation", PodRecommendation)
+    conditions: tuple[VPACondition, ...] | None = wire("conditions", VPACondition, many=True)
+    generation: int | None = wire("observedGeneration", INT64)

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.kinds.base import Kind, Ref
-from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Wire, node
+from hypot.kinds.node import BOOL, FRACTION, INT32, MAPPING, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, node, wire
 
 Amount = str | int | float
 
@@ -21,53 +20,37 @@ TLS_VERSIONS = ("TLS10", "TLS11", "TLS12", "TLS13")
 class ExternalBand(Node):
     """A metric from outside the cluster and the marks it is kept between."""
 
-    GO: ClassVar[str] = "ExternalMetricSource"
+    GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    name: Annotated[str | None, Wire("metricName", STRING, doc="name of the series")] = None
-    selector: Annotated[
-        Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc="which of the series; {} for all")
-    ] = dataclass_field(default=None, hash=False)
-    high: Annotated[
-        Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="above this mark replicas are added")
-    ] = None
-    low: Annotated[
-        Amount | None, Wire("lowWatermark", WHOLE_OR_QUANTITY, doc="below this mark replicas are removed")
-    ] = None
+    name: str | None = wire("metricName", STRING, "name of the series")
+    selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, "which of the series; {} for all")
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this mark replicas are added")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this mark replicas are removed")
 
 
 @node
 class ResourceBand(Node):
     """A resource of the pods and the marks it is kept between."""
 
-    GO: ClassVar[str] = "ResourceMetricSource"
+    GO: ClassVar[str] = "v2.ResourceMetricSource"
 
-    name: Annotated[str | None, Wire("name", STRING, doc="cpu or memory")] = None
-    selector: Annotated[
-        Mapping[str, Any] | None, Wire("metricSelector", MAPPING, doc="selects the pods' metrics by label")
-    ] = dataclass_field(default=None, hash=False)
-    high: Annotated[
-        Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="above this mark replicas are added")
-    ] = None
-    low: Annotated[
-        Amount | None, Wire("lowWatermark", WHOLE_OR_QUANTITY, doc="below this mark replicas are removed")
-    ] = None
+    name: str | None = wire("name", STRING, "cpu or memory")
+    selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, "selects the pods' metrics by label")
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this mark replicas are added")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this mark replicas are removed")
 
 
 @node
 class BandMetric(Node):
     """One metric: a type, and the block of that type. Write it with `band` or `resource_band`."""
 
-    GO: ClassVar[str] = "MetricSpec"
+    GO: ClassVar[str] = "v2.MetricSpec"
 
-    type: Annotated[
-        str | None, Wire("type", STRING, schema={"enum": ["External", "Resource"]}, doc="which block counts")
-    ] = None
-    external: Annotated[
-        ExternalBand | None, Wire("external", ExternalBand, doc="a metric from outside the cluster; for type External")
-    ] = None
-    resource: Annotated[
-        ResourceBand | None, Wire("resource", ResourceBand, doc="a resource of the pods; for type Resource")
-    ] = None
+    type: str | None = wire("type", STRING, "which block counts", schema={"enum": ["External", "Resource"]})
+    external: ExternalBand | None = wire(
+        "external", ExternalBand, "a metric from outside the cluster; for type External"
+    )
+    resource: ResourceBand | None = wire("resource", ResourceBand, "a resource of the pods; for type Resource")
 
     @property
     def source(self) -> ExternalBand | ResourceBand | None:
@@ -77,41 +60,29 @@ class BandMetric(Node):
 
 @node
 class TLSConfig(Node):
-    GO: ClassVar[str] = "TLSConfig"
+    GO: ClassVar[str] = "v2.TLSConfig"
 
-    ca_file: Annotated[str | None, Wire("caFile", STRING, doc="file with the authorities to trust")] = None
-    cert_file: Annotated[str | None, Wire("certFile", STRING, doc="file with the client certificate")] = None
-    key_file: Annotated[str | None, Wire("keyFile", STRING, doc="file with the client key")] = None
-    server_name: Annotated[str | None, Wire("serverName", STRING, doc="name the service must prove")] = None
-    insecure_skip_verify: Annotated[bool | None, Wire("insecureSkipVerify", BOOL, doc="do not verify the service")] = (
-        None
-    )
-    min_version: Annotated[
-        str | None, Wire("minVersion", STRING, schema={"enum": list(TLS_VERSIONS)}, doc="oldest TLS to speak")
-    ] = None
-    max_version: Annotated[
-        str | None, Wire("maxVersion", STRING, schema={"enum": list(TLS_VERSIONS)}, doc="newest TLS to speak")
-    ] = None
+    ca_file: str | None = wire("caFile", STRING, "file with the authorities to trust")
+    cert_file: str | None = wire("certFile", STRING, "file with the client certificate")
+    key_file: str | None = wire("keyFile", STRING, "file with the client key")
+    server_name: str | None = wire("serverName", STRING, "name the service must prove")
+    insecure_skip_verify: bool | None = wire("insecureSkipVerify", BOOL, "do not verify the service")
+    min_version: str | None = wire("minVersion", STRING, "oldest TLS to speak", schema={"enum": list(TLS_VERSIONS)})
+    max_version: str | None = wire("maxVersion", STRING, "newest TLS to speak", schema={"enum": list(TLS_VERSIONS)})
 
 
 @node
 class Recommender(Node):
     """Somebody else's service that is asked for a count."""
 
-    GO: ClassVar[str] = "RecommenderSpec"
+    GO: ClassVar[str] = "v2.RecommenderSpec"
 
-    url: Annotated[
-        str | None, Wire("url", STRING, schema={"pattern": "^https?://."}, doc="where to ask, http or https")
-    ] = None
-    target_type: Annotated[str | None, Wire("targetType", STRING, doc="what the marks measure")] = None
-    settings: Annotated[Mapping[str, str] | None, Wire("settings", STRINGS, doc="handed on as they are")] = (
-        dataclass_field(default=None, hash=False)
-    )
-    high: Annotated[Amount | None, Wire("highWatermark", WHOLE_OR_QUANTITY, doc="upper bound that is sent along")] = (
-        None
-    )
-    low: Annotated[Amount | None, Wire("lowWatermark", WHOLE_OR_QUANTITY, doc="lower bound that is sent along")] = None
-    tls: Annotated[TLSConfig | None, Wire("tlsConfig", TLSConfig, doc="how to speak TLS with the service")] = None
+    url: str | None = wire("url", STRING, "where to ask, http or https", schema={"pattern": "^https?://."})
+    target_type: str | None = wire("targetType", STRING, "what the marks measure")
+    settings: Mapping[str, str] | None = wire("settings", STRINGS, "handed on as they are")
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "upper bound that is sent along")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "lower bound that is sent along")
+    tls: TLSConfig | None = wire("tlsConfig", TLSConfig, "how to speak TLS with the service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,117 +118,76 @@ class WPASpec(Kind):
 
     API_VERSION: ClassVar[str] = "datadoghq.com/v1alpha1"
     KIND: ClassVar[str] = "WatermarkPodAutoscaler"
-    GO: ClassVar[str] = "WatermarkPodAutoscalerSpec"
+    GO: ClassVar[str] = "v2.WatermarkPodAutoscalerSpec"
 
-    target: Annotated[
-        Ref | None, Wire("scaleTargetRef", Ref, doc="the workload to scale; anything with a scale subresource")
-    ] = None
-    min_replicas: Annotated[int | None, Wire("minReplicas", INT32, schema={"minimum": 1}, doc="1 if absent")] = None
-    max_replicas: Annotated[
-        int | None, Wire("maxReplicas", INT32, schema={"minimum": 1}, doc="never more than this; not below minReplicas")
-    ] = None
-    metrics: Annotated[
-        tuple[BandMetric, ...] | None, Wire("metrics", BandMetric, many=True, doc="the largest proposal wins")
-    ] = None
-    recommender: Annotated[Recommender | None, Wire("recommender", Recommender, doc="instead of metrics")] = None
-    algorithm: Annotated[
-        str | None,
-        Wire(
-            "algorithm",
-            STRING,
-            schema={"enum": list(ALGORITHMS)},
-            doc="absolute compares the value with the marks, average the value per ready pod; absolute if absent",
-        ),
-    ] = None
-    tolerance: Annotated[
-        Amount | None, Wire("tolerance", FRACTION, doc="share by which the band is widened; 10 % if 0 or absent")
-    ] = None
-    up_factor: Annotated[
-        Amount | None,
-        Wire(
-            "scaleUpLimitFactor",
-            WHOLE_OR_QUANTITY,
-            path="scale_up.percent",
-            doc="percent per move; 0 is off; 50 if absent",
-        ),
-    ] = None
-    down_factor: Annotated[
-        Amount | None,
-        Wire(
-            "scaleDownLimitFactor",
-            WHOLE_OR_QUANTITY,
-            path="scale_down.percent",
-            doc="percent per move; 0 is off; 20 if absent",
-        ),
-    ] = None
-    up_rest: Annotated[
-        int | None,
-        Wire(
-            "upscaleForbiddenWindowSeconds",
-            INT32,
-            path="scale_up.rest",
-            schema={"minimum": 1},
-            doc="no upscale so long after any move; 60 if absent",
-        ),
-    ] = None
-    down_rest: Annotated[
-        int | None,
-        Wire(
-            "downscaleForbiddenWindowSeconds",
-            INT32,
-            path="scale_down.rest",
-            schema={"minimum": 1},
-            doc="no downscale so long after any move; 300 if absent",
-        ),
-    ] = None
-    up_after: Annotated[
-        int | None,
-        Wire(
-            "upscaleDelayAboveWatermarkSeconds",
-            INT32,
-            path="scale_up.after",
-            schema={"minimum": 0},
-            doc="how long the value must have been above; 0 if absent",
-        ),
-    ] = None
-    down_after: Annotated[
-        int | None,
-        Wire(
-            "downscaleDelayBelowWatermarkSeconds",
-            INT32,
-            path="scale_down.after",
-            schema={"minimum": 0},
-            doc="how long the value must have been below; 0 if absent",
-        ),
-    ] = None
-    modulo: Annotated[
-        int | None,
-        Wire("replicaScalingAbsoluteModulo", INT32, schema={"minimum": 1}, doc="counts are raised to its multiples"),
-    ] = None
-    converge: Annotated[
-        str | None,
-        Wire(
-            "convergeTowardsWatermark",
-            STRING,
-            schema={"enum": ["", *CONVERGENCES]},
-            doc="while within the band, step towards this mark",
-        ),
-    ] = None
-    dry_run: Annotated[bool | None, Wire("dryRun", BOOL, doc="decide and tell, but write nothing")] = None
-    tolerate_zero: Annotated[bool | None, Wire("tolerateZero", BOOL, doc="believe a value of zero")] = None
-    min_available: Annotated[
-        int | None,
-        Wire(
-            "minAvailableReplicaPercentage",
-            INT32,
-            schema={"minimum": 0, "maximum": 100},
-            doc="hold while fewer of the pods are ready",
-        ),
-    ] = None
-    readiness_delay: Annotated[
-        int | None,
-        Wire("readinessDelaySeconds", INT32, schema={"minimum": 1}, doc="how fresh a pod may be and still count"),
-    ] = None
+    target: Ref | None = wire("scaleTargetRef", Ref, "the workload to scale; anything with a scale subresource")
+    min_replicas: int | None = wire("minReplicas", INT32, "1 if absent", schema={"minimum": 1})
+    max_replicas: int | None = wire(
+        "maxReplicas", INT32, "never more than this; not below minReplicas", schema={"minimum": 1}
+    )
+    metrics: tuple[BandMetric, ...] | None = wire("metrics", BandMetric, "the largest proposal wins", many=True)
+    recommender: Recommender | None = wire("recommender", Recommender, "instead of metrics")
+    algorithm: str | None = wire(
+        "algorithm",
+        STRING,
+        "absolute compares the value with the marks, average the value per ready pod; absolute if absent",
+        schema={"enum": list(ALGORITHMS)},
+    )
+    tolerance: Amount | None = wire("tolerance", FRACTION, "share by which the band is widened; 10 % if 0 or absent")
+    up_factor: Amount | None = wire(
+        "scaleUpLimitFactor", WHOLE_OR_QUANTITY, "percent per move; 0 is off; 50 if absent", path="scale_up.percent"
+    )
+    down_factor: Amount | None = wire(
+        "scaleDownLimitFactor", WHOLE_OR_QUANTITY, "percent per move; 0 is off; 20 if absent", path="scale_down.percent"
+    )
+    up_rest: int | None = wire(
+        "upscaleForbiddenWindowSeconds",
+        INT32,
+        "no upscale so long after any move; 60 if absent",
+        path="scale_up.rest",
+        schema={"minimum": 1},
+    )
+    down_rest: int | None = wire(
+        "downscaleForbiddenWindowSeconds",
+        INT32,
+        "no downscale so long after any move; 300 if absent",
+        path="scale_down.rest",
+        schema={"minimum": 1},
+    )
+    up_after: int | None = wire(
+        "upscaleDelayAboveWatermarkSeconds",
+        INT32,
+        "how long the value must have been above; 0 if absent",
+        path="scale_up.after",
+        schema={"minimum": 0},
+    )
+    down_after: int | None = wire(
+        "downscaleDelayBelowWatermarkSeconds",
+        INT32,
+        "how long the value must have been below; 0 if absent",
+        path="scale_down.after",
+        schema={"minimum": 0},
+    )
+    modulo: int | None = wire(
+        "replicaScalingAbsoluteModulo", INT32, "counts are raised to its multiples", schema={"minimum": 1}
+    )
+    converge: str | None = wire(
+        "convergeTowardsWatermark",
+        STRING,
+        "while within the band, step towards this mark",
+        schema={"enum": ["", *CONVERGENCES]},
+    )
+    dry_run: bool | None = wire("dryRun", BOOL, "decide and tell, but write nothing")
+    tolerate_zero: bool | None = wire("tolerateZero", BOOL, "believe a value of zero")
+    min_available: int | None = wire(
+        "minAvailableReplicaPercentage",
+        INT32,
+        "hold while fewer of the pods are ready",
+        schema={"minimum": 0, "maximum": 100},
+    )
+    readiness_delay: int | None = wire(
+        "readinessDelaySeconds", INT32, "how fresh a pod may be and still count", schema={"minimum": 1}
+    )
 
     @property
     def skips_owner_check(self) -> bool:

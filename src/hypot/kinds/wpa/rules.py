@@ -5,13 +5,13 @@ Every error here is also in the generated CRD, as schema or as CEL.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.address import told_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
-from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, Wire, node
+from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
 from hypot.kinds.problem import Problem, Where, unsupported
 from hypot.kinds.wpa.fields import (
     ALGORITHMS,
@@ -50,24 +50,23 @@ _TEXTS = Scalar(
 
 @node
 class LabelRequirement(Node):
-    GO: ClassVar[str] = "LabelSelectorRequirement"
+    GO: ClassVar[str] = "v2.LabelSelectorRequirement"
 
-    key: Annotated[str | None, Wire("key", STRING, doc="the label")] = None
-    operator: Annotated[str | None, Wire("operator", STRING, doc="how the label relates to the values")] = None
-    values: Annotated[list[str] | None, Wire("values", _TEXTS, doc="for In and NotIn only")] = None
+    key: str | None = wire("key", STRING, "the label")
+    operator: str | None = wire("operator", STRING, "how the label relates to the values")
+    values: list[str] | None = wire("values", _TEXTS, "for In and NotIn only")
 
 
 @node
 class LabelSelector(Node):
     """The shape of a metricSelector, which is kept as the mapping it was."""
 
-    GO: ClassVar[str] = "LabelSelector"
+    GO: ClassVar[str] = "v2.LabelSelector"
 
-    labels: Annotated[Mapping[str, str] | None, Wire("matchLabels", STRINGS, doc="labels and their values")] = None
-    expressions: Annotated[
-        tuple[LabelRequirement, ...] | None,
-        Wire("matchExpressions", LabelRequirement, many=True, doc="all of them must hold"),
-    ] = None
+    labels: Mapping[str, str] | None = wire("matchLabels", STRINGS, "labels and their values")
+    expressions: tuple[LabelRequirement, ...] | None = wire(
+        "matchExpressions", LabelRequirement, "all of them must hold", many=True
+    )
 
 
 def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
