@@ -13,8 +13,7 @@ from hypot.kinds.vpa.knobs import Knobs
 from hypot.lint.docs import rules_page
 from hypot.policy.model.settings import Settings, settings_schema, wire_name
 from hypot.replay.score.scorecard import docs_table as scores_table
-from hypot.replay.world.docs import page_with_table
-from hypot.replay.world.file import world_schema
+from hypot.replay.world.docs import page_with_table, world_schema
 from hypot.run.config import RunConfig, config_schema
 from hypot.run.report.events import table as events_table
 from hypot.run.report.gauge_table import table as gauges_table

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.core.interval import LINEAR, Given, effective
-from hypot.face.replay.report import Report
 from hypot.face.replay.scores import shapes_in_words
+from hypot.face.replay.value import Report
 from hypot.policy.model.decision import Decision, Name, Step
 from hypot.policy.model.size import Size
 from hypot.replay.score.oracle import cost_of_sums, reference, static_peak

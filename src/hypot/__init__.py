@@ -25,41 +25,29 @@ if TYPE_CHECKING:
     from hypot.policy.model.settings import Settings
     from hypot.policy.model.state import Memory
 
-# Public name -> where it lives.
+# Where public names live.
 _HOMES = {
-    "FROZEN": "hypot.kinds.hpa.fields",
-    "HPA": "hypot.kinds.hpa",
-    "VPA": "hypot.kinds.vpa",
-    "WPA": "hypot.kinds.wpa",
-    "Change": "hypot.kinds.hvpa.fields",
-    "ContainerPolicy": "hypot.kinds.vpa.fields",
-    "Decision": "hypot.policy.model.decision",
-    "EvictionRequirement": "hypot.kinds.vpa.fields",
-    "Hvpa": "hypot.kinds.hvpa",
-    "InvalidAutoscaler": "hypot.kinds.base",
-    "Memory": "hypot.policy.model.state",
-    "Pace": "hypot.kinds.hpa.fields",
-    "Problem": "hypot.kinds.problem",
-    "Quantity": "hypot.core.quantity",
-    "Recommender": "hypot.kinds.wpa.fields",
-    "Ref": "hypot.kinds.base",
-    "ResourceChanges": "hypot.kinds.hvpa.fields",
-    "ScaleType": "hypot.kinds.hvpa.fields",
-    "Seen": "hypot.policy.model.seen",
-    "Settings": "hypot.policy.model.settings",
-    "Step": "hypot.kinds.wpa.fields",
-    "Window": "hypot.kinds.hvpa.fields",
-    "band": "hypot.kinds.wpa.fields",
-    "check": "hypot.lint",
-    "cpu": "hypot.kinds.hpa.fields",
-    "decide": "hypot.policy.decide",
-    "external": "hypot.kinds.hpa.fields",
-    "interval": "hypot.kinds.hvpa.fields",
-    "limit": "hypot.kinds.hpa.fields",
-    "memory": "hypot.kinds.hpa.fields",
-    "on": "hypot.kinds.hpa.fields",
-    "pods": "hypot.kinds.hpa.fields",
-    "resource_band": "hypot.kinds.wpa.fields",
+    name: home
+    for home, names in {
+        "hypot.core.quantity": ("Quantity",),
+        "hypot.kinds.base": ("InvalidAutoscaler", "Ref"),
+        "hypot.kinds.hpa": ("HPA",),
+        "hypot.kinds.hpa.fields": ("FROZEN", "Pace", "cpu", "external", "limit", "memory", "on", "pods"),
+        "hypot.kinds.hvpa": ("Hvpa",),
+        "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "Window", "interval"),
+        "hypot.kinds.problem": ("Problem",),
+        "hypot.kinds.vpa": ("VPA",),
+        "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
+        "hypot.kinds.wpa": ("WPA",),
+        "hypot.kinds.wpa.fields": ("Recommender", "Step", "band", "resource_band"),
+        "hypot.lint": ("check",),
+        "hypot.policy.decide": ("decide",),
+        "hypot.policy.model.decision": ("Decision",),
+        "hypot.policy.model.seen": ("Seen",),
+        "hypot.policy.model.settings": ("Settings",),
+        "hypot.policy.model.state": ("Memory",),
+    }.items()
+    for name in names
 }
 
 __all__ = [

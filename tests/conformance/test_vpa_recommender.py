@@ -9,7 +9,8 @@ from conformance.harness import each_case
 from conformance.usage_checks import AREA_CHECKS, NOW, OWNER, POD, USAGE_CHECKS, camel
 from hypot.core import amount, estimate
 from hypot.core.amount import CPU, MEMORY, RESOURCES
-from hypot.core.histogram import CPU_LAYOUT, MEMORY_LAYOUT, Bank, Layout
+from hypot.core.histogram import Bank
+from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, Layout
 from hypot.core.quantity import Quantity
 from hypot.kinds.selector import parse_selector
 from hypot.kinds.vpa import VPA

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from hypot.face.intervals.plot import page as interval_page
-from hypot.face.replay.report import Report, page
+from hypot.face.replay.report import page
+from hypot.face.replay.value import Report
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import load
 from hypot.replay.score.scorecard import Scores

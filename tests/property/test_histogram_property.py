@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.core.histogram import CPU_LAYOUT, Bank
-from hypot.core.layout import Layout
+from hypot.core.histogram import Bank
+from hypot.core.layout import CPU_LAYOUT, Layout
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.usage.usage import Usage
 

@@ -7,8 +7,8 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler
-from hypot.kinds.hvpa import Hvpa, interval
-from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleType
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import Change, MinChange, ResourceChanges, ScaleType, interval
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import HIGHER, LOWER, ContainerPolicy, EvictionRequirement
 from hypot.policy.model.settings import Settings

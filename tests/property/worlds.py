@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
-from hypot.kinds.wpa import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa.fields import Recommender, Step, band, resource_band
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, Step, band, resource_band
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings

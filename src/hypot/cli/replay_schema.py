@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any
 
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.world.file import world_schema
+from hypot.replay.world.docs import world_schema
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}

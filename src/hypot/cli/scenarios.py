@@ -41,6 +41,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
     Exit status: 0 all passed or wait for what hypot does not have yet, 1 some failed, 2 bad usage or input.
     """
     from hypot.replay.scenario import scenarios as all_of_them  # noqa: PLC0415  numpy, only for this command
+    from hypot.replay.scenario.file import ScenarioError  # noqa: PLC0415
 
     try:
         wanted = all_of_them.chosen(
@@ -48,7 +49,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
         )
         with bar("scenarios", len(wanted)) as progress, heeding():
             results = all_of_them.run_scenarios(wanted, progress.at)
-    except all_of_them.ScenarioError as error:
+    except ScenarioError as error:
         raise BadInput(str(error)) from error
     if output == "json":
         click.echo(to_json([result.to_dict() for result in results]).encode("utf-8", "replace"), nl=False)

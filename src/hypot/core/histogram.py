@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hypot.core.columns import Column, Columns
-from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, FloatArray, IntArray, Layout
-
-__all__ = ["CPU_LAYOUT", "MEMORY_LAYOUT", "YEAR_ONE", "Bank", "Layout", "Saved"]
+from hypot.core.layout import FloatArray, IntArray, Layout
 
 YEAR_ONE = -62_135_596_800.0
 # The longest difference of two times that upstream can hold, some 292 years; anything longer counts as this much.

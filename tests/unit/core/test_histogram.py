@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from hypot.core.columns import NONE, SMALLEST, Chains, Column, Columns
-from hypot.core.histogram import CPU_LAYOUT, MEMORY_LAYOUT, YEAR_ONE, Bank, Layout, Saved
+from hypot.core.histogram import YEAR_ONE, Bank, Saved
+from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, Layout
 
 HOUR, DAY = 3600.0, 86400.0
 NOON = 19_676 * DAY + 12 * HOUR

@@ -7,8 +7,7 @@ import pytest
 from builders import KNOWN, NOW, busy, hpa, pod, queue, reason_of, rules_of, seen, wpa
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import LIFECYCLE_CONTROL
-from hypot.kinds.wpa.fields import Step, band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Step, band
 from hypot.policy.decide import decide
 from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
 from hypot.policy.model.decision import Condition, Hold, condition_of, show_time

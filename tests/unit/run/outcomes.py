@@ -4,8 +4,8 @@ from builders import KNOWN, NOW, busy, hpa, queue, refused, seen, wpa
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA
-from hypot.kinds.wpa.fields import Recommender, Step, band
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, Step, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen

@@ -7,11 +7,12 @@ import numpy as np
 from hypot.face.replay.figure import Axis, Chart, Line, Look, Note, round_ticks
 from hypot.face.replay.moments import decisions
 from hypot.face.replay.plane import pareto, plane, spread
-from hypot.face.replay.value import ORACLE, Report
+from hypot.face.replay.value import Report
 from hypot.face.replay.watch import watch_charts
 from hypot.face.style import dash_of, tint_of
 from hypot.face.thin import COLUMNS, means, roughness, thin
 from hypot.policy.model.decision import show_seconds
+from hypot.replay.policies.policy import ORACLE
 from hypot.replay.world.record import Floats, Run
 
 DEMAND = "demand"

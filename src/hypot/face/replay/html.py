@@ -20,8 +20,9 @@ from hypot.face.replay.scores import (
     spreads_of,
     wins_of,
 )
-from hypot.face.replay.value import ORACLE, REFERENCES, Report
+from hypot.face.replay.value import REFERENCES, Report
 from hypot.face.style import LOOKS, TINTS, dash_of, printable, tint_of
+from hypot.replay.policies.policy import ORACLE
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.units import Parameter, sections, shown_in
 

@@ -17,12 +17,11 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from hypot.face.replay.charts import DEMAND, charts_of
 from hypot.face.replay.figure import Chart, Dots, Line
-from hypot.face.replay.value import FIGURES, ORACLE, CannotDraw, Report, headline
+from hypot.face.replay.value import FIGURES, CannotDraw, Report, headline
 from hypot.face.replay.watch import WATCH
 from hypot.face.style import LIGHT, dash_of, printable, tint_of
+from hypot.replay.policies.policy import ORACLE
 from hypot.replay.world.record import Floats
-
-__all__ = ["FIGURES", "figures_of", "picture"]
 
 _WIDTH, _HEIGHT, _DPI = 11.0, 3.4, 110
 _DAY, _HOUR = 86400.0, 3600.0

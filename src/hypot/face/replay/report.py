@@ -15,8 +15,6 @@ from hypot.face.replay.script import SCRIPT, STYLE
 from hypot.face.replay.value import Report, headline
 from hypot.replay.world.record import Floats
 
-__all__ = ["Report", "page"]
-
 _MARGIN = {"l": 58, "r": 10, "t": 8, "b": 38}
 _UPRIGHT = {"l": 58, "r": 14, "t": 8, "b": 44}
 _SYMBOLS = {

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypot.core.interval import Interval
-from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, TAKEN
+from hypot.replay.policies.policy import TAKEN
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.record import Floats, Run
-
-__all__ = ["FIGURES", "ORACLE", "REFERENCES", "STATIC_PEAK", "CannotDraw", "Report", "headline"]
 
 # What policies are compared with; they win nothing.
 REFERENCES = TAKEN

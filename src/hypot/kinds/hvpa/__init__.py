@@ -23,15 +23,12 @@ from hypot.kinds.hvpa.fields import (
     VPATemplate,
     VPATemplateSpec,
     Window,
-    interval,
 )
 from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
 from hypot.kinds.node import Itself, node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.fields import ContainerPolicy, ResourcePolicy, VPASpec
-
-__all__ = ["Hvpa", "hpa_of", "interval", "refusals", "vpa_of"]
 
 
 @node

@@ -229,35 +229,6 @@ class VPABlock(Node):
     )
 
 
-__all__ = [
-    "AUTO",
-    "EXTRAPOLATIONS",
-    "MAINTENANCE_WINDOW",
-    "MODES",
-    "MOST_REPLICAS",
-    "OBJECTS",
-    "OFF",
-    "OWN",
-    "RECOMMENDATIONS",
-    "SOURCES",
-    "Change",
-    "HPABlock",
-    "HPATemplate",
-    "HPATemplateSpec",
-    "HvpaSpec",
-    "MinChange",
-    "ResourceChanges",
-    "ScalePolicy",
-    "ScaleType",
-    "ScalingInterval",
-    "VPABlock",
-    "VPATemplate",
-    "VPATemplateSpec",
-    "WeightInterval",
-    "Window",
-    "interval",
-]
-
 EXTRAPOLATIONS = (LINEAR, HORIZONTAL_ONLY, LINEAR_PER_POD)
 
 # Whose recommendations count: hypot's own on what it observes, or those in the status of HPA and VPA objects.

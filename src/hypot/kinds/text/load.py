@@ -18,8 +18,6 @@ from hypot.kinds.text import jsontext, yamltext
 from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
 from hypot.kinds.text.yamltext import Document, Fault, Part, Path, Take
 
-__all__ = ["Keep", "Limits", "LoadError", "Loaded", "Path", "Progress", "Reader", "Source", "load"]
-
 
 class LoadError(Exception):
     """What could not be read, and where."""

@@ -27,8 +27,6 @@ from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import spec_problems, strictness
 from hypot.kinds.vpa.status import VPAStatus
 
-__all__ = ["RESIZES_IN_PLACE", "VPA", "with_defaults", "with_policy_defaults"]
-
 # The first Kubernetes whose pods can be resized without an administrator opening a gate.
 RESIZES_IN_PLACE: Version = (1, 33)
 

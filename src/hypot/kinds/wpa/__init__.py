@@ -8,10 +8,8 @@ from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Amount, BandMetric, Recommender, Step, WPASpec
+from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, Step, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
-
-__all__ = ["DEFAULTS", "LIFECYCLE_CONTROL", "SKIP_OWNER_CHECK", "WPA", "with_defaults"]
 
 
 @node

@@ -9,7 +9,8 @@ from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import delay_over, seconds_left
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
-from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL
 from hypot.policy.horizontal.wpa_metrics import Look, read_band, read_reply
 from hypot.policy.model.decision import (
     Conditions,

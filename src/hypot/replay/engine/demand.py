@@ -11,7 +11,7 @@ from hypot.replay.world.parameters import Drop, World
 from hypot.replay.world.record import Floats
 
 if TYPE_CHECKING:
-    from hypot.replay.traces.history import Trace
+    from hypot.replay.traces.trace import Trace
 
 # The peak that a trace is scaled to is this percentile of it: single spikes do not count.
 PEAK = 99.9

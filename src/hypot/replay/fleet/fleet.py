@@ -411,18 +411,3 @@ def _run(policy: Policy, workload: str, load: Load, world: World, settings: Sett
     if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.told):
         raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")
     rows.finish(len(load.work))
-
-
-__all__ = [
-    "MODULES",
-    "account",
-    "account_of",
-    "built",
-    "cache_folder",
-    "covers",
-    "is_compiled",
-    "loops_of",
-    "replay",
-    "source_hash",
-    "warm",
-]

@@ -12,11 +12,11 @@ from hypot.replay.engine.demand import Load, load_of, ticks_of
 from hypot.replay.engine.engine import replay
 from hypot.replay.engine.parts import NEVER
 from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
-from hypot.replay.score.families import speedup
+from hypot.replay.score.families import prices_at, speedup
 from hypot.replay.score.oracle import Reference, cost_of_sums, reference, static_peak
 from hypot.replay.score.ranking import front, point_of
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.score.scores import ScoreError, account_of, judge, part, prices_at, window_borders
+from hypot.replay.score.scores import ScoreError, account_of, judge, part, window_borders
 from hypot.replay.score.sums import sums_of
 from hypot.replay.score.tally import Account
 from hypot.replay.traces.trace import Trace

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from hypot.core.quantity import milli
 from hypot.core.watermark import STAY
-from hypot.kinds.wpa import LIFECYCLE_CONTROL, WPA, with_defaults
-from hypot.kinds.wpa.fields import BandMetric, ExternalBand, marks_of
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, BandMetric, ExternalBand, marks_of
 from hypot.policy.hold import holds_of
 from hypot.policy.horizontal.wpa import is_urgent
 from hypot.policy.horizontal.wpa_metrics import TOWARDS

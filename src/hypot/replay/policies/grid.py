@@ -17,8 +17,6 @@ from hypot.replay.policies.policy import LONGEST_NAME, WORDS, Mishap, Policy, Po
 from hypot.replay.policies.start import Found
 from hypot.replay.world.parameters import World
 
-__all__ = ["MOST_COMBINATIONS", "Sweep", "SweepError", "expand", "parse_sweeps"]
-
 MOST_COMBINATIONS = 200
 _NUMBER = r"(-?[0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z]{0,2})"
 _RANGE = re.compile(rf"{_NUMBER}\.\.{_NUMBER}(?::{_NUMBER})?")

@@ -15,11 +15,9 @@ from hypot.policy.observe.read_scale import group_of
 from hypot.policy.observe.snapshot import read_autoscaler, target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
-from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError, Start
+from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError
 from hypot.replay.policies.start import Found, start_of, start_of_world
 from hypot.replay.world.parameters import World
-
-__all__ = ["POLICY", "Policy", "PolicyError", "Start", "read_policies"]
 
 POLICY = "hypot.dev/policy"
 _WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet")

@@ -10,7 +10,8 @@ from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import load_of
 from hypot.replay.engine.engine import replay
 from hypot.replay.engine.parts import NEVER
-from hypot.replay.policies.read import Policy, PolicyError, read_policies
+from hypot.replay.policies.policy import Policy, PolicyError
+from hypot.replay.policies.read import read_policies
 from hypot.replay.scenario.demand import WORKLOAD, folder_of_traces, trace_of
 from hypot.replay.scenario.file import ScenarioError, overlaid
 from hypot.replay.scenario.measures import figures

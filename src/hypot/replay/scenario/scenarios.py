@@ -25,8 +25,6 @@ from hypot.replay.scenario.looks import LookError
 from hypot.replay.scenario.measures import MeasureError, unit_of
 from hypot.replay.world.file import WorldError
 
-__all__ = ["Result", "Scenario", "ScenarioError", "chosen", "default_folder", "read_scenarios", "run_scenarios", "unit"]
-
 Status = Literal["passed", "failed", "waiting"]
 Figures = Mapping[str, float | None]
 # Fewer ticks than these are done before other processes would have started.

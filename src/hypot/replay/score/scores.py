@@ -10,32 +10,16 @@ from hypot.replay.score.families import (
     effort,
     elasticity,
     money,
-    path_dependence,
-    prices_at,
     quality,
     shape,
     waste,
 )
 from hypot.replay.score.oracle import Reference, reference
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.score.sums import Sums, means_of, sums_of
+from hypot.replay.score.sums import means_of, sums_of
 from hypot.replay.score.tally import Account, count_loop, finish, no_tally, room_for, terms_of
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import Run, Ticks, Watch
-
-__all__ = [
-    "ScoreError",
-    "Sums",
-    "account_of",
-    "judge",
-    "part",
-    "path_dependence",
-    "prices_at",
-    "reference_of",
-    "score",
-    "sums_of",
-    "window_borders",
-]
 
 
 class ScoreError(ValueError):

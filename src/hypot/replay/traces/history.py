@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hypot.replay.traces.trace import PART_ROWS, Trace, TraceError, Unit, Window, fewest
+from hypot.replay.traces.trace import PART_ROWS, Trace, TraceError, Window, fewest
 
 if TYPE_CHECKING:
     from hypot.replay.traces.files import File
-
-__all__ = ["History", "Trace", "TraceError", "Unit", "open_history", "read_traces"]
 
 
 @dataclass(frozen=True, slots=True)

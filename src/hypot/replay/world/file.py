@@ -7,20 +7,9 @@ from typing import Any, NoReturn
 
 from hypot.kinds.problem import dotted, shown
 from hypot.kinds.text.yamltext import Fault, documents, lines_by_path
-from hypot.replay.world.docs import docs_table, page_with_table, world_schema
 from hypot.replay.world.parameters import Drop, Span, World
 from hypot.replay.world.rules import Trouble, Where, in_whole_ticks, inconsistencies
 from hypot.replay.world.units import DROP_PARTS, SIGNALS, SPAN_PARTS, Parameter, Section, sections, shown_in, value_in
-
-__all__ = [
-    "WorldError",
-    "docs_table",
-    "page_with_table",
-    "read_world",
-    "world_from_dict",
-    "world_schema",
-    "world_to_dict",
-]
 
 _MOST_BYTES = 2**20
 _MOST_ELEMENTS = 10_000

@@ -17,8 +17,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypot.cluster.port import encoded
 from hypot.kinds.address import told_address
 from hypot.kinds.base import TRUE_WORDS
-from hypot.kinds.wpa import SKIP_OWNER_CHECK, WPA
-from hypot.kinds.wpa.fields import Recommender, TLSConfig
+from hypot.kinds.wpa import WPA
+from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, Recommender, TLSConfig
 from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale

@@ -15,10 +15,10 @@ from hypot.face.replay.charts import charts_of, columns_for, spent
 from hypot.face.replay.figure import Dots, Line
 from hypot.face.replay.labels import _SIDES, _box, labelled
 from hypot.face.replay.moments import MOST_MARKS, chosen, move_of, told
-from hypot.face.replay.picture import FIGURES, figures_of, picture
+from hypot.face.replay.picture import figures_of, picture
 from hypot.face.replay.plane import LEAST_HARM, pareto, path_of, plane
-from hypot.face.replay.report import Report, page
-from hypot.face.replay.value import CannotDraw, headline
+from hypot.face.replay.report import page
+from hypot.face.replay.value import FIGURES, CannotDraw, Report, headline
 from hypot.policy.model.decision import Step
 from hypot.replay.score.oracle import cost_of_sums
 from hypot.replay.score.scorecard import Scores

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.hpa.fields import Pace, cpu
-from hypot.kinds.hvpa import Hvpa, hpa_of, interval, refusals, vpa_of
-from hypot.kinds.hvpa.fields import Change, HvpaSpec, MinChange, ResourceChanges, ScaleType, Window
+from hypot.kinds.hvpa import Hvpa, hpa_of, refusals, vpa_of
+from hypot.kinds.hvpa.fields import Change, HvpaSpec, MinChange, ResourceChanges, ScaleType, Window, interval
 from hypot.kinds.vpa.fields import ContainerPolicy, policy_of
 from unit.policy.hvpa.hvpa_cases import (
     BASE,

@@ -6,8 +6,17 @@ from datetime import timedelta
 import pytest
 
 from hypot.kinds.base import InvalidAutoscaler
-from hypot.kinds.wpa import SKIP_OWNER_CHECK, WPA, with_defaults
-from hypot.kinds.wpa.fields import BandMetric, Recommender, Step, TLSConfig, band, marks_of, resource_band
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa.fields import (
+    SKIP_OWNER_CHECK,
+    BandMetric,
+    Recommender,
+    Step,
+    TLSConfig,
+    band,
+    marks_of,
+    resource_band,
+)
 
 WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 HEAD = {"apiVersion": "datadoghq.com/v1alpha1", "kind": "WatermarkPodAutoscaler", "metadata": {"name": "web"}}

@@ -23,8 +23,17 @@ from builders import (
     wpa,
 )
 from hypot.kinds.node import replaced
-from hypot.kinds.wpa import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, WPA, with_defaults
-from hypot.kinds.wpa.fields import BandMetric, ExternalBand, Recommender, Step, band, resource_band
+from hypot.kinds.wpa import WPA, with_defaults
+from hypot.kinds.wpa.fields import (
+    LIFECYCLE_CONTROL,
+    SKIP_OWNER_CHECK,
+    BandMetric,
+    ExternalBand,
+    Recommender,
+    Step,
+    band,
+    resource_band,
+)
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve, restrain
 from hypot.policy.model.decision import Condition, condition_of, show_time

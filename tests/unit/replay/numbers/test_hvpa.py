@@ -9,8 +9,8 @@ import pytest
 from builders import hvpa_decided
 from hypot.core.disruption import PATIENCE
 from hypot.kinds.hpa.fields import cpu, external
-from hypot.kinds.hvpa import Hvpa, interval
-from hypot.kinds.hvpa.fields import Change, ResourceChanges
+from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.hvpa.fields import Change, ResourceChanges, interval
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import Memory, Recount, Vertical

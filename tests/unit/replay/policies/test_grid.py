@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
 from hypot.replay.policies.grid import MOST_COMBINATIONS, Sweep, SweepError, expand, parse_sweeps
-from hypot.replay.policies.policy import Policy, Start
-from hypot.replay.policies.read import PolicyError
+from hypot.replay.policies.policy import Policy, PolicyError, Start
 from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, policies, vpa, weighted, wpa
 
 PAIR = {"hypot.dev/policy": "pair"}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from hypot.kinds.text.load import Loaded, Reader, Source
 from hypot.replay.policies.obstacles import step_range
-from hypot.replay.policies.policy import Start
-from hypot.replay.policies.read import POLICY, PolicyError, read_policies
+from hypot.replay.policies.policy import PolicyError, Start
+from hypot.replay.policies.read import POLICY, read_policies
 from hypot.replay.world.file import read_world
 from hypot.replay.world.parameters import Workload, World
 from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, of, policies, vpa, weighted, wpa

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hypot.replay.score.scores import account_of, prices_at, reference_of, score, sums_of
+from hypot.replay.score.families import prices_at
+from hypot.replay.score.scores import account_of, reference_of, score
+from hypot.replay.score.sums import sums_of
 from unit.replay.score.scores_world import GI, run, static, world
 
 HOUR_OF_MINUTES = 60

@@ -5,7 +5,8 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from hypot.replay.score.scores import path_dependence, score
+from hypot.replay.score.families import path_dependence
+from hypot.replay.score.scores import score
 from unit.replay.score.scores_world import GI, run, static, world
 
 SHAPES = {"min_replicas": 1, "min_cpu": 0.5, "max_cpu": 4.0}

@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 
 from hypot.replay.traces import parquet
-from hypot.replay.traces.history import TraceError, read_traces
+from hypot.replay.traces.history import read_traces
 from hypot.replay.traces.parquet import Compact, ThriftError, measure
+from hypot.replay.traces.trace import TraceError
 
 DAMAGED = "web.parquet: is not a whole Parquet file: it is damaged, or was cut off; write it anew"
 

@@ -8,7 +8,8 @@ import pytest
 from hypot.replay.traces import history as traces
 from hypot.replay.traces import parquet
 from hypot.replay.traces import parts as traces_parts
-from hypot.replay.traces.history import TraceError, open_history, read_traces
+from hypot.replay.traces.history import open_history, read_traces
+from hypot.replay.traces.trace import TraceError
 
 WRITE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
 FILE = "fleet.parquet"

@@ -13,8 +13,8 @@ import pytest
 import trustme
 
 from hypot.replay.traces import prometheus, prometheus_http
-from hypot.replay.traces.history import TraceError
 from hypot.replay.traces.prometheus import from_prometheus
+from hypot.replay.traces.trace import TraceError
 
 PATH = "/api/v1/query_range"
 

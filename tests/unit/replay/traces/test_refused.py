@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hypot.replay.traces import csv_file
-from hypot.replay.traces.history import TraceError, read_traces
+from hypot.replay.traces.history import read_traces
+from hypot.replay.traces.trace import TraceError
 
 WRITE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
 NO_TIMES = "no column for times (timestamp_seconds, timestamp, time, ts)"

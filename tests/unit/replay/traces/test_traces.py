@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hypot.replay.traces.history import Trace, read_traces
+from hypot.replay.traces.history import read_traces
+from hypot.replay.traces.trace import Trace
 
 NOON = 1_709_294_400.0
 

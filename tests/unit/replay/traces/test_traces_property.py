@@ -11,7 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hypot.replay.traces import parts
-from hypot.replay.traces.history import TraceError, read_traces
+from hypot.replay.traces.history import read_traces
+from hypot.replay.traces.trace import TraceError
 
 seconds = st.one_of(st.integers(0, 2**31), st.floats(0, 2**31, allow_subnormal=False))
 numbers = st.floats(0, 1e15)

@@ -10,15 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.replay.world.file import (
-    WorldError,
-    docs_table,
-    page_with_table,
-    read_world,
-    world_from_dict,
-    world_schema,
-    world_to_dict,
-)
+from hypot.replay.world.docs import docs_table, page_with_table, world_schema
+from hypot.replay.world.file import WorldError, read_world, world_from_dict, world_to_dict
 from hypot.replay.world.parameters import Demand, Drop, Metrics, Span, Workload, World
 from hypot.replay.world.rules import _ORDERS
 from hypot.replay.world.units import UNITS, sections
