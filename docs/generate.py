@@ -6,14 +6,12 @@ from dataclasses import fields
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from hypot.cli.replay_schema import replay_schema
 from hypot.kinds.version import show_version
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.lint.docs import rules_page
 from hypot.policy.model.settings import Settings, settings_schema, wire_name
-from hypot.replay.score.scorecard import docs_table as scores_table
-from hypot.replay.world.docs import page_with_table, world_schema
+from hypot.replay.score.scorecard import families
 from hypot.run.config import RunConfig, config_schema
 from hypot.run.report.events import table as events_table
 from hypot.run.report.gauge_table import table as gauges_table
@@ -76,8 +74,15 @@ def _default(name: str) -> str:
     return f"{value:g}" + (" s" if unit == "seconds" else "")
 
 
-def _with_world() -> str:
-    return page_with_table((ROOT / "docs" / "world.md").read_text(encoding="utf-8"))
+def _scores_table() -> str:
+    """All scores, for `docs/metrics.md`."""
+    lines = ["| score | unit | better | what it says |", "| --- | --- | --- | --- |"]
+    for name, scores in families().items():
+        lines.append(f"| **{name}** | | | |")
+        for score in scores:
+            unit, better, why = (score.metadata[key] for key in ("unit", "better", "why"))
+            lines.append(f"| `{score.name}` | {unit} | {better} | {why} |")
+    return "\n".join(lines)
 
 
 def _filled(name: str, **tables: str) -> str:
@@ -90,14 +95,18 @@ def _filled(name: str, **tables: str) -> str:
     return page
 
 
-def _house() -> ModuleType:
+def _script(name: str) -> ModuleType:
     """The script beside its page; docs is no package."""
-    path = str(ROOT / "docs" / "design" / "house.py")
-    loader = SourceFileLoader("house", path)
-    house = ModuleType(loader.name)
-    house.__file__ = path
-    loader.exec_module(house)
-    return house
+    path = str(ROOT / "docs" / f"{name}.py")
+    loader = SourceFileLoader(name, path)
+    script = ModuleType(loader.name)
+    script.__file__ = path
+    loader.exec_module(script)
+    return script
+
+
+def _schema(schema: dict[str, Any]) -> str:
+    return json.dumps(schema, indent=2) + "\n"
 
 
 def _config_table() -> str:
@@ -112,18 +121,19 @@ def _config_table() -> str:
     return "\n".join(lines)
 
 
+_WORLD = _script("world")
 PAGES = {
-    "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_house().packages()),
+    "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table()),
     "docs/telling.md": lambda: _filled("docs/telling.md", gauges=gauges_table(), events=events_table()),
-    "src/hypot/cli/run.schema.json": lambda: json.dumps(config_schema(), indent=2) + "\n",
-    "docs/metrics.md": lambda: _filled("docs/metrics.md", scores=scores_table()),
-    "docs/world.md": _with_world,
-    "src/hypot/cli/world.schema.json": lambda: json.dumps(world_schema(), indent=2) + "\n",
-    "src/hypot/cli/replay.schema.json": lambda: json.dumps(replay_schema(), indent=2) + "\n",
+    "src/hypot/cli/run.schema.json": lambda: _schema(config_schema()),
+    "docs/metrics.md": lambda: _filled("docs/metrics.md", scores=_scores_table()),
+    "docs/world.md": lambda: _filled("docs/world.md", world=f"\n{_WORLD.docs_table()}"),
+    "src/hypot/cli/world.schema.json": lambda: _schema(_WORLD.world_schema()),
+    "src/hypot/cli/replay.schema.json": lambda: _schema(_script("replay_schema").replay_schema(_WORLD.world_schema())),
     "docs/settings.md": settings_page,
-    "docs/rules.md": rules_page,
-    "src/hypot/cli/settings.schema.json": lambda: json.dumps(settings_schema(), indent=2) + "\n",
+    "docs/rules.md": lambda: _script("rules").rules_page(),
+    "src/hypot/cli/settings.schema.json": lambda: _schema(settings_schema()),
 }
 
 

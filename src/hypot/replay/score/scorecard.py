@@ -88,14 +88,3 @@ def families() -> dict[str, tuple["Field[Any]", ...]]:
         family = FAMILIES.get(score.name, family)
         found.setdefault(family, []).append(score)
     return {name: tuple(scores) for name, scores in found.items()}
-
-
-def docs_table() -> str:
-    """All scores as a table for `docs/metrics.md`."""
-    lines = ["| score | unit | better | what it says |", "| --- | --- | --- | --- |"]
-    for name, scores in families().items():
-        lines.append(f"| **{name}** | | | |")
-        for score in scores:
-            unit, better, why = (score.metadata[key] for key in ("unit", "better", "why"))
-            lines.append(f"| `{score.name}` | {unit} | {better} | {why} |")
-    return "\n".join(lines)

@@ -13,7 +13,7 @@ from hypot.replay.fleet import fleet
 from hypot.replay.fleet.records import NotCoveredError, TooLargeError
 from hypot.replay.jobs.comparison import Job, do
 from hypot.replay.policies.policy import Policy, Start
-from hypot.replay.score.scorecard import FAMILIES, Scores, docs_table, families
+from hypot.replay.score.scorecard import FAMILIES, Scores, families
 from hypot.replay.score.scores import ScoreError, part, reference_of, score, window_borders
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Scoring, World
@@ -29,12 +29,6 @@ def moment(at):
 
 
 class TestScorecard:
-    def test_the_page_is_current(self):
-        """The table between the markers is the one that the scores make."""
-        text = PAGE.read_text(encoding="utf-8")
-        shown = text.split("<!-- generated: scores -->")[1].split("<!-- end -->")[0]
-        assert shown.strip() == docs_table()
-
     @pytest.mark.parametrize("name", [score.name for score in fields(Scores)])
     def test_the_page_explains_every_score(self, name):
         """Each has a formula beside its row in the table of names."""

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.replay.world.docs import docs_table, page_with_table, world_schema
 from hypot.replay.world.file import WorldError, read_world, world_from_dict, world_to_dict
 from hypot.replay.world.parameters import Demand, Drop, Metrics, Span, Workload, World
 from hypot.replay.world.rules import _ORDERS
@@ -18,8 +17,8 @@ from hypot.replay.world.units import UNITS, sections
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "world.md"
-VALIDATOR = jsonschema.Draft202012Validator(world_schema())
 SCHEMA = ROOT / "src" / "hypot" / "cli" / "world.schema.json"
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
 @pytest.fixture
@@ -287,10 +286,8 @@ def test_any_file_is_a_world_or_told(tmp_path_factory, content):
 
 
 def test_the_schema_is_published():
-    """The file beside the commands says what its home says."""
-    text = SCHEMA.read_text(encoding="utf-8")
-    assert text == json.dumps(world_schema(), indent=2) + "\n"
-    jsonschema.Draft202012Validator.check_schema(json.loads(text))
+    """And is one."""
+    jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize(
@@ -310,19 +307,6 @@ def test_the_schema_refuses_what_is_refused(data):
     """An editor tells what the reader would."""
     assert list(VALIDATOR.iter_errors(data))
     assert problems(world_from_dict, data)
-
-
-def test_the_page_is_current():
-    """The tables of the page are made from the same parameters."""
-    page = PAGE.read_text(encoding="utf-8")
-    assert page_with_table(page) == page
-    assert docs_table() in page
-
-
-def test_a_page_without_its_place_is_told():
-    """Nothing is lost in silence."""
-    with pytest.raises(ValueError, match="no part between"):
-        page_with_table("# A page")
 
 
 def test_every_parameter_is_described():

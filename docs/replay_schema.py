@@ -1,18 +1,18 @@
-"""The JSON Schema of what `hypot replay -o json` prints; published beside this file."""
+"""The JSON Schema of what `hypot replay -o json` prints."""
 
 from dataclasses import fields
 from typing import Any
 
 from hypot.replay.score.scorecard import Scores
-from hypot.replay.world.docs import world_schema
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
 
-def replay_schema() -> dict[str, Any]:
+def replay_schema(world: dict[str, Any]) -> dict[str, Any]:
+    """What is printed; the world stands in it as in its own file."""
     scores = {f.name: _score(f.metadata) for f in fields(Scores)}
-    world = {key: value for key, value in world_schema().items() if key not in {"$schema", "title"}}
+    world = {key: value for key, value in world.items() if key not in {"$schema", "title"}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hypot replay",

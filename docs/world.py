@@ -4,7 +4,6 @@ from typing import Any
 
 from hypot.replay.world.units import DROP_PARTS, SIGNALS, SPAN_PARTS, UNITS, Parameter, Section, sections, shown_in
 
-BEGIN, END = "<!-- generated: world -->", "<!-- end -->"
 _KINDS = {
     "seconds": "time",
     "cores": "cpu",
@@ -106,12 +105,3 @@ def _range(parameter: Parameter) -> str:
     if parameter.unit == "truth":
         return "`true` or `false`"
     return parameter.range.short_words(parameter.unit)
-
-
-def page_with_table(page: str) -> str:
-    """The page with its generated part written anew."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page has no part between {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{docs_table()}\n{END}{after}"
