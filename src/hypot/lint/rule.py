@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hypot.kinds.catalogue import CATALOGUE, autoscalers, names_of, sizing
 from hypot.kinds.hpa import HPA
@@ -61,10 +61,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleFamily:
-    """Rules that belong together: one file, one section of the docs."""
+    """Rules that belong together: one file, one section of the docs. `kinds` are those of a rule that names none."""
 
     title: str
     about: str
+    kinds: tuple[str, ...] = ()
     rules: list[Rule] = field(default_factory=list)
 
     def known(
@@ -76,18 +77,18 @@ class RuleFamily:
         why: str,
         fix: str,
         example: str,
-        kinds: tuple[str, ...],
+        kinds: tuple[str, ...] = (),
+        check: Check | None = None,
     ) -> None:
-        """Describe a rule that the kinds themselves report."""
-        self.rules.append(Rule(rule_id, severity, title, why, fix, example, kinds, self.title))
+        """Describe a rule; the kinds themselves report one that has no check."""
+        of = kinds or self.kinds
+        self.rules.append(Rule(rule_id, severity, title, why, fix, example, of, self.title, check))
 
-    def rule(
-        self, rule_id: str, severity: Severity, *, title: str, why: str, fix: str, example: str, kinds: tuple[str, ...]
-    ) -> Callable[[Check], Check]:
+    def rule(self, rule_id: str, severity: Severity, **words: Any) -> Callable[[Check], Check]:
         """Declare the rule that the decorated function finds the breaches of."""
 
         def declare(check: Check) -> Check:
-            self.rules.append(Rule(rule_id, severity, title, why, fix, example, kinds, self.title, check))
+            self.known(rule_id, severity, check=check, **words)
             return check
 
         return declare

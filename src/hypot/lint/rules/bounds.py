@@ -12,7 +12,7 @@ from hypot.lint.input.template import Template
 from hypot.lint.input.world import Workload, World
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 
-BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.")
+BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.", kinds=BOTH)
 
 
 @BOUNDS.rule(
@@ -22,7 +22,6 @@ BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.
     why="With one pod every node drain, eviction or crash is an outage. minReplicas 0 is taken as meant.",
     fix="set minReplicas to 2 or more",
     example="minReplicas is not written, so it is 1: each drain or crash of that pod is an outage",
-    kinds=BOTH,
 )
 def single_replica(world: World) -> Iterator[Hit]:
     for one in world.counting:
@@ -41,7 +40,6 @@ def single_replica(world: World) -> Iterator[Hit]:
     why="The autoscaler holds the count and never reacts to load.",
     fix="raise maxReplicas, or remove the autoscaler and set replicas on the workload",
     example="minReplicas and maxReplicas are both 3, so the load never changes anything",
-    kinds=BOTH,
 )
 def min_equals_max(world: World) -> Iterator[Hit]:
     for one in world.counting:
@@ -134,7 +132,6 @@ def _share(value: Any, pods: int) -> int | None:
     "workloads of the namespace find nothing left.",
     fix="raise the quota, lower maxReplicas, or ask for less per pod",
     example="20 pods ask for 10 requests.cpu, and ResourceQuota shop/compute allows 4: it ends at 8 pods",
-    kinds=BOTH,
 )
 def quota_too_small(world: World) -> Iterator[Hit]:
     quotas: dict[str, list[Item]] = defaultdict(list)

@@ -11,7 +11,7 @@ from hypot.lint.input.template import Template
 from hypot.lint.input.world import World, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 
-METRICS = RuleFamily("Metrics", "Metrics that are accepted and do not do what they seem to.")
+METRICS = RuleFamily("Metrics", "Metrics that are accepted and do not do what they seem to.", kinds=MEASURING)
 
 _MANY_CORES = 8_000
 _MEBIBYTE = 2**20 * 1000
@@ -26,7 +26,6 @@ _MEBIBYTE = 2**20 * 1000
     fix="write type Value with value, or type AverageValue with averageValue",
     example="type Utilization finds no field of its own here (value is set): the metric always fails with "
     "FailedGetObjectMetric",
-    kinds=MEASURING,
 )
 def object_target_type(world: World) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
@@ -62,7 +61,6 @@ def _fields(target: Target) -> list[str]:
     "Whoever reads the type is misled.",
     fix="write the type that belongs to the field",
     example="type Utilization, but averageValue is what counts: write type AverageValue",
-    kinds=MEASURING,
 )
 def target_type_mismatch(world: World) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
@@ -103,7 +101,6 @@ def _acted_on(key: str, target: Target) -> tuple[str, str]:
     why="The largest proposal wins, so of two targets for one metric only the lower ever counts.",
     fix="keep the one with the lower target",
     example="the same metric as spec.metrics[0]; only the lower of the two targets ever counts",
-    kinds=MEASURING,
 )
 def duplicate_metric(world: World) -> Iterator[Hit]:
     for hpa in world.hpa_sources:

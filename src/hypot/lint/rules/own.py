@@ -2,11 +2,14 @@
 
 from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, RuleFamily
 
-OBJECTS = RuleFamily("Objects", "What the API server refuses in any object: metadata, types, references and bounds.")
+OBJECTS = RuleFamily(
+    "Objects", "What the API server refuses in any object: metadata, types, references and bounds.", kinds=EVERY
+)
 UPDATES = RuleFamily(
     "Updates",
     "Refused when an object that exists is changed, or its status or scale is written. "
     "`hypot lint` sees one state of each object and does not raise them.",
+    kinds=HPA_ONLY,
 )
 
 OBJECTS.known(
@@ -17,7 +20,6 @@ OBJECTS.known(
     example='Invalid value: "Web": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '
     "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation "
     r"is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "namespace",
@@ -27,7 +29,6 @@ OBJECTS.known(
     example='Invalid value: "Shop": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '
     "'-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
     "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "labels",
@@ -37,7 +38,6 @@ OBJECTS.known(
     example="Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
     "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
     "regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "annotations",
@@ -47,7 +47,6 @@ OBJECTS.known(
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "owner-references",
@@ -56,7 +55,6 @@ OBJECTS.known(
     "What an Hvpa makes of its templates belongs to the Hvpa, so those have none.",
     fix="write apiVersion, kind, name and uid of each owner, and controller: true for at most one",
     example='Invalid value: "": must not be empty',
-    kinds=EVERY,
 )
 OBJECTS.known(
     "finalizers",
@@ -66,7 +64,6 @@ OBJECTS.known(
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "type",
@@ -75,7 +72,6 @@ OBJECTS.known(
     fix="write a value of the type that is asked for; quotes make text of a number",
     example="json: cannot unmarshal string into Go struct field HorizontalPodAutoscalerSpec.spec.maxReplicas of type "
     "int32",
-    kinds=EVERY,
 )
 OBJECTS.known(
     "quantity",
@@ -93,7 +89,6 @@ OBJECTS.known(
     "the default holds.",
     fix="correct the name or move it to where it belongs",
     example='strict decoding error: unknown field "spec.maxReplica"',
-    kinds=EVERY,
 )
 OBJECTS.known(
     "reference-kind",
@@ -159,7 +154,6 @@ UPDATES.known(
     why="It says which state of the object was changed.",
     fix="read the object, change it, and send it back whole",
     example='Invalid value: "": must be specified for an update',
-    kinds=HPA_ONLY,
 )
 UPDATES.known(
     "generation",
@@ -167,7 +161,6 @@ UPDATES.known(
     why="The cluster counts the changes of an object; the count only grows.",
     fix="leave metadata.generation as it was read",
     example="Invalid value: 1: must not be decremented",
-    kinds=HPA_ONLY,
 )
 UPDATES.known(
     "immutable",
@@ -175,7 +168,6 @@ UPDATES.known(
     why="Name, namespace, uid and creation are fixed for the life of an object.",
     fix="make a new object and delete the old one",
     example='Invalid value: "api": field is immutable',
-    kinds=HPA_ONLY,
 )
 UPDATES.known(
     "managed-fields",

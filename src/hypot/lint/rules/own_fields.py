@@ -2,7 +2,9 @@
 
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, SIZING, WPA_ONLY, RuleFamily
 
-FIELDS = RuleFamily("Fields", "What the API server, or the schema of the custom resource, refuses in a spec.")
+FIELDS = RuleFamily(
+    "Fields", "What the API server, or the schema of the custom resource, refuses in a spec.", kinds=MEASURING
+)
 
 FIELDS.known(
     "zero-needs-outside-metric",
@@ -34,7 +36,6 @@ FIELDS.known(
     why="Only names of container resources are accepted, and only cpu and memory are ever served.",
     fix="write cpu or memory",
     example='Invalid value: "storage": must be a standard resource for containers',
-    kinds=MEASURING,
 )
 FIELDS.known(
     "container-name",
@@ -60,7 +61,6 @@ FIELDS.known(
     "or an averageValue.",
     fix="write exactly one of the fields that the source takes",
     example="Required value: must set either a target raw value or a target utilization",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "target-type",
@@ -68,7 +68,6 @@ FIELDS.known(
     why="Utilization, Value and AverageValue are all there is.",
     fix="write the type that belongs to the field",
     example='Invalid value: "Percent": must be either Utilization, Value, or AverageValue',
-    kinds=MEASURING,
 )
 FIELDS.known(
     "target-value",
@@ -76,7 +75,6 @@ FIELDS.known(
     why="Usage is divided by it.",
     fix="write an amount above 0",
     example='Invalid value: "0": must be positive',
-    kinds=MEASURING,
 )
 FIELDS.known(
     "utilization",
@@ -84,7 +82,6 @@ FIELDS.known(
     why="Usage is divided by it.",
     fix="write a whole percentage of 1 or more",
     example="Invalid value: 0: must be greater than 0",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "window",
@@ -92,7 +89,6 @@ FIELDS.known(
     why="0 to 3600 seconds are accepted.",
     fix="write at most 3600",
     example="Invalid value: 7200: must be less than or equal to 3600",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "select-policy",
@@ -100,7 +96,6 @@ FIELDS.known(
     why="Max takes the policy that allows most, Min the one that allows least, Disabled stops the direction.",
     fix="write Max, Min or Disabled",
     example='Unsupported value: "Median": supported values: "Disabled", "Max", "Min"',
-    kinds=MEASURING,
 )
 FIELDS.known(
     "policies",
@@ -108,7 +103,6 @@ FIELDS.known(
     why="An absent list gets defaults, an empty one is refused.",
     fix="leave policies out for the defaults, or write at least one",
     example="Required value: must specify at least one Policy",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "tolerance",
@@ -124,7 +118,6 @@ FIELDS.known(
     why="A policy allows a number of pods, or a percentage of them.",
     fix="write Pods or Percent",
     example='Unsupported value: "Pod": supported values: "Percent", "Pods"',
-    kinds=MEASURING,
 )
 FIELDS.known(
     "policy-value",
@@ -132,7 +125,6 @@ FIELDS.known(
     why="To stop a direction there is selectPolicy: Disabled.",
     fix="write 1 or more",
     example="Invalid value: 0: must be greater than zero",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "policy-period",
@@ -140,7 +132,6 @@ FIELDS.known(
     why="1 to 1800 seconds are accepted.",
     fix="write at most 1800, and at least 15 for it to matter",
     example="Invalid value: 3600: must be less than or equal to 1800",
-    kinds=MEASURING,
 )
 FIELDS.known(
     "limit-factor",

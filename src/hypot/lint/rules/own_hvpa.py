@@ -5,6 +5,7 @@ from hypot.lint.rule import HVPA_ONLY, RuleFamily
 HVPA_FIELDS = RuleFamily(
     "Fields of intervals",
     "What is refused in an Hvpa beside its templates, and what is accepted there and reads otherwise.",
+    kinds=HVPA_ONLY,
 )
 
 HVPA_FIELDS.known(
@@ -13,7 +14,6 @@ HVPA_FIELDS.known(
     why="Intervals say how many replicas a total is for; without any, nothing can be decided. At most 50 are read.",
     fix="write at least one interval with maxReplicas and maxResources; one interval may span many counts",
     example="Required value: needs at least one interval",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "interval-replicas",
@@ -22,7 +22,6 @@ HVPA_FIELDS.known(
     "or above and ends at 10000. Only the last interval may leave it to the hpa block.",
     fix="write a maxReplicas in each interval, each greater than the one before",
     example="Invalid value: 2: must be greater than 2, where the interval before it ends",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "interval-size",
@@ -31,7 +30,6 @@ HVPA_FIELDS.known(
     "for would have no count; only horizontalOnly keeps pods at the size they have.",
     fix="write cpu and memory in maxResources, or maxAllowed in the container policies",
     example="Required value: must be set where maxAllowed says nothing of it",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "interval-resource",
@@ -39,7 +37,6 @@ HVPA_FIELDS.known(
     why="Only cpu and memory are ever recommended.",
     fix="keep cpu and memory",
     example='Unsupported value: "3Gi": is no resource that pods are sized by',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "interval-bounds",
@@ -48,7 +45,6 @@ HVPA_FIELDS.known(
     "reached.",
     fix="move the size between minAllowed and maxAllowed, or move those",
     example='Invalid value: "500m": must not be below minAllowed, which is 1',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "interval-total",
@@ -57,7 +53,6 @@ HVPA_FIELDS.known(
     fix="raise maxReplicas or maxResources until their product is more than that of the interval before",
     example='Invalid value: "400m": in total 4 x 400m = 1600m of cpu, which must be more than the 2 of the interval '
     "before it",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "extrapolation",
@@ -66,7 +61,6 @@ HVPA_FIELDS.known(
     "built.",
     fix="write linear, linearPerPod or horizontalOnly, or leave it out for linear",
     example='Unsupported value: "logarithmic": supported values: "horizontalOnly", "linear", "linearPerPod"',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "overlap",
@@ -75,7 +69,6 @@ HVPA_FIELDS.known(
     "over a whole count. It is meant of all pods together.",
     fix="write less than the narrowest interval spans, or a percentage",
     example='Invalid value: "500m": must be less than 500m, which is all that the narrowest interval spans',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "percentage",
@@ -83,7 +76,6 @@ HVPA_FIELDS.known(
     why="No share is negative, and an overlap is at most the whole.",
     fix="write 0 or more, and for an overlap at most 100",
     example="Invalid value: 101: must be less than or equal to 100",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "stabilization",
@@ -91,7 +83,6 @@ HVPA_FIELDS.known(
     why="It is a duration as Go writes it, and not negative.",
     fix="write 90s, 3m or 1h30m",
     example='Invalid value: "3 minutes": must be a duration that is not negative',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "maintenance-window",
@@ -99,7 +90,6 @@ HVPA_FIELDS.known(
     why="The mode MaintenanceWindow scales only within maintenanceTimeWindow; without one it would never scale.",
     fix="write begin and end as HHMMSS and a zone, such as 220000+0100",
     example="Required value: must be set: scaleUp has the mode MaintenanceWindow",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "weight",
@@ -107,7 +97,6 @@ HVPA_FIELDS.known(
     why="A weight is a percentage, and an interval ends at its first count or above; at most 50 are read.",
     fix="write vpaWeight from 0 to 100 and counts in order, or better scalingIntervals",
     example="Invalid value: 101: must be between 0 and 100",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "weights-and-intervals",
@@ -115,7 +104,6 @@ HVPA_FIELDS.known(
     why="They are two answers to one question, and only scalingIntervals are decided by.",
     fix="remove weightBasedScalingIntervals",
     example="Forbidden: must not stand beside scalingIntervals, which take its place",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "recommendations",
@@ -124,7 +112,6 @@ HVPA_FIELDS.known(
     "status of HPA and VPA objects.",
     fix="write own or objects",
     example='Unsupported value: "theirs": supported values: "objects", "own"',
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "last-interval",
@@ -133,7 +120,6 @@ HVPA_FIELDS.known(
     why="maxReplicas of the hpa block bounds what the HPA may ask for; the last interval bounds the Hvpa.",
     fix="write the same count in both",
     example="differs from maxReplicas of the hpa block, which is 10: it bounds the HPA's wish only",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "deploy-absent",
@@ -142,7 +128,6 @@ HVPA_FIELDS.known(
     why="A block that is absent means hypot's own recommender; one without deploy means none, as in the released API.",
     fix="write deploy: true or deploy: false",
     example="is absent, which means false: the block is there, and still no source of recommendations",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "no-source",
@@ -151,7 +136,6 @@ HVPA_FIELDS.known(
     why="With deploy: false in both blocks nothing is recommended, so nothing is ever scaled.",
     fix="write deploy: true in one of them, or remove the block",
     example="neither the hpa nor the vpa block is deployed, so nothing is ever recommended",
-    kinds=HVPA_ONLY,
 )
 HVPA_FIELDS.known(
     "unread-field",
@@ -161,5 +145,4 @@ HVPA_FIELDS.known(
     "are meant of totals; in the blocks they are not read.",
     fix="move them to the spec; amounts are of all pods together there",
     example="is not read beside scalingIntervals: what counts is spec.scaleUp",
-    kinds=HVPA_ONLY,
 )

@@ -6,6 +6,7 @@ VPA_FIELDS = RuleFamily(
     "Fields of sizes",
     "What is refused in a VerticalPodAutoscaler, a checkpoint or an Hvpa's template of sizes, and what is accepted "
     "there and does nothing.",
+    kinds=SIZING,
 )
 
 VPA_FIELDS.known(
@@ -25,7 +26,6 @@ VPA_FIELDS.known(
     "MaintenanceWindow",
     example='Unsupported value: "Always": supported values: "InPlace", "InPlaceOrRecreate", "Initial", "Off", '
     '"Recreate"',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "auto-mode",
@@ -51,7 +51,6 @@ VPA_FIELDS.known(
     why="It names resources and the way in which their target must differ; there are at most 20 of them.",
     fix="write resources and changeRequirement",
     example='Unsupported value: "Higher": supported values: "TargetHigherThanRequests", "TargetLowerThanRequests"',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "eviction-never",
@@ -76,7 +75,6 @@ VPA_FIELDS.known(
     why="Its type says which amount counts: a factor, or a quantity of cpu that is added.",
     fix="write type Factor with factor, or type Quantity with quantity",
     example="Required value: type Factor needs it",
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "policy-count",
@@ -84,7 +82,6 @@ VPA_FIELDS.known(
     why="The API server compares the bounds of each of them when the object is written, and bounds what that may cost.",
     fix="give the containers that are alike one policy with the name *",
     example="Too many: 16: must have at most 15 items",
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "duplicate-policy",
@@ -93,7 +90,6 @@ VPA_FIELDS.known(
     why="Of several with its name the first counts, of several for * the last; the others are never read.",
     fix="merge them",
     example='Duplicate value: "app": has a policy already; only one of them is ever used',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "container-mode",
@@ -101,7 +97,6 @@ VPA_FIELDS.known(
     why="Auto sizes the container, Off leaves it alone.",
     fix="write Auto or Off",
     example='Unsupported value: "auto": supported values: "Auto", "Off"',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "controlled-values",
@@ -109,7 +104,6 @@ VPA_FIELDS.known(
     why="Either requests and limits are sized, or requests only; where the mode is Off nothing is.",
     fix="write RequestsAndLimits or RequestsOnly, and neither beside mode Off",
     example="Forbidden: must not be RequestsAndLimits where the mode is Off",
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "controlled-resources",
@@ -117,7 +111,6 @@ VPA_FIELDS.known(
     why="Only cpu and memory are recommended.",
     fix="write cpu, memory or both",
     example='Unsupported value: "disk": supported values: "cpu", "memory"',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "allowed-range",
@@ -125,7 +118,6 @@ VPA_FIELDS.known(
     why="No size satisfies both.",
     fix="swap them, or raise maxAllowed",
     example='Invalid value: "10": must not be below minAllowed, which is 100',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "resource-count",
@@ -133,7 +125,6 @@ VPA_FIELDS.known(
     why="The API server checks each of them when the object is written; only cpu and memory are ever sized.",
     fix="keep cpu and memory",
     example="Too many: 21: must have at most 20 items",
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "ignored-resource",
@@ -142,7 +133,6 @@ VPA_FIELDS.known(
     why="Only cpu and memory are recommended; mostly this is a misspelling of one of them.",
     fix="write cpu or memory",
     example='Unsupported value: "1Gi": is ignored: only cpu and memory are sized',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "whole-amount",
@@ -150,7 +140,6 @@ VPA_FIELDS.known(
     why="Sizes are counted in whole millicores and bytes, so the rest would be lost.",
     fix="write cpu with at most three digits behind the point, and memory as Mi or Gi that come out even",
     example='Invalid value: "1500u": must be a whole number of milli CPUs',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "oom-bump-up",
@@ -158,7 +147,6 @@ VPA_FIELDS.known(
     why="After an OOM kill memory is multiplied by this ratio.",
     fix="write 1 or more; 1.2 is what upstream uses",
     example='Invalid value: "0.5": must be greater than or equal to 1',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "knob",
@@ -166,7 +154,6 @@ VPA_FIELDS.known(
     why="A value that cannot be read changes nothing, and the cluster's own holds.",
     fix="correct the name or the value; docs/settings.md lists the knobs",
     example='Invalid value: "0": must be above 0 and at most 1',
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "knob-order",
@@ -176,7 +163,6 @@ VPA_FIELDS.known(
     fix="write lower, target and upper percentile so that each is at most the next",
     example='Invalid value: "0.97": hypot.dev/target-cpu-percentile is above hypot.dev/upper-cpu-percentile, '
     "so a pod of the recommended size would be out of its bounds",
-    kinds=SIZING,
 )
 VPA_FIELDS.known(
     "vpa-gate",

@@ -12,7 +12,7 @@ from hypot.lint.input.world import Autoscaler, World
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings
 
-PACE = RuleFamily("Pace", "How fast replicas are added and removed.")
+PACE = RuleFamily("Pace", "How fast replicas are added and removed.", kinds=BOTH)
 
 SYNC_PERIOD = int(Settings().sync_period)
 _SHORT_WINDOW = 60
@@ -54,7 +54,6 @@ def short_period(world: World) -> Iterator[Hit]:
     fix="leave stabilizationWindowSeconds out for 300 seconds, or write how long load may dip; 60 or more for "
     "downscaleForbiddenWindowSeconds",
     example="a window of 0 seconds lets one low sample remove pods",
-    kinds=BOTH,
 )
 def no_down_window(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
@@ -76,7 +75,6 @@ def no_down_window(world: World) -> Iterator[Hit]:
     why="Replicas only ever grow; each peak is paid for until someone lowers the count by hand.",
     fix="leave it so if it is meant; otherwise write policies, or a scaleDownLimitFactor above 0",
     example="selectPolicy Disabled: pods are added and never removed",
-    kinds=BOTH,
 )
 def never_shrinks(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
@@ -95,7 +93,6 @@ def never_shrinks(world: World) -> Iterator[Hit]:
     why="No load adds a pod. Only minReplicas does.",
     fix="write policies, or a scaleUpLimitFactor above 0",
     example="selectPolicy Disabled: no load ever adds a pod",
-    kinds=BOTH,
 )
 def never_grows(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:

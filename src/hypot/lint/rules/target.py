@@ -11,7 +11,7 @@ from hypot.lint.input.item import Item, Key, some, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
-TARGET = RuleFamily("Target", "The object that is scaled, and the one that is meant.")
+TARGET = RuleFamily("Target", "The object that is scaled, and the one that is meant.", kinds=POINTING)
 
 # Workloads of Kubernetes' own that people point at and that have no scale subresource; they can be sized all the same.
 _NOT_SCALABLE = {
@@ -36,7 +36,6 @@ _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
     "reports ConfigUnsupported for a kind that it does not find.",
     fix="write the kind as Kubernetes does, with its group: apps/v1 Deployment",
     example="there is no Deployment in extensions/v1beta1: FailedGetScale, and nothing is scaled",
-    kinds=POINTING,
 )
 def target_kind(world: World) -> Iterator[Hit]:
     for one in world.autoscalers:
@@ -79,7 +78,6 @@ def _refused(world: World, one: AnyAutoscaler) -> bool:
     "can also be set on a DaemonSet, a Job or a CronJob, but not on a Pod or a Service.",
     fix="point at the Deployment, StatefulSet or custom resource that owns the pods",
     example="a DaemonSet has no scale subresource (it runs one pod on each node)",
-    kinds=POINTING,
 )
 def target_not_scalable(world: World) -> Iterator[Hit]:
     for one in world.autoscalers:
@@ -128,7 +126,6 @@ def _elsewhere(world: World, target: Key) -> str:
     "one. For a mistyped name nothing is scaled or sized.",
     fix="correct the name or the namespace, or add the workload to the input",
     example="there is no Deployment shop/wbe among the input, which has others of its kind and namespace",
-    kinds=POINTING,
 )
 def target_missing(world: World) -> Iterator[Hit]:
     for one, target in _absent(world):
@@ -148,7 +145,6 @@ def target_missing(world: World) -> Iterator[Hit]:
     "Without the workload they are silent.",
     fix="name the workload's manifest too, or a dump of the namespace",
     example="Deployment shop/web is not among the input, so what depends on its pods was not checked",
-    kinds=POINTING,
 )
 def target_not_given(world: World) -> Iterator[Hit]:
     for one, target in _absent(world):

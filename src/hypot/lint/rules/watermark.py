@@ -15,7 +15,9 @@ from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import Autoscaler, World
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
-WATERMARKS = RuleFamily("Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.")
+WATERMARKS = RuleFamily(
+    "Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.", kinds=WPA_ONLY
+)
 
 _LOG_ATTRIBUTES = "wpa.datadoghq.com/logs-attributes"
 
@@ -40,7 +42,6 @@ def _resources(world: World) -> Iterator[tuple[Autoscaler[WPA], Where, ResourceB
     "is no sample, or one of somebody else's pods, and one failing metric fails the whole pass.",
     fix="write the labels of the target's pods",
     example="the selector does not match the pods of Deployment shop/web (labels app=web)",
-    kinds=WPA_ONLY,
 )
 def wpa_selector_misses_pods(world: World) -> Iterator[Hit]:
     for wpa, where, source in _resources(world):
@@ -60,7 +61,6 @@ def wpa_selector_misses_pods(world: World) -> Iterator[Hit]:
     "selector adds up the whole namespace.",
     fix="write the labels of the target's pods, and of no other",
     example="an empty selector adds up the cpu of every pod in namespace shop",
-    kinds=WPA_ONLY,
 )
 def wpa_selector_too_wide(world: World) -> Iterator[Hit]:
     narrow = []
@@ -115,7 +115,6 @@ def _taken_in(world: World, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
     "90 with a high mark of 40 become 21. It is the default.",
     fix="write algorithm: average, which compares the usage per pod",
     example="algorithm absolute compares the sum over all pods, not the usage of one, with the marks",
-    kinds=WPA_ONLY,
 )
 def wpa_absolute_resource(world: World) -> Iterator[Hit]:
     for wpa, where, _ in _resources(world):
@@ -131,7 +130,6 @@ def wpa_absolute_resource(world: World) -> Iterator[Hit]:
     why="The controller takes 0 for absent and fills in its default of 10 %.",
     fix="write a small tolerance such as 1m",
     example="a tolerance of 0 counts as absent and becomes 10 %",
-    kinds=WPA_ONLY,
 )
 def wpa_zero_tolerance(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -146,7 +144,6 @@ def wpa_zero_tolerance(world: World) -> Iterator[Hit]:
     why="Only the block of the type is read; the other looks as if it counted.",
     fix="make it a metric of its own, or remove it",
     example="type Resource reads the resource block only; external is ignored",
-    kinds=WPA_ONLY,
 )
 def wpa_ignored_block(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -165,7 +162,6 @@ def wpa_ignored_block(world: World) -> Iterator[Hit]:
     why="The controller accepts the field and verifies the recommender's certificate all the same.",
     fix="give the recommender's certificate authority in caFile",
     example="insecureSkipVerify is accepted and never applied: the certificate is verified",
-    kinds=WPA_ONLY,
 )
 def wpa_skip_verify(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -183,7 +179,6 @@ def wpa_skip_verify(world: World) -> Iterator[Hit]:
     "HorizontalPodAutoscaler, rounded up in both directions, with only the tolerance to keep it still.",
     fix="write both marks; the room between them is what this kind is for",
     example="without lowWatermark the band is one point, and the metric acts as a plain target",
-    kinds=WPA_ONLY,
 )
 def wpa_one_mark(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -203,7 +198,6 @@ def wpa_one_mark(world: World) -> Iterator[Hit]:
     why="Decisions are made and told, and nothing is written to the target.",
     fix="remove dryRun when the autoscaler is to act",
     example="dryRun is on: the target is never changed",
-    kinds=WPA_ONLY,
 )
 def wpa_dry_run(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -219,7 +213,6 @@ def wpa_dry_run(world: World) -> Iterator[Hit]:
     "the way down. Each window starts with any move, in either direction.",
     fix="swap the two windows",
     example="after any move pods are added only after 600 seconds but removed after 300",
-    kinds=WPA_ONLY,
 )
 def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
@@ -238,7 +231,6 @@ def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
     "Anything else is ignored.",
     fix='write "true" or "false"; for logs-attributes a JSON object',
     example='"yes" is not a boolean, so lifecycle control stays off',
-    kinds=WPA_ONLY,
 )
 def wpa_annotation(world: World) -> Iterator[Hit]:
     for wpa in world.wpas:
