@@ -11,6 +11,7 @@ import click
 from hypot.cli.files import manifests_named, read_objects
 from hypot.cli.output import to_json
 from hypot.cli.verdict import in_colour, safe_for
+from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.input.world import worth_keeping
@@ -87,17 +88,17 @@ def as_text(report: Report, *, width: int = _WIDEST, colour: bool = False) -> st
 
 def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
     severity = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True) if colour else finding.severity
-    place = f"{_printable(finding.file)}:{finding.line}"
-    parts = (place, severity, finding.rule, _printable(finding.object), _printable(finding.field))
+    place = f"{printable(finding.file)}:{finding.line}"
+    parts = (place, severity, finding.rule, printable(finding.object), printable(finding.field))
     yield "  ".join(part for part in parts if part)
     yield from _wrapped(finding.message, "    ", "    ", width)
     words, _, shown = finding.hint.partition("\n")
     yield from _wrapped(words, "    fix: ", "         ", width)
-    yield from (f"    {_printable(line)}" for line in shown.split("\n") if shown)
+    yield from (f"    {printable(line)}" for line in shown.split("\n") if shown)
 
 
 def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:
-    words = _printable(words)
+    words = printable(words)
     if len(first) + len(words) <= width:
         return [first + words]
     return textwrap.wrap(
@@ -108,11 +109,6 @@ def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _printable(words: str) -> str:
-    """Names come from files: what would steer the terminal is shown as an escape."""
-    return words if words.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _summary(report: Report, *, colour: bool) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypot.kinds.base import Kind
+from hypot.kinds.base import Kind, Ref
 from hypot.kinds.meta import INT64
 from hypot.kinds.node import FRACTION, INT32, STRINGS, Node, Scalar, Wire
 
@@ -28,6 +28,28 @@ ONLY_NUMBERS_AND_TEXT: Schema = {
     "maxProperties": 0,
     "not": {"enum": [True, False]},
 }
+# A status is typed where columns and people look, and open beside that: what another version writes there is kept.
+OPEN: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TEXT: Schema = {"type": "string"}
+TIME: Schema = {"type": "string", "format": "date-time", "nullable": True}
+GENERATION: Schema = {"type": "integer", "format": "int64", "description": "the spec this status is about"}
+CONDITION: Schema = {
+    **OPEN,
+    "properties": {
+        **dict.fromkeys(("type", "status", "reason", "message"), TEXT),
+        "lastTransitionTime": TIME,
+    },
+}
+# What every reference must have.
+_REFERENCE_HINTS: dict[Place, Schema] = {
+    (Ref, "kind"): {"minLength": 1},
+    (Ref, "name"): {"minLength": 1},
+    (Ref, "apiVersion"): {"pattern": "^[^/]*(/[^/]*)?$"},
+}
+
+
+def listed(doc: str, items: Schema) -> Schema:
+    return {"type": "array", "description": doc, "items": items, "x-kubernetes-list-type": "atomic"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +61,14 @@ class Check:
     message: str
     at: str = ""
     kind: str = "Invalid"
+
+
+MIN_OVER_MAX = Check(
+    "min-over-max",
+    "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
+    "must be greater than or equal to minReplicas",
+    ".maxReplicas",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +193,7 @@ def _field(owner: type[Node], w: Wire, facts: Facts) -> Schema:
     place = (owner, w.key)
     described: Schema = {"description": w.doc} if w.doc else {}
     value = _value(facts.shapes.get(place, w.type), w, facts)
-    return {**described, **value, **(w.schema or {}), **facts.hints.get(place, {})}
+    return {**described, **value, **(w.schema or {}), **_REFERENCE_HINTS.get(place, {}), **facts.hints.get(place, {})}
 
 
 def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:

@@ -6,7 +6,16 @@ from typing import Any, ClassVar
 from hypot.core import timeofday
 from hypot.core.interval import HORIZONTAL_ONLY
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import BLOCKED_COLUMN, ONLY_NUMBERS_AND_TEXT, Check, Column, Facts, Place, condition_path
+from hypot.kinds.crd import (
+    BLOCKED_COLUMN,
+    MIN_OVER_MAX,
+    ONLY_NUMBERS_AND_TEXT,
+    Check,
+    Column,
+    Facts,
+    Place,
+    condition_path,
+)
 from hypot.kinds.hpa.fields import Behavior, Limit, Pace
 from hypot.kinds.hpa.rules import MAX_PERIOD, MAX_WINDOW, METRIC_TYPES, POLICY_TYPES, SELECT_POLICIES
 from hypot.kinds.hvpa import Hvpa
@@ -282,13 +291,6 @@ def _other_checks() -> Iterator[Check]:
         yield Check("percentage", within, "must be less than or equal to 100", f".{path}")
 
 
-_MIN_OVER_MAX = Check(
-    "min-over-max",
-    "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-    "must be greater than or equal to minReplicas",
-    ".maxReplicas",
-)
-
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _METADATA: dict[str, Any] = {
     "properties": {
@@ -319,9 +321,6 @@ MAX_CONTROLLED = 10
 
 
 def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
-    yield (Ref, "kind"), {"minLength": 1}
-    yield (Ref, "name"), {"minLength": 1}
-    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
     yield (Hvpa, "scalingIntervals"), {"maxItems": MAX_INTERVALS}
     yield (Hvpa, "weightBasedScalingIntervals"), {"maxItems": MAX_WEIGHTS}
     yield (HPATemplateSpec, "metrics"), {"maxItems": MAX_METRICS}
@@ -355,7 +354,7 @@ FACTS = Facts(
     },
     checks={
         Hvpa: (*_form_checks(), *_count_checks(), *_size_checks(), *_other_checks()),
-        HPATemplateSpec: (_MIN_OVER_MAX,),
+        HPATemplateSpec: (MIN_OVER_MAX,),
         AnyMetric: tuple(metric_checks()),
         LabelRequirement: WPA_FACTS.checks[LabelRequirement],
         **PART_CHECKS,

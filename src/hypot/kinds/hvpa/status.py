@@ -6,6 +6,7 @@ is kept.
 
 from typing import Any
 
+from hypot.kinds.crd import CONDITION, GENERATION, OPEN, TEXT, TIME, listed
 from hypot.kinds.hvpa.fields import MODES
 from hypot.kinds.node import INT32
 
@@ -16,17 +17,9 @@ CONDITIONS = (READY, RECOMMENDED, BLOCKED, LIMITED)
 BLOCKING_REASONS = ("UpdatePolicy", "StabilizationWindow", "MaintenanceWindow", "MinChange", "ParadoxicalScaling")
 RELEASED_REASONS = ("Weight",)
 
-_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_TEXT = {"type": "string"}
-_TIME = {"type": "string", "format": "date-time", "nullable": True}
-
 
 def _object(doc: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    return {**_OPEN, "description": doc, "properties": properties}
-
-
-def _list(doc: str, items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "description": doc, "items": items, "x-kubernetes-list-type": "atomic"}
+    return {**OPEN, "description": doc, "properties": properties}
 
 
 def _count(doc: str) -> dict[str, Any]:
@@ -34,7 +27,7 @@ def _count(doc: str) -> dict[str, Any]:
 
 
 def _policy(direction: str) -> dict[str, Any]:
-    mode = {**_TEXT, "description": f"one of {', '.join(MODES)}"}
+    mode = {**TEXT, "description": f"one of {', '.join(MODES)}"}
     return _object(f"the update policy that held for scaling {direction}", updateMode=mode)
 
 
@@ -42,7 +35,7 @@ def _scaling(doc: str) -> dict[str, Any]:
     """A point that was decided, applied or held back: counts, and sizes by container."""
     return _object(
         doc,
-        lastUpdated={**_TIME, "description": "when"},
+        lastUpdated={**TIME, "description": "when"},
         hpaStatus=_object(
             "the counts",
             currentReplicas=_count("how many there were"),
@@ -50,12 +43,12 @@ def _scaling(doc: str) -> dict[str, Any]:
         ),
         vpaStatus=_object(
             "the sizes",
-            containerResources=_list(
+            containerResources=listed(
                 "by container",
                 _object(
                     "one container",
-                    containerName={**_TEXT, "description": "the container"},
-                    resources={**_OPEN, "description": "its requests and limits"},
+                    containerName={**TEXT, "description": "the container"},
+                    resources={**OPEN, "description": "its requests and limits"},
                 ),
             ),
         ),
@@ -63,10 +56,10 @@ def _scaling(doc: str) -> dict[str, Any]:
 
 
 STATUS: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
         "replicas": _count("how many pods of the target there are; an HPA reads it through scale"),
-        "targetSelector": {**_TEXT, "description": "the target's selector as text; an HPA reads it through scale"},
+        "targetSelector": {**TEXT, "description": "the target's selector as text; an HPA reads it through scale"},
         "desiredReplicas": _count("the count that was last decided"),
         "scaleUpUpdatePolicy": _policy("up"),
         "scaleDownUpdatePolicy": _policy("down"),
@@ -75,11 +68,11 @@ STATUS: dict[str, Any] = {
             "description": "whether an OOM kill, an eviction or saturation opens the gates upwards",
         },
         "replicasAtRecommendation": _count("the count that the size recommendation was learnt at"),
-        "lastBlockedScaling": _list(
+        "lastBlockedScaling": listed(
             "what was held back, and why",
             _object(
                 "one reason",
-                reason={**_TEXT, "description": f"one of {', '.join((*BLOCKING_REASONS, *RELEASED_REASONS))}"},
+                reason={**TEXT, "description": f"one of {', '.join((*BLOCKING_REASONS, *RELEASED_REASONS))}"},
                 scalingStatus=_scaling("what would have been applied"),
             ),
         ),
@@ -87,20 +80,11 @@ STATUS: dict[str, Any] = {
         "lastProcessedRecommendations": _scaling("the recommendations that were used last"),
         "lastError": _object(
             "what went wrong last",
-            description={**_TEXT, "description": "in words"},
-            lastUpdateTime={**_TIME, "description": "when"},
-            lastOperation={**_TEXT, "description": "at what"},
+            description={**TEXT, "description": "in words"},
+            lastUpdateTime={**TIME, "description": "when"},
+            lastOperation={**TEXT, "description": "at what"},
         ),
-        "observedGeneration": {"type": "integer", "format": "int64", "description": "the spec this status is about"},
-        "conditions": _list(
-            f"how things stand: {', '.join(CONDITIONS)}",
-            {
-                **_OPEN,
-                "properties": {
-                    **dict.fromkeys(("type", "status", "reason", "message"), _TEXT),
-                    "lastTransitionTime": _TIME,
-                },
-            },
-        ),
+        "observedGeneration": GENERATION,
+        "conditions": listed(f"how things stand: {', '.join(CONDITIONS)}", CONDITION),
     },
 }

@@ -5,17 +5,14 @@ The status is no subresource here: recommenders write a checkpoint as one, and a
 
 from typing import Any
 
-from hypot.kinds.crd import Column, Facts
+from hypot.kinds.crd import OPEN, TIME, Column, Facts
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.vpa.crd import APPROVED
 
-_TIME = {"type": "string", "format": "date-time", "nullable": True}
-_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-# Typed for every reader, and open beside that: what a recommender of another version writes is kept.
 _HISTOGRAM: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
-        "referenceTimestamp": {**_TIME, "description": "the time that the weights are for"},
+        "referenceTimestamp": {**TIME, "description": "the time that the weights are for"},
         "bucketWeights": {
             "type": "object",
             "description": "weight by bucket; the largest is 10000",
@@ -25,14 +22,14 @@ _HISTOGRAM: dict[str, Any] = {
     },
 }
 _STATUS: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
-        "lastUpdateTime": {**_TIME, "description": "when this was written"},
+        "lastUpdateTime": {**TIME, "description": "when this was written"},
         "version": {"type": "string", "description": "the format; recommenders read v3"},
         "cpuHistogram": {**_HISTOGRAM, "description": "cpu usage"},
         "memoryHistogram": {**_HISTOGRAM, "description": "peaks of memory usage"},
-        "firstSampleStart": {**_TIME, "description": "the first cpu sample"},
-        "lastSampleStart": {**_TIME, "description": "the last cpu sample"},
+        "firstSampleStart": {**TIME, "description": "the first cpu sample"},
+        "lastSampleStart": {**TIME, "description": "the last cpu sample"},
         "totalSamplesCount": {"type": "integer", "format": "int64", "description": "cpu samples so far"},
     },
 }

@@ -7,7 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount
+from hypot.kinds.crd import (
+    BLOCKED_COLUMN,
+    CONDITION,
+    GENERATION,
+    OPEN,
+    TEXT,
+    Check,
+    Column,
+    Facts,
+    Place,
+    cel_amount,
+    listed,
+)
 from hypot.kinds.node import Node
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import (
@@ -104,22 +116,16 @@ PART_CHECKS: dict[type[Node], tuple[Check, ...]] = {
 }
 PART_HINTS: dict[Place, dict[str, Any]] = dict(_part_hints())
 
-_TEXT = {"type": "string"}
-_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _AMOUNTS: dict[str, Any] = {
     "type": "object",
-    "additionalProperties": {"anyOf": [{"type": "integer"}, _TEXT], "x-kubernetes-int-or-string": True},
+    "additionalProperties": {"anyOf": [{"type": "integer"}, TEXT], "x-kubernetes-int-or-string": True},
 }
 
 
-def _list(items: dict[str, Any], doc: str) -> dict[str, Any]:
-    return {"type": "array", "description": doc, "items": items, "x-kubernetes-list-type": "atomic"}
-
-
 _RECOMMENDED: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
-        "containerName": {**_TEXT, "description": "the container"},
+        "containerName": {**TEXT, "description": "the container"},
         "target": {**_AMOUNTS, "description": "what it should request"},
         "lowerBound": {**_AMOUNTS, "description": "with less it is changed at once"},
         "upperBound": {**_AMOUNTS, "description": "with more it is changed at once"},
@@ -127,24 +133,19 @@ _RECOMMENDED: dict[str, Any] = {
     },
 }
 _CONDITION: dict[str, Any] = {
-    **_OPEN,
-    "properties": {
-        **dict.fromkeys(("type", "status", "reason", "message"), _TEXT),
-        "lastTransitionTime": {"type": "string", "format": "date-time", "nullable": True},
-        "observedGeneration": {"type": "integer", "format": "int64"},
-    },
+    **OPEN,
+    "properties": {**CONDITION["properties"], "observedGeneration": {"type": "integer", "format": "int64"}},
 }
-# Typed where columns and people look, open beside that: what a recommender of another version writes is kept.
 _STATUS: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
         "recommendation": {
-            **_OPEN,
+            **OPEN,
             "description": "the recommended sizes",
-            "properties": {"containerRecommendations": _list(_RECOMMENDED, "by container, sorted by name")},
+            "properties": {"containerRecommendations": listed("by container, sorted by name", _RECOMMENDED)},
         },
-        "conditions": _list(_CONDITION, "how things stand, sorted by type"),
-        "observedGeneration": {"type": "integer", "format": "int64", "description": "the spec this status is about"},
+        "conditions": listed("how things stand, sorted by type", _CONDITION),
+        "observedGeneration": GENERATION,
     },
 }
 
@@ -165,19 +166,12 @@ _COLUMNS = (
 )
 
 
-def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
-    yield (Ref, "kind"), {"minLength": 1}
-    yield (Ref, "name"), {"minLength": 1}
-    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
-    yield (VPA, "recommenders"), {"maxItems": MAX_RECOMMENDERS}
-
-
 FACTS = Facts(
     doc="Sizes the containers of a workload after what they use.",
     status=_STATUS,
     columns=_COLUMNS,
     required={VPA: ("targetRef",), Ref: ("kind", "name"), RecommenderRef: ("name",), **PART_REQUIRED},
     checks=PART_CHECKS,
-    hints={**dict(_hints()), **PART_HINTS},
+    hints={(VPA, "recommenders"): {"maxItems": MAX_RECOMMENDERS}, **PART_HINTS},
     annotations=APPROVED,
 )

@@ -5,7 +5,22 @@ from dataclasses import replace
 from typing import Any
 
 from hypot.kinds.base import Ref
-from hypot.kinds.crd import BLOCKED_COLUMN, Check, Column, Facts, Place, cel_amount, condition_path
+from hypot.kinds.crd import (
+    BLOCKED_COLUMN,
+    CONDITION,
+    GENERATION,
+    MIN_OVER_MAX,
+    OPEN,
+    TEXT,
+    TIME,
+    Check,
+    Column,
+    Facts,
+    Place,
+    cel_amount,
+    condition_path,
+    listed,
+)
 from hypot.kinds.node import INT32, WHOLE_OR_QUANTITY
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import BandMetric, ExternalBand, Recommender, ResourceBand
@@ -37,12 +52,7 @@ def _factor_checks() -> Iterator[Check]:
 
 
 _SPEC_CHECKS = (
-    Check(
-        "min-over-max",
-        "!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas",
-        "must be greater than or equal to minReplicas",
-        ".maxReplicas",
-    ),
+    MIN_OVER_MAX,
     *_factor_checks(),
     Check(
         "metrics-or-recommender",
@@ -111,39 +121,20 @@ _REQUIREMENT_CHECK = Check(
     ".values",
 )
 
-_STATUS_TEXT = {"type": "string"}
-_TIME = {"type": "string", "format": "date-time", "nullable": True}
-_OPEN: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-# Typed where columns and people look, open beside that: what a controller of another version writes is kept.
 _STATUS: dict[str, Any] = {
-    **_OPEN,
+    **OPEN,
     "properties": {
         "currentReplicas": {**INT32.schema, "description": "the count that the scale reports"},
         "desiredReplicas": {**INT32.schema, "description": "the count that was last decided"},
-        "lastScaleTime": {**_TIME, "description": "the last move, in either direction"},
+        "lastScaleTime": {**TIME, "description": "the last move, in either direction"},
         "scalingEventsCount": {**INT32.schema, "description": "moves so far"},
-        "lastConditionType": {**_STATUS_TEXT, "description": "the condition that was written last"},
-        "lastConditionState": {**_STATUS_TEXT, "description": "its state"},
-        "observedGeneration": {"type": "integer", "format": "int64", "description": "the spec this status is about"},
-        "currentMetrics": {
-            "type": "array",
-            "description": "the values that were compared, one per metric",
-            "items": {**_OPEN, "properties": {"type": _STATUS_TEXT}},
-            "x-kubernetes-list-type": "atomic",
-        },
-        "conditions": {
-            "type": "array",
-            "description": "newest transition first",
-            "items": {
-                **_OPEN,
-                "properties": {
-                    **dict.fromkeys(("type", "status", "reason", "message"), _STATUS_TEXT),
-                    "lastTransitionTime": _TIME,
-                },
-            },
-            "x-kubernetes-list-type": "atomic",
-        },
+        "lastConditionType": {**TEXT, "description": "the condition that was written last"},
+        "lastConditionState": {**TEXT, "description": "its state"},
+        "observedGeneration": GENERATION,
+        "currentMetrics": listed(
+            "the values that were compared, one per metric", {**OPEN, "properties": {"type": TEXT}}
+        ),
+        "conditions": listed("newest transition first", CONDITION),
     },
 }
 
@@ -177,9 +168,6 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
                 yield (part, w.key), {"pattern": QUANTITY_TEXT, "maxLength": LONGEST_QUANTITY}
     yield (WPA, "tolerance"), {"maxLength": LONGEST_QUANTITY}
     yield (WPA, "metrics"), {"maxItems": MAX_METRICS}
-    yield (Ref, "kind"), {"minLength": 1}
-    yield (Ref, "name"), {"minLength": 1}
-    yield (Ref, "apiVersion"), {"pattern": "^[^/]*(/[^/]*)?$"}
     for block in (ExternalBand, ResourceBand):
         yield (block, "metricSelector"), {"x-kubernetes-map-type": "atomic"}
     yield (LabelSelector, "matchLabels"), {"maxProperties": MAX_SELECTOR_ENTRIES}
