@@ -176,5 +176,5 @@ class MetricName(Node):
 
     GO: ClassVar[str] = "v2.MetricIdentifier"
 
-    name: str | None = wire("name", STRING)
-    selector: Mapping[str, Any] | None = wire("selector", SELECTOR)
+    name: str | None = wire("name", STRING, "name of the series")
+    selector: Mapping[str, Any] | None = wire("selector", SELECTOR, "which of the series")

@@ -19,18 +19,18 @@ class Target(Node):
 
     GO: ClassVar[str] = "v2.MetricTarget"
 
-    type: str | None = wire("type", STRING)
-    value: Amount | None = wire("value", QUANTITY)
-    average: Amount | None = wire("averageValue", QUANTITY)
-    utilization: int | None = wire("averageUtilization", INT32)
+    type: str | None = wire("type", STRING, "Utilization, Value or AverageValue")
+    value: Amount | None = wire("value", QUANTITY, "in total")
+    average: Amount | None = wire("averageValue", QUANTITY, "per pod")
+    utilization: int | None = wire("averageUtilization", INT32, "percent of the request")
 
 
 @node
 class ResourceSource(Node):
     GO: ClassVar[str] = "v2.ResourceMetricSource"
 
-    name: str | None = wire("name", STRING)
-    target: Target | None = wire("target", Target)
+    name: str | None = wire("name", STRING, "cpu or memory")
+    target: Target | None = wire("target", Target, "what it is held at")
 
 
 @node
@@ -39,15 +39,15 @@ class ContainerResourceSource(Node):
 
     name: str | None = wire("name", STRING)
     container: str | None = wire("container", STRING)
-    target: Target | None = wire("target", Target)
+    target: Target | None = wire("target", Target, "what it is held at")
 
 
 @node
 class PodsSource(Node):
     GO: ClassVar[str] = "v2.PodsMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName)
-    target: Target | None = wire("target", Target)
+    metric: MetricName | None = wire("metric", MetricName, "which series")
+    target: Target | None = wire("target", Target, "what it is held at")
 
 
 @node
@@ -55,16 +55,16 @@ class ObjectSource(Node):
     GO: ClassVar[str] = "v2.ObjectMetricSource"
 
     described: Ref | None = wire("describedObject", Ref)
-    metric: MetricName | None = wire("metric", MetricName)
-    target: Target | None = wire("target", Target)
+    metric: MetricName | None = wire("metric", MetricName, "which series")
+    target: Target | None = wire("target", Target, "what it is held at")
 
 
 @node
 class ExternalSource(Node):
     GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName)
-    target: Target | None = wire("target", Target)
+    metric: MetricName | None = wire("metric", MetricName, "which series")
+    target: Target | None = wire("target", Target, "what it is held at")
 
 
 @node

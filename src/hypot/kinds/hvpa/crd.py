@@ -16,7 +16,16 @@ from hypot.kinds.crd import (
     Place,
     condition_path,
 )
-from hypot.kinds.hpa.fields import Behavior, Limit, Pace
+from hypot.kinds.hpa.fields import (
+    Behavior,
+    ExternalSource,
+    Limit,
+    ObjectSource,
+    Pace,
+    PodsSource,
+    ResourceSource,
+    Target,
+)
 from hypot.kinds.hpa.rules import MAX_PERIOD, MAX_WINDOW, METRIC_TYPES, POLICY_TYPES, SELECT_POLICIES
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import (
@@ -34,6 +43,7 @@ from hypot.kinds.hvpa.fields import (
 from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
 from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
 from hypot.kinds.hvpa.status import LIMITED, STATUS
+from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, node, wire
 from hypot.kinds.vpa.crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
 from hypot.kinds.vpa.fields import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
@@ -51,17 +61,7 @@ _AMOUNT = Scalar(
 
 
 @node
-class _Target(Node):
-    GO: ClassVar[str] = "v2.MetricTarget"
-
-    type: str | None = wire("type", STRING, "Utilization, Value or AverageValue")
-    value: Any = wire("value", _AMOUNT, "in total")
-    average: Any = wire("averageValue", _AMOUNT, "per pod")
-    utilization: int | None = wire("averageUtilization", INT32, "percent of the request")
-
-
-@node
-class _TargetOrObject(_Target):
+class _TargetOrObject(Target):
     """What is called target in an Object metric: in v2beta1 the object itself."""
 
     api_version: str | None = wire("apiVersion", STRING, f"of the object; {_OLD}")
@@ -70,19 +70,7 @@ class _TargetOrObject(_Target):
 
 
 @node
-class _Name(Node):
-    GO: ClassVar[str] = "v2.MetricIdentifier"
-
-    name: str | None = wire("name", STRING, "name of the series")
-    selector: Mapping[str, Any] | None = wire("selector", MAPPING, "which of the series")
-
-
-@node
-class _Resource(Node):
-    GO: ClassVar[str] = "v2.ResourceMetricSource"
-
-    name: str | None = wire("name", STRING, "cpu or memory")
-    target: _Target | None = wire("target", _Target, "what it is held at")
+class _Resource(ResourceSource):
     old_utilization: int | None = wire("targetAverageUtilization", INT32, _OLD)
     old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
 
@@ -93,11 +81,7 @@ class _ContainerResource(_Resource):
 
 
 @node
-class _Pods(Node):
-    GO: ClassVar[str] = "v2.PodsMetricSource"
-
-    metric: _Name | None = wire("metric", _Name, "which series")
-    target: _Target | None = wire("target", _Target, "what it is held at")
+class _Pods(PodsSource):
     old_name: str | None = wire("metricName", STRING, _OLD)
     old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
     old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
@@ -109,11 +93,8 @@ class _Described(Ref):
 
 
 @node
-class _Object(Node):
-    GO: ClassVar[str] = "v2.ObjectMetricSource"
-
+class _Object(ObjectSource):
     described: _Described | None = wire("describedObject", _Described, "the object")
-    metric: _Name | None = wire("metric", _Name, "which series")
     target: _TargetOrObject | None = wire("target", _TargetOrObject, "what it is held at")
     old_name: str | None = wire("metricName", STRING, _OLD)
     old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
@@ -122,11 +103,7 @@ class _Object(Node):
 
 
 @node
-class _External(Node):
-    GO: ClassVar[str] = "v2.ExternalMetricSource"
-
-    metric: _Name | None = wire("metric", _Name, "which series")
-    target: _Target | None = wire("target", _Target, "what it is held at")
+class _External(ExternalSource):
     old_name: str | None = wire("metricName", STRING, _OLD)
     old_selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, _OLD)
     old_value: Any = wire("targetValue", _AMOUNT, _OLD)
@@ -151,11 +128,12 @@ class AnyMetric(Node):
 
 HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
     (HPATemplateSpec, "metrics"): AnyMetric,
-    (_Name, "selector"): LabelSelector,
+    (MetricName, "selector"): LabelSelector,
     (_Pods, "selector"): LabelSelector,
     (_Object, "selector"): LabelSelector,
     (_External, "metricSelector"): LabelSelector,
     (Pace, "tolerance"): _AMOUNT,
+    **{(owner, key): _AMOUNT for owner in (Target, _TargetOrObject) for key in ("value", "averageValue")},
 }
 
 
