@@ -1,7 +1,7 @@
 """What is wrong with an object, in a form for people, for machines and for the line it stands on."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,3 +74,13 @@ def shown(value: Any) -> str:
 def unsupported(allowed: Iterable[str]) -> str:
     """The API server's list of what it would have taken."""
     return "supported values: " + ", ".join(f'"{word}"' for word in sorted(allowed))
+
+
+def below(rule: str, value: int | None, least: int, where: Where) -> Iterator[Problem]:
+    if value is not None and value < least:
+        yield Problem(rule, "Invalid", where, f"must be greater than or equal to {least}", value)
+
+
+def too_many(rule: str, count: int, most: int, where: Where, hint: str = "") -> Iterator[Problem]:
+    if count > most:
+        yield Problem(rule, "TooMany", where, f"must have at most {most} item{'s' if most > 1 else ''}", count, hint)

@@ -9,7 +9,7 @@ from hypot.core.amount import show
 from hypot.core.interval import HORIZONTAL_ONLY, LINEAR, Given, effective
 from hypot.kinds.hvpa.fields import EXTRAPOLATIONS, MOST_REPLICAS, HvpaSpec, ScalingInterval
 from hypot.kinds.hvpa.intervals import last_count, share_of
-from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.problem import Problem, Where, too_many, unsupported
 from hypot.kinds.vpa.fields import OFF, RESOURCES, ContainerPolicy, amounts_of
 from hypot.kinds.vpa.rules import resource_list_problems
 
@@ -44,8 +44,8 @@ def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
             yield Problem("scaling-intervals", "Required", _HERE, "needs at least one interval", hint=hint)
         return
     if len(intervals) > MAX_INTERVALS:
-        words = f"must have at most {MAX_INTERVALS} items"
-        yield Problem("scaling-intervals", "TooMany", _HERE, words, len(intervals), "one interval may span many counts")
+        hint = "one interval may span many counts"
+        yield from too_many("scaling-intervals", len(intervals), MAX_INTERVALS, _HERE, hint)
         return
     views = _views(hvpa)
     rows = [

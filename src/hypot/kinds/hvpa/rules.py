@@ -30,7 +30,7 @@ from hypot.kinds.hvpa.fields import (
 from hypot.kinds.hvpa.interval_rules import interval_problems
 from hypot.kinds.metadata import metadata_problems
 from hypot.kinds.node import Node
-from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.vpa.fields import LONGEST_AMOUNT
 from hypot.kinds.vpa.knobs import knob_problems
@@ -48,7 +48,7 @@ MAX_METRICS = 15
 def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     """The rules over a spec as it stands."""
     yield from target_problems(hvpa.target or Ref(), ("spec", "targetRef"))
-    yield from _least("not-negative", hvpa.replicas, 0, ("spec", "replicas"))
+    yield from below("not-negative", hvpa.replicas, 0, ("spec", "replicas"))
     yield from _source_problems(hvpa)
     yield from _count_problems(hvpa)
     yield from _size_problems(hvpa)
@@ -66,11 +66,6 @@ def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from _annotation_problems(hvpa.annotations)
     if not hvpa.is_weight_based:
         yield from _unread_problems(hvpa, scales)
-
-
-def _least(rule: str, value: int | None, least: int, where: Where) -> Iterator[Problem]:
-    if value is not None and value < least:
-        yield Problem(rule, "Invalid", where, f"must be greater than or equal to {least}", value)
 
 
 def _source_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
@@ -135,11 +130,9 @@ def _metric_selector_problems(metrics: Iterable[Metric]) -> Iterator[Problem]:
 def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     template = hvpa.hpa_template or HPATemplate()
     low, high = template.min_replicas, template.max_replicas
-    yield from _least("min-replicas", low, 1, (*IN_HPA, "minReplicas"))
-    yield from _least("max-replicas", high, 1, (*IN_HPA, "maxReplicas"))
-    count = len(template.metrics or ())
-    if count > MAX_METRICS:
-        yield Problem("metric-count", "TooMany", (*IN_HPA, "metrics"), f"must have at most {MAX_METRICS} items", count)
+    yield from below("min-replicas", low, 1, (*IN_HPA, "minReplicas"))
+    yield from below("max-replicas", high, 1, (*IN_HPA, "maxReplicas"))
+    yield from too_many("metric-count", len(template.metrics or ()), MAX_METRICS, (*IN_HPA, "metrics"))
     yield from _metric_selector_problems(template.metrics or ())
     if low is not None and high is not None and 1 <= high < low:
         words = "must be greater than or equal to minReplicas"
@@ -191,7 +184,7 @@ def changes_problems(changes: ResourceChanges | None, where: Where, most: int | 
         if change.value is not None and not is_plain(change.value):
             words = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
             yield Problem("quantity", "Invalid", (*at, "value"), words, change.value, "write 200m, 2 or 1.5Gi")
-        yield from _least("percentage", change.percentage, 0, (*at, "percentage"))
+        yield from below("percentage", change.percentage, 0, (*at, "percentage"))
         if most is not None and (change.percentage or 0) > most:
             words = f"must be less than or equal to {most}"
             yield Problem("percentage", "Invalid", (*at, "percentage"), words, change.percentage)
@@ -223,8 +216,7 @@ def _weight_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     if weights and hvpa.intervals:
         words = "must not stand beside scalingIntervals, which take its place"
         yield Problem("weights-and-intervals", "Forbidden", where, words, hint="keep scalingIntervals")
-    if len(weights) > MAX_WEIGHTS:
-        yield Problem("weight", "TooMany", where, f"must have at most {MAX_WEIGHTS} items", len(weights))
+    yield from too_many("weight", len(weights), MAX_WEIGHTS, where)
     for i, one in enumerate(weights):
         yield from _weight_interval_problems(hvpa, one, (*where, i))
 
@@ -232,8 +224,8 @@ def _weight_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
 def _weight_interval_problems(hvpa: HvpaSpec, one: WeightInterval, where: Where) -> Iterator[Problem]:
     if not 0 <= (one.vpa_weight or 0) <= 100:
         yield Problem("weight", "Invalid", (*where, "vpaWeight"), "must be between 0 and 100", one.vpa_weight)
-    yield from _least("weight", one.start, 0, (*where, "startReplicaCount"))
-    yield from _least("weight", one.last, 0, (*where, "lastReplicaCount"))
+    yield from below("weight", one.start, 0, (*where, "startReplicaCount"))
+    yield from below("weight", one.last, 0, (*where, "lastReplicaCount"))
     first, last = one.start or hvpa.min_replicas, one.last or hvpa.max_replicas
     if last is not None and 0 <= last < first:
         words = f"must not be below the first count of the interval, which is {first}"

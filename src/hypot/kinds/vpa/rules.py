@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from hypot.core.quantity import Quantity
 from hypot.kinds.base import target_problems
-from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
 from hypot.kinds.vpa.fields import (
     AMOUNT_TEXT,
     AUTO,
@@ -129,14 +129,14 @@ def _target_problems(vpa: VPASpec, strict: Strictness) -> Iterator[Problem]:
 
 def update_policy_problems(policy: UpdatePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
     yield from _mode_problems(policy.mode, (*where, "updateMode"), strict)
-    yield from _least(policy.min_replicas, 1, (*where, "minReplicas"))
+    yield from below("range", policy.min_replicas, 1, (*where, "minReplicas"))
     oom = (*where, "evictAfterOOMSeconds")
     if policy.evict_after_oom is not None and strict.closes(PER_VPA_CONFIG):
         yield _forbidden(PER_VPA_CONFIG, oom)
     else:
-        yield from _least(policy.evict_after_oom, 1, oom)
+        yield from below("range", policy.evict_after_oom, 1, oom)
     requirements = policy.eviction_requirements or ()
-    yield from _too_many("eviction-requirement", len(requirements), MAX_REQUIREMENTS, (*where, "evictionRequirements"))
+    yield from too_many("eviction-requirement", len(requirements), MAX_REQUIREMENTS, (*where, "evictionRequirements"))
     for i, requirement in enumerate(requirements):
         yield from _requirement_problems(requirement, (*where, "evictionRequirements", i))
 
@@ -172,7 +172,7 @@ def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Ite
 
 def recommender_problems(recommenders: Iterable[RecommenderRef], where: Where) -> Iterator[Problem]:
     named = tuple(recommenders)
-    yield from _too_many("recommender", len(named), MAX_RECOMMENDERS, where)
+    yield from too_many("recommender", len(named), MAX_RECOMMENDERS, where)
     for i, recommender in enumerate(named):
         if not recommender.name:
             yield Problem("recommender", "Required", (*where, i, "name"), "must name a recommender")
@@ -186,8 +186,8 @@ def boost_problems(boost: StartupBoost, where: Where, strict: Strictness = LENIE
 
 
 def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
-    yield from _least(boost.duration, 0, (*where, "durationSeconds"))
-    yield from _least(boost.factor, 1, (*where, "factor"))
+    yield from below("range", boost.duration, 0, (*where, "durationSeconds"))
+    yield from below("range", boost.factor, 1, (*where, "factor"))
     if boost.quantity is not None:
         yield from _amount_problems(boost.quantity, "cpu", (*where, "quantity"))
     kind = boost.type
@@ -208,7 +208,7 @@ def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
 def resource_policy_problems(policy: ResourcePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
     containers = policy.containers or ()
     at = (*where, "containerPolicies")
-    yield from _too_many("policy-count", len(containers), MAX_POLICIES, at)
+    yield from too_many("policy-count", len(containers), MAX_POLICIES, at)
     names = [container.container_name for container in containers]
     for i, container in enumerate(containers):
         yield from _container_problems(container, (*at, i), strict)
@@ -235,7 +235,7 @@ def _container_problems(policy: ContainerPolicy, where: Where, strict: Strictnes
         if strict.closes(PER_VPA_CONFIG):
             yield _forbidden(PER_VPA_CONFIG, (*where, w.key))
         elif name in _LEAST:
-            yield from _least(value, _LEAST[name], (*where, w.key))
+            yield from below("range", value, _LEAST[name], (*where, w.key))
         else:
             yield from _bump_up_problems(name, value, (*where, w.key))
     if policy.startup_boost is not None:
@@ -285,7 +285,7 @@ def _bound_problems(policy: ContainerPolicy, where: Where) -> Iterator[Problem]:
 
 def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Problem]:
     """Amounts of resources that only cpu and memory are ever taken from."""
-    yield from _too_many("resource-count", len(amounts), MAX_RESOURCES, where)
+    yield from too_many("resource-count", len(amounts), MAX_RESOURCES, where)
     for resource, amount in amounts.items():
         if amount is not None:
             yield from _amount_problems(amount, resource, (*where, resource))
@@ -313,16 +313,6 @@ def is_plain(amount: Amount | None) -> TypeGuard[Amount]:
 def _no_amount(amount: Amount, where: Where) -> Problem:
     words = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
     return Problem("quantity", "Invalid", where, words, amount, "write 500m, 2, 512Mi or 1.5Gi")
-
-
-def _least(value: int | None, least: int, where: Where) -> Iterator[Problem]:
-    if value is not None and value < least:
-        yield Problem("range", "Invalid", where, f"must be greater than or equal to {least}", value)
-
-
-def _too_many(rule: str, count: int, most: int, where: Where) -> Iterator[Problem]:
-    if count > most:
-        yield Problem(rule, "TooMany", where, f"must have at most {most} item{'s' if most > 1 else ''}", count)
 
 
 def _forbidden(gate: str, where: Where) -> Problem:

@@ -11,8 +11,8 @@ from hypot.core.quantity import Quantity
 from hypot.kinds.address import told_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
-from hypot.kinds.node import FRACTION_PATTERN, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
-from hypot.kinds.problem import Problem, Where, unsupported
+from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
+from hypot.kinds.problem import Problem, Where, below, too_many, unsupported
 from hypot.kinds.wpa.fields import (
     ALGORITHMS,
     CONVERGENCES,
@@ -83,9 +83,7 @@ def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
         words = "needs metrics or a recommender"
         hint = "without either the target would be walked down to minReplicas"
         yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), words, hint=hint)
-    count = len(wpa.metrics or ())
-    if count > MAX_METRICS:
-        yield Problem("metric-count", "TooMany", ("spec", "metrics"), f"must have at most {MAX_METRICS} items", count)
+    yield from too_many("metric-count", len(wpa.metrics or ()), MAX_METRICS, ("spec", "metrics"))
     for i, metric in enumerate(wpa.metrics or ()):
         yield from _metric_problems(metric, ("spec", "metrics", i))
         yield from _block_problems(metric, ("spec", "metrics", i))
@@ -96,21 +94,13 @@ def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
 
 def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
     low, high = wpa.min_replicas, wpa.max_replicas
-    if low is None:
-        yield Problem("min-replicas", "Required", ("spec", "minReplicas"), "must be set")
-    elif low < 1:
-        yield _least("min-replicas", "minReplicas", low, 1)
-    if high is None:
-        yield Problem("max-replicas", "Required", ("spec", "maxReplicas"), "must be set")
-    elif high < 1:
-        yield _least("max-replicas", "maxReplicas", high, 1)
+    for rule, key, count in (("min-replicas", "minReplicas", low), ("max-replicas", "maxReplicas", high)):
+        if count is None:
+            yield Problem(rule, "Required", ("spec", key), "must be set")
+        yield from below(rule, count, 1, ("spec", key))
     if low is not None and high is not None and high < low:
         words = "must be greater than or equal to minReplicas"
         yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), words, high, f"minReplicas is {low}")
-
-
-def _least(rule: str, key: str, value: int, least: int) -> Problem:
-    return Problem(rule, "Invalid", ("spec", key), f"must be greater than or equal to {least}", value)
 
 
 def _tolerance_problems(tolerance: Amount | None) -> Iterator[Problem]:
@@ -156,25 +146,16 @@ def _factor_problems(wpa: WPASpec) -> Iterator[Problem]:
         yield Problem("limit-factor", "Invalid", ("spec", "scaleDownLimitFactor"), words, down)
 
 
-# Wire key -> attribute, least and greatest value.
-_NUMBERS: dict[str, tuple[str, int, int | None]] = {
-    "upscaleForbiddenWindowSeconds": ("up_rest", 1, None),
-    "downscaleForbiddenWindowSeconds": ("down_rest", 1, None),
-    "upscaleDelayAboveWatermarkSeconds": ("up_after", 0, None),
-    "downscaleDelayBelowWatermarkSeconds": ("down_after", 0, None),
-    "replicaScalingAbsoluteModulo": ("modulo", 1, None),
-    "minAvailableReplicaPercentage": ("min_available", 0, 100),
-    "readinessDelaySeconds": ("readiness_delay", 1, None),
-}
-
-
 def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
-    for key, (name, least, most) in _NUMBERS.items():
-        value = getattr(wpa, name)
-        if value is not None and value < least:
-            yield _least("range", key, value, least)
-        if value is not None and most is not None and value > most:
-            yield Problem("range", "Invalid", ("spec", key), f"must be less than or equal to {most}", value)
+    """The ranges stand with the fields; bounds of replicas have rules of their own."""
+    for name, w in wpa.TABLE:
+        value, bounds = getattr(wpa, name), w.schema or {}
+        if w.type is not INT32 or value is None or name in {"min_replicas", "max_replicas"}:
+            continue
+        yield from below("range", value, bounds["minimum"], ("spec", w.key))
+        if value > bounds.get("maximum", value):
+            words = f"must be less than or equal to {bounds['maximum']}"
+            yield Problem("range", "Invalid", ("spec", w.key), words, value)
     if wpa.algorithm is not None and wpa.algorithm not in ALGORITHMS:
         words = unsupported(ALGORITHMS)
         yield Problem("algorithm", "NotSupported", ("spec", "algorithm"), words, wpa.algorithm)
@@ -217,9 +198,7 @@ def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Pro
     yield from decode_problems(selector, where)
     selector = selector.readable()
     for key, entries in (("matchLabels", selector.labels or {}), ("matchExpressions", selector.expressions or ())):
-        if len(entries) > MAX_SELECTOR_ENTRIES:
-            words = f"must have at most {MAX_SELECTOR_ENTRIES} items"
-            yield Problem("selector", "TooMany", (*where, key), words, len(entries))
+        yield from too_many("selector", len(entries), MAX_SELECTOR_ENTRIES, (*where, key))
     for i, requirement in enumerate(selector.expressions or ()):
         yield from _requirement_problems(requirement, (*where, "matchExpressions", i))
 
