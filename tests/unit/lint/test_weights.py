@@ -65,7 +65,7 @@ def test_released_manifest_loses_nothing_and_gains_intervals():
     assert {problem.rule for problem in made.problems()} == set()
     assert (made.weights, made.hpa.scale_up, made.vpa.scale_down, made.vpa.limits_gap) == (None, None, None, None)
     assert made.limits_gap.cpu.percentage == 40
-    assert made.hpa_template.metrics == Hvpa.from_dict(data).hpa_template.metrics
+    assert made.hpa_spec.metrics == Hvpa.from_dict(data).hpa_spec.metrics
     assert rows(made)[0] == (4, HALF, "horizontalOnly")
 
 

@@ -130,14 +130,14 @@ def _template_problems(hvpa: HvpaSpec, kubernetes: Version, gates: Mapping[str, 
 
 def hpa_of(hvpa: HvpaSpec) -> HPA:
     """The HorizontalPodAutoscaler that the template describes, for the same target and named like the Hvpa."""
-    template = hvpa.hpa_template or HPATemplate()
+    written = hvpa.hpa_spec
     return replaced(
-        HPA.from_dict({"metadata": _metadata(hvpa, template.metadata)}),
+        HPA.from_dict({"metadata": _metadata(hvpa, hvpa.hpa_template)}),
         target=hvpa.target,
-        min_replicas=template.min_replicas,
+        min_replicas=written.min_replicas,
         max_replicas=_most(hvpa),
-        metrics=template.metrics,
-        behavior=template.behavior,
+        metrics=written.metrics,
+        behavior=written.behavior,
     )
 
 
@@ -150,17 +150,18 @@ def _most(hvpa: HvpaSpec) -> int | None:
 
 def vpa_of(hvpa: HvpaSpec) -> VPASpec:
     """The VerticalPodAutoscaler that the template describes, for the same target and named like the Hvpa."""
-    template = hvpa.vpa_template or VPATemplate()
+    written = hvpa.vpa_spec
     return replaced(
-        VPASpec.from_dict({"metadata": _metadata(hvpa, template.metadata)}),
+        VPASpec.from_dict({"metadata": _metadata(hvpa, hvpa.vpa_template)}),
         target=hvpa.target,
-        update_policy=template.update_policy,
-        resource_policy=template.resource_policy,
+        update_policy=written.update_policy,
+        resource_policy=written.resource_policy,
     )
 
 
-def _metadata(hvpa: HvpaSpec, written: Any) -> dict[str, Any]:
+def _metadata(hvpa: HvpaSpec, template: HPATemplate | VPATemplate | None) -> dict[str, Any]:
     own = hvpa.metadata if isinstance(hvpa.metadata, dict) else {}
+    written = template.metadata if template is not None else None
     metadata = {key: own[key] for key in ("name", "namespace") if key in own}
     if isinstance(written, dict):
         metadata.update({key: written[key] for key in ("labels", "annotations") if written.get(key)})

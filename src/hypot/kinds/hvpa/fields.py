@@ -144,26 +144,6 @@ class HPATemplate(Node):
     metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="hpa.metadata")
     spec: HPATemplateSpec | None = wire("spec", HPATemplateSpec, "what the HPA is like, its target aside", path="")
 
-    @property
-    def min_replicas(self) -> int | None:
-        return self._written.min_replicas
-
-    @property
-    def max_replicas(self) -> int | None:
-        return self._written.max_replicas
-
-    @property
-    def metrics(self) -> tuple[Metric, ...] | None:
-        return self._written.metrics
-
-    @property
-    def behavior(self) -> Behavior | None:
-        return self._written.behavior
-
-    @property
-    def _written(self) -> HPATemplateSpec:
-        return self.spec if isinstance(self.spec, HPATemplateSpec) else _NO_HPA
-
 
 @node
 class HPABlock(Node):
@@ -199,18 +179,6 @@ class VPATemplate(Node):
 
     metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="vpa.metadata")
     spec: VPATemplateSpec | None = wire("spec", VPATemplateSpec, "what the VPA is like, its target aside", path="")
-
-    @property
-    def update_policy(self) -> UpdatePolicy | None:
-        return self._written.update_policy
-
-    @property
-    def resource_policy(self) -> ResourcePolicy | None:
-        return self._written.resource_policy
-
-    @property
-    def _written(self) -> VPATemplateSpec:
-        return self.spec if isinstance(self.spec, VPATemplateSpec) else _NO_VPA
 
 
 @node
@@ -345,23 +313,32 @@ class HvpaSpec(Kind):
         return found if isinstance(found, VPATemplate) else None
 
     @property
+    def hpa_spec(self) -> HPATemplateSpec:
+        """What the template of the HPA says; an empty one where there is none."""
+        found = self.hpa_template.spec if self.hpa_template is not None else None
+        return found if isinstance(found, HPATemplateSpec) else _NO_HPA
+
+    @property
+    def vpa_spec(self) -> VPATemplateSpec:
+        """The same of the VPA."""
+        found = self.vpa_template.spec if self.vpa_template is not None else None
+        return found if isinstance(found, VPATemplateSpec) else _NO_VPA
+
+    @property
     def min_replicas(self) -> int:
         """Where the first interval begins; no interval is for nobody."""
-        template = self.hpa_template
-        written = template.min_replicas if template is not None else None
+        written = self.hpa_spec.min_replicas
         return max(written, 1) if isinstance(written, int) else 1
 
     @property
     def max_replicas(self) -> int | None:
         """The most that the HPA may ask for; the last interval is what bounds the Hvpa."""
-        template = self.hpa_template
-        written = template.max_replicas if template is not None else None
+        written = self.hpa_spec.max_replicas
         return written if isinstance(written, int) else None
 
     @property
     def container_policies(self) -> ResourcePolicy | None:
-        template = self.vpa_template
-        written = template.resource_policy if template is not None else None
+        written = self.vpa_spec.resource_policy
         return written if isinstance(written, ResourcePolicy) else None
 
     @property

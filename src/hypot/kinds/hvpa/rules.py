@@ -19,12 +19,10 @@ from hypot.kinds.hvpa.fields import (
     SOURCES,
     Change,
     HPABlock,
-    HPATemplate,
     HvpaSpec,
     ResourceChanges,
     ScaleType,
     VPABlock,
-    VPATemplate,
     WeightInterval,
 )
 from hypot.kinds.hvpa.interval_rules import interval_problems
@@ -128,7 +126,7 @@ def _metric_selector_problems(metrics: Iterable[Metric]) -> Iterator[Problem]:
 
 
 def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
-    template = hvpa.hpa_template or HPATemplate()
+    template = hvpa.hpa_spec
     low, high = template.min_replicas, template.max_replicas
     yield from below("min-replicas", low, 1, (*IN_HPA, "minReplicas"))
     yield from below("max-replicas", high, 1, (*IN_HPA, "maxReplicas"))
@@ -141,7 +139,7 @@ def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
 
 def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     """The VPA's own rules over its template. When to act is not its business here, so it gets no advice on that."""
-    template = hvpa.vpa_template or VPATemplate()
+    template = hvpa.vpa_spec
     if template.update_policy is not None:
         for problem in update_policy_problems(template.update_policy, (*IN_VPA, "updatePolicy")):
             if problem.severity == "error":
