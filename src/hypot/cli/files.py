@@ -45,6 +45,17 @@ def read_objects(
 
 
 @contextmanager
+def needing(package: str, extra: str) -> Iterator[None]:
+    """Around an import of what hypot does not bring along: says how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        raise BadInput(f"{package} is not installed: pip install hypot[{extra}]") from error
+
+
+@contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty():
         yield None

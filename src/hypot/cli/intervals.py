@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from hypot.cli.files import BadInput, manifests_named, read_objects
+from hypot.cli.files import BadInput, manifests_named, needing, read_objects
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
@@ -144,12 +144,8 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
         raise BadInput(f"{words}; choose with --name NAME or -n NAMESPACE, or draw an .html")
     if not any(table.rows for table in tables_of(hvpas[0])):
         raise BadInput(f"{hvpas[0]}: nothing to draw, as no container of it is sized")
-    try:
+    with needing("matplotlib", "pictures"):
         from hypot.face.intervals.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise BadInput("matplotlib is not installed: pip install hypot[pictures]") from error
     return picture(hvpas[0], form)
 
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from hypot.cli.files import BadInput, write_whole
+from hypot.cli.files import needing, write_whole
 from hypot.cli.output import to_json
 from hypot.cli.verdict import Glyphs, Outcome, tell
 from hypot.face.replay.scores import shapes_in_words
@@ -254,12 +254,8 @@ def write_reports(
 
 def _draw(path: str, report: Report) -> None:
     """The overview under the name that was given, and every figure beside it."""
-    try:
+    with needing("matplotlib", "pictures"):
         from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise BadInput("matplotlib is not installed: pip install hypot[pictures]") from error
     form, stem = path[-3:].lower(), path[:-4]
     for figure in figures_of(report):
         write_whole(path if figure == "overview" else f"{stem}-{figure}.{form}", picture(report, figure, form))

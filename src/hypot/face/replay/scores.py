@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hypot.core.amount import MEMORY, readable
 from hypot.face.replay.value import REFERENCES
-from hypot.replay.score.scorecard import Better, Scores
+from hypot.replay.score.scorecard import Better, Scores, families
 from hypot.replay.world.parameters import Shapes
 
 NOTHING = "-"
@@ -37,18 +37,6 @@ class Spread(NamedTuple):
     worst: float
 
 
-# The first score of each part.
-_GROUPS = {
-    "cost": "Cost",
-    "late": "Quality",
-    "under": "Elasticity",
-    "slack": "Waste and harm",
-    "replica_changes": "Effort",
-    "shape": "Shape",
-    "price": "All in one",
-}
-
-
 def _reader(name: str) -> Callable[[Scores], float | None]:
     return lambda scores: getattr(scores, name)
 
@@ -58,8 +46,7 @@ def _column(name: str, head: str = "", unit: str | None = None) -> Column:
     about = given.metadata
     unit = about["unit"] if unit is None else unit
     head = head or name.replace("_", " ")
-    names = [f.name for f in fields(Scores)]
-    group = [_GROUPS[one] for one in names[: names.index(name) + 1] if one in _GROUPS][-1]
+    group = next(family for family, scores in families().items() if given in scores)
     return Column(name, head, unit, about["better"], about["digits"], about["why"], _reader(name), group)
 
 

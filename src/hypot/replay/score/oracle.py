@@ -33,10 +33,9 @@ class Reference(NamedTuple):
     # What drives it: cores of work at the efficiency of the tick, and the memory that the load needs, in bytes.
     busy: Floats
     held: Floats
-    # Cores that must be requested now, and those for the time until a pod ordered now would serve.
+    # Cores that must be requested now.
     demand: Floats
-    ahead: Floats
-    # What is bought for `ahead`: pods, cores of each, cores and bytes of all.
+    # What is bought for the time until a pod ordered now would serve: pods, cores of each, cores and bytes of all.
     replicas: Floats
     cpu: Floats
     total: Floats
@@ -77,7 +76,6 @@ def reference(work: Floats, efficiency: Floats, world: World, held: Floats | Non
         busy,
         held,
         demand,
-        most_ahead(demand, start),
         shape.replicas,
         shape.cpu,
         total,

@@ -45,7 +45,6 @@ class TestOneSize:
         """30 s are two ticks of 15 s: the peak of tick 4 is paid for from tick 2 on."""
         got = bought([1.0, 1.0, 1.0, 1.0, 6.0, 1.0])
         assert got.replicas.tolist() == [2, 2, 8, 8, 8, 2]
-        assert got.ahead.tolist() == [2.0, 2.0, *[pytest.approx(8.0)] * 3, 2.0]
         assert got.demand.tolist() == [2.0, 2.0, 2.0, 2.0, pytest.approx(8.0), 2.0]
 
     def test_a_start_that_is_no_whole_number_of_ticks_is_rounded_up(self):
