@@ -73,7 +73,7 @@ class Bench:
         self.plane.admin.create("/api/v1/namespaces", {"metadata": {"name": "hypot-system"}})
         began = time.monotonic()
         self.fleet.create()
-        told(f"made {len(self.fleet.workloads)} workloads with {PODS_EACH} pods each", began)
+        reported(f"made {len(self.fleet.workloads)} workloads with {PODS_EACH} pods each", began)
 
     def hypot(self, name: str) -> Figures:
         """Its log tells how long each sweep took, of which the first writes every status."""
@@ -145,7 +145,7 @@ class Bench:
         return sum(count != PODS_EACH for count in self.fleet.replicas().values())
 
 
-def told(what: str, since: float) -> None:
+def reported(what: str, since: float) -> None:
     print(f"{what}: {time.monotonic() - since:.1f} s", flush=True)
 
 
@@ -221,9 +221,9 @@ def main() -> None:
         bench = Bench(plane, arguments)
         bench.prepare()
         ours = bench.hypot("hypot")
-        told("hypot", began)
+        reported("hypot", began)
         theirs = bench.hpa_controller("HPA controller")
-        told("the HPA controller", began)
+        reported("the HPA controller", began)
         bench.metrics.stop()
     finally:
         plane.stop()

@@ -15,7 +15,7 @@ from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
 from hypot.policy.model.seen import Container, Pod, PodSample, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
 NOW = 1_800_000_000.0
 ROUNDS = 7
@@ -91,7 +91,7 @@ def median_seconds(work, rounds=ROUNDS):
 def decisions_per_second(count):
     data = manifest(0)
     data["spec"]["metrics"] = data["spec"]["metrics"][:1]
-    hpa, seen, memory, settings = HPA.from_dict(data), world(count), Memory(), Settings()
+    hpa, seen, memory, settings = HPA.from_dict(data), world(count), State(), Settings()
     decision, _ = decide(hpa, seen, memory, settings)
     assert decision.decided
     assert decision.desired > decision.current

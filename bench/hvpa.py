@@ -7,7 +7,7 @@ from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.decide import decide
 from hypot.policy.model.seen import Container, Pod, PodSample, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.usage.usage import Usage
 
 MI = 1024 * 1024
@@ -54,7 +54,7 @@ def world(count=10):
 
 
 def decisions_per_second():
-    hvpa, seen, memory, settings = Hvpa.from_dict(manifest()), world(), Memory(), Settings()
+    hvpa, seen, memory, settings = Hvpa.from_dict(manifest()), world(), State(), Settings()
     # As in a controller: what the decision before has left is remembered.
     decision, memory = decide(hvpa, seen, memory, settings)
     assert decision.decided, decision.error

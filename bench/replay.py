@@ -110,7 +110,7 @@ def plain_figures() -> None:
 def fleet_figures() -> None:
     """Many workloads on all cores, from trace to scores, as the command runs them."""
     from hypot.replay.fleet import fleet  # noqa: PLC0415  what is measured
-    from hypot.replay.jobs.job_queue import Board  # noqa: PLC0415
+    from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415
     from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415
     from hypot.replay.traces.trace import Trace  # noqa: PLC0415
 
@@ -128,15 +128,15 @@ def fleet_figures() -> None:
             Trace(f"w{i}", times, longer[17 * i % 1440 :][: len(times)], None, "requests", "bench")
             for i in range(WORKLOADS)
         )
-        board, began, done = Board([policy], one.world, Settings(), compiled=True), time.perf_counter(), []
-        for place, judged in work(board.jobs(traces), ticks):
-            board.enter(place, judged)
+        queue, began, done = JobQueue([policy], one.world, Settings(), compiled=True), time.perf_counter(), []
+        for place, judged in work(queue.jobs(traces), ticks):
+            queue.enter(place, judged)
             done.append(time.perf_counter())
         part = WORKLOADS // 10
         rates = [part * (len(times) - 1) / (end - start) / 1e6 for start, end in pairwise(done[part - 1 :: part])]
         how = "from its cache" if there else "compiled (bar: 30 s)"
         print(
-            f"fleet engine, {name}, {len(board.comparisons())} workloads, {DAYS} days at 60 s: "
+            f"fleet engine, {name}, {len(queue.comparisons())} workloads, {DAYS} days at 60 s: "
             f"{ticks / (done[-1] - began) / 1e6:.2f} million ticks/s with the start of its processes; of tenths "
             f"the median is {statistics.median(rates):.2f}, the best {max(rates):.2f} (bar: {one.bar:g}); "
             f"ready after {ready:.1f} s, {how}"

@@ -28,13 +28,13 @@ from hypot.run.garbage import collect_seldom
 from hypot.run.observe.conflicts import Leases
 from hypot.run.observe.observer import Observer
 from hypot.run.observe.pod_metrics import MetricsApi
-from hypot.run.observe.watches import Stock
+from hypot.run.observe.watches import Watches
 from hypot.run.outcome import FINE
-from hypot.run.reconcile import Clocks, Sweeper
+from hypot.run.reconcile import Clocks, Reconciler
 from hypot.run.report.reporter import Teller
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
-from hypot.run.store.usage_store import HistoryKeeper
+from hypot.run.store.usage_store import UsageStore
 from hypot.run.webhook.certificates import issue
 from hypot.run.webhook.finder import Finder
 from hypot.run.webhook.server import CertificateHolder, Webhook
@@ -136,37 +136,37 @@ class Nobody:
 
 
 def filled(port, config):
-    stock = Stock(port, config)
+    watches = Watches(port, config)
     for watched, things in (
-        (stock.workloads[0], (deployment(i) for i in range(WORKLOADS))),
-        (stock.pods, (pod(i, j) for i in range(WORKLOADS) for j in range(PODS))),
-        (stock.autoscalers[KIND], (hvpa(i) for i in range(WORKLOADS))),
+        (watches.workloads[0], (deployment(i) for i in range(WORKLOADS))),
+        (watches.pods, (pod(i, j) for i in range(WORKLOADS) for j in range(PODS))),
+        (watches.autoscalers[KIND], (hvpa(i) for i in range(WORKLOADS))),
     ):
         reflector = watched.reflectors[0]
         for thing in things:
             place = thing["metadata"]["namespace"], thing["metadata"]["name"]
             reflector.rows[place] = reflector._keep(thing)  # noqa: SLF001  as a watch would
-    for watched in stock.all:
+    for watched in watches.all:
         watched.reflectors[0].lists = 1
-    return stock
+    return watches
 
 
-def sweeper_of(port, stock, config):
+def sweeper_of(port, watches, config):
     settings, history, discovery = Settings(), UsageHistory(Settings()), Discovery(port)
-    actor = Actor(port, stock, discovery)
+    actor = Actor(port, watches, discovery)
 
     async def record(_):
         return FINE
 
-    return Sweeper(
+    return Reconciler(
         config,
-        stock,
-        Observer(port, stock, MetricsApi(port, ()), history, discovery, Nobody(), settings),
+        watches,
+        Observer(port, watches, MetricsApi(port, ()), history, discovery, Nobody(), settings),
         history,
         actor,
-        HistoryKeeper(port, history, ()),
+        UsageStore(port, history, ()),
         Carrier(actor, record, (1, 36), lambda: True, dry_run=True),
-        Teller(port, stock, "bench"),
+        Teller(port, watches, "bench"),
         Shards(port, "hypot-system"),
         Leases(port, [KIND]),
         Clocks(time.time, boot),
@@ -197,21 +197,21 @@ def ask(port, ca, answers):
 async def play():
     port = Server()
     config = RunConfig.from_dict({"optIn": "all", "kinds": {KIND: "act"}})
-    stock = filled(port, config)
-    sweeper = sweeper_of(port, stock, config)
-    await sweeper.resume()
+    watches = filled(port, config)
+    reconciler = sweeper_of(port, watches, config)
+    await reconciler.resume()
     issued = issue(["127.0.0.1"], time.time())
-    finder = Finder(stock, boot)
+    finder = Finder(watches, boot)
     webhook = Webhook(finder.find, finder.limit_ranges_of)
     await webhook.start("127.0.0.1", 0, CertificateHolder(issued))
     tidy = asyncio.ensure_future(collect_seldom())
-    await sweeper.sweep()
+    await reconciler.reconcile()
     answers = multiprocessing.get_context("spawn").Queue()
     client = multiprocessing.get_context("spawn").Process(target=ask, args=(webhook.port, issued.ca_pem, answers))
     client.start()
     sweeps = []
     while answers.empty() and client.is_alive():
-        sweeps.append((await sweeper.sweep()).seconds)
+        sweeps.append((await reconciler.reconcile()).seconds)
     taken, patched = answers.get(timeout=30)
     client.join()
     tidy.cancel()

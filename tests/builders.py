@@ -8,7 +8,7 @@ from hypot.policy.hvpa.hvpa import decide as hvpa_decide
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Container, Owner, Pod, PodSample, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, History, Memory
+from hypot.policy.model.state import EMPTY, State, TimedValues
 from hypot.policy.report import report
 from hypot.policy.stages.report import Effect
 
@@ -18,7 +18,7 @@ SELECTOR = "app=web"
 MI = 1024 * 1024 * 1000
 
 # History is known and empty: nothing holds a first decision back.
-KNOWN = Memory(recommendations=EMPTY)
+KNOWN = State(recommendations=EMPTY)
 
 
 def pod(name="web-0", **changes):
@@ -81,7 +81,7 @@ def decided(spec, observed, memory=KNOWN, **settings):
 
 def history(*entries):
     """Recommendations as (value, seconds ago)."""
-    return History(tuple(value for value, _ in entries), tuple(NOW - ago for _, ago in entries))
+    return TimedValues(tuple(value for value, _ in entries), tuple(NOW - ago for _, ago in entries))
 
 
 def reason_of(decision, kind):

@@ -162,7 +162,7 @@ class FakeCluster:
             return
         for change in self._changes:
             if change.version > int(since):
-                watcher.tell(change)
+                watcher.report(change)
 
     async def _lines(self, watcher: Watcher) -> AsyncGenerator[bytes, None]:
         now = asyncio.get_running_loop().time
@@ -170,17 +170,17 @@ class FakeCluster:
         while now() < end or watcher.deaf:
             try:
                 async with asyncio.timeout(None if watcher.deaf else min(BOOKMARK_EVERY, end - now())):
-                    told = await watcher.queue.get()
+                    reported = await watcher.queue.get()
             except TimeoutError:
                 # A bookmark never runs ahead of what was told.
                 if watcher.bookmarks and not watcher.deaf and watcher.queue.empty():
                     yield self._bookmark(watcher)
                 continue
-            if told is None:
+            if reported is None:
                 return
-            if isinstance(told, Exception):
-                raise told
-            yield told
+            if isinstance(reported, Exception):
+                raise reported
+            yield reported
 
     def _bookmark(self, watcher: Watcher, **metadata: Any) -> bytes:
         kind = {"kind": self._kind(watcher.place), "apiVersion": watcher.place.api_version}
@@ -206,7 +206,7 @@ class FakeCluster:
 
     def _must_find(self, place: Place) -> Object:
         if (found := self._find(place)) is None:
-            raise NoError(404, f"{place.words} not found")
+            raise NoError(404, f"{place.message} not found")
         return found
 
     def _within(self, watcher: Watcher) -> list[Object]:
@@ -251,7 +251,7 @@ class FakeCluster:
         name = metadata.get("name") or f"{metadata.get('generateName', '')}{self._version:05x}"
         place = Place(place.prefix, place.resource, place.namespace, name)
         if self._find(place) is not None:
-            raise NoError(409, f"{place.words} already exists", "AlreadyExists")
+            raise NoError(409, f"{place.message} already exists", "AlreadyExists")
         within = {"namespace": place.namespace} if place.namespace else {}
         new = {**body, "metadata": {**without(metadata, "resourceVersion", "uid"), **within, "name": name}}
         return _ok(new if _dry(request) else self._store(place, None, new), 201)
@@ -278,10 +278,10 @@ class FakeCluster:
         old = self._must_find(place)
         check(old, body.get("preconditions") or {}, place)
         if body.get("dryRun") == ["All"] or (not body and _dry(request)):
-            return _ok(status_of(200, f"{place.words} would be deleted"))
+            return _ok(status_of(200, f"{place.message} would be deleted"))
         if not old["metadata"].get("finalizers"):
             self._drop(place, old)
-            return _ok(status_of(200, f"{place.words} deleted"))
+            return _ok(status_of(200, f"{place.message} deleted"))
         going = {"deletionTimestamp": show_time(self._wall()), **old["metadata"]}
         return _ok(self._store(place, old, {**old, "metadata": going}))
 
@@ -293,7 +293,7 @@ class FakeCluster:
         if request.method == "GET":
             return _ok(shown)
         if request.method not in {"PUT", "PATCH"} or place.sub not in {"scale", "status", "resize"}:
-            raise NoError(405, f"the server does not allow {request.method} on {place.words}/{place.sub}")
+            raise NoError(405, f"the server does not allow {request.method} on {place.message}/{place.sub}")
         check(old, body.get("metadata") or {}, place)
         wanted = body if request.method == "PUT" else patched(shown, body, request.content)
         if request.content == APPLY_PATCH and place.sub == "status" and not _dry(request):
@@ -331,11 +331,11 @@ class FakeCluster:
         if old == new:
             return new
         self._version += 1
-        told = {"resourceVersion": str(self._version)}
+        reported = {"resourceVersion": str(self._version)}
         if old is None:
-            told["uid"] = new["metadata"].get("uid") or f"uid-{self._version}"
-            told["creationTimestamp"] = new["metadata"].get("creationTimestamp") or show_time(self._wall())
-        new["metadata"] |= told
+            reported["uid"] = new["metadata"].get("uid") or f"uid-{self._version}"
+            reported["creationTimestamp"] = new["metadata"].get("creationTimestamp") or show_time(self._wall())
+        new["metadata"] |= reported
         if "spec" in new and (old is None or old.get("spec") != new["spec"]):
             new["metadata"]["generation"] = before.get("generation", 0) + 1
         self._kinds.setdefault(place.collection, new.get("kind", ""))
@@ -355,7 +355,7 @@ class FakeCluster:
         if len(self._changes) > KEPT_CHANGES:
             self._oldest = self._changes.popleft().version
         for watcher in self._watchers:
-            watcher.tell(change)
+            watcher.report(change)
 
 
 def _body(request: Request) -> Object:

@@ -70,7 +70,7 @@ class Place:
         return self.namespace, self.name
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         return f'{self.resource} "{self.name}"'
 
     @property
@@ -141,14 +141,14 @@ def check(old: Object, wanted: Mapping[str, Any], place: Place) -> None:
     for one in ("resourceVersion", "uid"):
         stands, named = old["metadata"][one], wanted.get(one)
         if named and named != stands:
-            said = f"Operation cannot be fulfilled on {place.words}: the {one} is {stands}, not {named}"
+            said = f"Operation cannot be fulfilled on {place.message}: the {one} is {stands}, not {named}"
             raise NoError(409, f"{said}; the object has been modified")
 
 
 def scale_of(thing: Object) -> Object:
     """The Scale of a workload, as autoscalers read and write it."""
     spec, status, metadata = thing.get("spec") or {}, thing.get("status") or {}, thing["metadata"]
-    told = status.get("selector", status.get("labelSelector"))
+    reported = status.get("selector", status.get("labelSelector"))
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
     return {
         "apiVersion": "autoscaling/v1",
@@ -157,7 +157,9 @@ def scale_of(thing: Object) -> Object:
         "spec": {"replicas": spec.get("replicas", 0)},
         "status": {
             "replicas": status.get("replicas", 0),
-            "selector": told if isinstance(told, str) else ",".join(f"{k}={v}" for k, v in sorted(labels.items())),
+            "selector": reported
+            if isinstance(reported, str)
+            else ",".join(f"{k}={v}" for k, v in sorted(labels.items())),
         },
     }
 
@@ -235,7 +237,7 @@ class Watcher:
             return False
         return selected(thing, query.get("labelSelector", ""), query.get("fieldSelector", ""))
 
-    def tell(self, change: Change) -> None:
+    def report(self, change: Change) -> None:
         """An object that leaves a selector is deleted for whoever watches by it."""
         if self.deaf or change.collection != self.place.collection:
             return

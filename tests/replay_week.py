@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.core.interval import LINEAR, Given, effective
-from hypot.face.replay.scores import shapes_in_words
-from hypot.face.replay.value import Report
+from hypot.face.replay.scores import shapes_as_text
+from hypot.face.replay.value import ReplayReport
 from hypot.policy.model.decision import Decision, Name, Step
 from hypot.policy.model.size import Size
 from hypot.replay.score.oracle import cost_of_sums, reference, static_peak
@@ -64,21 +64,21 @@ class Pace:
     def next(self, at: float, used: float, use: float) -> Shape:
         """The shape after this tick, `use` being the share of requests that is used."""
         self.seen.append(used)
-        count, cpu, memory, words = self.shape.replicas, self.shape.cpu, self.shape.memory, ""
+        count, cpu, memory, message = self.shape.replicas, self.shape.cpu, self.shape.memory, ""
         if self.policy == "HPA 70 %":
-            count, words = self.ratio(use, 0.7)
+            count, message = self.ratio(use, 0.7)
         elif self.policy == "HPA + VPA":
-            count, words = self.ratio(use, 0.75)
+            count, message = self.ratio(use, 0.75)
             if at % 21600 == 0 and len(self.seen) > 300:
                 size = round(1.15 * float(np.quantile(self.seen[-1440:], 0.95)) / max(self.shape.replicas, 1), 2)
-                cpu, memory, words = min(max(size, 0.4), 4.0), (0.8 + 0.2 * (at % 7)) * GIB, "VPA moves its target"
+                cpu, memory, message = min(max(size, 0.4), 4.0), (0.8 + 0.2 * (at % 7)) * GIB, "VPA moves its target"
         elif self.policy.startswith("watermark"):
-            count, words = self.marks(at, use)
+            count, message = self.marks(at, use)
         elif self.policy.startswith("Hvpa") and at % 300 == 0:
-            count, cpu, words = self.by_total(used / 0.75)
+            count, cpu, message = self.by_total(used / 0.75)
         made = Shape(min(max(count, 2), 40), cpu, memory)
         if made != self.shape:
-            self.moments.append(Moment(at, told(self.policy, at, self.shape, made, words, use)))
+            self.moments.append(Moment(at, reported(self.policy, at, self.shape, made, message, use)))
         self.shape = made
         return made
 
@@ -108,7 +108,7 @@ class Pace:
         return (count, self.shape.cpu if same else size, "" if same else "the total left its interval")
 
 
-def told(policy: str, at: float, old: Shape, new: Shape, words: str, use: float) -> Decision:
+def reported(policy: str, at: float, old: Shape, new: Shape, message: str, use: float) -> Decision:
     sizes = [Size("app", {"cpu": int(one.cpu * 1000), "memory": int(one.memory)}) for one in (old, new)]
     steps = (
         Step(
@@ -123,7 +123,7 @@ def told(policy: str, at: float, old: Shape, new: Shape, words: str, use: float)
     kind = "HorizontalPodAutoscaler" if policy.startswith("HPA") else "Hvpa"
     name, target = Name("", kind, "shop", "web"), Name("apps/v1", "Deployment", "shop", "web")
     return Decision(
-        name, target, at, old.replicas, new.replicas, words, steps, (), (), sizes=sizes[:1], desired_sizes=sizes[1:]
+        name, target, at, old.replicas, new.replicas, message, steps, (), (), sizes=sizes[:1], desired_sizes=sizes[1:]
     )
 
 
@@ -147,9 +147,9 @@ def run_of(policy: str, days: int = 7, world: World = WORLD) -> Run:
         use = used / (shape.cpu * ready)
         before, marks = shape, (pace.up_until, pace.down_until)
         shape = pace.next(float(now), used, use)
-        wish = ceil(before.replicas * use / 0.8) if use > 0.8 else before.replicas
-        wish = max(floor(before.replicas * use / 0.5), 1) if use < 0.5 else wish
-        watched.append((use * 100.0, wish, shape.replicas, max(marks[0] - now, 0.0), max(marks[1] - now, 0.0)))
+        proposal = ceil(before.replicas * use / 0.8) if use > 0.8 else before.replicas
+        proposal = max(floor(before.replicas * use / 0.5), 1) if use < 0.5 else proposal
+        watched.append((use * 100.0, proposal, shape.replicas, max(marks[0] - now, 0.0), max(marks[1] - now, 0.0)))
         requests = work[i] * 50.0
         asked = [shape.replicas, shape.cpu, shape.memory]
         there = [shape.replicas, ready, *(count * size for count in (shape.replicas, ready) for size in shape[1:])]
@@ -194,7 +194,7 @@ def scores_of(run: Run, oracle_cost: float) -> Scores:
 
 
 @lru_cache
-def week(days: int = 7) -> Report:
+def week(days: int = 7) -> ReplayReport:
     runs = tuple([run_of(policy, days) for policy in POLICIES])
     ticks = runs[0].ticks
     oracle = reference(ticks.work, ticks.efficiency, WORLD)
@@ -216,7 +216,7 @@ def week(days: int = 7) -> Report:
         "shapes": {"minReplicas": 2, "maxReplicas": 1000, "maxCpu": 4.0, "maxMemory": 4 * 2**30},
         "metrics": {"names": {EVIL: "requests"}},
     }
-    return Report(
+    return ReplayReport(
         "shop/web, 2 to 9 March 2026",
         "Hvpa with intervals is 21 % cheaper than HPA 70 %, and as many requests are in time.",
         scores,
@@ -225,7 +225,7 @@ def week(days: int = 7) -> Report:
         oracle.total,
         {"Hvpa, intervals": INTERVALS},
         settings,
-        shapes_in_words(WORLD.shapes),
+        shapes_as_text(WORLD.shapes),
         ("3 gaps of the trace were filled with the value before.",),
     )
 

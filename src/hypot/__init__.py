@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from hypot.kinds.hpa import HPA
     from hypot.kinds.hpa.fields import FROZEN, Pace, cpu, external, limit, memory, on, pods
     from hypot.kinds.hvpa import Hvpa
-    from hypot.kinds.hvpa.fields import Change, ResourceChanges, ScaleType, Window, interval
+    from hypot.kinds.hvpa.fields import Change, MaintenanceWindow, ResourceChanges, ScaleType, interval
     from hypot.kinds.problem import Problem
     from hypot.kinds.vpa import VPA
     from hypot.kinds.vpa.fields import ContainerPolicy, EvictionRequirement
     from hypot.kinds.wpa import WPA
-    from hypot.kinds.wpa.fields import Recommender, Step, band, resource_band
+    from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_band
     from hypot.lint import check
     from hypot.policy.decide import decide
     from hypot.policy.model.decision import Decision
     from hypot.policy.model.seen import Seen
     from hypot.policy.model.settings import Settings
-    from hypot.policy.model.state import Memory
+    from hypot.policy.model.state import State
 
 # Where public names live.
 _HOMES = {
@@ -34,18 +34,18 @@ _HOMES = {
         "hypot.kinds.hpa": ("HPA",),
         "hypot.kinds.hpa.fields": ("FROZEN", "Pace", "cpu", "external", "limit", "memory", "on", "pods"),
         "hypot.kinds.hvpa": ("Hvpa",),
-        "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "Window", "interval"),
+        "hypot.kinds.hvpa.fields": ("Change", "ResourceChanges", "ScaleType", "MaintenanceWindow", "interval"),
         "hypot.kinds.problem": ("Problem",),
         "hypot.kinds.vpa": ("VPA",),
         "hypot.kinds.vpa.fields": ("ContainerPolicy", "EvictionRequirement"),
         "hypot.kinds.wpa": ("WPA",),
-        "hypot.kinds.wpa.fields": ("Recommender", "Step", "band", "resource_band"),
+        "hypot.kinds.wpa.fields": ("Recommender", "WatermarkPace", "band", "resource_band"),
         "hypot.lint": ("check",),
         "hypot.policy.decide": ("decide",),
         "hypot.policy.model.decision": ("Decision",),
         "hypot.policy.model.seen": ("Seen",),
         "hypot.policy.model.settings": ("Settings",),
-        "hypot.policy.model.state": ("Memory",),
+        "hypot.policy.model.state": ("State",),
     }.items()
     for name in names
 }
@@ -61,7 +61,7 @@ __all__ = [
     "EvictionRequirement",
     "Hvpa",
     "InvalidAutoscaler",
-    "Memory",
+    "MaintenanceWindow",
     "Pace",
     "Problem",
     "Quantity",
@@ -71,8 +71,8 @@ __all__ = [
     "ScaleType",
     "Seen",
     "Settings",
-    "Step",
-    "Window",
+    "State",
+    "WatermarkPace",
     "band",
     "check",
     "cpu",

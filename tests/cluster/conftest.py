@@ -15,21 +15,21 @@ from cluster.plane.controlplane import ControlPlane
 
 _running: list[ControlPlane] = []
 _failed: list[str] = []
-_told: list[str] = []
+_reported: list[str] = []
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was compared, for whoever reads the run."""
-    if _told:
+    if _reported:
         terminalreporter.section("compared with Kubernetes")
-        for line in _told:
+        for line in _reported:
             terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
-def tell() -> Callable[[str], None]:
+def report() -> Callable[[str], None]:
     """A line for the end of the run."""
-    return _told.append
+    return _reported.append
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     except UnavailableError as error:
         if os.environ.get("CI"):
             raise pytest.UsageError(str(error)) from error
-        _told.append(f"nothing: {error}")
+        _reported.append(f"nothing: {error}")
         config.hook.pytest_deselected(items=needing)
         items[:] = [item for item in items if item not in needing]
 

@@ -45,13 +45,13 @@ def serving(api: Api) -> Api:
     """An API server that serves the kinds, in a namespace for them, and had nothing to remark."""
     api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     for definition in printed():
-        assert told(api, "POST", CRDS, definition) == (201, [])
+        assert reported(api, "POST", CRDS, definition) == (201, [])
     for definition in printed():
         eventually(lambda definition=definition: established(api, definition), SERVED_WITHIN)
     return api
 
 
-def told(api: Api, method: str, path: str, body: Any, content: str = JSON) -> tuple[int, list[str]]:
+def reported(api: Api, method: str, path: str, body: Any, content: str = JSON) -> tuple[int, list[str]]:
     """The status of an answer and its warnings, which kubectl would print."""
     connection = api._connect(30)
     try:

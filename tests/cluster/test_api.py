@@ -43,10 +43,10 @@ def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[t
     server_tls, client_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
     ca.issue_cert("127.0.0.1").configure_cert(server_tls)
     ca.configure_trust(client_tls)
-    told, ended = threading.Semaphore(0), threading.Semaphore(0)
+    reported, ended = threading.Semaphore(0), threading.Semaphore(0)
 
     def end_it() -> None:
-        told.release()
+        reported.release()
         assert ended.acquire(timeout=60)
 
     def serve(accepted: socket.socket) -> None:
@@ -57,7 +57,7 @@ def forgetful(end: Callable[[ssl.SSLSocket], None], patience: int) -> Iterator[t
             reader.read(length)
             connection.sendall(ANSWER)
         reader.close()
-        assert patience == 0 or told.acquire(timeout=60)
+        assert patience == 0 or reported.acquire(timeout=60)
         end(connection)
         ended.release()
 

@@ -8,12 +8,12 @@ from cluster.crds import serving
 from cluster.plane.controlplane import ControlPlane
 from hypot.cluster.api import Api
 from hypot.cluster.config import read_access
-from hypot.cluster.discovery import Discovery, Resource, path_of
+from hypot.cluster.discovery import Discovery, ServedKind, path_of
 from hypot.cluster.port import MERGE_PATCH, MayNotWriteError, RefusedError, Request, UnreachableError, encoded, expect
 from hypot.kinds.hvpa import Hvpa
 
 pytestmark = pytest.mark.asyncio
-CONFIG_MAPS = Resource("v1", "ConfigMap", "configmaps")
+CONFIG_MAPS = ServedKind("v1", "ConfigMap", "configmaps")
 
 
 def client(plane: ControlPlane, **how) -> Api:

@@ -20,9 +20,9 @@ from cluster.crds import (
     kept_as_written,
     named,
     printed,
+    reported,
     serving,
     tightened,
-    told,
     within,
 )
 from cluster.crds import at as at_kind
@@ -114,7 +114,7 @@ def test_definitions_applied_again_change_nothing(served: Api, definitions: tupl
         path = f"{CRDS}/{definition['metadata']['name']}"
         generation = served.get(path)["metadata"]["generation"]
         first = applied(served, path, definition)
-        assert told(served, "PATCH", f"{path}?fieldManager=tests", definition, APPLY) == (200, [])
+        assert reported(served, "PATCH", f"{path}?fieldManager=tests", definition, APPLY) == (200, [])
         again = served.get(path)
         assert again["metadata"]["generation"] == generation
         assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]

@@ -132,8 +132,8 @@ def test_what_depends_on_the_cluster_no_definition_says(served: Api) -> None:
     """Closed gates and old versions are the rules' business: the server takes what some cluster can use."""
     for gate, manifest in GATED.items():
         assert judged(served, VPA, manifest).status == 201
-        told = VPA.from_dict(manifest).problems(gates={gate: False})
-        assert [problem.rule for problem in told] == ["vpa-gate"]
+        reported = VPA.from_dict(manifest).problems(gates={gate: False})
+        assert [problem.rule for problem in reported] == ["vpa-gate"]
     in_place = VPA.from_dict(GATED["InPlace"])
     assert [problem.rule for problem in in_place.problems((1, 32))] == ["in-place-version"]
 
@@ -268,9 +268,9 @@ def test_what_was_stored_before_can_be_told_and_let_go(served: Api, kind: type[K
     stored, (_, status) = storable(kind), STATUSES[kind]
     path = tightened(served, kind, stored, next(iter(FAULTY[kind].values())))
     for name, manifest in stored.items():
-        told = served.call("PATCH", f"{path}/{name}/status", {"status": status}, content=MERGE)
-        assert told.ok, (manifest, told.body)
-        assert told.body["status"] == status
+        reported = served.call("PATCH", f"{path}/{name}/status", {"status": status}, content=MERGE)
+        assert reported.ok, (manifest, reported.body)
+        assert reported.body["status"] == status
         let_go = served.call("PATCH", f"{path}/{name}", {"metadata": {"finalizers": None}}, content=MERGE)
         assert let_go.ok, (manifest, let_go.body)
 

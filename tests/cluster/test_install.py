@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from cluster.crds import serving, told
+from cluster.crds import reported, serving
 from cluster.plane.api import APPLY, Api, Object
 from cluster.plane.waiting import eventually
 from hypot.cli.manifests import command
@@ -136,7 +136,7 @@ def ready(api: Api) -> Api:
 def judged(api: Api, manifest: Object) -> tuple[int, list[str]]:
     """Status and warnings of a dry run that takes no field it does not know."""
     query = "dryRun=All&fieldManager=test&force=true&fieldValidation=Strict"
-    return told(api, "PATCH", f"{at(manifest)}?{query}", manifest, APPLY)
+    return reported(api, "PATCH", f"{at(manifest)}?{query}", manifest, APPLY)
 
 
 @pytest.mark.parametrize("case", CONFIGS)
@@ -153,10 +153,10 @@ def test_pods_come_up_under_the_strictest_standard(ready: Api, tmp_path: Path) -
     pod = {"apiVersion": "v1", "kind": "Pod", **deployment["spec"]["template"]}
     pod["metadata"] = {**pod["metadata"], "name": "hypot"}
     path = "/api/v1/namespaces/hypot-system/pods?dryRun=All&fieldValidation=Strict"
-    assert told(ready, "POST", path, pod) == (201, [])
+    assert reported(ready, "POST", path, pod) == (201, [])
     (container,) = pod["spec"]["containers"]
     container["securityContext"]["allowPrivilegeEscalation"] = True
-    assert told(ready, "POST", path, pod)[0] == 403
+    assert reported(ready, "POST", path, pod)[0] == 403
 
 
 # Kustomize and Helm.
@@ -179,7 +179,10 @@ def test_the_definitions_of_kustomize_are_taken(ready: Api) -> None:
     serving(ready)
     for definition in kustomized(DEPLOY / "kustomize" / "crds"):
         path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
-        assert told(ready, "PATCH", f"{path}?dryRun=All&fieldManager=test&force=true", definition, APPLY) == (200, [])
+        assert reported(ready, "PATCH", f"{path}?dryRun=All&fieldManager=test&force=true", definition, APPLY) == (
+            200,
+            [],
+        )
 
 
 def helm() -> str:
@@ -273,7 +276,7 @@ def test_helm_refuses_what_no_configuration_may_say(case: str, tmp_path: Path) -
     asked = [helm(), "template", str(DEPLOY / "helm" / "hypot"), "--kube-version", "1.34", "-f", str(file)]
     made = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert made.returncode != 0
-    assert [words for words in said if words not in made.stderr] == []
+    assert [message for message in said if message not in made.stderr] == []
 
 
 def test_a_bare_off_is_taken_by_the_chart(tmp_path: Path) -> None:

@@ -224,14 +224,14 @@ def test_a_dropped_watch_is_begun_again(kubelet: Kubelet, pods: Namespace) -> No
     pods.until_ready()
 
 
-def test_a_crowd_is_looked_after(kubelet: Kubelet, pods: Namespace, tell: Callable[[str], None]) -> None:
+def test_a_crowd_is_looked_after(kubelet: Kubelet, pods: Namespace, report: Callable[[str], None]) -> None:
     """Three hundred pods at once all become ready; how far behind the kubelet was is printed."""
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(pods.create, [f"web-{number}" for number in range(300)]))
     began = time.monotonic()
     eventually(lambda: len(ready_in(pods)) == 300, within=30)
-    told = f"{time.monotonic() - began:.1f} s after the last was created, at worst {kubelet.worst_lag:.2f} s behind"
-    tell(f"kubelet stand-in: 300 pods ready {told}")
+    reported = f"{time.monotonic() - began:.1f} s after the last was created, at worst {kubelet.worst_lag:.2f} s behind"
+    report(f"kubelet stand-in: 300 pods ready {reported}")
 
 
 def test_it_stops_and_tells_what_went_wrong(api: Api) -> None:

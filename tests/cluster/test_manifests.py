@@ -66,17 +66,17 @@ def test_a_settled_disagreement_stays_settled(api: Api, namespace: str, data: Ob
     judged(api, namespace, data)
 
 
-def test_one_change_at_a_time(api: Api, namespace: str, tell: Callable[[str], None]) -> None:
+def test_one_change_at_a_time(api: Api, namespace: str, report: Callable[[str], None]) -> None:
     """Each value that may stand at a place, right or wrong, in a manifest that has everything; no rule is left out."""
     seen: Counter[str] = Counter()
     for data in one_by_one():
         theirs, problems = judged(api, namespace, data)
         seen.update([theirs.kind, *{problem.rule for problem in problems}])
-    tell(told("manifests, one change at a time", seen))
+    report(reported("manifests, one change at a time", seen))
     assert RULES - seen.keys() == NEEDS_TWO_CHANGES
 
 
-def test_random_manifests(api: Api, namespace: str, tell: Callable[[str], None]) -> None:
+def test_random_manifests(api: Api, namespace: str, report: Callable[[str], None]) -> None:
     """Accepted as the same spec, undecodable, or refused for the same reasons at the same places."""
     seen: Counter[str] = Counter()
 
@@ -87,11 +87,11 @@ def test_random_manifests(api: Api, namespace: str, tell: Callable[[str], None])
         seen.update([theirs.kind, *{problem.rule for problem in problems}])
 
     check()
-    tell(told("manifests", seen))
+    report(reported("manifests", seen))
     assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 30
 
 
-def test_random_manifests_of_version_1(api: Api, namespace: str, tell: Callable[[str], None]) -> None:
+def test_random_manifests_of_version_1(api: Api, namespace: str, report: Callable[[str], None]) -> None:
     """The same for autoscaling/v1; what it accepts is looked at in v2."""
     seen: Counter[str] = Counter()
 
@@ -102,11 +102,11 @@ def test_random_manifests_of_version_1(api: Api, namespace: str, tell: Callable[
         seen[theirs.kind] += 1
 
     check()
-    tell(told("manifests of version 1", seen))
+    report(reported("manifests of version 1", seen))
     assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 5
 
 
-def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, tell: Callable[[str], None]) -> None:
+def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, report: Callable[[str], None]) -> None:
     """As text, which both read for themselves."""
     seen: Counter[str] = Counter()
     files = (tmp_path / f"{i}.yaml" for i in count())
@@ -123,7 +123,7 @@ def test_random_manifests_in_yaml(api: Api, namespace: str, tmp_path: Path, tell
         seen[theirs.kind] += 1
 
     check()
-    tell(told("manifests in YAML", seen))
+    report(reported("manifests in YAML", seen))
     assert min(seen["accepted"], seen["invalid"], seen["unreadable"]) >= 5
 
 
@@ -139,10 +139,10 @@ def of_text(text: str, file: Path) -> tuple[Verdict, tuple[Problem, ...]]:
     return of_hypot(loaded.data)
 
 
-def told(what: str, seen: Counter[str]) -> str:
+def reported(what: str, seen: Counter[str]) -> str:
     """How often the server said what."""
-    words = {"accepted": "accepted", "invalid": "refused", "unreadable": "undecodable"}
-    return f"{what}: {', '.join(f'{seen[kind]} {word}' for kind, word in words.items())}"
+    message = {"accepted": "accepted", "invalid": "refused", "unreadable": "undecodable"}
+    return f"{what}: {', '.join(f'{seen[kind]} {word}' for kind, word in message.items())}"
 
 
 def test_a_field_of_the_next_version_is_taken(api: Api, namespace: str) -> None:

@@ -31,10 +31,10 @@ time.sleep(60)
 
 def test_the_version_is_the_pinned_one(plane: ControlPlane, api: Api) -> None:
     """Kubernetes says what go.mod says, unless somebody brought their own binaries."""
-    told = api.get("/version")["gitVersion"]
+    reported = api.get("/version")["gitVersion"]
     if str(plane.binaries) == os.environ.get("KUBEBUILDER_ASSETS"):
-        pytest.skip(f"the binaries of KUBEBUILDER_ASSETS are {told}")
-    assert told == binaries.version()
+        pytest.skip(f"the binaries of KUBEBUILDER_ASSETS are {reported}")
+    assert reported == binaries.version()
 
 
 def test_a_killed_owner_takes_its_children_along(plane: ControlPlane, tmp_path: Path) -> None:
@@ -72,6 +72,6 @@ def test_a_kubeconfig_leads_to_it(plane: ControlPlane) -> None:
 def _running(folder: Path) -> set[str]:
     """The binaries whose command line names a folder, guards aside."""
     command = [shutil.which("ps") or "ps", "-ww", "-eo", "args"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    commands = [line.split() for line in told.splitlines() if str(folder) in line]
+    reported = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    commands = [line.split() for line in reported.splitlines() if str(folder) in line]
     return {Path(command[0]).name for command in commands} - {Path(sys.executable).name}

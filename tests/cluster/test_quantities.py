@@ -102,7 +102,7 @@ def together(asked: Any, expected: dict[int, str], values: list[Any]) -> None:
         assert asked([values[i]]) == expected[i], f"of {values[i]!r}"
 
 
-def test_random_quantities(api: Api, namespace: str, tell: Callable[[str], None]) -> None:
+def test_random_quantities(api: Api, namespace: str, report: Callable[[str], None]) -> None:
     """Taken or not, and shown in the same words, as targets of metrics and as requests of pods."""
     seen: Counter[str] = Counter()
 
@@ -118,7 +118,7 @@ def test_random_quantities(api: Api, namespace: str, tell: Callable[[str], None]
         seen.update(kind_of(value, said) for value, said in zip(values, targets.values(), strict=True))
 
     check()
-    tell(f"quantities: {', '.join(f'{number} {word}' for word, number in seen.most_common())}")
+    report(f"quantities: {', '.join(f'{number} {word}' for word, number in seen.most_common())}")
     assert min(seen[word] for word in (REFUSED, NOT_POSITIVE, "as it came", "in canonical form", "trimmed")) >= 30
 
 

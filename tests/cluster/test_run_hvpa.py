@@ -57,8 +57,8 @@ def written(controller: Controller) -> set[str]:
 
 
 def carried(hvpa: Autoscaler) -> tuple[Any, Any]:
-    told = hvpa.condition("CarriedOut")
-    return told.get("status"), told.get("reason")
+    reported = hvpa.condition("CarriedOut")
+    return reported.get("status"), reported.get("reason")
 
 
 def never_less(pods: Film, marks: list[tuple[int, int]]) -> None:
@@ -94,8 +94,8 @@ def test_both_axes_follow_demand_in_place(stage: Stage, namespace: str) -> None:
     assert (status["desiredReplicas"], status["replicas"]) == (1, 1)
     assert status["lastScaling"]["hpaStatus"]["desiredReplicas"] == 1
     assert carried(hvpa) == ("True", "Done")
-    scaled = [words for reason, words in hvpa.events() if reason == "Scaled"]
-    assert any(words.startswith("replicas 1 → 2; app cpu ") for words in scaled)
+    scaled = [message for reason, message in hvpa.events() if reason == "Scaled"]
+    assert any(message.startswith("replicas 1 → 2; app cpu ") for message in scaled)
     shown = dict(zip([c["name"] for c in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
     assert (shown["Target"], shown["Replicas"], shown["Desired"]) == ("web", 1, 1)
     assert web.deployment()["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "200m"
@@ -152,7 +152,7 @@ def test_what_is_infeasible_ends_the_plan(stage: Stage, namespace: str) -> None:
         hypot.until_swept(3)
         assert written(hypot) == {"resize"}
     assert (web.replicas(), {pod["metadata"]["uid"] for pod in web.pods()}) == (4, before)
-    assert any(reason == "PlanEnded" and "never grant" in words for reason, words in hvpa.events())
+    assert any(reason == "PlanEnded" and "never grant" in message for reason, message in hvpa.events())
 
 
 @pytest.mark.parametrize("answer", ["refuse", "defer"])
@@ -280,8 +280,8 @@ def advise(hvpa: Autoscaler, cpu: str) -> None:
     path = f"{PATHS['VerticalPodAutoscaler'].format(hvpa.namespace)}/web/status"
     amounts = {"cpu": cpu, "memory": "128Mi"}
     each = {"containerName": "app", **dict.fromkeys(("target", "lowerBound", "upperBound"), amounts)}
-    told = {"type": "RecommendationProvided", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    status = {"conditions": [told], "recommendation": {"containerRecommendations": [each]}}
+    reported = {"type": "RecommendationProvided", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"conditions": [reported], "recommendation": {"containerRecommendations": [each]}}
     hvpa.api.patch(path, {"status": status}, query={"fieldManager": "vpa-recommender"})
 
 
@@ -310,7 +310,7 @@ def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
         web.load = 3600
         eventually(lambda: web.replicas() == 3, SOON)
         eventually(lambda: hvpa.get()["spec"]["replicas"] == 3, SOON)
-        assert any("by hpa" in words for reason, words in hvpa.events() if reason == "Scaled")
+        assert any("by hpa" in message for reason, message in hvpa.events() if reason == "Scaled")
         web.load = 500
         advise(hvpa, "200m")
         eventually(lambda: web.replicas() == 2, SOON)

@@ -132,8 +132,8 @@ def sized(stage: Stage, kind: str, when: When) -> list[str]:
         sizes = [each["cpu"] for each in stays(web.requests, 5)]
         assert twice(house.journal, kind) == [], paths(house.journal)
         assert unguarded(house.journal) == []
-        (told,) = vpa.status()["recommendation"]["containerRecommendations"]
-        assert told["target"]["cpu"] == "400m"
+        (reported,) = vpa.status()["recommendation"]["containerRecommendations"]
+        assert reported["target"]["cpu"] == "400m"
         return sizes
 
 

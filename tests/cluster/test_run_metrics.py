@@ -69,8 +69,8 @@ def _delay(web: Workload) -> None:
 
 
 def _garble(web: Workload) -> None:
-    words = cycle(GARBAGE)
-    web.bend = lambda item: _saying(item, next(words))
+    message = cycle(GARBAGE)
+    web.bend = lambda item: _saying(item, next(message))
 
 
 def _saying(item: Object, word: Any) -> Object:
@@ -91,8 +91,8 @@ def _advance_one(web: Workload) -> None:
 
 
 def _garble_one(web: Workload) -> None:
-    words = cycle(GARBAGE)
-    _one(web, lambda item: _saying(item, next(words)))
+    message = cycle(GARBAGE)
+    _one(web, lambda item: _saying(item, next(message)))
 
 
 def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> tuple[list[str], Object]:
@@ -108,14 +108,14 @@ def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> 
         truth, honest = _answer(web), web.bend
         spoil(web)
         web.load = 100.0
-        told = eventually(lambda: _complaint(wpa), LONG)
+        reported = eventually(lambda: _complaint(wpa), LONG)
         controller.until_swept(2 * DOWN_WINDOW, LONG)
         scaled = paths(house.proxies[0].writes("scale"))
         assert web.replicas() == 4
         stage.metrics.answers[web.namespace], web.bend = truth, honest
         eventually(lambda: web.replicas() < 4, LONG)
         eventually(lambda: not _complaint(wpa), LONG)
-        return scaled, told
+        return scaled, reported
 
 
 def _complaint(wpa: Autoscaler) -> Object:
@@ -130,18 +130,18 @@ def _complaint(wpa: Autoscaler) -> Object:
 @pytest.mark.parametrize("case", ["gone", "empty", "old", "frozen", "garbage"])
 def test_nothing_shrinks_without_metrics(results: Results, case: str):
     """Whatever is wrong with them; the condition names the metric, and once they are back it goes on."""
-    scaled, told = results[case].result()
+    scaled, reported = results[case].result()
     assert scaled == []
-    assert told["reason"] == "FailedGetResourceMetric", told
-    assert "cpu" in told["message"] or "metrics" in told["message"], told
+    assert reported["reason"] == "FailedGetResourceMetric", reported
+    assert "cpu" in reported["message"] or "metrics" in reported["message"], reported
 
 
 @pytest.mark.parametrize("case", ["one old", "one garbage", "one ahead"])
 def test_nothing_shrinks_while_a_pod_is_not_measured(results: Results, case: str):
     """The rest would be taken for all; the condition names who is missing."""
-    scaled, told = results[case].result()
+    scaled, reported = results[case].result()
     assert scaled == []
-    assert "pods without a fresh sample of usage: web-" in told["message"], told
+    assert "pods without a fresh sample of usage: web-" in reported["message"], reported
 
 
 def one_metric_left(stage: Stage) -> tuple[int, list[Object]]:
@@ -207,14 +207,14 @@ def unwatched(stage: Stage) -> tuple[list[str], str, int]:
         web.load = 100.0
         eventually(lambda: wpa.condition("ScalingBlocked").get("reason") == "StaleWatch", LONG)
         controller.until_swept(2 * DOWN_WINDOW, LONG)
-        scaled, told = paths(proxy.writes("scale")), str(wpa.condition("ScalingBlocked")["message"])
+        scaled, reported = paths(proxy.writes("scale")), str(wpa.condition("ScalingBlocked")["message"])
         fault.times = 0
         eventually(lambda: web.replicas() < 4, LONG)
-        return scaled, told, web.replicas()
+        return scaled, reported, web.replicas()
 
 
 def test_nothing_shrinks_on_what_is_not_watched(results: Results):
     """What was seen last may have been true long ago."""
-    scaled, told, after = results["unwatched"].result()
+    scaled, reported, after = results["unwatched"].result()
     assert (scaled, after) == ([], 3)
-    assert "pods" in told
+    assert "pods" in reported

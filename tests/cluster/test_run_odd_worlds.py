@@ -28,7 +28,7 @@ from cluster.running.houses import (
     watermarks,
 )
 from cluster.running.invariants import METRICS, WHOLE_SECONDS, moves, too_far
-from cluster.running.junk import VALID, definitions, is_loose, is_told, redefine, stored
+from cluster.running.junk import VALID, definitions, is_loose, is_reported, redefine, stored
 from cluster.running.proxy import paths
 from cluster.running.stage import CRDS, PATHS, Autoscaler, Object, Stage, Workload, install_definitions, stays
 from hypot.run.store.shard_text import pack
@@ -110,13 +110,13 @@ def rival_hpa(stage: Stage) -> tuple[str, int, int]:
         controller = house.hire()
         controller.until_swept(2, LONG)
         web.load = 1560.0
-        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
         controller.until_swept(5, LONG)
         meanwhile = web.replicas()
         stage.api.delete(f"{path}/other")
         reaches(web, 8)
         eventually(lambda: wpa.condition("ScalingBlocked")["status"] == "False", LONG)
-        return told["message"], meanwhile, web.replicas()
+        return reported["message"], meanwhile, web.replicas()
 
 
 def _blocked(wpa: Autoscaler, reason: str) -> Object:
@@ -127,8 +127,8 @@ def _blocked(wpa: Autoscaler, reason: str) -> Object:
 
 def test_another_hpa_on_the_target_is_named_and_left_alone(results: Results):
     """Both would move the same count; when it is gone, hypot goes on."""
-    told, meanwhile, after = results["hpa"].result()
-    assert "/other" in told
+    reported, meanwhile, after = results["hpa"].result()
+    assert "/other" in reported
     assert (meanwhile, after) == (2, 8)
 
 
@@ -142,15 +142,15 @@ def rival_status(stage: Stage) -> tuple[str, list[str]]:
         stage.api.patch(f"{wpa.path}/status", theirs, query={"fieldManager": "their-controller"})
         began = time.monotonic()
         web.load = 1560.0
-        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
         controller.until_swept(8, LONG)
-        return told["message"], paths(house.proxies[0].writes("scale", since=began))
+        return reported["message"], paths(house.proxies[0].writes("scale", since=began))
 
 
 def test_another_writer_of_the_status_is_named_and_left_alone(results: Results):
     """For as long as its words are fresh, though hypot writes there too."""
-    told, scaled = results["status"].result()
-    assert "their-controller" in told
+    reported, scaled = results["status"].result()
+    assert "their-controller" in reported
     assert scaled == []
 
 
@@ -192,18 +192,18 @@ def definition(stage: Stage) -> tuple[list[bool], int]:
         web, _ = watermarked(stage, house.namespace)
         controller = house.hire()
         controller.until_swept(2, LONG)
-        told = []
+        reported = []
         for _ in range(2):
             install_definitions(stage.api)
             hvpa = eventually(lambda: _hvpa(web), LONG)
-            told.append(bool(eventually(lambda hvpa=hvpa: hvpa.status().get("conditions"), LONG)))
+            reported.append(bool(eventually(lambda hvpa=hvpa: hvpa.status().get("conditions"), LONG)))
             _remove(stage.api, HVPAS)
         web.load = 1560.0
         reaches(web, 8)
         controller.until_swept(3, LONG)
         install_definitions(stage.api)
         assert not controller.lines("sweep failed")
-        return told, web.replicas()
+        return reported, web.replicas()
 
 
 def _remove(api: Api, name: str) -> None:
@@ -247,7 +247,7 @@ def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
         web.load = 1560.0
         reaches(web, 8)
         controller.until_swept(5, LONG)
-        untold = [f"{each.kind} {each.name} {each.get()['spec']}" for each in broken if not is_told(each)]
+        untold = [f"{each.kind} {each.name} {each.get()['spec']}" for each in broken if not is_reported(each)]
         wrong = [str(line)[:500] for line in controller.lines("sweep failed")]
         return web.replicas(), untold, wrong
 
@@ -276,14 +276,14 @@ def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
         # Until then a sweep may be under way that began before the jump.
         eventually(lambda: controller.lines("the clock jumped"), LONG)
         web.load = 100.0
-        told = eventually(lambda: _blocked(wpa, "ClockJump"), LONG)
+        reported = eventually(lambda: _blocked(wpa, "ClockJump"), LONG)
         controller.until_swept(5, LONG)
         web.load = 1560.0
         eventually(lambda: web.replicas() > 4, LONG)
         risen = web.replicas()
         web.load = 100.0
         eventually(lambda: web.replicas() < risen, LONG)
-        return told["message"], _scaled_down(house, began), risen, web.replicas()
+        return reported["message"], _scaled_down(house, began), risen, web.replicas()
 
 
 def _scaled_down(house: House, since: float) -> list[int]:
@@ -295,8 +295,8 @@ def _scaled_down(house: House, since: float) -> list[int]:
 @pytest.mark.parametrize("way", ["forward", "back"])
 def test_a_clock_that_jumps_shrinks_nothing_for_a_window(results: Results, way: str):
     """Ages and windows mean nothing then; growth does not wait."""
-    told, shrunk, risen, after = results[way].result()
-    assert "clock" in told
+    reported, shrunk, risen, after = results[way].result()
+    assert "clock" in reported
     assert (shrunk, risen > 4, after < risen) == ([], True, True)
 
 
@@ -325,18 +325,18 @@ def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, st
         began = time.monotonic()
         controller = house.hire()
         (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
-        told = eventually(lambda: _blocked(wpa, "ColdStart"), LONG)
+        reported = eventually(lambda: _blocked(wpa, "ColdStart"), LONG)
         eventually(lambda: web.replicas() < 4, LONG)
         assert controller.lines("memory"), "nobody was told"
-        return resumed, told["message"], _scaled_down(house, began), moves(house.journal)[0].replicas
+        return resumed, reported["message"], _scaled_down(house, began), moves(house.journal)[0].replicas
 
 
 @pytest.mark.parametrize("case", ["version", "garbage"])
 def test_without_a_memory_nothing_shrinks_for_a_window(results: Results, case: str):
     """What cannot be read is no memory; the log says what was found, and the condition why nothing moves."""
-    resumed, told, shrunk, after = results[case].result()
+    resumed, reported, shrunk, after = results[case].result()
     assert resumed["cold"] is True
-    assert "without a memory" in told
+    assert "without a memory" in reported
     assert (shrunk, after) == ([], 3)
 
 
@@ -385,9 +385,9 @@ def test_the_lease_of_another_controller_is_named_and_heeded(stage: Stage, resul
         controller = house.hire()
         controller.until_swept(2, LONG)
         web.load = 1560.0
-        told = eventually(lambda: _blocked(wpa, "Rival"), LONG)
+        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
         controller.until_swept(5, LONG)
-        assert f"default/{name}" in told["message"]
+        assert f"default/{name}" in reported["message"]
         assert web.replicas() == 2
         controller.stop()
         stage.api.patch(f"{path}/{name}", {"spec": _renewed(180)})

@@ -64,7 +64,7 @@ def test_only_one_of_two_that_start_together_writes(stage: Stage) -> None:
         assert sorted(leads) == [False, True]
         assert wrote == leads
         follower = house.proxies[leads.index(False)]
-        assert [told for told in holder_told(follower) if told[1]] == []
+        assert [reported for reported in holder_told(follower) if reported[1]] == []
 
 
 def test_the_other_takes_over_and_remembers(stage: Stage) -> None:

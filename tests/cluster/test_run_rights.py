@@ -83,8 +83,8 @@ class World:
             return [{**value, "timestamp": stamp(query.at)}]
         found = self.api.get(f"/api/v1/namespaces/{SPACE}/pods", query={"labelSelector": query.labels})["items"]
         running = [pod for pod in found if pod["status"]["phase"] == "Running"]
-        told = self._sample if query.api == "metrics.k8s.io" else self._value
-        return [told(pod, query) for pod in running]
+        reported = self._sample if query.api == "metrics.k8s.io" else self._value
+        return [reported(pod, query) for pod in running]
 
     def _sample(self, pod: Object, query: Query) -> Object:
         usage = {"cpu": f"{self.millicores}m", "memory": "100Mi"}
@@ -326,10 +326,10 @@ def test_nothing_is_refused(everything: Installed) -> None:
     assert len(asked) > 100
 
 
-def test_everything_that_is_granted_was_used(everything: Installed, tell: Callable[[str], None]) -> None:
+def test_everything_that_is_granted_was_used(everything: Installed, report: Callable[[str], None]) -> None:
     """A right that no run uses is one that only an intruder would use."""
     asked = everything.asked()
-    tell(f"rights: {len(asked)} requests, {len({one[:3] for one in asked})} of different kinds")
+    report(f"rights: {len(asked)} requests, {len({one[:3] for one in asked})} of different kinds")
     assert unused(everything.manifests, asked) == set()
 
 

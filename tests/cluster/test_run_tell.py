@@ -9,9 +9,9 @@ from cluster.plane.api import Api
 from hypot.cluster.port import Answer, encoded
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.decision import Event, Name
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.run.observe.rows import keep_autoscaler
-from hypot.run.report.events import Recorder, Told, subject_of
+from hypot.run.report.events import EventRecorder, PostedEvent, subject_of
 from hypot.run.report.status import Choice, found, is_ours, last_words, status_request, wrote
 from unit.run.outcomes import representative
 
@@ -60,7 +60,7 @@ def test_a_status_is_taken_and_kept(api: Api, namespace: str, name: str):
     choice = Choice({}, NOW)
     choice.look(again)
     assert choice.chosen() == []
-    assert found(kept).conditions == Memory.from_status(kept).conditions
+    assert found(kept).conditions == State.from_status(kept).conditions
     managers = {each["manager"]: each for each in answer.body["metadata"]["managedFields"]}
     if one.decision.status:
         assert (managers["hypot"]["operation"], managers["hypot"]["subresource"]) == ("Apply", "status")
@@ -90,19 +90,19 @@ def test_the_last_words_are_taken(api: Api, namespace: str, name: str):
 def test_an_event_is_posted_counted_and_posted_anew(api: Api, namespace: str):
     """It belongs to its object, as `kubectl describe` asks for it."""
     _, _, one = stored(api, "hpa moves", namespace)
-    recorder = Recorder("hypot-0")
-    told = Told(subject_of(one), Event("Normal", "SuccessfulRescale", "ü" * 2000))
+    recorder = EventRecorder("hypot-0")
+    reported = PostedEvent(subject_of(one), Event("Normal", "SuccessfulRescale", "ü" * 2000))
     events = f"/api/v1/namespaces/{namespace}/events"
 
     def after(seconds: float):
-        (request,) = recorder.requests([told], NOW + seconds, seconds)
+        (request,) = recorder.requests([reported], NOW + seconds, seconds)
         answer = send(api, request)
         recorder.answered(request, Answer(answer.status, encoded(answer.body)))
         return answer
 
     assert after(0).status == 201
     assert after(60).status == 200
-    query = {"fieldSelector": f"involvedObject.uid={told.about.uid}"}
+    query = {"fieldSelector": f"involvedObject.uid={reported.about.uid}"}
     (event,) = api.get(events, query=query)["items"]
     assert (event["count"], event["reportingComponent"], event["reason"]) == (2, "hypot", "SuccessfulRescale")
     api.delete(f"{events}/{event['metadata']['name']}")

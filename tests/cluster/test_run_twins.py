@@ -106,17 +106,17 @@ def played(plane: ControlPlane, other: ControlPlane) -> Iterator[list[Pair]]:
         ours.stop()
 
 
-def test_both_come_to_the_same_count_after_every_step(played: list[Pair], tell: Callable[[str], None]) -> None:
+def test_both_come_to_the_same_count_after_every_step(played: list[Pair], report: Callable[[str], None]) -> None:
     """Metric by metric and behavior by behavior, once both have stayed unchanged for two syncs."""
     for pair in played:
         followed = f"{visited(ours for _, ours in pair.counts)} counts in {len(pair.counts)} steps"
-        tell(f"run twin {pair.shape.name:22} {followed}")
+        report(f"run twin {pair.shape.name:22} {followed}")
     apart = {
         pair.shape.name: [(step, *both) for step, both in enumerate(pair.counts) if both[0] != both[1]]
         for pair in played
     }
     assert {name: found for name, found in apart.items() if found} == {}
-    assert [told for pair in played for told in pair.restless] == []
+    assert [reported for pair in played for reported in pair.restless] == []
 
 
 def test_the_steps_moved_them(played: list[Pair]) -> None:

@@ -82,8 +82,8 @@ def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> Non
         sweeps = deeds(hypot)
         table = stage.api.get(vpa.path, accept=TABLE)
     assert uids(web) == before
-    assert {deed for sweep in sweeps for deed in sweep} == {"resize"}
-    assert max(len(sweep) for sweep in sweeps) == 2
+    assert {action for reconcile in sweeps for action in reconcile} == {"resize"}
+    assert max(len(reconcile) for reconcile in sweeps) == 2
     assert vpa.condition("RecommendationProvided")["status"] == "True"
     assert set(advised(vpa)) == {"containerName", "target", "lowerBound", "upperBound", "uncappedTarget"}
     assert {reason for reason, _ in vpa.events()} == {"InPlaceResizedByVPA"}
@@ -103,8 +103,8 @@ def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(s
         with controlling(stage, namespace, webhook=True, **ACT) as hypot:
             eventually(lambda: len(cpus(web)) == 4 and max(cpus(web)) < 200 and not uids(web) & before, SOON)
             sweeps = deeds(hypot)
-    assert {deed for sweep in sweeps for deed in sweep} == {"eviction"}
-    assert max(len(sweep) for sweep in sweeps) <= 2
+    assert {action for reconcile in sweeps for action in reconcile} == {"eviction"}
+    assert max(len(reconcile) for reconcile in sweeps) <= 2
     sized = [pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by") for pod in web.pods()]
     assert sized == ["VerticalPodAutoscaler/web"] * 4
     assert {pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] for pod in pods.states} == {"500m"}

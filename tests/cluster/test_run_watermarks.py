@@ -64,7 +64,7 @@ def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespa
     """Half more or half less at a time, no sooner than windows allow; status, events, columns and gauges say why."""
     web = Workload(stage, namespace, load=400).create(4)
     with (
-        Film(stage.api, PATHS[WPA[0]].format(namespace)) as told,
+        Film(stage.api, PATHS[WPA[0]].format(namespace)) as reported,
         Film(stage.api, PATHS["Deployment"].format(namespace)) as counts,
     ):
         wpa = web.autoscaler(*WPA, watermarks())
@@ -86,14 +86,14 @@ def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespa
             exposed = {name: gauge(hypot, wpa, name) for name in GAUGES}
             events = wpa.events()
     assert counts.values("web", "spec", "replicas") == [4, 6, 9, 10, 5, 3, 2]
-    moves = told.values("web", "status", "lastScaleTime")
+    moves = reported.values("web", "status", "lastScaleTime")
     times = [read_time(at) for at in moves]
     gaps = [after - before for before, after in pairwise(times)]
     # Times in a status are whole seconds.
     assert all(gap >= window - 1 for gap, window in zip(gaps, [2, 2, 3, 3, 3], strict=True))
     assert (status["desiredReplicas"], status["scalingEventsCount"]) == (2, 6)
     assert status["currentMetrics"][0]["type"] == "Resource"
-    assert [(reason, words) for reason, words in events if reason == "Scaling"] == [
+    assert [(reason, message) for reason, message in events if reason == "Scaling"] == [
         ("Scaling", f"New size: {count}; reason: cpu{{map[]}} above target") for count in (6, 9, 10)
     ] + [("Scaling", f"New size: {count}; reason: All metrics below target") for count in (5, 3, 2)]
     assert (shown["scaling active"], shown["max replicas"], shown["dry-run"]) == ("True", 10, "False")
@@ -118,7 +118,7 @@ def test_an_external_metric_comes_through_the_aggregator(stage: Stage, namespace
     shown = wpa.status()["currentMetrics"][0]["external"]
     assert (shown["metricName"], shown["metricSelector"]) == ("queue", {"matchLabels": {"of": "web"}})
     assert {(query.metric, query.labels) for query in queue.asked} == {("queue", "of=web")}
-    assert next(words for reason, words in wpa.events() if reason == "Scaling").startswith(
+    assert next(message for reason, message in wpa.events() if reason == "Scaling").startswith(
         "New size: 3; reason: queue{"
     )
 
@@ -145,7 +145,7 @@ def test_a_recommender_is_asked_over_tls(stage: Stage, namespace: str) -> None:
             eventually(lambda: gauge(hypot, wpa, "wpa_controller_replicas_scaling_proposal") == [4], SOON)
     assert service.asked[0]["targetRef"]["name"] == "web"
     assert service.asked[0]["state"] == {"desiredReplicas": 2, "currentReplicas": 2, "readyReplicas": 2}
-    assert any("recommender{targetType:cpu}" in words for reason, words in wpa.events() if reason == "Scaling")
+    assert any("recommender{targetType:cpu}" in message for reason, message in wpa.events() if reason == "Scaling")
 
 
 def test_a_dry_run_of_one_object_is_told_and_not_written(stage: Stage, namespace: str) -> None:
@@ -219,8 +219,8 @@ def test_any_kind_with_a_scale_is_a_target(stage: Stage, namespace: str, kind: s
 
 
 def held(wpa: Autoscaler, reason: str) -> bool:
-    told = wpa.condition("ScalingBlocked")
-    return (told.get("status"), told.get("reason")) == ("True", reason)
+    reported = wpa.condition("ScalingBlocked")
+    return (reported.get("status"), reported.get("reason")) == ("True", reason)
 
 
 def test_paused_and_held(stage: Stage, namespace: str) -> None:
@@ -253,7 +253,7 @@ def test_paused_and_held(stage: Stage, namespace: str) -> None:
         eventually(lambda: web.replicas() == 8, SOON)
         eventually(lambda: not held(wpa, "Held"), SOON)
         eventually(lambda: gauge(hypot, wpa, "hypot_held") == [], SOON)
-    said = [words for reason, words in wpa.events() if reason == "ScalingHeld"]
+    said = [message for reason, message in wpa.events() if reason == "ScalingHeld"]
     assert [
         word for word in ("all scaling", "scaling up", "scaling down", "count at 5") if not any(word in s for s in said)
     ] == []

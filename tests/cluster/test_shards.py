@@ -14,7 +14,7 @@ from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.policy.continuity import Remembered
 from hypot.policy.model.seen import Container, Pod, PodSample
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import History, Memory
+from hypot.policy.model.state import State, TimedValues
 from hypot.run.store import shard_text
 from hypot.run.store.checkpoints import OF, PLURAL, checkpoint_request, known, restore
 from hypot.run.store.shard_text import FULL, pack
@@ -36,8 +36,8 @@ def remembered(count, at=START):
     entries = {}
     for number in range(count):
         values = tuple(drawn.randrange(50) for _ in range(20))
-        past = History(values, tuple(at - 15 * step + drawn.random() for step in range(20)))
-        memory = Memory(past, at - 300, ups=past, downs=past, last_scale=at)
+        past = TimedValues(values, tuple(at - 15 * step + drawn.random() for step in range(20)))
+        memory = State(past, at - 300, ups=past, downs=past, last_scale=at)
         entries[f"WatermarkPodAutoscaler/shop/web-{number}"] = Remembered(memory, values[0], at).to_dict()
     return entries
 

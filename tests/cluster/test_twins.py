@@ -55,18 +55,18 @@ def played(stage: Stage) -> Played:
     return twins, replay(record.requests, record.journal, SETTINGS)
 
 
-def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, tell: Callable[[str], None]) -> None:
+def test_every_reconcile_is_decided_alike(played: Played, plane: ControlPlane, report: Callable[[str], None]) -> None:
     """Each status that the controller wrote, each scale, and each silence follows from what it was told."""
     _, outcomes = played
     for (_, target), outcome in sorted(outcomes.items()):
-        tell(f"twin {target:22} {outcome}")
+        report(f"twin {target:22} {outcome}")
     total = Outcome.of_all(outcomes.values())
-    tell(f"all twins, seed {SEED:<11} {total}")
+    report(f"all twins, seed {SEED:<11} {total}")
     folder = plane.folder / "disagreements"
     firsts = {each.key: each for each in reversed(total.disagreements)}
-    told = [f"{each}\n  {' '.join(each.write(folder))}" for each in firsts.values()]
+    reported = [f"{each}\n  {' '.join(each.write(folder))}" for each in firsts.values()]
     assert total.other_views < total.reconciles / 50, "too much was explained by what might have been seen"
-    assert not told, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(told)
+    assert not reported, f"{len(total.disagreements)} disagreements, the first of each twin:\n" + "\n".join(reported)
 
 
 def test_the_scripts_reached_what_they_are_for(played: Played) -> None:
@@ -88,7 +88,7 @@ def test_the_files_of_a_case_replay_it(played: Played, tmp_path: Path) -> None:
 
 
 def test_a_dump_of_a_twin_at_rest_shows_its_status(
-    played: Played, plane: ControlPlane, tmp_path: Path, tell: Callable[[str], None]
+    played: Played, plane: ControlPlane, tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     """What `hypot decide` says of a namespace, collected as a person would, is what the controller says of it."""
     twins, _ = played
@@ -99,10 +99,10 @@ def test_a_dump_of_a_twin_at_rest_shows_its_status(
     settings.write_text(yaml.safe_dump(SETTINGS.to_dict()))
     dumps = {twin.namespace: dump(plane.admin, twin.namespace) for twin in twins}
     moving = {name for name, lists in dumps.items() if time.time() - _last_scaled(lists) < AT_REST}
-    tell(f"dumps of {len(dumps) - len(moving)} twins at rest; still moving: {', '.join(sorted(moving)) or 'none'}")
+    report(f"dumps of {len(dumps) - len(moving)} twins at rest; still moving: {', '.join(sorted(moving)) or 'none'}")
     assert len(moving) < len(dumps) / 3
     compared = [_compare(lists, settings, tmp_path) for name, lists in dumps.items() if name not in moving]
-    assert [told for told in compared if told] == []
+    assert [reported for reported in compared if reported] == []
 
 
 def _last_scaled(lists: list[Object]) -> float:

@@ -19,7 +19,7 @@ from hypot.policy.model.seen import LimitRange
 from hypot.policy.observe.read_pods import inner, read_pod
 from hypot.policy.observe.read_sizes import read_limit_range
 from hypot.policy.vertical.limits import admits
-from hypot.run.webhook.certificate_store import CertificateKeeper
+from hypot.run.webhook.certificate_store import CertificateStore
 from hypot.run.webhook.certificates import Issued, issue
 from hypot.run.webhook.server import CertificateHolder, Webhook, configuration
 from unit.policy.sizes_world import recommended
@@ -60,7 +60,7 @@ class Registered:
         self._thread.start()
         self._webhook = Webhook(self._find, self._ranges)
         self.own = self.namespace(labels=ENABLED)
-        self.keeper = CertificateKeeper(Through(api), self.own, NAMES)
+        self.keeper = CertificateStore(Through(api), self.own, NAMES)
         self._holder = CertificateHolder(self.run(self.keeper.ensure(time.time())))
         self.run(self._webhook.start("127.0.0.1", 0, self._holder))
         self._port = self._webhook.port
@@ -246,7 +246,7 @@ def test_another_authority_is_believed_before_it_is_shown(registered: Registered
 
 def test_the_certificate_is_shared_through_a_secret(registered: Registered) -> None:
     """A second replica reads it; one that is due is renewed by the same authority."""
-    other = CertificateKeeper(Through(registered.api), registered.own, NAMES)
+    other = CertificateStore(Through(registered.api), registered.own, NAMES)
     found: Issued = registered.run(other.ensure(time.time()))
     secret = registered.api.get(f"/api/v1/namespaces/{registered.own}/secrets/hypot-webhook")
     assert secret["type"] == "kubernetes.io/tls"

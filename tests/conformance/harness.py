@@ -135,17 +135,17 @@ def deviation(entry: Mapping[str, Any]) -> Deviation:
 
 def faults(entry: Mapping[str, Any]) -> list[str]:
     """What is wrong with an entry, in words."""
-    words = [f"unknown key {key}" for key in entry if key not in Deviation.__dataclass_fields__]
-    words += [f"{key} must be text" for key in ("file", "reason") if not isinstance(entry.get(key), str)]
-    words += [f"{key} must be text" for key in ("function", "case") if not isinstance(entry.get(key, ""), str)]
+    message = [f"unknown key {key}" for key in entry if key not in Deviation.__dataclass_fields__]
+    message += [f"{key} must be text" for key in ("file", "reason") if not isinstance(entry.get(key), str)]
+    message += [f"{key} must be text" for key in ("function", "case") if not isinstance(entry.get(key, ""), str)]
     if not str(entry.get("reason", "")).endswith("."):
-        words.append("reason must be a sentence")
+        message.append("reason must be a sentence")
     if ("case" in entry) == ("when" in entry):
-        words.append("needs either case or when")
+        message.append("needs either case or when")
     when = entry.get("when", ["x is present"])
     if not isinstance(when, list) or not when:
-        return [*words, "when must be a list of conditions"]
-    return words + [f"not a condition: {text}" for text in when if not _is_condition(text)]
+        return [*message, "when must be a list of conditions"]
+    return message + [f"not a condition: {text}" for text in when if not _is_condition(text)]
 
 
 CONDITION = re.compile(r"(?P<path>\S+) (?:is (?P<is>absent|present)|(?P<op>==|!=|<=|>=|<|>|contains) (?P<value>.+))")

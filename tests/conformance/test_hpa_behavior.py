@@ -11,8 +11,15 @@ from hypot.kinds.hpa.defaults import DEFAULT_DOWN, DEFAULT_UP, default_pace
 from hypot.kinds.hpa.fields import Behavior
 from hypot.policy.horizontal.hpa import restrain
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, History, Memory
-from hypot.policy.stages.restrain import LIMIT_REASONS, Past, allowed, limit_by_doubling, limit_by_pace, longest_period
+from hypot.policy.model.state import EMPTY, State, TimedValues
+from hypot.policy.stages.restrain import (
+    LIMIT_REASONS,
+    RateHistory,
+    allowed,
+    limit_by_doubling,
+    limit_by_pace,
+    longest_period,
+)
 
 
 @each_case("hpa_behavior.json")
@@ -27,11 +34,11 @@ def test_hpa_behavior(case):
 
 def history(entries, key):
     values = tuple(e[key] for e in entries)
-    return History(values, tuple(NOW - e["seconds_ago"] for e in entries))
+    return TimedValues(values, tuple(NOW - e["seconds_ago"] for e in entries))
 
 
 def past(given):
-    return Past(
+    return RateHistory(
         history(given.get("scale_up_events", ()), "replica_change"),
         history(given.get("scale_down_events", ()), "replica_change"),
     )
@@ -90,7 +97,7 @@ def hpa(behavior=None):
 def stabilised_without_behavior(given, expect):
     known, wanted = history(given["recommendations"], "recommendation"), given["desired_replicas"]
     settings = Settings(downscale_window=given["downscale_stabilization_window_seconds"])
-    done = restrain(hpa(), wanted, wanted, Memory(known), NOW, settings)
+    done = restrain(hpa(), wanted, wanted, State(known), NOW, settings)
     assert done.stabilised.replicas == expect["stabilized_replicas"]
     assert len(done.history.values) == expect["recommendation_log_length"]
 
@@ -101,7 +108,7 @@ def stabilised_with_behavior(given, expect):
     behavior = Behavior(default_pace(up, DEFAULT_UP), default_pace(down, DEFAULT_DOWN))
     known = history(given["recommendations"], "recommendation")
     wanted, current = given["desired_replicas"], given["current_replicas"]
-    done = restrain(hpa(behavior), wanted, current, Memory(known), NOW, Settings())
+    done = restrain(hpa(behavior), wanted, current, State(known), NOW, Settings())
     assert done.stabilised.replicas == expect["stabilized_replicas"]
     if expect["recommendations_after"] is not None:
         assert list(done.history.values) == expect["recommendations_after"]
@@ -112,7 +119,7 @@ def stored_event(given, expect):
     lookback = changed_within(before.values, before.times, NOW - given["lookback_period_seconds"])
     assert lookback == expect["replica_change_in_lookback_before_store"]
     upwards = given["direction"] == "up"
-    memory = Memory(ups=before if upwards else EMPTY, downs=EMPTY if upwards else before)
+    memory = State(ups=before if upwards else EMPTY, downs=EMPTY if upwards else before)
     period = None
     if given["behavior_present"]:
         period = longest_period(pace(given["rules"]).limits)

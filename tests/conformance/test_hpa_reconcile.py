@@ -7,9 +7,9 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.selector import read_selector
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Condition
-from hypot.policy.model.seen import Failure, Scale, Seen, metric_key, rivals
+from hypot.policy.model.seen import Failure, Scale, Seen, conflicts, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import History, Memory
+from hypot.policy.model.state import State, TimedValues
 
 BROKEN = Failure("something went wrong")
 
@@ -80,9 +80,9 @@ def remembered(given):
     history = None
     if entries is not None:
         counts = tuple(e["recommendation"] for e in entries)
-        history = History(counts, tuple(NOW - e["seconds_ago"] for e in entries))
+        history = TimedValues(counts, tuple(NOW - e["seconds_ago"] for e in entries))
     conditions = [Condition(c["type"], c["status"], c["reason"], "", 0.0) for c in status.get("conditions") or ()]
-    return Memory(
+    return State(
         recommendations=history,
         last_scale=ago(status["last_scale_seconds_ago"]),
         desired=status["desired_replicas"],
@@ -123,7 +123,7 @@ def world(given, hpa):
         else Scale(scale["spec_replicas"], scale["status_replicas"], scale["selector"]),
         pods=pods,
         pod_metrics=BROKEN if failures.get("resource_metrics") else samples(given.get("resource_metrics", ())),
-        rivals=rivals(pods, others),
+        conflicts=conflicts(pods, others),
         **metrics(given, hpa, failures),
     )
 

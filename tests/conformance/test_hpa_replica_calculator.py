@@ -17,7 +17,7 @@ from hypot.kinds.hpa.fields import (
 )
 from hypot.kinds.meta import MetricName
 from hypot.policy.horizontal.hpa_metrics import group, read_metric
-from hypot.policy.horizontal.proposal import Look
+from hypot.policy.horizontal.proposal import MetricContext
 from hypot.policy.model.seen import Failure, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
 
@@ -40,7 +40,7 @@ def assert_proposal(given, expect):
     metric, seen = METRICS[given["function"]](given)
     scale = Scale(given.get("current_replicas", 0), given.get("status_replicas", 0), "name=x")
     pods = tuple(hpa_pod(pod, given.get("resource_name", "")) for pod in given.get("pods", ()))
-    look = Look(
+    look = MetricContext(
         Seen(NOW, scale, pods, **seen),
         scale,
         settings(given),

@@ -4,7 +4,7 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.kinds.hpa import HPA
-from hypot.kinds.hpa.rules import Strictness, scale_problems, spec_problems, status_problems
+from hypot.kinds.hpa.rules import HpaStrictness, scale_problems, spec_problems, status_problems
 from hypot.kinds.metadata import metadata_problems, metadata_update_problems
 
 
@@ -42,7 +42,7 @@ def problems(given):
 
 def strict(options):
     target, described = options["scale_target_ref"], options["object_metrics"]
-    return Strictness(
+    return HpaStrictness(
         least_min_replicas=options["min_replicas_lower_bound"],
         any_target_version=target["allow_invalid_api_version"],
         any_target_group=target["allow_empty_api_group"],

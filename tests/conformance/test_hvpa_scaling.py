@@ -8,18 +8,18 @@ from conformance.hvpa_cases import amounts, changes, intervals, milli, size_advi
 from hypot.core import timeofday
 from hypot.core.interval import per_pod, replicas_for
 from hypot.kinds.hvpa import Hvpa
-from hypot.kinds.hvpa.fields import MinChange, Window
+from hypot.kinds.hvpa.fields import MaintenanceWindow, MinChange
 from hypot.kinds.hvpa.intervals import intervals_of, share_of
 from hypot.kinds.hvpa.weights import Weight
 from hypot.policy.hvpa.gates import change_gate, direction_of, threshold, time_gate
 from hypot.policy.hvpa.hvpa import paradox_gate, recommend
 from hypot.policy.hvpa.proposal import Total
-from hypot.policy.hvpa.resolve import Need, sized, vote_of
-from hypot.policy.model.current_size import Standing
+from hypot.policy.hvpa.resolve import ContainerNeed, sized, vote_of
+from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.seen import Container, CountAdvice, Ended, Failure, Pod, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.replay.policies.weights import Blend, Direction, Situation, blended, plain_blend, released
 
 NOW = 1_800_000_000.0
@@ -125,7 +125,7 @@ def whole_decision(given, expect):
     hvpa = redesigned(given, expect.get("desired_replicas", 1))
     assert not [problem for problem in hvpa.problems() if problem.severity == "error"]
     ago = given.get("seconds_since_last_scaling")
-    decision, _ = hvpa_decided(hvpa, observed(given), Memory(last_scale=None if ago is None else NOW - ago), Settings())
+    decision, _ = hvpa_decided(hvpa, observed(given), State(last_scale=None if ago is None else NOW - ago), Settings())
     assert bool(decision.error) is expect.get("error", False)
     if "error" in expect:
         assert not decision.moves
@@ -144,9 +144,9 @@ def whole_decision(given, expect):
 def need_of(totals, requests, replicas, limits=None):
     """What a container called app needs that has these requests."""
     having = {resource: amount * replicas for resource, amount in requests.items()}
-    own = Standing("app", requests, limits or {}, {"cpu": 0, "memory": 0, **having})
+    own = CurrentSize("app", requests, limits or {}, {"cpu": 0, "memory": 0, **having})
     asked = {resource: Total(amount, "vpa") for resource, amount in totals.items()}
-    return Need(own, asked, tuple(asked.items()), direction_of(own.totals, totals))
+    return ContainerNeed(own, asked, tuple(asked.items()), direction_of(own.totals, totals))
 
 
 def by_the_proposal(given, expect):
@@ -194,9 +194,9 @@ def total_of_each_source(given, expect):
     }
     hvpa = manifest({"hpa": {"deploy": True, "template": {"spec": {"metrics": [UTILIZATION]}}}}, objects=True)
     looks = []
-    hvpa_decided(hvpa, observed(case), Memory(), Settings(), [looks.append])
-    wishes = recommend(looks[0])
-    found = {wish.source: wish.totals["app", "cpu"] for wish in wishes}
+    hvpa_decided(hvpa, observed(case), State(), Settings(), [looks.append])
+    proposals = recommend(looks[0])
+    found = {proposal.source: proposal.totals["app", "cpu"] for proposal in proposals}
     assert found == {"hpa": expect["hpa_total_cpu_millicores"], "vpa": expect["vpa_total_cpu_millicores"]}
 
 
@@ -239,8 +239,8 @@ def gates(given, expect):
     spec = {f"scale{direction.capitalize()}": scale}
     if "now_inside_window" in given:
         hours = (-1, 1) if given["now_inside_window"] else (3, 4)
-        words = ("begin_offset_hours_from_now", "end_offset_hours_from_now")
-        spec["maintenanceTimeWindow"] = window(dict(zip(words, hours, strict=True)))
+        message = ("begin_offset_hours_from_now", "end_offset_hours_from_now")
+        spec["maintenanceTimeWindow"] = window(dict(zip(message, hours, strict=True)))
     hvpa = manifest(spec)
     errors = [problem for problem in hvpa.problems() if problem.severity == "error"]
     assert bool(errors) is expect.get("error", False)
@@ -250,9 +250,9 @@ def gates(given, expect):
 
 def first_gate(hvpa, given, direction):
     ago, urgent = given.get("seconds_since_last_scaling"), given.get("override", False)
-    door = time_gate(hvpa, direction, None if ago is None else NOW - ago, NOW, urgent=urgent)
-    if door.reason or (urgent and direction == "up"):
-        return door.reason
+    gate = time_gate(hvpa, direction, None if ago is None else NOW - ago, NOW, urgent=urgent)
+    if gate.reason or (urgent and direction == "up"):
+        return gate.reason
     if "cpu_delta_millicores" not in given:
         return "" if given.get("change_exceeds_min_change", True) else "MinChange"
     deltas = {"cpu": given["cpu_delta_millicores"], "memory": given["memory_delta_bytes"]}
@@ -354,7 +354,7 @@ def added(given, expect):
 
 
 def window_parsed(given, expect):
-    assert (Window(given["begin"], given["end"]).bounds is None) is expect["error"]
+    assert (MaintenanceWindow(given["begin"], given["end"]).bounds is None) is expect["error"]
 
 
 CHECKS = {

@@ -9,7 +9,7 @@ from hypot.kinds.text.load import load
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, show_time
+from hypot.policy.model.state import State, show_time
 from hypot.policy.observe.snapshot import Snapshot
 
 VARIABLE = "HYPOT_EXAMPLES"
@@ -35,7 +35,7 @@ def decided(snapshot, settings):
     now = snapshot.newest_time()
     for hpa in snapshot.autoscalers():
         seen = seen_by(snapshot, hpa, now, settings)
-        yield hpa, decide(hpa, seen, Memory.from_status(hpa.status), settings)[0]
+        yield hpa, decide(hpa, seen, State.from_status(hpa.status), settings)[0]
 
 
 def reasons(status):

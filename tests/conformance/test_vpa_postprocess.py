@@ -30,15 +30,15 @@ def fitted(given):
 
 def assert_notes(expect, notes):
     if "annotations" in expect:
-        assert {name: sorted(words) for name, words in notes.items()} == {
-            name: sorted(words) for name, words in expect["annotations"].items()
+        assert {name: sorted(message) for name, message in notes.items()} == {
+            name: sorted(message) for name, message in expect["annotations"].items()
         }
     for name in expect.get("annotations_absent_for", ()):
         assert name not in notes
-    for key, words in expect.items():
+    for key, message in expect.items():
         if key.startswith("annotations_of_"):
             name = key.removeprefix("annotations_of_").removesuffix("_contain")
-            assert set(words) <= set(notes[name])
+            assert set(message) <= set(notes[name])
 
 
 def for_a_pod(given, expect):

@@ -222,8 +222,8 @@ def assert_ooms(wanted, *shown):
     for pod in pods:
         news = asyncio.run(history.observe({}, {key: (pod,)}, at)).ooms
     assert news == len(wanted)
-    told = {container.name: last_oom(pods[-1], container) for container in pods[-1].containers}
-    assert [told[each["container"]] for each in wanted] == [
+    reported = {container.name: last_oom(pods[-1], container) for container in pods[-1].containers}
+    assert [reported[each["container"]] for each in wanted] == [
         (read_time(each["time"]), each["memory_bytes"]) for each in wanted
     ]
 
@@ -305,9 +305,9 @@ def matching(given, expect):
 
 
 def conditions(given, expect):
-    told = conditions_of(pods_matched=given["pods_matched"], recommended=given["has_recommendation"])
-    assert [condition._asdict() for condition in told] == expect["conditions"]
-    assert not {condition.type for condition in told} & set(expect["absent_condition_types"])
+    reported = conditions_of(pods_matched=given["pods_matched"], recommended=given["has_recommendation"])
+    assert [condition._asdict() for condition in reported] == expect["conditions"]
+    assert not {condition.type for condition in reported} & set(expect["absent_condition_types"])
 
 
 def last_recommendations(given, expect):

@@ -8,7 +8,7 @@ from hypot.kinds.vpa.fields import IN_PLACE, EvictionRequirement
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Container, Controller, Ended, Owner, Pod
 from hypot.policy.observe.read_pods import read_resize
-from hypot.policy.vertical.budget import Budget
+from hypot.policy.vertical.budget import DisruptionBudget
 from hypot.policy.vertical.need import (
     Priority,
     admits,
@@ -120,7 +120,10 @@ def queued(given, expect):
     """Skipped where a resize in place would be: the memory of what was refused is read there."""
     need = needs_update(rank(given["priority"]), None, given["pod_age_seconds"], knobs(given["config"]))
     last = given["last_infeasible_attempt"]
-    one, budget = Pod("pod", owners=(OWNER,)), Budget.of([Pod("pod", owners=(OWNER,))], {}, minimum=1, tolerance=1)
+    one, budget = (
+        Pod("pod", owners=(OWNER,)),
+        DisruptionBudget.of([Pod("pod", owners=(OWNER,))], {}, minimum=1, tolerance=1),
+    )
     verdict = in_place(
         one,
         bounds(given["processed_recommendation"]),
@@ -184,7 +187,7 @@ class World:
         self.pods = [live_pod(index, one, owner) for index, one in enumerate(given["pods"])]
         checked = given.get("update_mode_used_for_replica_check", self.mode)
         self.spares = given.get("in_place_skip_disruption_budget", False)
-        self.budget = Budget.of(
+        self.budget = DisruptionBudget.of(
             self.pods,
             {owner: Controller(*owner, given["replicas"])},
             minimum=given.get("vpa_min_replicas") or given["global_min_replicas"],

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.harness import each_case
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.rules import CPU_BOOST, IN_PLACE_GATE, PER_VPA_CONFIG, Strictness, spec_problems, strictness
+from hypot.kinds.vpa.rules import CPU_BOOST, IN_PLACE_GATE, PER_VPA_CONFIG, VpaStrictness, spec_problems, strictness
 
 # The option of a case, and the gate that it opens.
 GATES = {
@@ -42,7 +42,7 @@ def test_vpa_validation(case):
 
 def strict(options):
     closed = {gate for option, gate in GATES.items() if not options[option]}
-    return Strictness(
+    return VpaStrictness(
         needs_target=options["is_create"],
         closed_gates=frozenset(closed),
         kept_resources=frozenset(options.get("existing_controlled_resources") or ()),

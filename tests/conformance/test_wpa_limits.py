@@ -14,10 +14,10 @@ from hypot.policy.decide import decide
 from hypot.policy.horizontal.recommender import metric_name
 from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve
 from hypot.policy.horizontal.wpa_metrics import described
-from hypot.policy.model.decision import Condition, Reading, Step, condition_of
+from hypot.policy.model.decision import Condition, MetricReading, Step, condition_of
 from hypot.policy.model.seen import Failure, Owner, Pod, Scale, Seen, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.stages.restrain import LIMIT_REASONS, limit_by_steps
 
 SPEC_KEYS = {
@@ -100,7 +100,7 @@ def conditions(given, now):
 
 def opened(given, expect):
     now, status = given["decision_time_unix_seconds"], given["status"]
-    door = gate(
+    passage = gate(
         autoscaler(given["spec"]),
         given["current_replicas"],
         given["desired_replicas"],
@@ -109,20 +109,20 @@ def opened(given, expect):
         now,
         stable=given["is_stable_regime"],
     )
-    assert door.opens == expect["should_scale"]
+    assert passage.opens == expect["should_scale"]
 
 
 def faked(description, answer, current):
     """A metric whose calculation the case dictates."""
     if answer.get("error"):
         step = Step("recommend", "metric-failed", current, None, answer["error"])
-        return Reading("External", description, None, step, error=answer["error"], error_kind="internal")
+        return MetricReading("External", description, None, step, error=answer["error"], error_kind="internal")
     side = Side.ABOVE if answer["is_above_high_watermark"] else Side.WITHIN
     side = Side.BELOW if answer["is_below_low_watermark"] else side
     count = answer["replicas"]
     step = Step("recommend", "watermarks", current, count, "", {"reason": answer.get("details", "")})
     converging = side is Side.WITHIN and count != current
-    return Reading(
+    return MetricReading(
         "External",
         description,
         count,
@@ -146,7 +146,7 @@ def whole_pass(given, expect):
     assert comparable(with_defaults(autoscaler(given["spec"]))) == comparable(with_defaults(wpa))
     scale = Scale(given["scale"]["spec_replicas"], given["scale"]["status_replicas"], "x=y")
     age = given["status"]["seconds_since_last_scale"]
-    memory = Memory(
+    memory = State(
         last_scale=None if age is None else NOW - age,
         conditions=conditions(given["status"]["conditions"], NOW),
     )
@@ -168,8 +168,8 @@ def whole_pass(given, expect):
 
 def assert_gauges(decision, gauges):
     """What the peer's gauges showed of the decision."""
-    words = {"able_to_scale": "AbleToScale", "scaling_limited": "ScalingLimited"}
-    for label, kind in words.items():
+    message = {"able_to_scale": "AbleToScale", "scaling_limited": "ScalingLimited"}
+    for label, kind in message.items():
         gauge = gauges.get(f"wpa_controller_conditions{{condition={label}}}")
         if gauge is not None:
             assert (condition_of(decision.conditions, kind).status == "True") == bool(gauge), kind
@@ -198,8 +198,8 @@ def many_metrics(given, expect):
     assert len(readings) == expect["metric_status_count"]
     if "some_condition_message_contains" in expect:
         scale = Scale(current, given["scale"]["status_replicas"], "x=y")
-        found = conclude(with_defaults(wpa), Seen(NOW, scale), Memory(), tuple(readings))
-        decision, _ = made(wpa, found, Memory())
+        found = conclude(with_defaults(wpa), Seen(NOW, scale), State(), tuple(readings))
+        decision, _ = made(wpa, found, State())
         assert any(expect["some_condition_message_contains"] in c.message for c in decision.conditions)
 
 
@@ -214,7 +214,7 @@ def end_to_end(given, expect):
     answer = Failure("no values") if values is None else tuple(values)
     found = {metric_key(m.external.name, m.external.selector): answer for m in wpa.metrics}
     seen = Seen(NOW, Scale(replicas, replicas, "x=y"), pods, external_metrics=found)
-    decision, _ = decide(wpa, seen, Memory(), Settings())
+    decision, _ = decide(wpa, seen, State(), Settings())
     for kind, wanted in expect.get("conditions", {}).items():
         assert condition_of(decision.conditions, kind).status == wanted["status"]
     if "status_desired_replicas" in expect:

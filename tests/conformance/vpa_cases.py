@@ -41,10 +41,10 @@ def policy(given):
 
 
 def pod(given):
-    told = {one["name"]: one for one in given.get("container_statuses") or ()}
+    reported = {one["name"]: one for one in given.get("container_statuses") or ()}
     containers = []
     for one in given["containers"]:
-        status = told.get(one["name"])
+        status = reported.get(one["name"])
         actual = (None, None) if status is None else (milli(status["requests"]), milli(status["limits"]))
         containers.append(Container(one["name"], milli(one["requests"]), milli(one["limits"]), *actual))
     return Pod(given.get("name", "pod"), containers=tuple(containers))

@@ -81,13 +81,13 @@ class Browser:
         for kind in ("mousePressed", "mouseReleased") * 2:
             self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
 
-    def until(self, script: str, deed: Callable[[], object] = lambda: None) -> None:
+    def until(self, script: str, action: Callable[[], object] = lambda: None) -> None:
         """Ask again and again whether something is so, and do it again: a slow machine may have missed it."""
         end = time.monotonic() + _PATIENCE
         again = time.monotonic()
         while not self.run(script):
             if time.monotonic() >= again:
-                deed()
+                action()
                 again = time.monotonic() + _AGAIN
             if time.monotonic() > end:
                 raise AssertionError(f"still not so: {script}")

@@ -6,7 +6,7 @@ import pytest
 
 from hypot.face.intervals.plot import page as interval_page
 from hypot.face.replay.report import page
-from hypot.face.replay.value import Report
+from hypot.face.replay.value import ReplayReport
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import load
 from hypot.replay.score.scorecard import Scores
@@ -127,11 +127,11 @@ class TestReport:
     def test_a_mark_tells_why(self, opened):
         """Pointing at a decision shows its reason."""
         x, y = middle(opened, "document.querySelectorAll('#figure-decisions .points path')[3]")
-        told = "document.querySelector('#figure-decisions .hoverlayer').textContent"
-        opened.until(told, lambda: [opened.move(x - 50, y), opened.move(x, y)])
-        words = opened.run(told)
-        assert "HorizontalPodAutoscaler shop/web" in words
-        assert "is within 2 to 40." in words
+        reported = "document.querySelector('#figure-decisions .hoverlayer').textContent"
+        opened.until(reported, lambda: [opened.move(x - 50, y), opened.move(x, y)])
+        message = opened.run(reported)
+        assert "HorizontalPodAutoscaler shop/web" in message
+        assert "is within 2 to 40." in message
 
     def test_a_head_sorts(self, opened):
         """Up with the first click and down with the second; what has no figure stays last."""
@@ -148,7 +148,7 @@ def test_many_policies(tab, tmp_path):
     """As many as can be told apart are drawn at first, and one switch shows or hides all of them."""
     scores = {f"hpa {i}": Scores(cost=10.0 + i, late=1.0 / (i + 1), to_oracle=1.0 + i) for i in range(30)}
     path = tmp_path / "many.html"
-    path.write_text(page(Report("web", "None wins.", scores)), encoding="utf-8")
+    path.write_text(page(ReplayReport("web", "None wins.", scores)), encoding="utf-8")
     shown(tab, path, LAPTOP)
     drawn = "document.querySelectorAll('#figure-pareto .points path').length"
     counts = [tab.run(drawn)]
@@ -163,7 +163,7 @@ def test_many_policies(tab, tmp_path):
 def test_a_fleet(tab, tmp_path):
     """Its figures are drawn too."""
     path = tmp_path / "fleet.html"
-    path.write_text(page(Report("40 workloads", "Hvpa wins.", fleet=fleet())), encoding="utf-8")
+    path.write_text(page(ReplayReport("40 workloads", "Hvpa wins.", fleet=fleet())), encoding="utf-8")
     shown(tab, path, PHONE)
     assert tab.run(DRAWN) == {"figure-pareto": True, "figure-spread": True}
     assert (tab.complaints, tab.requests) == ([], [path.as_uri()])

@@ -12,14 +12,14 @@ from builders import hvpa_decided
 from hypot.core.amount import to_milli
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.vpa.fields import amounts_of, policy_of
-from hypot.policy.hvpa.proposal import Wish
+from hypot.policy.hvpa.proposal import SizeProposal
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import (
     Bounds,
+    ClusterNode,
     Container,
     CountAdvice,
     Ended,
-    Node,
     Pod,
     PodSample,
     Recommendation,
@@ -27,7 +27,7 @@ from hypot.policy.model.seen import (
     Seen,
 )
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, Recount, Vertical
+from hypot.policy.model.state import Recount, State, Vertical
 from property.picks import among, either, mostly, within
 from property.worlds import NOW, any_world, failures, memories
 
@@ -138,7 +138,7 @@ def sound(data):
     return hvpa
 
 
-class State(NamedTuple):
+class Fleet(NamedTuple):
     """So many pods, each container of this size."""
 
     replicas: int
@@ -155,7 +155,7 @@ def totals(of, values=wanted_amounts):
 
 @cache
 def states(of):
-    return st.builds(State, st.integers(1, 12), st.fixed_dictionaries({name: per_resource(some) for name in of}))
+    return st.builds(Fleet, st.integers(1, 12), st.fixed_dictionaries({name: per_resource(some) for name in of}))
 
 
 @cache
@@ -180,8 +180,8 @@ worlds, shares, paths = names.flatmap(worlds_of), names.flatmap(shares_of), name
 def asking(wanted, name="test", *, measured=True):
     """A source that asks for these totals."""
     places = {(container, r): amount for container, own in wanted.items() for r, amount in own.items()}
-    wish = Wish(name, (Step("recommend", name, None, None, f"{name} asks."),), places, measured=measured)
-    return lambda _: wish
+    proposal = SizeProposal(name, (Step("recommend", name, None, None, f"{name} asks."),), places, measured=measured)
+    return lambda _: proposal
 
 
 def seen_of(state):
@@ -193,11 +193,11 @@ def seen_of(state):
 
 
 def decided(hvpa, state, wanted):
-    return hvpa_decided(hvpa, seen_of(state), Memory(), Settings(), [asking(wanted)])[0]
+    return hvpa_decided(hvpa, seen_of(state), State(), Settings(), [asking(wanted)])[0]
 
 
 def after(decision):
-    return State(decision.desired, {size.container: dict(size.requests) for size in decision.desired_sizes})
+    return Fleet(decision.desired, {size.container: dict(size.requests) for size in decision.desired_sizes})
 
 
 def step(hvpa, state, wanted):
@@ -217,7 +217,7 @@ def rest(hvpa, state, wanted):
 
 def grown(hvpa, wanted):
     """At rest with these totals, from one pod that has next to nothing."""
-    least = State(1, {name: dict.fromkeys(own, 1) for name, own in wanted.items()})
+    least = Fleet(1, {name: dict.fromkeys(own, 1) for name, own in wanted.items()})
     return rest(hvpa, least, wanted)
 
 
@@ -320,7 +320,7 @@ odd_boxes = st.lists(
     containers(st.sampled_from(NAMES), resources, resources), max_size=2, unique_by=lambda one: one.name
 )
 odd_nodes = st.dictionaries(
-    st.just("n1"), st.builds(Node, st.just("n1"), resources, resources, st.booleans()), max_size=1
+    st.just("n1"), st.builds(ClusterNode, st.just("n1"), resources, resources, st.booleans()), max_size=1
 )
 odd_sizes = st.one_of(st.none(), failures, recommendations(resources))
 odd_counts = st.one_of(

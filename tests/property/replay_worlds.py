@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import Step, band, resource_band
+from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine import engine
 from hypot.replay.engine.demand import Load
-from hypot.replay.engine.parts import NEVER, Both, Quick, Sizing, Whole
+from hypot.replay.engine.parts import NEVER, ExplainedDecider, HvpaDecider, NumericDecider, VpaDecider
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.cohorts import make_room
 from hypot.replay.world.lifecycle import pass_time, scale_to
-from hypot.replay.world.parameters import Demand, Heap, Metrics, Nodes, Pods, Resize, Service, Span, World
+from hypot.replay.world.parameters import Demand, Heap, Metrics, Nodes, Pods, ResizeParameters, Service, Span, World
 from hypot.replay.world.params import params_of
 from hypot.replay.world.record import Ticks
 from hypot.replay.world.tick import live_through
@@ -60,10 +60,10 @@ class Looking:
         self.ask, self.found = ask, []
 
     def step(self, scene, i, now):
-        self.found.append(scene.eyes.seen(i, now) if self.ask is None else self.ask(scene, i, now))
+        self.found.append(scene.observer.seen(i, now) if self.ask is None else self.ask(scene, i, now))
 
 
-def played(tried, given, world, *, merging=None, whole=False, told=NEVER, settings=None, watcher=None):
+def played(tried, given, world, *, merging=None, whole=False, reported=NEVER, settings=None, watcher=None):
     """The ticks of a replay and its scene: with groups merged or not, by quick steps or by whole decisions."""
     settings = settings or Settings()
     scenes = []
@@ -75,16 +75,16 @@ def played(tried, given, world, *, merging=None, whole=False, told=NEVER, settin
         scenes.append(scene)
         yield from () if watcher is None else (watcher,)
         for part in ENGINE_PARTS(tried, scene, *rest):
-            yield in_full(part) if whole and isinstance(part, Quick | Sizing | Both) else part
+            yield in_full(part) if whole and isinstance(part, NumericDecider | VpaDecider | HvpaDecider) else part
 
     with patch.object(engine, "params_of", params), patch.object(engine, "parts_of", parts):
-        run = engine.replay(tried, "web", given, world, settings, told)
+        run = engine.replay(tried, "web", given, world, settings, reported)
     return run.ticks, scenes[0]
 
 
 def in_full(part):
     """The same autoscaler by its whole decision."""
-    return Whole(part.autoscaler, part.every, getattr(part, "feed", None))
+    return ExplainedDecider(part.autoscaler, part.every, getattr(part, "feed", None))
 
 
 class _Nowhere:
@@ -131,7 +131,7 @@ class Place:
         return sum(self.c.count[k] for k in self.groups(*lives))
 
     def names(self):
-        return [name for k in range(self.c.used[0]) for name in self.scene.eyes.names(k)]
+        return [name for k in range(self.c.used[0]) for name in self.scene.observer.names(k)]
 
 
 def held_conservation(ticks, tick):
@@ -190,7 +190,7 @@ def worlds(draw, skews=(0.0,), gaps=((),), in_place=(True, False)):
             cache=draw(among(0, 0, 300 * MIB)),
             fall=draw(among(60.0, 1800.0)),
         ),
-        resize=Resize(
+        resize=ResizeParameters(
             in_place=draw(among(*in_place)),
             takes=draw(among(0.0, 2.0, 50.0)),
             room=draw(among(None, None, 0.3)),
@@ -314,7 +314,7 @@ def bands(draw):
 
 some_bands = st.lists(bands(), min_size=1, max_size=3)
 steps = st.builds(
-    Step,
+    WatermarkPace,
     st.sampled_from([None, 0, 10, 50, 99]),
     st.sampled_from([None, 1, 60, 300]),
     st.sampled_from([None, 0, 30, 90]),

@@ -12,7 +12,7 @@ from hypot.core.layout import CPU_LAYOUT, Layout
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.usage.usage import Usage
 
-quick = settings(max_examples=80, deadline=None)
+numeric = settings(max_examples=80, deadline=None)
 
 START, HOUR, DAY = 1_700_000_000.0, 3600.0, 86400.0
 PODS, CONTAINERS = ("a", "b", "c"), ("app", "proxy")
@@ -127,7 +127,7 @@ def check_a_checkpoint_keeps_percentiles(given_, half_life, share):
     assert other.total[0] == (bank.total[0] if bank.save(0).weights else 0)
 
 
-@quick
+@numeric
 @given(additions, half_lives, shares, st.floats(0, 1))
 def test_whatever_was_added(given_, half_life, asked, share):
     """Each check asks the same histogram."""
@@ -160,7 +160,7 @@ def check_merging_is_adding_all(one, other, half_life):
     assert_near(bank, wanted)
 
 
-@quick
+@numeric
 @given(additions, additions, half_lives)
 def test_two_histograms(one, other, half_life):
     """Each check takes the same two."""
@@ -168,7 +168,7 @@ def test_two_histograms(one, other, half_life):
     check_merging_is_adding_all(one, other, half_life)
 
 
-@quick
+@numeric
 @given(st.lists(additions, min_size=1, max_size=5), shares)
 def test_many_rows_are_walked_like_one(rows, asked):
     """With a coarse epsilon, so that buckets at the edges do not count."""
@@ -198,7 +198,7 @@ def check_estimating_only_reads(many):
             assert bounds.lower[resource] <= amount <= bounds.upper[resource]
 
 
-@quick
+@numeric
 @given(samples, st.randoms(use_true_random=False))
 def test_whatever_is_observed(many, random):
     """Each check observes the same samples."""
@@ -207,7 +207,7 @@ def test_whatever_is_observed(many, random):
     check_estimating_only_reads(many)
 
 
-@quick
+@numeric
 @given(statuses)
 def test_any_checkpoint_is_loaded_or_refused(status):
     """A checkpoint is foreign input: it raises nothing but a ValueError, and what is loaded can be estimated."""

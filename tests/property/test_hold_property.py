@@ -141,12 +141,12 @@ def check_a_pin_is_the_count(case, count):
     assert free.by_pod or decision.desired_sizes == decision.sizes
 
 
-def check_to_hold_twice_is_to_hold_once(case, words):
+def check_to_hold_twice_is_to_hold_once(case, message):
     """Holds that are named again change nothing any more, and the condition's time stands."""
     spec, seen, memory = case
     holds = [
         Hold("Held", "so many", pinned=word) if isinstance(word, int) else Hold("Half", f"{word} is closed", word)
-        for word in words
+        for word in message
     ]
     once, after = decide(spec, seen, memory, SETUP, holds)
     assert held(once, once.holds, seen) == once
@@ -167,7 +167,7 @@ def check_without_holds_only_old_ones_are_taken_back(case):
 
 @often
 @given(cases, st.integers(0, 50), st.lists(st.sampled_from(["up", "down", "both", 0, 3, 9]), min_size=1, max_size=3))
-def test_whatever_is_held(case, count, words):
+def test_whatever_is_held(case, count, message):
     """One case for all checks: to draw it takes much longer than to decide."""
     check_nothing_shrinks_where_that_is_held(case)
     check_nothing_grows_where_that_is_held(case)
@@ -177,7 +177,7 @@ def test_whatever_is_held(case, count, words):
     for blocks in ("up", "down", "both"):
         check_there_is_never_less_than_both_before_and_wanted(case, blocks)
     check_a_pin_is_the_count(case, count)
-    check_to_hold_twice_is_to_hold_once(case, words)
+    check_to_hold_twice_is_to_hold_once(case, message)
     check_without_holds_only_old_ones_are_taken_back(case)
 
 
@@ -185,6 +185,6 @@ def test_whatever_is_held(case, count, words):
 def test_any_annotation_can_be_read(annotations):
     """Whatever is written there is a hold or none, and a count is one that a scale can have."""
     for hold in holds_of(annotations):
-        assert hold.words
+        assert hold.message
         assert hold.blocks in {"both", "up", "down"}
         assert hold.pinned is None or 0 <= hold.pinned <= MOST_REPLICAS

@@ -14,7 +14,7 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 from property import hvpa_worlds, worlds
 from property.test_vpa_decide_property import DUMP
@@ -28,7 +28,7 @@ UNREAL = (float("nan"), float("inf"), float("-inf"), True)
 QUANTITIES = ("0", "-1", "0m", "1n", "1e30", "1e-30", "9" * 40, "0.0001", "-5Gi", "1Ei", "NaN", "0%", "100%", "1e400")
 hostile = st.sampled_from((*NUMBERS, *UNREAL, *QUANTITIES))
 
-NOTHING = Memory()
+NOTHING = State()
 
 
 def numbers_in(value, path=()):

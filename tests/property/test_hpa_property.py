@@ -13,7 +13,7 @@ from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, Memory
+from hypot.policy.model.state import EMPTY, State
 from property.picks import maybe
 from property.worlds import (
     NOW,
@@ -126,7 +126,7 @@ def test_more_waiting_never_means_fewer_replicas(target, count, data, up, down):
     for metric in (external("queue", value=f"{target}m"), external("queue", average=f"{target}m")):
         spec = HPA("deployment/web", metrics=[metric], max_replicas=500, scale_up=up, scale_down=down)
         worlds = [steady_world([1] * count, amount) for amount in (less, more)]
-        counts = [decide(spec, world, Memory(EMPTY), Settings())[0].desired for world in worlds]
+        counts = [decide(spec, world, State(EMPTY), Settings())[0].desired for world in worlds]
         assert counts[0] <= counts[1]
 
 
@@ -141,7 +141,7 @@ def test_within_the_tolerance_nothing_moves(metric, used, tolerance, up, down):
     average = sum(used) // len(used)
     measured = sum(used) * 100 // (1000 * len(used)) if target.utilization else average
     ratio = measured / (target.utilization or int(target.average[:-1]))
-    decision, _ = decide(spec, steady_world(used), Memory(EMPTY), setup)
+    decision, _ = decide(spec, steady_world(used), State(EMPTY), setup)
     proposal = decision.readings[0].proposal
     if 1.0 - below <= ratio <= 1.0 + above:
         assert (decision.desired, decision.moves) == (len(used), False)
@@ -162,7 +162,7 @@ def test_no_period_sees_more_growth_than_its_policy_allows(pods, ticks, wanted):
         scale_up=Pace([limit(pods=pods, per=15 * ticks)]),
         scale_down=Pace(select="Disabled"),
     )
-    memory, sizes = Memory(EMPTY), [5]
+    memory, sizes = State(EMPTY), [5]
     for i, count in enumerate(wanted):
         now = NOW + 15 * i
         seen = replace(steady_world([1] * sizes[-1], count * 1000), now=now)

@@ -16,7 +16,7 @@ from hypot.policy.hvpa.hvpa import SOURCES
 from hypot.policy.model.decision import condition_of
 from hypot.policy.model.seen import Bounds, Recommendation
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from property.hvpa_worlds import (
     RESOURCES,
     UNIT,
@@ -58,8 +58,8 @@ ALL_DIVISIONS = ("linear", "linearPerPod", "horizontalOnly", None)
 
 
 def limited(decision):
-    told = condition_of(decision.conditions, "ScalingLimited")
-    return told is not None and told.status == "True"
+    reported = condition_of(decision.conditions, "ScalingLimited")
+    return reported is not None and reported.status == "True"
 
 
 def rising(steps):
@@ -206,7 +206,7 @@ def test_a_recommender_that_lags_does_not_run_away(data, change, lag, pause):
     state = grown(hvpa, change[0])
     rounded = {(name, r): amount + 12 * UNIT[r] for name, r, amount in each(wanted)}
     enough = max(replicas_for(intervals_of(hvpa, *place), amount, 0) for place, amount in rounded.items())
-    counts, memory, now = [state.replicas] * (lag + 1), Memory(), NOW
+    counts, memory, now = [state.replicas] * (lag + 1), State(), NOW
     for _ in range(8):
         now += pause
         seen = replace(advised(state, wanted, counts[-1 - lag]), now=now)
@@ -227,11 +227,11 @@ def test_the_order_of_things_changes_nothing(data, state, wanted, also):
     """Of sources, resources, containers and pods, within one observation."""
     hvpa = sound(data)
     here = hvpa_decided(
-        hvpa, seen_of(state), Memory(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)]
+        hvpa, seen_of(state), State(), SETUP, [asking(wanted, "one"), asking(also, "two", measured=False)]
     )
     turned = {name: upside_down(own) for name, own in upside_down(wanted).items()}
     sources = [asking(upside_down(also), "two", measured=False), asking(turned, "one")]
-    there = hvpa_decided(hvpa, shuffled(seen_of(state), backwards), Memory(), SETUP, sources)
+    there = hvpa_decided(hvpa, shuffled(seen_of(state), backwards), State(), SETUP, sources)
     assert here[0].desired == there[0].desired
     assert here[0].desired_sizes == there[0].desired_sizes
     assert (here[0].reason, here[0].conditions, here[0].reported) == (
@@ -249,7 +249,7 @@ def check_every_world_has_a_decision(data, seen, memory):
     assert all(step.sentence.endswith(".") for step in decision.steps)
     assert decision.decided or decision.error
     json.dumps(decision.to_dict(), allow_nan=False)
-    assert Memory.from_dict(json.loads(json.dumps(then.to_dict()))) == then
+    assert State.from_dict(json.loads(json.dumps(then.to_dict()))) == then
 
 
 def check_junk_never_raises(data, chooser, seen, memory):

@@ -16,7 +16,7 @@ from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.problem import dotted
 from hypot.kinds.version import NEWEST, OLDEST
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import Recommender, Step, band, resource_band
+from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band, resource_band
 
 versions = st.tuples(st.just(1), st.integers(OLDEST[1], NEWEST[1]))
 
@@ -61,7 +61,9 @@ marks = st.fixed_dictionaries({"high": st.sampled_from(["9Gi", "1Ti"]), "low": s
 bands = st.sampled_from([band, resource_band]).flatmap(
     lambda make: st.builds(lambda name, both, labels: make(name, **both, labels=labels), names, marks, labels)
 )
-steps = st.builds(Step, whole_amounts | st.none(), st.none() | st.integers(1, 99), st.none() | st.integers(0, 99))
+steps = st.builds(
+    WatermarkPace, whole_amounts | st.none(), st.none() | st.integers(1, 99), st.none() | st.integers(0, 99)
+)
 recommenders = st.builds(
     lambda both, settings: Recommender("https://a/", settings=settings, high=both["high"], low=both["low"] or 1),
     marks,

@@ -66,10 +66,10 @@ def read(folder, raw, name="x.yaml"):
 def read_or_refuse(folder, raw, name):
     """Asks for lines as well: a Source must not fail either."""
     try:
-        loaded, told = read(folder, raw, name), ""
+        loaded, reported = read(folder, raw, name), ""
     except LoadError as error:
-        loaded, told = [], str(error)
-    assert "\n" not in told
+        loaded, reported = [], str(error)
+    assert "\n" not in reported
     for one in loaded:
         assert one.source.line_of(("metadata", "labels", "app")) >= one.source.line >= 1
 

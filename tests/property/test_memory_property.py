@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.policy.model.decision import show_time
-from hypot.policy.model.state import History, Memory, read_time
+from hypot.policy.model.state import State, TimedValues, read_time
 from property.worlds import NOW, histories, memories
 
-quick = settings(max_examples=80, deadline=None)
+numeric = settings(max_examples=80, deadline=None)
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**63), 2**63), st.floats(allow_nan=False), st.text(max_size=9)
@@ -41,31 +41,31 @@ statuses = st.one_of(
 )
 
 
-@quick
+@numeric
 @given(memories)
 def test_json_and_back(memory):
     """Nothing is lost."""
-    assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+    assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
 
 
-@quick
+@numeric
 @given(memories)
 def test_memory_is_a_value(memory):
     """Equal ones are equal keys."""
-    assert hash(Memory.from_dict(memory.to_dict())) == hash(memory)
+    assert hash(State.from_dict(memory.to_dict())) == hash(memory)
 
 
-@quick
+@numeric
 @given(statuses)
 def test_any_status_is_remembered_or_not(status):
     """A status is foreign input: it never raises, and what it leaves is JSON."""
-    memory = Memory.from_status(status)
+    memory = State.from_status(status)
     assert memory.recommendations is None
     assert memory.unknown_move == memory.last_scale
     json.dumps(memory.to_dict(), allow_nan=False)
 
 
-@quick
+@numeric
 @given(histories, st.integers(-5, 60), st.integers(0, 300))
 def test_a_history_forgets_only_what_is_too_old(history, value, window):
     """One entry more, or one outdated entry less; and recording twice is recording once."""
@@ -79,7 +79,7 @@ def test_a_history_forgets_only_what_is_too_old(history, value, window):
     assert after.with_entry(value, NOW, cutoff) == after
 
 
-@quick
+@numeric
 @given(memories, st.integers(0, 40), st.integers(0, 40), st.integers(1, 1800))
 def test_an_event_enters_one_direction(memory, before, after, period):
     """With its size, in the place of one that is too old or beside the others."""
@@ -91,7 +91,7 @@ def test_an_event_enters_one_direction(memory, before, after, period):
     assert (done.last_scale, done.recommendations) == (memory.last_scale, memory.recommendations)
 
 
-@quick
+@numeric
 @given(st.integers(-62_135_596_800, 253_402_300_799))
 def test_times_are_shown_and_read(at):
     """Every second from the first year to the last one that has four digits."""
@@ -100,6 +100,6 @@ def test_times_are_shown_and_read(at):
 
 def test_an_empty_history_is_not_an_unknown_one():
     """Not even in JSON."""
-    known, unknown = Memory(recommendations=History()), Memory()
+    known, unknown = State(recommendations=TimedValues()), State()
     assert known.to_dict()["recommendations"] == []
     assert unknown.to_dict()["recommendations"] is None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hypot.core.disruption import AT_ONCE
 from hypot.policy.model.decision import Decision, Name
-from hypot.policy.model.seen import Container, Owner, Pod, Resize, Scale, Seen
+from hypot.policy.model.seen import Container, Owner, PendingResize, Pod, Scale, Seen
 from hypot.policy.model.size import Size
 from hypot.policy.plan.pursue import EvictPod, Plan, RecordSize, ResizePod, ScaleTo, SetTemplate, begin, pursue
 
@@ -17,7 +17,7 @@ MOST_STEPS = 260
 RESOURCES = ("cpu", "memory")
 NAME = Name("autoscaling.k8s.io/v1alpha1", "Hvpa", "shop", "web")
 
-quick = settings(max_examples=100, deadline=None)
+numeric = settings(max_examples=100, deadline=None)
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Cluster:
             containers=(_container(pod.spec, pod.actual, restarts=self.restarts),),
             owners=(Owner(self.kind, "web"),),
             uid=pod.uid,
-            resize=Resize(state, pod.asked_at) if waiting else None,
+            resize=PendingResize(state, pod.asked_at) if waiting else None,
         )
 
     def total(self):
@@ -170,8 +170,8 @@ def _milli(size):
 
 def decision(cluster, had, replicas, size):
     before = cluster.replicas
-    told = (NAME, NAME, cluster.now, before, replicas, "", (), (), ())
-    return Decision(*told, sizes=(had,), desired_sizes=(size,))
+    reported = (NAME, NAME, cluster.now, before, replicas, "", (), (), ())
+    return Decision(*reported, sizes=(had,), desired_sizes=(size,))
 
 
 amounts = st.sampled_from([100, 200, 300, 500, 800])
@@ -229,7 +229,7 @@ modes = st.sampled_from(["InPlaceOrRecreate", "InPlace", "Template"])
 lost = st.sets(st.integers(0, 30), max_size=4)
 
 
-@quick
+@numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes, lost)
 def test_nothing_of_ours_takes_too_much_away(world, replicas, size, kubernetes, mode, failures):
     """What pods that serve have together is never less than before and after, unless they are restarted in turn."""
@@ -251,7 +251,7 @@ def test_nothing_of_ours_takes_too_much_away(world, replicas, size, kubernetes, 
     carried_out(cluster, decision(cluster, had, replicas, size), mode, kubernetes, look, failures)
 
 
-@quick
+@numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes, lost)
 def test_few_are_away_at_once(world, replicas, size, kubernetes, mode, failures):
     """Evictions and restarts together, one at least; and none but where the mode lets us."""
@@ -271,7 +271,7 @@ def test_few_are_away_at_once(world, replicas, size, kubernetes, mode, failures)
     carried_out(cluster, decision(cluster, had, replicas, size), mode, kubernetes, look, failures)
 
 
-@quick
+@numeric
 @given(clusters(st.just(["roomy"]), st.just(value=True)), st.integers(0, 12), sizes, versions, modes, lost)
 def test_what_can_be_done_is_done(world, replicas, size, kubernetes, mode, failures):
     """Both axes are as decided in the end, whichever way pods are resized."""
@@ -287,7 +287,7 @@ def test_what_can_be_done_is_done(world, replicas, size, kubernetes, mode, failu
     assert all(pod.actual.requests == size.requests for pod in cluster.live())
 
 
-@quick
+@numeric
 @given(clusters(), st.integers(0, 12), sizes, versions, modes)
 def test_one_look_one_answer(world, replicas, size, kubernetes, mode):
     """Doing what was said, and looking again before anything happened, asks for nothing that was asked for."""

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from hypot.policy.model.current_size import standing
+from hypot.policy.model.current_size import current_size
 from hypot.policy.model.decision import Decision, Name
 from hypot.policy.model.size import Size
 from hypot.policy.plan.pursue import EvictPod, RecordSize, ResizePod, ScaleTo, begin, outgrows, pursue
@@ -34,7 +34,7 @@ from hypot.replay.engine.acting import isolate, plain, set_template
 from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
 from hypot.replay.world.cohorts import MORTAL
 from hypot.replay.world.lifecycle import crash, evict, resize, scale_to
-from hypot.replay.world.parameters import Heap, Nodes, Pods, Resize, World
+from hypot.replay.world.parameters import Heap, Nodes, Pods, ResizeParameters, World
 from property.replay_worlds import GIB, MIB, Place
 
 # A world that can resize pods in place, and one that cannot, are clusters of these versions.
@@ -90,15 +90,15 @@ class Move(NamedTuple):
 
     def decision(self, seen, resources):
         """What an Hvpa would say: by the largest pod there is, and of what it controls."""
-        had = standing(seen, seen.scale.replicas)[0].size.only(resources)
+        had = current_size(seen, seen.scale.replicas)[0].size.only(resources)
         times = {"cpu": self.cpu, "memory": self.memory}
         requests = {resource: int(amount * times[resource]) for resource, amount in had.requests.items()}
         limits = {resource: int(amount * times[resource] * self.gap) for resource, amount in had.limits.items()}
         limits = {resource: max(amount, requests[resource]) for resource, amount in limits.items()}
         before = seen.scale.replicas
-        told = (NAME, NAME, seen.now, before, max(1, before + self.replicas), "", (), (), ())
+        reported = (NAME, NAME, seen.now, before, max(1, before + self.replicas), "", (), (), ())
         after = Size(had.container, requests, limits)
-        return Decision(*told, sizes=(had,), desired_sizes=(after,), catches_up=self.catches_up)
+        return Decision(*reported, sizes=(had,), desired_sizes=(after,), catches_up=self.catches_up)
 
 
 class Mishap(NamedTuple):
@@ -176,7 +176,7 @@ class ByController:
 
     def _groups(self):
         """Of each pod by its name, the first pod of its group: what is done to neighbours is done at once."""
-        names = [self.place.scene.eyes.names(k) for k in range(self.place.c.used[0])]
+        names = [self.place.scene.observer.names(k) for k in range(self.place.c.used[0])]
         return {name: group[0] for group in names for name in group}
 
     def _key_by(self, groups):
@@ -202,12 +202,12 @@ class ByController:
 
 def seen_in(place):
     """What the world shows, without the nodes that it makes up."""
-    return replace(place.scene.eyes.seen(place.i - 1, place.now), nodes={})
+    return replace(place.scene.observer.seen(place.i - 1, place.now), nodes={})
 
 
 def completed(size, seen):
     """With what is not named, as the template has it."""
-    has = standing(replace(seen, pods=()), 1)[0].size
+    has = current_size(replace(seen, pods=()), 1)[0].size
     return Size(size.container, {**has.requests, **size.requests}, {**has.limits, **size.limits})
 
 
@@ -264,7 +264,7 @@ def world(tick, start, create, stop, resize_in_place, takes, room, nodes, provis
     return World(
         tick=tick,
         memory=Heap(base=0, per_request=0),
-        resize=Resize(in_place=resize_in_place, takes=takes, room=room),
+        resize=ResizeParameters(in_place=resize_in_place, takes=takes, room=room),
         pods=Pods(start=start, create=min(start, create), stop=stop),
         nodes=Nodes(start=nodes, cpu=4.0, memory=8 * GIB, provisioning=provisioning),
     )

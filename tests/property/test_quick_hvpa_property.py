@@ -7,12 +7,12 @@ from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
 from builders import hvpa_decided
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
 from hypot.replay.engine.parts import UsageFeed
 from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
-from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
+from hypot.replay.numbers.hvpa_rule import state_of, rule_of
 from hypot.replay.numbers.plan import no_plan, pursue_plan
 from property.replay_worlds import GAPS, cases
 from property.vertical_worlds import hvpas
@@ -30,21 +30,21 @@ class Both:
 
     def __init__(self, hvpa, rule, feed, every):
         self.hvpa, self.rule, self.feed, self.every = hvpa, rule, feed, every
-        self.memory, self.past, self.plan = Memory(), no_hvpa_past(), no_plan()
+        self.memory, self.past, self.plan = State(), no_hvpa_past(), no_plan()
 
     def step(self, scene, i, now):
         c, s, p = scene.c, scene.s, scene.p
-        seen = scene.eyes.seen(i, now, self.feed.view())
+        seen = scene.observer.seen(i, now, self.feed.view())
         decision, self.memory = hvpa_decided(self.hvpa, seen, self.memory, scene.settings)
         past = self.past
-        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
+        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.observer.blind(now))
         self.compare(decision, moves)
         if is_held(self.rule, past, self.plan, moves):
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
             self.memory = self.memory.acted(decision, now)
             hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
-        known = memory_of(past, scene.container)
+        known = state_of(past, scene.container)
         assert (known.last_scale, known.vertical) == (self.memory.last_scale, self.memory.vertical)
 
     def compare(self, decision, moves):
@@ -73,9 +73,9 @@ def assert_same_decisions(case):
     hvpa, names = case.policy.autoscalers[0], case.world.metrics.names
     if rule_of(hvpa, case.policy.workload.container, names, case.settings) is None:
         reject()
-    quick = played(case)
+    numeric = played(case)
     whole = engine.replay(case.policy, "web", case.load, case.world, case.settings).ticks
-    for name, here, there in zip(whole._fields, quick, whole, strict=True):
+    for name, here, there in zip(whole._fields, numeric, whole, strict=True):
         assert np.array_equal(here, there), name
 
 

@@ -64,8 +64,8 @@ def play(case, **how):
     return played(case.policy, case.load, case.world, settings=case.settings, **how)
 
 
-def run(case, told=NEVER):
-    return replay(case.policy, "web", case.load, case.world, case.settings, told)
+def run(case, reported=NEVER):
+    return replay(case.policy, "web", case.load, case.world, case.settings, reported)
 
 
 def assert_same(one, other, rel=0.0, least=0.0):
@@ -75,9 +75,9 @@ def assert_same(one, other, rel=0.0, least=0.0):
 
 def assert_decided_in_full(case, **near):
     """Every quick step is compared with the whole decision from the same past; then with a past of its own."""
-    quick, _ = play(case, told=ALWAYS)
+    numeric, _ = play(case, reported=ALWAYS)
     whole, _ = play(case, whole=True)
-    assert_same(quick, whole, **near)
+    assert_same(numeric, whole, **near)
 
 
 class TestDecisions:
@@ -177,7 +177,7 @@ def check_replicas_stay_within_their_bounds(case, ticks):
 
 
 def names_of_pods(scene, _i, _now):
-    return [name for k in range(scene.c.used[0]) for name in scene.eyes.names(k)]
+    return [name for k in range(scene.c.used[0]) for name in scene.observer.names(k)]
 
 
 class TestConservation:

@@ -68,7 +68,7 @@ async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
     """The count and the requests of each pod after each sweep; at some of them another process takes over."""
     kinds = all_kinds(**{kind: "act"})
     async with World(*web(count), thing, node(cpu="900", memory="900Gi"), kinds=kinds) as world:
-        told = []
+        reported = []
         for number, (gap, value, (cpu, memory)) in enumerate(steps):
             world.passes(gap - 0.25)
             if value is None:
@@ -79,12 +79,12 @@ async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
             if number == dies_at:
                 await dies(world)
             else:
-                await world.sweep(0.25)
+                await world.reconcile(0.25)
             if number in restarts or number == dies_at:
                 await world.restart()
             world.follow()
-            told.append((world.replicas, sizes(world)))
-        return told
+            reported.append((world.replicas, sizes(world)))
+        return reported
 
 
 def sizes(world):
@@ -103,7 +103,7 @@ async def dies(world):
         return None
 
     world.cluster.faults = cut
-    await world.sweep(0.25)
+    await world.reconcile(0.25)
     world.cluster.faults = None
 
 
@@ -145,9 +145,9 @@ def test_whoever_dies_in_a_sweep_moves_no_sooner_than_it_may(thing, count, steps
 
     In the very first sweep there is nothing yet to compare the count with.
     """
-    told = asyncio.run(run(thing, count, steps, "WatermarkPodAutoscaler", dies_at=dies_at))
+    reported = asyncio.run(run(thing, count, steps, "WatermarkPodAutoscaler", dies_at=dies_at))
     times = [sum(gap for gap, _, _ in steps[: number + 1]) for number in range(len(steps))]
-    seen = [(at, replicas) for at, (replicas, _) in zip(times, told, strict=True)]
+    seen = [(at, replicas) for at, (replicas, _) in zip(times, reported, strict=True)]
     moves = [(at, after - before) for (_, before), (at, after) in pairwise([(0.0, count), *seen]) if after != before]
     rest = {
         True: thing["spec"]["upscaleForbiddenWindowSeconds"],
@@ -216,10 +216,10 @@ def put_out(draw):
     if used is None:
         return []
     at = show_time(NOW - draw(st.sampled_from([5, 3600, 90_000])))
-    words = "The node was low on resource: memory. Container app was using {}, request is 1Gi, "
+    message = "The node was low on resource: memory. Container app was using {}, request is 1Gi, "
     ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet", "lastTransitionTime": at}
-    told = {"phase": "Failed", "reason": "Evicted", "message": words.format(used), "conditions": [ended]}
-    return [pod(9, status=told)]
+    reported = {"phase": "Failed", "reason": "Evicted", "message": message.format(used), "conditions": [ended]}
+    return [pod(9, status=reported)]
 
 
 rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"cpu": "1"})]])
@@ -246,7 +246,7 @@ def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, 
                     world.uses_of(index, *each)
             world.queue(*values)
             dump = dumped(world, *values)
-            return await world.outcome(kind, after=0.0), dump, world.sweeper.config.settings
+            return await world.outcome(kind, after=0.0), dump, world.reconciler.config.settings
 
     outcome, dump, setup = asyncio.run(swept())
     command = _Run(setup, Snapshot(dump), NOW, "given")
@@ -255,10 +255,10 @@ def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, 
     assert in_any_words(outcome.decision.to_dict()) == in_any_words(command._decision(one).to_dict())
 
 
-def in_any_words(told):
+def in_any_words(reported):
     """What is missing is told in other words where it can still be added."""
     # What a checkpoint leaves out is known to whoever went on measuring.
-    text = json.dumps({**told, "unknown": []}, default=str)
+    text = json.dumps({**reported, "unknown": []}, default=str)
     for one, other in MISSING.items():
         text = text.replace(one, other)
     return json.loads(text)

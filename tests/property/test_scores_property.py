@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hypot.replay.score.oracle import cheapest, reference, static_peak, useful_work
-from hypot.replay.score.ranking import Point, cost_at, front
+from hypot.replay.score.ranking import PolicyPoint, cost_at, front
 from hypot.replay.score.scores import part, score, window_borders
 from hypot.replay.world.record import Run, Ticks
 from unit.replay.score.scores_world import world
 
-quick = settings(max_examples=60, deadline=None)
+numeric = settings(max_examples=60, deadline=None)
 
 amounts = st.one_of(st.just(0.0), st.floats(0, 50), st.floats(0, 1e9), st.sampled_from([5e-324, 1e-13, 1.0, 2.0]))
 shares = st.floats(0, 1)
@@ -63,7 +63,7 @@ def runs(draw):
     return Run("any", "shop", where, Ticks(**columns))
 
 
-@quick
+@numeric
 @given(runs())
 def test_scores_are_finite_or_none(run):
     """No columns, however wild, make a NaN, an infinity or a warning."""
@@ -71,14 +71,14 @@ def test_scores_are_finite_or_none(run):
         assert value is None or isfinite(value), name
 
 
-@quick
+@numeric
 @given(runs())
 def test_a_run_is_as_elastic_as_itself(run):
     """Against itself the speedup is one, wherever it can be told."""
     assert score(run, baseline=score(run)).speedup in {None, 1.0}
 
 
-@quick
+@numeric
 @given(runs(), st.integers(1, 6))
 def test_costs_and_lost_requests_add_up_over_windows(run, count):
     """Cutting a run changes neither what was paid nor who was lost."""
@@ -91,7 +91,7 @@ def test_costs_and_lost_requests_add_up_over_windows(run, count):
     assert isclose(sum(float(one.ticks.lost.sum()) for one in cut), float(run.ticks.lost.sum()), rel_tol=1e-9)
 
 
-@quick
+@numeric
 @given(runs())
 def test_the_oracle_stays_within_the_allowed_shapes(run):
     """Never fewer, smaller, more or larger pods than the world allows."""
@@ -104,7 +104,7 @@ def test_the_oracle_stays_within_the_allowed_shapes(run):
     assert np.all(got.memory >= got.replicas * shapes.min_memory)
 
 
-@quick
+@numeric
 @given(runs())
 def test_what_the_oracle_buys_does_the_work(run):
     """Except for the ticks that it tells of, its pods do what comes; and the static peak costs no less."""
@@ -114,7 +114,7 @@ def test_what_the_oracle_buys_does_the_work(run):
     assert static_peak(got, run.world).cost >= got.cost * (1 - 1e-9)
 
 
-@quick
+@numeric
 @given(runs())
 def test_the_oracle_buys_for_the_most_that_comes_meanwhile(run):
     """Tick by tick, the cheapest shape for the most work and memory until a pod that is ordered now serves."""
@@ -128,10 +128,10 @@ def test_the_oracle_buys_for_the_most_that_comes_meanwhile(run):
         assert got.ahead[i] == got.demand[i : i + start + 1].max()
 
 
-points = st.builds(Point, st.integers(0, 8).map(float), st.integers(0, 8).map(float))
+points = st.builds(PolicyPoint, st.integers(0, 8).map(float), st.integers(0, 8).map(float))
 
 
-@quick
+@numeric
 @given(st.lists(points, max_size=12))
 def test_members_of_the_front_are_not_beaten(given_points):
     """A policy is on the front exactly if none is better in one and not worse in the other."""
@@ -144,7 +144,7 @@ def test_members_of_the_front_are_not_beaten(given_points):
     assert front(entries) == unbeaten
 
 
-@quick
+@numeric
 @given(st.lists(points, min_size=1, max_size=12), st.floats(0, 10))
 def test_cost_at_equal_lateness_is_a_cost_of_the_curve(curve, late):
     """Never cheaper than the cheapest nor dearer than the dearest point."""

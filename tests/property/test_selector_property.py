@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.selector import SelectorError, parse_selector, read_selector, show_selector
 
-quick = settings(max_examples=80, deadline=None)
+numeric = settings(max_examples=80, deadline=None)
 
 keys = st.sampled_from(["app", "tier", "example.com/role", "in", "notin", "a.b_c-d", "x"])
 values = st.one_of(
@@ -51,7 +51,7 @@ def check_text_is_stable(data):
     assert [(r.key, r.operator, set(r.values)) for r in parsed] == [(r.key, r.operator, set(r.values)) for r in read]
 
 
-@quick
+@numeric
 @given(selectors, label_sets)
 def test_whatever_is_selected(data, labels):
     """Each check reads the same selector."""
@@ -59,7 +59,7 @@ def test_whatever_is_selected(data, labels):
     check_text_is_stable(data)
 
 
-@quick
+@numeric
 @given(st.one_of(st.text(max_size=30), st.text("ab=!,<>()in ot/-.1", max_size=20)), label_sets)
 def test_any_text_is_a_selector_or_refused(text, labels):
     """Nothing else is ever raised, and what was read can be asked."""
@@ -67,7 +67,7 @@ def test_any_text_is_a_selector_or_refused(text, labels):
         assert parse_selector(text).matches(labels) in {True, False}
 
 
-@quick
+@numeric
 @given(
     st.one_of(
         st.dictionaries(st.sampled_from(["matchLabels", "matchExpressions"]), anything),
@@ -81,7 +81,7 @@ def test_any_structure_is_a_selector_or_refused(data, labels):
         assert read_selector(data).matches(labels) in {True, False}
 
 
-@quick
+@numeric
 @given(label_sets, label_sets)
 def test_labels_match_what_has_them(wanted, others):
     """A selector of labels matches every set that holds them, and the empty one matches all."""

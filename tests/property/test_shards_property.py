@@ -228,4 +228,4 @@ def _shifted(by):
 def test_every_residue_has_a_shard(count):
     """And only one, whatever the number of shards."""
     for residue in range(RESIDUES):
-        assert sum(shard_text.Place(index, count, 1).covers(residue) for index in range(count)) == 1
+        assert sum(shard_text.ShardPlace(index, count, 1).covers(residue) for index in range(count)) == 1

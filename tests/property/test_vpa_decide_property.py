@@ -10,7 +10,7 @@ from hypot.kinds.vpa.fields import UPDATE_MODES
 from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 from unit.policy.sizes_world import (
     HOUR,
@@ -64,14 +64,14 @@ def whole_dump():
         {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 90}}}
     ]
     figures = recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=("3", "3Gi"))
-    wish = [{"resources": ["cpu"], "changeRequirement": "TargetHigherThanRequests"}]
+    proposal = [{"resources": ["cpu"], "changeRequirement": "TargetHigherThanRequests"}]
     status = {
         "lastScaling": {"lastUpdated": ago(HOUR)},
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": ago(HOUR)}],
     }
     return [
         vpa("InPlaceOrRecreate", policy, status=advised(figures, RecommendationProvided="True"), generation=2,
-            updates={"minReplicas": 1, "evictionRequirements": wish}, annotations={"hypot.dev/cpu-half-life": "1h"}),
+            updates={"minReplicas": 1, "evictionRequirements": proposal}, annotations={"hypot.dev/cpu-half-life": "1h"}),
         vpa("Off", name="child", status=advised(figures)),
         vpa(name="lonely", status=advised(figures)),
         hvpa(hpa={"deploy": True, "template": {"spec": {"minReplicas": 1, "maxReplicas": 4, "metrics": metrics}}},
@@ -187,7 +187,7 @@ def all_decided(objects, memories=None, now=NOW):
     for one in snapshot.autoscalers():
         seen, key = seen_by(snapshot, one, now, SETUP), (one.KIND, one.name)
         if not any(problem.kind == "Decode" for problem in one.problems()):
-            found[key] = decide(one, seen, known.get(key, Memory.from_status(one.status)), SETUP)
+            found[key] = decide(one, seen, known.get(key, State.from_status(one.status)), SETUP)
     return found
 
 
@@ -201,7 +201,7 @@ def check_every_dump_has_its_decisions(found):
         json.dumps(
             [decision.to_dict()["desired"], decision.to_dict()["pods"] if decision.actions else []], allow_nan=False
         )
-        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+        assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
 
 
 def check_no_size_is_less_than_nothing(found):
@@ -231,7 +231,7 @@ def check_the_order_of_the_input_changes_nothing(objects, found, random):
 
 def check_a_second_look_with_memory(objects, found, later):
     """What was remembered never stands in the way, whatever becomes of the world."""
-    kept = {key: Memory.from_dict(json.loads(json.dumps(m.to_dict()))) for key, (_, m) in found.items()}
+    kept = {key: State.from_dict(json.loads(json.dumps(m.to_dict()))) for key, (_, m) in found.items()}
     for decision, _ in all_decided(DUMP, kept, NOW + later).values():
         assert decision.decided
     for decision, _ in all_decided(objects, kept, NOW + later).values():

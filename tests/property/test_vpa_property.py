@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.vpa.fields import UPDATE_MODES, ResourcePolicy, UpdatePolicy, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.seen import Bounds, Container, Controller, Ended, LimitRange, Owner, Pod, Resize
+from hypot.policy.model.seen import Bounds, Container, Controller, Ended, LimitRange, Owner, PendingResize, Pod
 from hypot.policy.vertical.act import plan
 from hypot.policy.vertical.fit import amounts, capped, fit
 from property.worlds import NOW
@@ -82,7 +82,7 @@ ranges = st.lists(
 resizes = st.one_of(
     st.none(),
     st.builds(
-        Resize,
+        PendingResize,
         st.sampled_from(["deferred", "infeasible", "in-progress", "error", "unknown"]),
         st.one_of(st.none(), st.floats(NOW - 5000, NOW)),
     ),

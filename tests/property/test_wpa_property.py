@@ -10,11 +10,11 @@ from hypot.core.bounds import factor_step
 from hypot.core.quantity import milli
 from hypot.kinds.node import replaced
 from hypot.kinds.wpa import WPA, with_defaults
-from hypot.kinds.wpa.fields import Step, band, resource_band
+from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band
 from hypot.policy.decide import decide
 from hypot.policy.model.seen import Scale
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from property.picks import maybe
 from property.worlds import NOW, any_world, bands, inside, memories, steady_world, steps, wpas
 
@@ -152,10 +152,10 @@ def test_within_the_band_nothing_moves(pair, algorithm, tolerance, count, value)
         max_replicas=10_000,
         algorithm=algorithm,
         tolerance=tolerance,
-        scale_up=Step(percent=10**6),
-        scale_down=Step(percent="99.9"),
+        scale_up=WatermarkPace(percent=10**6),
+        scale_down=WatermarkPace(percent="99.9"),
     )
-    decision, _ = decide(spec, steady_world([1] * count, value), Memory(), SETUP)
+    decision, _ = decide(spec, steady_world([1] * count, value), State(), SETUP)
     share = milli(tolerance)
     upper, lower = high + high * share // 1000, low - low * share // 1000
     each = value if algorithm == "absolute" else value / count

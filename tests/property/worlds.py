@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Pace, cpu, external, limit, memory, on, pods
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, Step, band, resource_band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, Recommender, WatermarkPace, band, resource_band
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.seen import Container, Failure, Owner, Pod, PodSample, Reply, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import History, Memory
+from hypot.policy.model.state import State, TimedValues
 from property.picks import among, either, maybe, set_or_not, within
 
 NOW = 1_800_000_000.0
@@ -133,7 +133,7 @@ wild_world = st.builds(
             for selector in SELECTORS
         },
     ),
-    rivals=st.sampled_from([(), ("default/other",)]),
+    conflicts=st.sampled_from([(), ("default/other",)]),
     monitor=st.sampled_from([None, "", "OK", "Alert"]),
     reply=st.one_of(st.none(), failures, replies),
 )
@@ -176,10 +176,10 @@ def likely_worlds(draw):
 any_world = st.one_of(likely_worlds(), likely_worlds(), likely_worlds(), wild_world)
 
 histories = st.lists(st.tuples(st.integers(-5, 60), shown_times), max_size=5).map(
-    lambda entries: History(tuple(v for v, _ in entries), tuple(float(t) for _, t in entries))
+    lambda entries: TimedValues(tuple(v for v, _ in entries), tuple(float(t) for _, t in entries))
 )
 events = st.lists(st.tuples(st.integers(1, 20), shown_times), max_size=4).map(
-    lambda entries: History(tuple(v for v, _ in entries), tuple(float(t) for _, t in entries))
+    lambda entries: TimedValues(tuple(v for v, _ in entries), tuple(float(t) for _, t in entries))
 )
 kinds = (
     "AbleToScale",
@@ -203,7 +203,7 @@ conditions = st.lists(
     unique_by=lambda condition: condition.type,
 ).map(tuple)
 memories = st.builds(
-    Memory,
+    State,
     recommendations=maybe(histories),
     since=maybe(shown_times.map(float)),
     ups=events,
@@ -305,7 +305,7 @@ notes = st.dictionaries(
     st.sampled_from([LIFECYCLE_CONTROL, SKIP_OWNER_CHECK]), st.sampled_from(["true", "false", "odd"])
 )
 steps = st.builds(
-    Step,
+    WatermarkPace,
     st.sampled_from([None, 0, "500m", 1, 20, 50, 99]),
     st.sampled_from([None, 1, 60, 600]),
     st.sampled_from([None, 0, 30, 300]),

@@ -69,9 +69,9 @@ def test_without_go_one_line_says_how_to_get_them(
     """Nothing to build with is no failure, except in CI."""
     assert world.exists()
     assert binaries.main() == 0
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "install Go 1.26 or newer, or set KUBEBUILDER_ASSETS" in told
+    reported = capsys.readouterr().err
+    assert reported.count("\n") == 1
+    assert "install Go 1.26 or newer, or set KUBEBUILDER_ASSETS" in reported
     monkeypatch.setenv("CI", "true")
     assert binaries.main() == 1
 
@@ -109,6 +109,6 @@ def test_two_at_once_build_once(world: Path) -> None:
     go(world)
     command = [sys.executable, str(SCRIPT)]
     running = [subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    told = [process.communicate(timeout=300)[1].splitlines()[-1] for process in running]
-    assert told[0] == told[1]
+    reported = [process.communicate(timeout=300)[1].splitlines()[-1] for process in running]
+    assert reported[0] == reported[1]
     assert builds(world) == 1

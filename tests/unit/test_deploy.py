@@ -29,10 +29,10 @@ _WORDS = {"sum", "max", "min", "or", "and", "unless", "vector", "ignoring"}
 
 def test_generated_files_are_current():
     """The base, the chart, the definitions and the table of rights say what their home says."""
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, str(DEPLOY / "generate.py"), "--check"], capture_output=True, text=True, check=False
     )
-    assert (told.returncode, told.stderr) == (0, "")
+    assert (reported.returncode, reported.stderr) == (0, "")
 
 
 def test_a_stale_file_is_named(tmp_path):
@@ -42,8 +42,11 @@ def test_a_stale_file_is_named(tmp_path):
     shutil.copytree(ROOT / "docs", copy / "docs", ignore=shutil.ignore_patterns("results", "*.png"))
     (copy / "deploy" / "kustomize" / "hypot.yaml").write_text("", encoding="utf-8")
     script = [sys.executable, str(copy / "deploy" / "generate.py")]
-    told = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (1, "deploy/kustomize/hypot.yaml is not current; run deploy/generate.py\n")
+    reported = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
+    assert (reported.returncode, reported.stderr) == (
+        1,
+        "deploy/kustomize/hypot.yaml is not current; run deploy/generate.py\n",
+    )
     subprocess.run(script, check=True)
     assert subprocess.run([*script, "--check"], check=False).returncode == 0
 

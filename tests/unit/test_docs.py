@@ -33,9 +33,9 @@ def test_commands_in_the_documentation_print_what_is_shown(session, monkeypatch)
     """Every `$ hypot …` prints exactly what stands below it."""
     monkeypatch.chdir(ROOT)
     command, _, shown = session.partition("\n")
-    words = shlex.split(command.removeprefix("$ "))
-    assert words[0] == "hypot"
-    result = CliRunner().invoke(cli, words[1:], standalone_mode=False)
+    message = shlex.split(command.removeprefix("$ "))
+    assert message[0] == "hypot"
+    result = CliRunner().invoke(cli, message[1:], standalone_mode=False)
     assert result.exception is None
     assert result.stdout.rstrip() == shown.rstrip()
 

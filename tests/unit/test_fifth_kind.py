@@ -16,7 +16,7 @@ from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
 from hypot.policy.model.decision import Event
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.questions import Questions
-from hypot.policy.stages.report import Refusal, Report, Telling
+from hypot.policy.stages.report import Findings, MoveReport, Refusal
 from hypot.run.rights import cluster_rules, rights_for, said_by
 from unit.policy.sizes_world import NAMESPACE, TARGET, made
 from unit.run.run_world import World, all_kinds, web
@@ -44,19 +44,19 @@ class Fixed(Kind):
 
 
 def decide(fixed, seen, memory, _settings):
-    telling = Telling(fixed, seen, memory)
+    findings = Findings(fixed, seen, memory)
     if isinstance(seen.scale, Failure):
-        telling.no_scale(seen.scale, "FailedGetScale")
-        return telling.stays(None, {}), memory
-    telling.scale_read()
+        findings.no_scale(seen.scale, "FailedGetScale")
+        return findings.stays(None, {}), memory
+    findings.scale_read()
     current = seen.scale.replicas
-    telling.step("recommend", "fixed", current, fixed.replicas, f"It is to have {fixed.replicas} replicas.")
-    return telling.move(current, fixed.replicas, {"currentReplicas": current}, reason="the number is fixed"), memory
+    findings.step("recommend", "fixed", current, fixed.replicas, f"It is to have {fixed.replicas} replicas.")
+    return findings.move(current, fixed.replicas, {"currentReplicas": current}, reason="the number is fixed"), memory
 
 
 def report(_fixed, move, _memory, _settings, _effect):
     event = Event("Normal", "Scaled", f"New size: {move.desired}")
-    return Report(move.unwritten, (event,) if move.moves else (), {"desiredReplicas": move.desired})
+    return MoveReport(move.unwritten, (event,) if move.moves else (), {"desiredReplicas": move.desired})
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Progress:
+class ProgressBar:
     """Counts what is done; without a bar it says nothing."""
 
     def __init__(self, drawn: Any = None, task: Any = None) -> None:
@@ -22,15 +22,15 @@ class Progress:
 
 
 @contextmanager
-def bar(words: str, total: int | None) -> Iterator[Progress]:
+def bar(message: str, total: int | None) -> Iterator[ProgressBar]:
     """Shows how far the work is and how long it will take."""
     if not sys.stderr.isatty():
-        yield Progress()
+        yield ProgressBar()
         return
     from rich.console import Console  # noqa: PLC0415  drawn only on a terminal
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
-    columns = (TextColumn(words), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn(message), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Bars(*columns, console=Console(stderr=True), transient=True) as drawn:
-        yield Progress(drawn, drawn.add_task(words, total=total))
+        yield ProgressBar(drawn, drawn.add_task(message, total=total))

@@ -13,12 +13,12 @@ from typing import Any
 import click
 
 from hypot.cli.files import BadInput, read_objects
-from hypot.cli.memoryfile import alone, read_memory, write_memory
+from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
-from hypot.cli.verdict import Outcome, glyphs_for, safe_for, summary, tell, width_of
+from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
-from hypot.kinds.text.load import Loaded, Source
+from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.version import Version, parse_version, show_version
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.decide import decide
@@ -52,26 +52,26 @@ class _Run:
     snapshot: Snapshot
     now: float
     origin: str
-    memories: dict[str, Remembered] = field(default_factory=dict)
+    states: dict[str, Remembered] = field(default_factory=dict)
 
-    def outcome(self, autoscaler: Autoscaler, source: Source) -> Outcome:
+    def outcome(self, autoscaler: Autoscaler, source: Source) -> Verdict:
         problems = autoscaler.problems(self.settings.kubernetes, self.settings.gates)
         in_the_way = blocking(autoscaler, problems)
         if in_the_way:
             refused = refusal(autoscaler, in_the_way, self.now)
-            return Outcome(Decision.of(refused, (), (), {}), source, problems)
-        return Outcome(self._decision(autoscaler), source, problems)
+            return Verdict(Decision.of(refused, (), (), {}), source, problems)
+        return Verdict(self._decision(autoscaler), source, problems)
 
     def _decision(self, autoscaler: Autoscaler) -> Decision:
         seen = seen_by(self.snapshot, autoscaler, self.now, self.settings)
         key = f"{autoscaler.KIND}/{autoscaler.namespace}/{autoscaler.name}"
-        earlier = self.memories.get(key)
+        earlier = self.states.get(key)
         current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
-        memory = resumed(autoscaler, earlier, current, self.now, self.settings)
-        decision, after = decide(autoscaler, seen, memory, self.settings)
+        state = resumed(autoscaler, earlier, current, self.now, self.settings)
+        decision, after = decide(autoscaler, seen, state, self.settings)
         # Nothing was written to a cluster, so nothing is remembered as done.
         known = current if current is not None or earlier is None else earlier.replicas
-        self.memories[key] = Remembered(after, known, self.now)
+        self.states[key] = Remembered(after, known, self.now)
         return decision
 
 
@@ -121,7 +121,7 @@ def command(
     now: float | None,
     kubernetes: Version | None,
     settings_file: str | None,
-    memory_file: str | None,
+    state_file: str | None,
     namespace: str | None,
     output: str,
 ) -> int:
@@ -134,17 +134,17 @@ def command(
     loaded, passed_over = read_objects(paths, may_matter)
     sources = _sources(loaded, passed_over, namespace)
     snapshot = Snapshot(one.data for one in loaded)
-    with alone(memory_file):
-        memories = read_memory(memory_file) if memory_file else {}
-        run = _Run(settings, snapshot, *_moment(now, snapshot), memories)
-        if memory_file:
-            _check_order(memory_file, memories.values(), run.now)
+    with alone(state_file):
+        states = read_state(state_file) if state_file else {}
+        run = _Run(settings, snapshot, *_moment(now, snapshot), states)
+        if state_file:
+            _check_order(state_file, states.values(), run.now)
         outcomes = [run.outcome(one, sources[key]) for one in snapshot.autoscalers() if (key := _key(one)) in sources]
-        if memory_file:
-            write_memory(memory_file, memories)
+        if state_file:
+            write_state(state_file, states)
     if output == "text":
-        _print_text(run, outcomes, with_memory=memory_file is not None)
-        _tell_passed_over(loaded, passed_over, snapshot)
+        _print_text(run, outcomes, with_state=state_file is not None)
+        _report_ignored(loaded, passed_over, snapshot)
     else:
         document = _plain(_document(run, outcomes))
         click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
@@ -155,7 +155,7 @@ def _key(autoscaler: Autoscaler) -> Key:
     return autoscaler.KIND, autoscaler.namespace, autoscaler.name
 
 
-def _sources(loaded: list[Loaded], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:
+def _sources(loaded: list[LoadedFiles], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:
     """Where each autoscaler stands; the last of several with one name, as for kubectl apply."""
     found: dict[Key, Source] = {}
     for one in loaded:
@@ -189,8 +189,8 @@ def _moment(now: float | None, snapshot: Snapshot) -> tuple[float, str]:
     return (newest, "input") if newest is not None else (time.time(), "clock")
 
 
-def _check_order(file: str, memories: Iterable[Remembered], now: float) -> None:
-    latest = max((entry.at for entry in memories if entry.at is not None), default=now)
+def _check_order(file: str, states: Iterable[Remembered], now: float) -> None:
+    latest = max((entry.at for entry in states if entry.at is not None), default=now)
     if latest > now:
         raise BadInput(
             f"{file}: remembers {show_time(latest)}, which is after {show_time(now)}: replay dumps in the order of "
@@ -198,17 +198,17 @@ def _check_order(file: str, memories: Iterable[Remembered], now: float) -> None:
         )
 
 
-def _print_text(run: _Run, outcomes: list[Outcome], *, with_memory: bool) -> None:
+def _print_text(run: _Run, outcomes: list[Verdict], *, with_state: bool) -> None:
     glyphs, version = glyphs_for(sys.stdout), show_version(run.settings.kubernetes)
     lines = [f"{show_time(run.now)}, {_ORIGINS[run.origin]}; Kubernetes {version}", ""]
-    lines += tell(outcomes, glyphs, width_of(sys.stdout))
+    lines += report(outcomes, glyphs, width_of(sys.stdout))
     lines.append(summary(outcomes))
-    if not with_memory and any(outcome.decision.unknown for outcome in outcomes):
+    if not with_state and any(outcome.decision.unknown for outcome in outcomes):
         lines.append("What came before this dump is unknown; --memory FILE keeps it from one run to the next.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
 
 
-def _tell_passed_over(loaded: list[Loaded], passed_over: Counter[str], snapshot: Snapshot) -> None:
+def _report_ignored(loaded: list[LoadedFiles], passed_over: Counter[str], snapshot: Snapshot) -> None:
     """Kinds that no decision depends on, custom ones too if they are nobody's target."""
     targets = {target_of(one).kind for one in snapshot.autoscalers()}
     unused = [one.data for one in loaded if not is_known(one.data["apiVersion"], one.data["kind"])]
@@ -217,7 +217,7 @@ def _tell_passed_over(loaded: list[Loaded], passed_over: Counter[str], snapshot:
         click.echo(f"passed over: {_counted(kinds)}", err=True)
 
 
-def _document(run: _Run, outcomes: list[Outcome]) -> dict[str, Any]:
+def _document(run: _Run, outcomes: list[Verdict]) -> dict[str, Any]:
     """What -o json and -o yaml print; decide.schema.json describes it."""
     return {
         "now": show_time(run.now),
@@ -227,7 +227,7 @@ def _document(run: _Run, outcomes: list[Outcome]) -> dict[str, Any]:
     }
 
 
-def _problems(outcome: Outcome) -> list[dict[str, Any]]:
+def _problems(outcome: Verdict) -> list[dict[str, Any]]:
     source = outcome.source
     return [{**p.to_dict(), "file": source.file, "line": source.line_of(p.where)} for p in outcome.problems]
 

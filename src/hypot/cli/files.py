@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hypot.kinds.text.load import Loaded, LoadError, Reader
+from hypot.kinds.text.load import LoadedFiles, LoadError, Reader
 
 # Smaller inputs are read before a bar could be seen.
 _WORTH_A_BAR = 4 * 2**20
@@ -34,7 +34,7 @@ class BadInput(click.ClickException):
 
 def read_objects(
     paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None
-) -> tuple[list[Loaded], Counter[str]]:
+) -> tuple[list[LoadedFiles], Counter[str]]:
     """All objects of the named files, and what was passed over."""
     with _progress() as progress:
         reader = Reader(progress=progress, keep=keep)

@@ -13,12 +13,12 @@ from hypot.cli.files import BadInput, manifests_named, needing, read_objects
 from hypot.cli.output import to_json, to_yaml
 from hypot.cli.verdict import Glyphs, glyphs_for, safe_for
 from hypot.core.amount import readable
-from hypot.face.intervals.table import UNITS, Row, Table, figure, named, notes_of, silent, tables_of
+from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, named, notes_of, silent, tables_of
 from hypot.face.style import printable
 from hypot.kinds.base import Ref
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.problem import Problem
-from hypot.kinds.text.load import Loaded, Source
+from hypot.kinds.text.load import LoadedFiles, Source
 
 _GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
 _PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
@@ -30,17 +30,17 @@ _WEIGHTS = "weightBasedScalingIntervals have no effective intervals; hypot lint 
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _HvpaEntry:
     """An Hvpa of the input, where it stands, and all that is wrong with it."""
 
     hvpa: Hvpa
     source: Source
     problems: tuple[Problem, ...]
     # None where there are no intervals, or none that can be relied on.
-    tables: tuple[Table, ...]
+    tables: tuple[IntervalTable, ...]
 
     @classmethod
-    def of(cls, loaded: Loaded) -> "_Entry":
+    def of(cls, loaded: LoadedFiles) -> "_HvpaEntry":
         hvpa = Hvpa.from_dict(loaded.data)
         problems = hvpa.problems()
         sound = not hvpa.is_weight_based and all(problem.severity != "error" for problem in problems)
@@ -94,14 +94,14 @@ def _is_hvpa(api_version: str, kind: str) -> bool:
     return kind == Hvpa.KIND and api_version.partition("/")[0] in _GROUPS
 
 
-def _entries(loaded: list[Loaded], passed_over: Counter[str]) -> list[_Entry]:
+def _entries(loaded: list[LoadedFiles], passed_over: Counter[str]) -> list[_HvpaEntry]:
     """Every Hvpa; the last of several with one name, as for kubectl apply."""
     if not loaded:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(passed_over.items()))
         raise BadInput(f"no Hvpa in the input: {f'found only {kinds}' if kinds else 'there is nothing in it'}")
-    found: dict[str, _Entry] = {}
+    found: dict[str, _HvpaEntry] = {}
     for one in loaded:
-        entry = _Entry.of(one)
+        entry = _HvpaEntry.of(one)
         if entry.name in found:
             places = " and ".join(f"{source.file}:{source.line}" for source in (found[entry.name].source, one.source))
             click.echo(f"{entry.name} is in the input twice, {places}: the last one counts", err=True)
@@ -109,7 +109,7 @@ def _entries(loaded: list[Loaded], passed_over: Counter[str]) -> list[_Entry]:
     return list(found.values())
 
 
-def _chosen(entries: list[_Entry], namespace: str | None, name: str | None) -> list[_Entry]:
+def _chosen(entries: list[_HvpaEntry], namespace: str | None, name: str | None) -> list[_HvpaEntry]:
     chosen = [
         entry for entry in entries if namespace in {None, entry.hvpa.namespace} and name in {None, entry.hvpa.name}
     ]
@@ -119,7 +119,7 @@ def _chosen(entries: list[_Entry], namespace: str | None, name: str | None) -> l
     return chosen
 
 
-def _names(entries: Sequence[_Entry]) -> str:
+def _names(entries: Sequence[_HvpaEntry]) -> str:
     return ", ".join(sorted(entry.name for entry in entries))
 
 
@@ -140,8 +140,8 @@ def _page(hvpas: list[Hvpa]) -> bytes:
 def _picture(hvpas: list[Hvpa], form: str) -> bytes:
     if len(hvpas) > 1:
         names = ", ".join(f"{hvpa.namespace}/{hvpa.name}" for hvpa in hvpas)
-        words = f"a picture shows one Hvpa, and there are {len(hvpas)}: {names}"
-        raise BadInput(f"{words}; choose with --name NAME or -n NAMESPACE, or draw an .html")
+        message = f"a picture shows one Hvpa, and there are {len(hvpas)}: {names}"
+        raise BadInput(f"{message}; choose with --name NAME or -n NAMESPACE, or draw an .html")
     if not any(table.rows for table in tables_of(hvpas[0])):
         raise BadInput(f"{hvpas[0]}: nothing to draw, as no container of it is sized")
     with needing("matplotlib", "pictures"):
@@ -149,9 +149,9 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
     return picture(hvpas[0], form)
 
 
-def _print_text(entries: list[_Entry]) -> None:
+def _print_text(entries: list[_HvpaEntry]) -> None:
     glyphs = glyphs_for(sys.stdout)
-    lines = [line for entry in entries for line in _told(entry, glyphs)]
+    lines = [line for entry in entries for line in _reported(entry, glyphs)]
     if any(table.rows for entry in entries for table in entry.tables):
         lines += _LEGEND
     text = "\n".join(lines).rstrip("\n") + "\n"
@@ -159,12 +159,12 @@ def _print_text(entries: list[_Entry]) -> None:
     click.echo(safe_for(sys.stdout, f"{text}\n{found}" if found else text), nl=False, color=glyphs.colour)
 
 
-def _findings(entries: list[_Entry], *, colour: bool) -> str:
+def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
     """All problems, as `hypot lint` prints them."""
     if not any(entry.problems for entry in entries):
         return ""
     from hypot.cli.lint import as_text  # noqa: PLC0415  only where something is wrong
-    from hypot.lint.report import Finding, Report  # noqa: PLC0415
+    from hypot.lint.report import Finding, LintReport  # noqa: PLC0415
 
     found = [
         Finding(
@@ -185,10 +185,10 @@ def _findings(entries: list[_Entry], *, colour: bool) -> str:
     ]
     found.sort(key=lambda one: (one.file, one.line or 0))
     files = len({entry.source.file for entry in entries})
-    return as_text(Report(tuple(found), len(entries), files, len(entries), 0), colour=colour)
+    return as_text(LintReport(tuple(found), len(entries), files, len(entries), 0), colour=colour)
 
 
-def _told(entry: _Entry, glyphs: Glyphs) -> Iterator[str]:
+def _reported(entry: _HvpaEntry, glyphs: Glyphs) -> Iterator[str]:
     target = entry.hvpa.target if isinstance(entry.hvpa.target, Ref) else Ref()
     name = glyphs.style(printable(entry.name), bold=True)
     yield f"{name}  Hvpa {glyphs.arrow} {printable(str(target))}"
@@ -196,9 +196,9 @@ def _told(entry: _Entry, glyphs: Glyphs) -> Iterator[str]:
         yield f"    {_WEIGHTS if entry.hvpa.is_weight_based else 'not shown: the manifest has errors'}"
     for table in entry.tables:
         yield ""
-        words = printable(named(table.containers, alone=len(entry.tables) == 1))
+        message = printable(named(table.containers, alone=len(entry.tables) == 1))
         silence = silent(table)
-        yield f"    {words}: {silence}" if silence and not table.rows else f"    {words}"
+        yield f"    {message}: {silence}" if silence and not table.rows else f"    {message}"
         yield from (f"    {line}".rstrip() for line in _grid(table, glyphs))
         if silence and table.rows:
             yield f"    {silence}"
@@ -214,7 +214,7 @@ class _Column(NamedTuple):
         return max(map(len, [self.head, *self.cells]))
 
 
-def _grid(table: Table, glyphs: Glyphs) -> Iterator[str]:
+def _grid(table: IntervalTable, glyphs: Glyphs) -> Iterator[str]:
     """The seed's table: per pod and in total, up and down, side by side for each resource."""
     if not table.rows:
         return
@@ -237,7 +237,7 @@ def _grid(table: Table, glyphs: Glyphs) -> Iterator[str]:
         yield f"{body}  {glyphs.style(notes, dim=True)}" if notes else body
 
 
-def _pair(rows: Sequence[Row], resource: str, *, up: bool) -> tuple[_Column, _Column]:
+def _pair(rows: Sequence[CountRow], resource: str, *, up: bool) -> tuple[_Column, _Column]:
     each = [row.up_to_per_pod(resource) if up else row.down_to_per_pod(resource) for row in rows]
     all_of_them = [row.reaches[resource].up_to if up else row.reaches[resource].down_to for row in rows]
     return (
@@ -246,7 +246,7 @@ def _pair(rows: Sequence[Row], resource: str, *, up: bool) -> tuple[_Column, _Co
     )
 
 
-def _as_dict(entry: _Entry) -> dict[str, Any]:
+def _as_dict(entry: _HvpaEntry) -> dict[str, Any]:
     """One entry of what -o json and -o yaml print; intervals.schema.json describes it."""
     hvpa, source = entry.hvpa, entry.source
     target = hvpa.target if isinstance(hvpa.target, Ref) else Ref()
@@ -264,7 +264,7 @@ def _as_dict(entry: _Entry) -> dict[str, Any]:
     }
 
 
-def _table_as_dict(table: Table) -> dict[str, Any]:
+def _table_as_dict(table: IntervalTable) -> dict[str, Any]:
     return {
         "names": list(table.containers),
         "mode": "Off" if table.off else "Auto",
@@ -276,7 +276,7 @@ def _table_as_dict(table: Table) -> dict[str, Any]:
     }
 
 
-def _reach_as_dict(row: Row, resource: str) -> dict[str, Any]:
+def _reach_as_dict(row: CountRow, resource: str) -> dict[str, Any]:
     reach = row.reaches[resource]
     return {
         "upTo": _amounts(resource, row.up_to_per_pod(resource), reach.up_to),

@@ -15,7 +15,7 @@ from hypot.face.style import printable
 from hypot.kinds.base import count_of
 from hypot.kinds.version import NEWEST, Version, parse_version, show_version
 from hypot.lint.input.world import worth_keeping
-from hypot.lint.report import Finding, Report, check
+from hypot.lint.report import Finding, LintReport, check
 from hypot.lint.rule_list import UnknownRule, known_ids
 from hypot.lint.sarif import sarif
 
@@ -71,7 +71,7 @@ def command(
     ctx.exit(1 if report.errors else 0)
 
 
-def _rendered(report: Report, output: str) -> str:
+def _rendered(report: LintReport, output: str) -> str:
     if output == "json":
         return to_json(report.to_dict())
     if output == "sarif":
@@ -80,7 +80,7 @@ def _rendered(report: Report, output: str) -> str:
     return as_text(report, width=max(40, width), colour=in_colour(sys.stdout))
 
 
-def as_text(report: Report, *, width: int = _WIDEST, colour: bool = False) -> str:
+def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -> str:
     """For people: a line that says where, then what is wrong and what to do; a manifest to paste keeps its lines."""
     blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
@@ -92,17 +92,17 @@ def _block(finding: Finding, width: int, *, colour: bool) -> Iterator[str]:
     parts = (place, severity, finding.rule, printable(finding.object), printable(finding.field))
     yield "  ".join(part for part in parts if part)
     yield from _wrapped(finding.message, "    ", "    ", width)
-    words, _, shown = finding.hint.partition("\n")
-    yield from _wrapped(words, "    fix: ", "         ", width)
+    message, _, shown = finding.hint.partition("\n")
+    yield from _wrapped(message, "    fix: ", "         ", width)
     yield from (f"    {printable(line)}" for line in shown.split("\n") if shown)
 
 
-def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:
-    words = printable(words)
-    if len(first) + len(words) <= width:
-        return [first + words]
+def _wrapped(message: str, first: str, rest: str, width: int) -> list[str]:
+    message = printable(message)
+    if len(first) + len(message) <= width:
+        return [first + message]
     return textwrap.wrap(
-        words,
+        message,
         width,
         initial_indent=first,
         subsequent_indent=rest,
@@ -111,17 +111,17 @@ def _wrapped(words: str, first: str, rest: str, width: int) -> list[str]:
     )
 
 
-def _summary(report: Report, *, colour: bool) -> str:
+def _summary(report: LintReport, *, colour: bool) -> str:
     place = f"{count_of(report.files, 'file')}, {count_of(report.objects, 'object')}"
-    words = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
+    message = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
     if report.silenced:
-        words += f"; {report.silenced} silenced"
-    return words if report.autoscalers else f"{words}; there is no autoscaler among them"
+        message += f"; {report.silenced} silenced"
+    return message if report.autoscalers else f"{message}; there is no autoscaler among them"
 
 
-def _counts(report: Report, *, colour: bool) -> str:
+def _counts(report: LintReport, *, colour: bool) -> str:
     parts = []
     for severity, number in report.count().items():
-        words = f"{number} advice" if severity == "advice" else count_of(number, severity)
-        parts.append(click.style(words, fg=_COLOURS[severity], bold=True) if colour and number else words)
+        message = f"{number} advice" if severity == "advice" else count_of(number, severity)
+        parts.append(click.style(message, fg=_COLOURS[severity], bold=True) if colour and number else message)
     return ", ".join(parts)

@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, words) for name, (_, words) in sorted(COMMANDS.items())])
+            formatter.write_dl([(name, message) for name, (_, message) in sorted(COMMANDS.items())])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _say("standard output is closed, so there is nowhere to write the answer")
         sys.exit(2)
     _write_all()
-    told = sys.stdout
+    reported = sys.stdout
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
         sys.stdout.flush()
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _say_no_more()
     except SystemExit:
         # Click hears of it first, and puts a quiet one in its place.
-        if sys.stdout is told:
+        if sys.stdout is reported:
             raise
         _say_no_more()
     except OSError as error:
@@ -96,9 +96,9 @@ def _write_all() -> None:
         sys.stdout = io.TextIOWrapper(writer, standard.encoding, standard.errors, line_buffering=True)
 
 
-def _say(words: str) -> None:
+def _say(message: str) -> None:
     with contextlib.suppress(OSError):
-        click.echo(f"Error: {words}", err=True)
+        click.echo(f"Error: {message}", err=True)
 
 
 def _leave(status: int) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hypot.cli.bar import Progress, bar
+from hypot.cli.bar import ProgressBar, bar
 from hypot.cli.ending import heeding
 from hypot.cli.files import BadInput, check_writable, manifests_named, read_objects
 from hypot.cli.options import read_settings, settings_named, time_given
@@ -19,9 +19,9 @@ from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
 
 if TYPE_CHECKING:
-    from hypot.replay.jobs.comparison import Comparison, Job, Judged
+    from hypot.replay.jobs.comparison import Comparison, ReplayJob, Scored
     from hypot.replay.policies.policy import Policy
-    from hypot.replay.traces.history import History
+    from hypot.replay.traces.history import TraceFiles
     from hypot.replay.traces.trace import Trace
     from hypot.replay.world.parameters import Span, World
 
@@ -42,7 +42,7 @@ _FORMS = ["table", "wide", "json", "csv", "parquet"]
 class _Asked:
     """What is replayed, read and checked; a large history is read while it is replayed."""
 
-    traces: "list[Trace] | History"
+    traces: "list[Trace] | TraceFiles"
     policies: "list[Policy]"
     # The policies of the input, each with its variants by name.
     families: dict[str, list[str]]
@@ -123,10 +123,10 @@ def command(
     for report in reports:
         check_writable(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, sweeps, prometheus, query)
-    told = _told(explain, asked)
-    comparisons = _compared(asked, told, engine, keep=bool(reports or explain))
+    reported = _reported(explain, asked)
+    comparisons = _compared(asked, reported, engine, keep=bool(reports or explain))
     if explain is not None:
-        text = out.explained(comparisons, asked.policies, told, glyphs_for(sys.stdout), width_of(sys.stdout))
+        text = out.explained(comparisons, asked.policies, reported, glyphs_for(sys.stdout), width_of(sys.stdout))
         click.echo(safe_for(sys.stdout, text), nl=False)
     elif output in {"table", "wide"}:
         glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
@@ -152,7 +152,7 @@ def _read(
     query: str | None,
 ) -> _Asked:
     """Everything that was named, with all that is wrong with it at once where one thing does not hang on another."""
-    from hypot.replay.policies.grid import expand, parse_sweeps  # noqa: PLC0415
+    from hypot.replay.policies.grid import expand, parse_grid  # noqa: PLC0415
     from hypot.replay.policies.read import read_policies  # noqa: PLC0415  only for this command
     from hypot.replay.world.file import read_world  # noqa: PLC0415
     from hypot.replay.world.parameters import World  # noqa: PLC0415
@@ -162,7 +162,7 @@ def _read(
     world = World()
     try:
         world = read_world(world_file) if world_file else world
-        parsed = parse_sweeps(sweeps)
+        parsed = parse_grid(sweeps)
     except ValueError as error:
         raise BadInput(str(error)) from error
     loaded, _ = read_objects(paths)
@@ -174,7 +174,7 @@ def _read(
         families = _families(policies)
     except ValueError as error:
         wrong.append(str(error))
-    found: list[Trace] | History = []
+    found: list[Trace] | TraceFiles = []
     try:
         found = _history(traces, start, end, prometheus, query, world)
     except ValueError as error:
@@ -208,7 +208,7 @@ def _history(
     prometheus: str | None,
     query: str | None,
     world: "World",
-) -> "list[Trace] | History":
+) -> "list[Trace] | TraceFiles":
     """All traces, or where they are too many to be held at once, the files that they come from."""
     if prometheus and query:
         from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
@@ -225,7 +225,7 @@ def _history(
         return history if history.is_large else list(history)
 
 
-def _told(explain: str | None, asked: _Asked) -> "Span":
+def _reported(explain: str | None, asked: _Asked) -> "Span":
     """The stretch of time that is explained."""
     from hypot.kinds.units import SECONDS  # noqa: PLC0415  only where it is asked for
     from hypot.replay.engine.parts import NEVER  # noqa: PLC0415
@@ -260,8 +260,8 @@ def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
         check_scoring(trace, world)
         ticks = (trace.times[-1] - trace.times[0]) / world.tick
         if ticks > MOST_TICKS:
-            words = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
-            raise BadInput(f"{words}; replay a part with --from and --to, or write a longer tick into the world")
+            message = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
+            raise BadInput(f"{message}; replay a part with --from and --to, or write a longer tick into the world")
         yield trace
 
 
@@ -290,15 +290,17 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
     try:
         fleet.warm(loops)
     except OSError as error:
-        words = f"compiled code cannot be kept in {fleet.cache_folder().parent}: {error.strerror or error}"
+        message = f"compiled code cannot be kept in {fleet.cache_folder().parent}: {error.strerror or error}"
         if engine == "fleet":
-            raise BadInput(f"{words}; make room there, or name another folder in XDG_CACHE_HOME") from error
-        click.echo(f"{words}; replaying without it", err=True)
+            raise BadInput(f"{message}; make room there, or name another folder in XDG_CACHE_HOME") from error
+        click.echo(f"{message}; replaying without it", err=True)
         return False
     return True
 
 
-def _work(jobs: "Iterator[Job]", engine: str, ticks: int, progress: Progress) -> "Generator[tuple[int, Judged]]":
+def _work(
+    jobs: "Iterator[ReplayJob]", engine: str, ticks: int, progress: ProgressBar
+) -> "Generator[tuple[int, Scored]]":
     """At home or away."""
     if not engine.startswith("dask://"):
         from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415  only for this command
@@ -325,10 +327,10 @@ def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
     return chain([first], coming), int(ticks_of(first, asked.world.tick) * asked.traces.about(len(first.times)))
 
 
-def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
+def _compared(asked: _Asked, reported: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in processes of their own where it pays."""
-    from hypot.replay.jobs.job_queue import Board  # noqa: PLC0415  only for this command
-    from hypot.replay.jobs.local_jobs import CrewError  # noqa: PLC0415
+    from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415  only for this command
+    from hypot.replay.jobs.local_jobs import JobsError  # noqa: PLC0415
     from hypot.replay.score.scores import ScoreError  # noqa: PLC0415
     from hypot.replay.traces.trace import TraceError  # noqa: PLC0415
 
@@ -338,14 +340,14 @@ def _compared(asked: _Asked, told: "Span", engine: str, *, keep: bool) -> "list[
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
         with heeding():
             compiled = not kept and _is_compiled(engine, asked, ticks)
-        board = Board(asked.policies, asked.world, asked.settings, told, keep=kept, compiled=compiled)
+        queue = JobQueue(asked.policies, asked.world, asked.settings, reported, keep=kept, compiled=compiled)
         with (
             bar("replaying", ticks) as progress,
             heeding(),
-            closing(_work(board.jobs(traces), engine, ticks, progress)) as coming,
+            closing(_work(queue.jobs(traces), engine, ticks, progress)) as coming,
         ):
             for place, judged in coming:
-                board.enter(place, judged)
-    except (CrewError, ScoreError, TraceError) as error:
+                queue.enter(place, judged)
+    except (JobsError, ScoreError, TraceError) as error:
         raise BadInput(str(error)) from error
-    return board.comparisons()
+    return queue.comparisons()

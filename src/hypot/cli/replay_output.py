@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from hypot.cli.files import needing, write_whole
 from hypot.cli.output import to_json
-from hypot.cli.verdict import Glyphs, Outcome, tell
-from hypot.face.replay.scores import shapes_in_words
-from hypot.face.replay.table import fleet_table, fleet_words, table
-from hypot.face.replay.value import Report
+from hypot.cli.verdict import Glyphs, Verdict, report
+from hypot.face.replay.scores import shapes_as_text
+from hypot.face.replay.table import fleet_table, fleet_text, table
+from hypot.face.replay.value import ReplayReport
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.kinds.text.load import Source
 from hypot.policy.model.decision import show_seconds, show_time
-from hypot.replay.jobs.comparison import Comparison, Judged, tuned
+from hypot.replay.jobs.comparison import Comparison, Scored, tuned
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score.ranking import cost_at, keeps_slo, middle, point_of, verdict, worst
 from hypot.replay.score.scorecard import Scores
@@ -47,19 +47,19 @@ def as_text(
     style = glyphs.style if glyphs.colour else None
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
-        lines = fleet_table(fleet, notes=[shapes_in_words(world.shapes), *_all_notes(comparisons)], style=style)
-        sentences = [fleet_verdict(comparisons), *fleet_words(fleet)]
-        words = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
-        return "\n".join([*lines, "", *words]) + "\n"
+        lines = fleet_table(fleet, notes=[shapes_as_text(world.shapes), *_all_notes(comparisons)], style=style)
+        sentences = [fleet_verdict(comparisons), *fleet_text(fleet)]
+        message = [line for sentence in sentences for line in textwrap.wrap(sentence, width, break_on_hyphens=False)]
+        return "\n".join([*lines, "", *message]) + "\n"
     one = comparisons[0]
     head = f"{one.workload}: {show_time(one.start)} to {show_time(one.end)}, from {one.source}"
-    notes = [shapes_in_words(world.shapes), *one.notes]
-    words = [line for sentence in _words(one, families, world) for line in textwrap.wrap(sentence, width)]
-    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *words]
+    notes = [shapes_as_text(world.shapes), *one.notes]
+    message = [line for sentence in _message(one, families, world) for line in textwrap.wrap(sentence, width)]
+    lines = [head, "", *table(one.scores, notes=notes, wide=wide, style=style), "", *message]
     return "\n".join(lines) + "\n"
 
 
-def _words(one: Comparison, families: Families, world: World) -> Iterator[str]:
+def _message(one: Comparison, families: Families, world: World) -> Iterator[str]:
     scoring = world.scoring
     if scoring.skip or scoring.tune:
         share = f"{scoring.tune:.0%} of the trace" if scoring.tune else ""
@@ -157,7 +157,7 @@ def document(
     """What -o json prints; replay.schema.json describes it."""
     return {
         "world": world_to_dict(world),
-        "shapes": shapes_in_words(world.shapes),
+        "shapes": shapes_as_text(world.shapes),
         "policies": [
             {
                 "name": policy.name,
@@ -188,13 +188,13 @@ def _workload(one: Comparison, families: Families) -> dict[str, Any]:
 
 def report_of(
     comparisons: Sequence[Comparison], policies: Sequence[Policy], families: Families, world: World
-) -> Report:
-    settings, shapes = world_to_dict(world), shapes_in_words(world.shapes)
+) -> ReplayReport:
+    settings, shapes = world_to_dict(world), shapes_as_text(world.shapes)
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
         names = list(comparisons[0].scores)
         mid = {name: middle([one.scores[name] for one in comparisons]) for name in names}
-        return Report(
+        return ReplayReport(
             f"{len(comparisons)} workloads",
             fleet_verdict(comparisons),
             mid,
@@ -211,9 +211,9 @@ def report_of(
                 intervals[policy.name] = intervals_of(autoscaler, policy.workload.container, "cpu")
     runs = [judged.run for judged in _in_order(one) if judged.run is not None]
     against = one.judged[0].reference
-    return Report(
+    return ReplayReport(
         one.workload,
-        " ".join(_words(one, families, world)),
+        " ".join(_message(one, families, world)),
         {**{run.policy: one.scores[run.policy] for run in runs}, **one.scores},
         tuple(runs),
         None if against is None else against.demand,
@@ -225,7 +225,7 @@ def report_of(
     )
 
 
-def _in_order(one: Comparison) -> list[Judged]:
+def _in_order(one: Comparison) -> list[Scored]:
     """As given; where there are more than can be told apart, first those that nothing beats, then by price."""
     if len(one.judged) <= DRAWN:
         return list(one.judged)
@@ -252,7 +252,7 @@ def write_reports(
             _draw(path, report)
 
 
-def _draw(path: str, report: Report) -> None:
+def _draw(path: str, report: ReplayReport) -> None:
     """The overview under the name that was given, and every figure beside it."""
     with needing("matplotlib", "pictures"):
         from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
@@ -262,7 +262,7 @@ def _draw(path: str, report: Report) -> None:
 
 
 def explained(
-    comparisons: Sequence[Comparison], policies: Sequence[Policy], told: Span, glyphs: Glyphs, width: int
+    comparisons: Sequence[Comparison], policies: Sequence[Policy], reported: Span, glyphs: Glyphs, width: int
 ) -> str:
     """The decisions around a moment with their steps, and the changes before and after it."""
     lines: list[str] = []
@@ -273,15 +273,15 @@ def explained(
         policy, moments = named[judged.policy], judged.run.moments
         source = next((one for one in policy.sources if one is not None), NOWHERE)
         lines.append(glyphs.style(judged.policy, bold=True))
-        before = [moment for moment in moments if moment.at < told.start][-1:]
-        after = [moment for moment in moments if moment.at > told.end][:1]
-        around = [moment for moment in moments if told.start <= moment.at <= told.end]
+        before = [moment for moment in moments if moment.at < reported.start][-1:]
+        after = [moment for moment in moments if moment.at > reported.end][:1]
+        around = [moment for moment in moments if reported.start <= moment.at <= reported.end]
         if not around:
             lines.append("  has no autoscaler" if not policy.autoscalers else "  decides nothing at this time")
         for word, some in (("the last change before: ", before), ("", around), ("the next change after: ", after)):
             for when, moment in _folded(some):
                 lines.append(f"  {word}{when}")
-                lines += tell([Outcome(moment.decision, source)], glyphs, width)
+                lines += report([Verdict(moment.decision, source)], glyphs, width)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -29,5 +29,5 @@ def _usable(given: Mapping[str, Any], place: str) -> tuple[dict[str, Any], list[
         RunConfig.from_dict(given)
     except ConfigError as error:
         rest = {name: value for name, value in given.items() if name not in error.names}
-        return rest, [f"{place}{words}" for words in error.problems]
+        return rest, [f"{place}{message}" for message in error.problems]
     return dict(given), []

@@ -33,7 +33,7 @@ _HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
 )
 @click.option("--quick", is_flag=True, help="In their reduced form, as the tests run them.")
 @click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
-def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bool) -> int:
+def command(ids: tuple[str, ...], folder: Path | None, output: str, *, numeric: bool) -> int:
     """Repeat what goes wrong in the field: a bad policy, and the one that answers it.
 
     Without a name all of them run, which takes some minutes.
@@ -45,7 +45,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
 
     try:
         wanted = all_of_them.chosen(
-            all_of_them.read_scenarios(folder or all_of_them.default_folder(), quick=quick), ids
+            all_of_them.read_scenarios(folder or all_of_them.default_folder(), numeric=numeric), ids
         )
         with bar("scenarios", len(wanted)) as progress, heeding():
             results = all_of_them.run_scenarios(wanted, progress.at)
@@ -64,7 +64,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
     return 1 if any(result.status == "failed" for result in results) else 0
 
 
-class Row(NamedTuple):
+class FigureRow(NamedTuple):
     """One figure of one case; what it shares with the row above is empty."""
 
     id: str
@@ -76,10 +76,10 @@ class Row(NamedTuple):
     bar: str = ""
 
 
-def rows_of(result: "Result") -> Iterator[Row]:
+def rows_of(result: "Result") -> Iterator[FigureRow]:
     """All deciding figures of a scenario; a case of several has a line with its name before them."""
     scenario = result.scenario
-    head = Row(scenario.id, scenario.title, result.status, "")
+    head = FigureRow(scenario.id, scenario.title, result.status, "")
     if scenario.waits:
         yield head._replace(figure=f"waits for {scenario.waits}")
         return
@@ -88,8 +88,8 @@ def rows_of(result: "Result") -> Iterator[Row]:
         yield head
     for case in scenario.cases:
         for i, (name, bad, good, limits) in enumerate(_figures(result, case)):
-            first = head if not several else Row("", f"  {case.name}", "", "")
-            start = first if i == 0 else Row("", "", "", "")
+            first = head if not several else FigureRow("", f"  {case.name}", "", "")
+            start = first if i == 0 else FigureRow("", "", "", "")
             yield start._replace(figure=name.replace("_", " "), bad=bad, good=good, bar=limits)
 
 
@@ -101,8 +101,8 @@ def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, st
     for name in bad:
         limits = [str(one) for one in case.bar if next((n for n in good if n in one.names()), "") == name]
         counted = unit(result.scenario, case, name)
-        words = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
-        yield words, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
+        message = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
+        yield message, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
 
 
 def shown(value: float | None) -> str:
@@ -133,7 +133,7 @@ def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
 def broken(results: Sequence["Result"]) -> Iterator[str]:
     """What does not hold, and what was found instead."""
     for result in results:
-        yield from (f"{result.scenario.id}: {words}" for words in result.broken)
+        yield from (f"{result.scenario.id}: {message}" for message in result.broken)
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:
@@ -146,8 +146,8 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 def summary(results: Sequence["Result"]) -> str:
     counts = [(word, sum(result.status == word for result in results)) for word in _COLOURS]
-    told = ", ".join(f"{count} {word}" for word, count in counts if count)
-    return f"{len(results)} scenario{'' if len(results) == 1 else 's'}: {told}."
+    reported = ", ".join(f"{count} {word}" for word, count in counts if count)
+    return f"{len(results)} scenario{'' if len(results) == 1 else 's'}: {reported}."
 
 
 def as_markdown(results: Sequence["Result"]) -> Iterator[str]:

@@ -26,7 +26,7 @@ _COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "undecided": "red
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Verdict:
     """A decision, where its autoscaler stands in the input, and what is wrong with it."""
 
     decision: Decision
@@ -86,7 +86,7 @@ def safe_for(stream: TextIO, text: str) -> str:
     return text.encode(encoding, "replace").decode(encoding, "replace")
 
 
-def tell(outcomes: Sequence[Outcome], glyphs: Glyphs, width: int) -> Iterator[str]:
+def report(outcomes: Sequence[Verdict], glyphs: Glyphs, width: int) -> Iterator[str]:
     """All lines of the answer, a blank one after each autoscaler."""
     columns = _Columns.of(outcomes, glyphs)
     for outcome in outcomes:
@@ -95,12 +95,12 @@ def tell(outcomes: Sequence[Outcome], glyphs: Glyphs, width: int) -> Iterator[st
         yield ""
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
+def summary(outcomes: Sequence[Verdict]) -> str:
     """How many of which verdict."""
     counts = Counter(outcome.verdict for outcome in outcomes)
-    told = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
+    reported = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
     total = len(outcomes)
-    return f"{total} autoscaler{'' if total == 1 else 's'}: {', '.join(told)}."
+    return f"{total} autoscaler{'' if total == 1 else 's'}: {', '.join(reported)}."
 
 
 def _named(decision: Decision, glyphs: Glyphs) -> tuple[str, str]:
@@ -119,7 +119,7 @@ class _Columns(NamedTuple):
     after: int
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], glyphs: Glyphs) -> "_Columns":
+    def of(cls, outcomes: Sequence[Verdict], glyphs: Glyphs) -> "_Columns":
         names = [_named(outcome.decision, glyphs) for outcome in outcomes]
         return cls(
             _widest(name for name, _ in names),
@@ -137,14 +137,14 @@ def _figure(count: int | None) -> str:
     return "?" if count is None else str(count)
 
 
-def _headline(outcome: Outcome, columns: _Columns, glyphs: Glyphs, width: int) -> Iterator[str]:
+def _headline(outcome: Verdict, columns: _Columns, glyphs: Glyphs, width: int) -> Iterator[str]:
     decision, verdict = outcome.decision, outcome.verdict
     name, target = _named(decision, glyphs)
     before, after = _figure(decision.current).rjust(columns.before), _figure(decision.desired).rjust(columns.after)
     size = "undecided:" if verdict == "undecided" else f"{before} {glyphs.arrow} {after} "
     size = f"{getattr(glyphs, verdict)} {size}"
     left = f"{name.ljust(columns.name)}  {target.ljust(columns.target)}  {size} "
-    lines = _wrapped(left + _words(outcome), width, indent=" " * 2 * _INDENT)
+    lines = _wrapped(left + _message(outcome), width, indent=" " * 2 * _INDENT)
     if not glyphs.colour:
         yield from lines
         return
@@ -153,7 +153,7 @@ def _headline(outcome: Outcome, columns: _Columns, glyphs: Glyphs, width: int) -
     yield from lines[1:]
 
 
-def _words(outcome: Outcome) -> str:
+def _message(outcome: Verdict) -> str:
     """The reason in a few words."""
     decision = outcome.decision
     if outcome.verdict == "undecided":
@@ -162,7 +162,7 @@ def _words(outcome: Outcome) -> str:
         reason = decision.reason.replace(" (percentage of request)", "")
         return _clean(f"dry run: {reason}" if decision.dry_run else reason)
     if decision.sizes:
-        return f"hold: {_hold_words(decision)}"
+        return f"hold: {_hold_message(decision)}"
     held = [step for step in decision.steps if step.stage == "restrain" and step.before != step.after]
     if not held and not decision.readings:
         held = list(decision.steps)
@@ -177,7 +177,7 @@ def _error(decision: Decision) -> str:
     return broken[0].error + count
 
 
-def _hold_words(decision: Decision) -> str:
+def _hold_message(decision: Decision) -> str:
     """Why a kind that sizes pods leaves everything as it is."""
     held = [step for step in decision.steps if step.stage == "restrain"]
     return _clean(held[-1].sentence.rstrip(".")) if held else "it has what it needs"
@@ -185,15 +185,15 @@ def _hold_words(decision: Decision) -> str:
 
 def _gist(step: Step) -> str:
     """A step's sentence without its conditions, and without the count it ends in: the details have them."""
-    words = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
+    message = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
     for ending in (f": {step.after}", f": stay at {step.after}"):
-        words = words.removesuffix(ending)
-    return _clean(f"the {words[4:]}" if words.startswith("The ") else words)
+        message = message.removesuffix(ending)
+    return _clean(f"the {message[4:]}" if message.startswith("The ") else message)
 
 
-def _details(outcome: Outcome, glyphs: Glyphs, width: int) -> Iterator[str]:
+def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
     decision = outcome.decision
-    steps = _worth_telling(decision)
+    steps = _worth_reporting(decision)
     before = _widest(_figure(step.before) for step in steps)
     after = _widest(_figure(step.after) for step in steps)
     for step in steps:
@@ -223,7 +223,7 @@ def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
         yield from _entry(label, f"{new.container}: {', '.join(parts) or 'no requests'}", glyphs, width)
 
 
-def _worth_telling(decision: Decision) -> list[Step]:
+def _worth_reporting(decision: Decision) -> list[Step]:
     """Not that a single proposal is the largest, nor once more that nothing could be read."""
     proposals = [reading for reading in decision.readings if reading.proposal is not None]
     said = {"largest"} if len(decision.readings) == 1 else set()

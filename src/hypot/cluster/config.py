@@ -75,7 +75,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _ConfigEntry:
     """A named part of a kubeconfig, and the file that has it."""
 
     data: Mapping[str, Any]
@@ -219,10 +219,10 @@ class _Kubeconfig:
             source=source,
         )
 
-    def _user(self, context: _Entry, name: str) -> _Entry:
+    def _user(self, context: _ConfigEntry, name: str) -> _ConfigEntry:
         """Nobody, where the context names nobody; what would be someone else than is written is refused."""
         if not context.text("user"):
-            return _Entry({}, context.file, context.label)
+            return _ConfigEntry({}, context.file, context.label)
         user = self._entry("user", context.text("user"), f"context {name} names it")
         user.refuse("auth-provider", "use exec")
         user.refuse("username", "API servers know no passwords any more; use a token")
@@ -231,17 +231,17 @@ class _Kubeconfig:
 
     def _current(self) -> str:
         for file, data in self._files:
-            if name := _Entry(data, file, "kubeconfig").text("current-context"):
+            if name := _ConfigEntry(data, file, "kubeconfig").text("current-context"):
                 return name
         raise AccessError(f"{self._names}: no current-context; write --context as one of: {self._known('context')}")
 
     def _known(self, part: str) -> str:
         return ", ".join(name for name, *_ in self._all(part)) or "none"
 
-    def _entry(self, part: str, name: str, what: str) -> _Entry:
+    def _entry(self, part: str, name: str, what: str) -> _ConfigEntry:
         for each, data, file in self._all(part):
             if each == name:
-                return _Entry(data, file, f"{part} {name}")
+                return _ConfigEntry(data, file, f"{part} {name}")
         raise AccessError(f"{self._names}: no {part} {name!r}; {what}")
 
     def _all(self, part: str) -> Iterable[tuple[str, Mapping[str, Any], Path]]:
@@ -258,13 +258,13 @@ class _Kubeconfig:
                 yield each["name"], inner, file
 
 
-def _plugin(user: _Entry, cluster: _Entry) -> Plugin | None:
+def _plugin(user: _ConfigEntry, cluster: _ConfigEntry) -> Plugin | None:
     data = user.data.get("exec")
     if not data:
         return None
     if not isinstance(data, Mapping):
         raise AccessError(f"{user}: exec is no mapping")
-    entry = _Entry(data, user.file, f"{user.label}, exec")
+    entry = _ConfigEntry(data, user.file, f"{user.label}, exec")
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in EXEC_VERSIONS:
         raise AccessError(f"{entry}: apiVersion {version!r} is none of {', '.join(EXEC_VERSIONS)}")
@@ -283,22 +283,22 @@ def _plugin(user: _Entry, cluster: _Entry) -> Plugin | None:
     )
 
 
-def _texts(entry: _Entry, name: str) -> list[str]:
+def _texts(entry: _ConfigEntry, name: str) -> list[str]:
     values = entry.data.get(name) or []
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
         raise AccessError(f"{entry}: {name} is no list of texts")
     return values
 
 
-def _environment(entry: _Entry) -> dict[str, str]:
+def _environment(entry: _ConfigEntry) -> dict[str, str]:
     pairs = entry.data.get("env") or []
     if not isinstance(pairs, list) or not all(isinstance(each, Mapping) for each in pairs):
         raise AccessError(f"{entry}: env is no list of names and values")
-    named = [_Entry(each, entry.file, f"{entry.label}, env") for each in pairs]
+    named = [_ConfigEntry(each, entry.file, f"{entry.label}, env") for each in pairs]
     return {each.text("name"): each.text("value") for each in named}
 
 
-def _described(cluster: _Entry) -> dict[str, Any]:
+def _described(cluster: _ConfigEntry) -> dict[str, Any]:
     """A cluster in the words of ExecCredential; a file becomes data."""
     ca = cluster.pem("certificate-authority")
     extensions = cluster.data.get("extensions") or []
@@ -307,14 +307,14 @@ def _described(cluster: _Entry) -> dict[str, Any]:
         for each in (extensions if isinstance(extensions, list) else [])
         if isinstance(each, Mapping) and each.get("name") == "client.authentication.k8s.io/exec"
     ]
-    told = {
+    reported = {
         "server": cluster.text("server"),
         "tls-server-name": cluster.text("tls-server-name"),
         "insecure-skip-tls-verify": cluster.flag("insecure-skip-tls-verify"),
         "certificate-authority-data": base64.b64encode(read_pem(ca, str(cluster))).decode() if ca else "",
         "config": json.loads(json.dumps(config[0], default=str)) if config else None,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in reported.items() if value}
 
 
 def read_pem(pem: Pem, source: str) -> bytes:

@@ -135,13 +135,13 @@ def credential_of(said: bytes, plugin: Plugin, access: Access) -> tuple[Identity
     """The identity in an ExecCredential, and when it ends; what it says is never part of a message."""
     who = f"{access.source}: {plugin.command}"
     try:
-        told = json.loads(said)
+        reported = json.loads(said)
     except (ValueError, RecursionError):
         raise AccessError(f"{who} does not print an ExecCredential as JSON") from None
-    status = told.get("status") if isinstance(told, Mapping) else None
+    status = reported.get("status") if isinstance(reported, Mapping) else None
     if not isinstance(status, Mapping):
         raise AccessError(f"{who} does not print an ExecCredential with a status")
-    if told.get("kind") != "ExecCredential" or told.get("apiVersion") != plugin.version:
+    if reported.get("kind") != "ExecCredential" or reported.get("apiVersion") != plugin.version:
         raise AccessError(f"{who} does not print an ExecCredential of {plugin.version}, which the kubeconfig asks for")
     token, certificate, key = (_text(status, each) for each in ("token", "clientCertificateData", "clientKeyData"))
     if bool(certificate) != bool(key) or not (token or certificate):

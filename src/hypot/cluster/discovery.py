@@ -18,7 +18,7 @@ HELD_AT_MOST = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ServedKind:
     """A kind as it is served."""
 
     api_version: str
@@ -37,7 +37,7 @@ class _Served:
     """The kinds of a group version, and when that was asked; none where the group version is not served."""
 
     at: float
-    kinds: Mapping[str, Resource]
+    kinds: Mapping[str, ServedKind]
 
     def answers(self, kind: str, now: float) -> bool:
         held = HELD_FOR if kind in self.kinds else MISSED_FOR
@@ -52,7 +52,7 @@ class Discovery:
         self._served: dict[str, _Served] = {}
         self._asking: dict[str, Lock] = {}
 
-    async def resource_of(self, api_version: str, kind: str) -> Resource | None:
+    async def resource_of(self, api_version: str, kind: str) -> ServedKind | None:
         """None where no such kind is served. Raises UnreachableError and RefusedError."""
         if (held := self._held(api_version, kind)) is not None:
             return held.kinds.get(kind)
@@ -66,8 +66,8 @@ class Discovery:
         """Major and minor; what a vendor adds to them is left out."""
         request = Request("GET", "/version")
         answer = await self._port.call(request)
-        told = answer.json() if answer.ok else {}
-        major, minor = (_number(told, each) for each in ("major", "minor"))
+        reported = answer.json() if answer.ok else {}
+        major, minor = (_number(reported, each) for each in ("major", "minor"))
         if major is None or minor is None:
             raise RefusedError(request, answer)
         return major, minor
@@ -76,7 +76,7 @@ class Discovery:
         held = self._served.get(api_version)
         return held if held is not None and held.answers(kind, self._clock()) else None
 
-    async def _ask(self, api_version: str) -> Mapping[str, Resource]:
+    async def _ask(self, api_version: str) -> Mapping[str, ServedKind]:
         root = root_of(api_version)
         if root is None:
             return {}
@@ -95,26 +95,26 @@ class Discovery:
         self._asking = {name: lock for name, lock in self._asking.items() if lock.locked()}
 
 
-def kinds_of(api_version: str, answer: Answer) -> dict[str, Resource]:
+def kinds_of(api_version: str, answer: Answer) -> dict[str, ServedKind]:
     """The kinds of an APIResourceList; of two resources with one kind, the first is meant."""
-    told = answer.json()
-    listed = told.get("resources") if isinstance(told, dict) else None
+    reported = answer.json()
+    listed = reported.get("resources") if isinstance(reported, dict) else None
     entries = [each for each in listed or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
     below: dict[str, set[str]] = {}
     for each in entries:
         plural, _, subresource = each["name"].partition("/")
         below.setdefault(plural, set()).update({subresource} - {""})
-    kinds: dict[str, Resource] = {}
+    kinds: dict[str, ServedKind] = {}
     for each in entries:
         name, kind = each["name"], each.get("kind")
         if "/" not in name and isinstance(kind, str):
-            served = Resource(api_version, kind, name, each.get("namespaced") is True, frozenset(below[name]))
+            served = ServedKind(api_version, kind, name, each.get("namespaced") is True, frozenset(below[name]))
             kinds.setdefault(kind, served)
     return kinds
 
 
-def _number(told: Any, name: str) -> int | None:
-    digits = re.match("[0-9]+", str(told.get(name))) if isinstance(told, dict) else None
+def _number(reported: Any, name: str) -> int | None:
+    digits = re.match("[0-9]+", str(reported.get(name))) if isinstance(reported, dict) else None
     return int(digits[0]) if digits else None
 
 
@@ -126,7 +126,7 @@ def root_of(api_version: str) -> str | None:
     return "/".join(("", "apis" if len(parts) == 2 else "api", *map(_quoted, parts)))
 
 
-def path_of(resource: Resource, namespace: str, name: str, subresource: str = "") -> str:
+def path_of(resource: ServedKind, namespace: str, name: str, subresource: str = "") -> str:
     """The path of an object; of all of them without a name, and in all namespaces without a namespace."""
     root = root_of(resource.api_version)
     if root is None:

@@ -67,21 +67,21 @@ class Record:
 
 def taken(record: Record, identity: str, seconds: float, now: float) -> dict[str, Any]:
     """The object that says: I hold it. What others wrote beside it stays."""
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "holderIdentity": identity,
         "leaseDurationSeconds": max(1, round(seconds)),
         "renewTime": microtime(now),
     }
     if record.holder != identity:
-        told["acquireTime"] = told["renewTime"]
-        told["leaseTransitions"] = record.transitions + 1 if record.version else 0
-    return {**record.body, "spec": {**record.spec, **told}}
+        reported["acquireTime"] = reported["renewTime"]
+        reported["leaseTransitions"] = record.transitions + 1 if record.version else 0
+    return {**record.body, "spec": {**record.spec, **reported}}
 
 
 def released(record: Record, now: float) -> dict[str, Any]:
     """The object that says: whoever comes next may take it."""
-    told = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
-    return {**record.body, "spec": {**record.spec, **told}}
+    reported = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
+    return {**record.body, "spec": {**record.spec, **reported}}
 
 
 def microtime(at: float) -> str:
@@ -133,7 +133,7 @@ class Lease:
         self._seen_at = -float("inf")
         self._wait, self._pause = 0.0, retry
         self._busy = asyncio.Lock()
-        self._ending = self._told = False
+        self._ending = self._reported = False
         self._followed = ""
         # What went wrong in the attempt under way, and whether that was the server's word.
         self._failed = ("", False)
@@ -290,15 +290,15 @@ class Lease:
     def _collection(self) -> str:
         return f"/apis/{API_VERSION}/namespaces/{self._namespace}/leases"
 
-    def _fail(self, words: str, *, refused: bool = False) -> None:
-        self._failed = (words[:300], refused)
+    def _fail(self, message: str, *, refused: bool = False) -> None:
+        self._failed = (message[:300], refused)
 
-    def _refuse(self, words: str, answer: Answer) -> None:
+    def _refuse(self, message: str, answer: Answer) -> None:
         """A server that has too much to do, or is broken, has not said no."""
         if answer.gone:
             todo = "create it, or apply what `hypot manifests` prints"
-            words = f"namespace {self._namespace} does not exist: {todo} ({words})"
-        self._fail(words, refused=400 <= answer.status < 500 and answer.status != HTTPStatus.TOO_MANY_REQUESTS)
+            message = f"namespace {self._namespace} does not exist: {todo} ({message})"
+        self._fail(message, refused=400 <= answer.status < 500 and answer.status != HTTPStatus.TOO_MANY_REQUESTS)
 
     def _note(self) -> None:
         """Say what is wrong once, for as long as it stays the same from attempt to attempt."""
@@ -310,24 +310,24 @@ class Lease:
     def _announce(self) -> None:
         if self._ending:
             return
-        if self.leading != self._told:
-            self._told = self.leading
-            self._say("lease acquired" if self._told else "lease lost")
-        followed = "" if self._told or self.holder == self.identity else self.holder
+        if self.leading != self._reported:
+            self._reported = self.leading
+            self._say("lease acquired" if self._reported else "lease lost")
+        followed = "" if self._reported or self.holder == self.identity else self.holder
         if followed and followed != self._followed:
             self._say("following")
-        if followed or self._told:
+        if followed or self._reported:
             self._followed = followed
 
     def _tell_end(self, end: _End) -> None:
         if end == "released":
             self._say("lease released")
-        elif self._told and end == "lost":
+        elif self._reported and end == "lost":
             self._say("lease lost")
-        elif self._told:
+        elif self._reported:
             wait = f"others wait until it runs out, up to {self._duration:g} s"
             _log.warning("lease not released", name=self._name, trouble=self._failed[0], outcome=wait)
-        self._told = False
+        self._reported = False
 
     def _say(self, what: str) -> None:
         _log.info(what, name=self._name, namespace=self._namespace, identity=self.identity, holder=self.holder)

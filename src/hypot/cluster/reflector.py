@@ -55,7 +55,7 @@ class _Page(msgspec.Struct, rename="camel"):
 
 
 @dataclass(slots=True)
-class _Batch(Generic[Row]):
+class _ListBatch(Generic[Row]):
     """A list in the making."""
 
     rows: dict[NamespacedName, Row] = field(default_factory=dict)
@@ -161,7 +161,7 @@ class Reflector(Generic[Row]):
         self.rows.clear()
         self.unread.clear()
         for key in gone:
-            self._tell(key)
+            self._report(key)
         self._fresh_at = self._clock()
         self._known.set()
         return MISSING_PAUSE
@@ -187,7 +187,7 @@ class Reflector(Generic[Row]):
 
     async def _list(self) -> None:
         """Page by page; nothing is replaced before the last one came."""
-        batch, token = _Batch[Row](), ""
+        batch, token = _ListBatch[Row](), ""
         while True:
             query = {**self._query, "limit": str(PAGE), **({"continue": token} if token else {})}
             request = Request("GET", self.path, query, timeout=BEGIN_WITHIN)
@@ -209,7 +209,7 @@ class Reflector(Generic[Row]):
     async def _follow(self) -> bool:
         """Take what a stream brings until it ends; whether it was a good one."""
         request = self._watch_request()
-        batch = None if self._version else _Batch[Row]()
+        batch = None if self._version else _ListBatch[Row]()
         now = asyncio.get_running_loop().time
         async with asyncio.timeout(SILENCE) as silence, self._port.watch(request) as lines:
             began = self._clock()
@@ -238,7 +238,7 @@ class Reflector(Generic[Row]):
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         return Request("GET", self.path, {**self._query, **query}, timeout=BEGIN_WITHIN)
 
-    async def _line(self, line: bytes, batch: _Batch[Row] | None, request: Request) -> _Batch[Row] | None:
+    async def _line(self, line: bytes, batch: _ListBatch[Row] | None, request: Request) -> _ListBatch[Row] | None:
         """Take one line in; the list in the making, where it still is."""
         event = self._decoded(line) or {}
         what, thing = event.get("type"), event.get("object")
@@ -255,7 +255,7 @@ class Reflector(Generic[Row]):
                 await self._replace(batch, str(version or "0"))
                 return None
         elif (key := self._take(thing, batch, deleted=what == "DELETED")) is not None and batch is None:
-            self._tell(key)
+            self._report(key)
         if batch is None and isinstance(version, str) and version:
             self._version = version
         return batch
@@ -271,7 +271,7 @@ class Reflector(Generic[Row]):
             return None
 
     def _take(
-        self, thing: dict[str, Any], batch: _Batch[Row] | None, *, deleted: bool = False
+        self, thing: dict[str, Any], batch: _ListBatch[Row] | None, *, deleted: bool = False
     ) -> NamespacedName | None:
         """Hold the row of an object, or none; its key, where it has one."""
         rows, unread = (self.rows, self.unread) if batch is None else (batch.rows, batch.unread)
@@ -294,7 +294,7 @@ class Reflector(Generic[Row]):
             rows[key] = row
         return key
 
-    async def _replace(self, batch: _Batch[Row], version: str) -> None:
+    async def _replace(self, batch: _ListBatch[Row], version: str) -> None:
         """Let a complete list stand in the place of what was held, in one step."""
         old = dict(self.rows)
         self.rows.clear()
@@ -308,13 +308,13 @@ class Reflector(Generic[Row]):
             return
         for key in old.keys() | batch.rows.keys():
             if old.get(key) != batch.rows.get(key):
-                self._tell(key)
+                self._report(key)
             await self._turn()
 
     def _fresh(self) -> None:
         self._fresh_at, self.trouble = self._clock(), ""
 
-    def _tell(self, key: NamespacedName) -> None:
+    def _report(self, key: NamespacedName) -> None:
         if self._on_change is None:
             return
         try:

@@ -3,7 +3,7 @@
 from enum import IntEnum
 
 
-class Limit(IntEnum):
+class Bound(IntEnum):
     """Which bound changed a count, if any."""
 
     WITHIN_RANGE = 0
@@ -18,25 +18,25 @@ def doubling_ceiling(current: int, factor: float, floor: float) -> int:
     return int(max(factor * current, floor))
 
 
-def limit_without_behavior(desired: int, low: int, high: int, ceiling: int) -> tuple[int, Limit]:
+def limit_without_behavior(desired: int, low: int, high: int, ceiling: int) -> tuple[int, Bound]:
     if desired < low:
-        return low, Limit.TOO_FEW
-    top, reason = (ceiling, Limit.SCALE_UP) if high > ceiling else (high, Limit.TOO_MANY)
-    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)
+        return low, Bound.TOO_FEW
+    top, reason = (ceiling, Bound.SCALE_UP) if high > ceiling else (high, Bound.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Bound.WITHIN_RANGE)
 
 
-def limit_growth(current: int, desired: int, high: int, allowed: int) -> tuple[int, Limit]:
+def limit_growth(current: int, desired: int, high: int, allowed: int) -> tuple[int, Bound]:
     """A move up, under what the policies allow and the maximum."""
     allowed = max(allowed, current)
-    top, reason = (allowed, Limit.SCALE_UP) if high > allowed else (high, Limit.TOO_MANY)
-    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)
+    top, reason = (allowed, Bound.SCALE_UP) if high > allowed else (high, Bound.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Bound.WITHIN_RANGE)
 
 
-def limit_shrinking(current: int, desired: int, low: int, allowed: int) -> tuple[int, Limit]:
+def limit_shrinking(current: int, desired: int, low: int, allowed: int) -> tuple[int, Bound]:
     """A move down, above what the policies allow and the minimum."""
     allowed = min(allowed, current)
-    bottom, reason = (allowed, Limit.SCALE_DOWN) if low < allowed else (low, Limit.TOO_FEW)
-    return (bottom, reason) if desired < bottom else (desired, Limit.WITHIN_RANGE)
+    bottom, reason = (allowed, Bound.SCALE_DOWN) if low < allowed else (low, Bound.TOO_FEW)
+    return (bottom, reason) if desired < bottom else (desired, Bound.WITHIN_RANGE)
 
 
 def factor_step(current: int, factor_milli_percent: int) -> int:
@@ -48,16 +48,16 @@ def factor_step(current: int, factor_milli_percent: int) -> int:
 
 def limit_by_factors(
     current: int, desired: int, ready: int, low: int, high: int, up_limit: int, down_limit: int
-) -> tuple[int, Limit]:
+) -> tuple[int, Bound]:
     """A move under limit factors and bounds; nothing is removed while fewer are ready than would remain."""
-    bottom, reason = low, Limit.TOO_FEW
+    bottom, reason = low, Bound.TOO_FEW
     if low == 0:
         bottom = 1
     elif desired < down_limit:
-        bottom, reason = max(down_limit, low), Limit.SCALE_DOWN
+        bottom, reason = max(down_limit, low), Bound.SCALE_DOWN
         if 0 < ready < bottom:
             bottom = current
     if desired < bottom:
         return bottom, reason
-    top, reason = (min(up_limit, high), Limit.SCALE_UP) if desired > up_limit else (high, Limit.TOO_MANY)
-    return (top, reason) if desired > top else (desired, Limit.WITHIN_RANGE)
+    top, reason = (min(up_limit, high), Bound.SCALE_UP) if desired > up_limit else (high, Bound.TOO_MANY)
+    return (top, reason) if desired > top else (desired, Bound.WITHIN_RANGE)

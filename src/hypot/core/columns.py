@@ -12,7 +12,7 @@ SMALLEST = 16
 NONE = -1
 
 
-class Column(NamedTuple):
+class ColumnType(NamedTuple):
     """What a column holds: its type, what a new row has there, and how many numbers a row has."""
 
     dtype: npt.DTypeLike
@@ -23,7 +23,7 @@ class Column(NamedTuple):
 class Columns:
     """Arrays of equal length that double when they are full, so that rows keep their numbers."""
 
-    def __init__(self, columns: Mapping[str, Column]) -> None:
+    def __init__(self, columns: Mapping[str, ColumnType]) -> None:
         self._columns = dict(columns)
         self._arrays = {name: _room(column, SMALLEST) for name, column in self._columns.items()}
         self._capacity = SMALLEST
@@ -65,7 +65,7 @@ class Columns:
             self._arrays[name] = grown
 
 
-def _room(column: Column, rows: int) -> npt.NDArray[Any]:
+def _room(column: ColumnType, rows: int) -> npt.NDArray[Any]:
     """Not written to, for then the system gives no memory to it."""
     return np.zeros((rows, column.width) if column.width else (rows,), column.dtype)
 

@@ -21,7 +21,7 @@ NO_BAR, HOPELESS, NOT_STARTED, NO_ROOM = range(4)
 GOES_ON, DONE, IMPOSSIBLE, TIMED_OUT = range(4)
 
 
-class Case(NamedTuple):
+class PodFacts(NamedTuple):
     """A pod and the size that it is to have."""
 
     # Its spec asks for the size, and it also has it; it has more of anything; the size restarts it.
@@ -43,46 +43,46 @@ class Case(NamedTuple):
     never: bool
 
 
-class Fate(NamedTuple):
-    deed: int
+class PodVerdict(NamedTuple):
+    action: int
     why: int
     bar: int
 
 
-def fate_for(case: Case, evicts: bool, lowers: bool) -> Fate:
+def fate_for(case: PodFacts, evicts: bool, lowers: bool) -> PodVerdict:
     """In place first; where that cannot be, by eviction, as far as pods can be spared."""
     if case.asked and case.has:
-        return Fate(KEEP, NO_REASON, NO_BAR)
+        return PodVerdict(KEEP, NO_REASON, NO_BAR)
     if case.lowered and not lowers:
-        return Fate(WAIT, LOWERED, NO_BAR)
+        return PodVerdict(WAIT, LOWERED, NO_BAR)
     if case.dying and evicts:
         # One that does not serve is as good as away.
         fate = _evicted(case, DYING, case.spared or not case.ready)
-        if fate.deed != INFEASIBLE:
+        if fate.action != INFEASIBLE:
             return fate
     if case.asked:
         if case.given_up and evicts:
             return _evicted(case, ASKED, case.spared)
-        return Fate(INFEASIBLE if case.given_up and case.never else WAIT, ASKED, NO_BAR)
+        return PodVerdict(INFEASIBLE if case.given_up and case.never else WAIT, ASKED, NO_BAR)
     if case.refused:
-        return _evicted(case, REFUSED, case.spared) if evicts else Fate(INFEASIBLE, REFUSED, NO_BAR)
+        return _evicted(case, REFUSED, case.spared) if evicts else PodVerdict(INFEASIBLE, REFUSED, NO_BAR)
     if case.restarts and not case.spared:
-        return Fate(WAIT, RESTARTED, NO_BAR)
-    return Fate(RESIZE, NO_REASON, NO_BAR)
+        return PodVerdict(WAIT, RESTARTED, NO_BAR)
+    return PodVerdict(RESIZE, NO_REASON, NO_BAR)
 
 
-def _evicted(case: Case, why: int, spared: bool) -> Fate:
+def _evicted(case: PodFacts, why: int, spared: bool) -> PodVerdict:
     """It comes back with the recorded size, unless that has failed already."""
     if case.hopeless:
-        return Fate(INFEASIBLE, why, HOPELESS)
+        return PodVerdict(INFEASIBLE, why, HOPELESS)
     if not case.started:
-        return Fate(WAIT, why, NOT_STARTED)
-    return Fate(EVICT, why, NO_BAR) if spared else Fate(WAIT, why, NO_ROOM)
+        return PodVerdict(WAIT, why, NOT_STARTED)
+    return PodVerdict(EVICT, why, NO_BAR) if spared else PodVerdict(WAIT, why, NO_ROOM)
 
 
-def disrupts(deed: int, restarts: bool) -> bool:
+def disrupts(action: int, restarts: bool) -> bool:
     """Whether a pod stops serving for a while by what is done to it."""
-    return deed == EVICT or (deed == RESIZE and restarts)
+    return action == EVICT or (action == RESIZE and restarts)
 
 
 def tolerance_of(configured: int) -> int:

@@ -10,7 +10,7 @@ LARGEST = 2**63 - 1
 NO_LIMIT = -1
 
 
-class Scaled(NamedTuple):
+class ScaledAmount(NamedTuple):
     """An amount in proportion; `cut` says that it had to be cut to the largest there is."""
 
     amount: int
@@ -33,12 +33,12 @@ class Split(NamedTuple):
     up: bool
 
 
-def in_proportion(amount: int, base: int, result: int, up: bool = False) -> Scaled:  # noqa: FBT002 - how to round
+def in_proportion(amount: int, base: int, result: int, up: bool = False) -> ScaledAmount:  # noqa: FBT002 - how to round
     """What is to the amount as the result is to the base; where the base is nothing, the amount stays."""
     if base == 0:
-        return Scaled(amount, False)  # noqa: FBT003  compiled by place
+        return ScaledAmount(amount, False)  # noqa: FBT003  compiled by place
     scaled = -times_over(-amount, result, base) if up else times_over(amount, result, base)
-    return Scaled(LARGEST, True) if scaled > LARGEST else Scaled(scaled, False)  # noqa: FBT003  compiled by place
+    return ScaledAmount(LARGEST, True) if scaled > LARGEST else ScaledAmount(scaled, False)  # noqa: FBT003  compiled by place
 
 
 def proportional_limit(limit: int, request: int, recommended: int, default: int) -> tuple[int | None, bool]:
@@ -47,16 +47,16 @@ def proportional_limit(limit: int, request: int, recommended: int, default: int)
     return None if made.amount == NO_LIMIT else made.amount, made.cut
 
 
-def limit_to_follow(limit: int, request: int, recommended: int, default: int) -> Scaled:
+def limit_to_follow(limit: int, request: int, recommended: int, default: int) -> ScaledAmount:
     """The same in plain numbers.
 
     A limit without a request is also the request, so such a container keeps both the same.
     """
     original = limit or default
     if not original or not recommended:
-        return Scaled(NO_LIMIT, False)  # noqa: FBT003  compiled by place
+        return ScaledAmount(NO_LIMIT, False)  # noqa: FBT003  compiled by place
     if not request or original == request:
-        return Scaled(recommended, False)  # noqa: FBT003  compiled by place
+        return ScaledAmount(recommended, False)  # noqa: FBT003  compiled by place
     return in_proportion(original, request, recommended)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.columns import Column, Columns
+from hypot.core.columns import Columns, ColumnType
 from hypot.core.layout import FloatArray, IntArray, Layout
 
 YEAR_ONE = -62_135_596_800.0
@@ -43,13 +43,13 @@ class Bank:
         self.layout = layout
         self._rows = Columns(
             {
-                "weights": Column(np.float64, width=len(layout)),
-                "total": Column(np.float64),
-                "reference": Column(np.float64, YEAR_ONE),
-                "half_life": Column(np.float64, inf),
+                "weights": ColumnType(np.float64, width=len(layout)),
+                "total": ColumnType(np.float64),
+                "reference": ColumnType(np.float64, YEAR_ONE),
+                "half_life": ColumnType(np.float64, inf),
                 # The first and the last bucket that is not empty; the wrong way round where all are.
-                "first": Column(np.int32, len(layout) - 1),
-                "last": Column(np.int32),
+                "first": ColumnType(np.int32, len(layout) - 1),
+                "last": ColumnType(np.int32),
             }
         )
         self._ends: list[float] = layout.ends.tolist()

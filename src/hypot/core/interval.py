@@ -150,7 +150,7 @@ def outgrows(total: int, request: int, current: int, desired: int, base_value: i
     return numerator > request * denominator
 
 
-class Part(NamedTuple):
+class ResourceShare(NamedTuple):
     """What each pod is to have of one resource, how much would be enough for the total, and how that came about."""
 
     amount: int
@@ -172,7 +172,7 @@ def part_of(
     stays: bool,
     may_shrink: bool,
     grain: int,
-) -> Part:
+) -> ResourceShare:
     """The share of each pod in a total, before bounds.
 
     `now` is the total that is there and `old` the request; `pinned` is the only size at the new count. `stays` says
@@ -180,7 +180,9 @@ def part_of(
     """
     had = max(old, 0)
     if pinned >= 0:
-        return Part(pinned if may_shrink else max(pinned, had), rounded(total, desired, 1), kept=False, budgeted=False)
+        return ResourceShare(
+            pinned if may_shrink else max(pinned, had), rounded(total, desired, 1), kept=False, budgeted=False
+        )
     numerator, denominator = per_pod(total, had, current, desired, base_value, base_percent)
     amount = rounded(numerator, denominator, grain)
     falls = desired == current and total <= now
@@ -188,8 +190,8 @@ def part_of(
         # What stays or falls is not rounded to more than it was.
         amount = min(amount, old)
     if (stays or not may_shrink) and amount < had:
-        return Part(had, had, kept=True, budgeted=False)
-    return Part(amount, amount, kept=False, budgeted=numerator != total or denominator != desired)
+        return ResourceShare(had, had, kept=True, budgeted=False)
+    return ResourceShare(amount, amount, kept=False, budgeted=numerator != total or denominator != desired)
 
 
 def permitted(amount: int, least: int, most: int, limit: int) -> int:

@@ -221,8 +221,8 @@ def _looks_canonical(text: str) -> bool:
         return not fraction and len(number) <= most_digits and int(number) % 8 != 0
     exponent = 3 * _DECIMAL_SUFFIXES.index(suffix) - 9 if suffix in _DECIMAL_SUFFIXES else int(suffix[1:])
     digits, scale = number + fraction, exponent - len(fraction)
-    quick = len(digits) <= 18 and scale >= -9
-    return quick and scale % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
+    numeric = len(digits) <= 18 and scale >= -9
+    return numeric and scale % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
 
 
 def _divide_away_from_zero(amount: int, divisor: int) -> int:

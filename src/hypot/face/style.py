@@ -53,6 +53,6 @@ def variables(tones: Mapping[str, str]) -> str:
     return " ".join(f"--{name}: {tone};" for name, tone in tones.items())
 
 
-def printable(words: str) -> str:
+def printable(label: str) -> str:
     """Names come from files: what would steer a terminal, or break a line, is shown as an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 UNREADABLE = "an address that cannot be read"
 
 
-def told_address(url: str) -> str:
+def shown_address(url: str) -> str:
     """Without userinfo, query and fragment, where people put passwords and keys."""
     try:
         parts = urlsplit(url)

@@ -217,11 +217,11 @@ class Kind(Node):
     def _version_problems(self) -> Iterator[Problem]:
         written, now = self.read_from, self.API_VERSION
         if written in self.FORMER_VERSIONS:
-            words = f"{written} is an old version of this API; it is read as {now}, and written as that"
-            yield Problem("old-api-version", "Version", ("apiVersion",), words, written, f"write {now}", "warning")
+            message = f"{written} is an old version of this API; it is read as {now}, and written as that"
+            yield Problem("old-api-version", "Version", ("apiVersion",), message, written, f"write {now}", "warning")
         elif written:
-            words = f"{written} is no version of {self.KIND}; it is read as {now}"
-            yield Problem("api-version-not-served", "Version", ("apiVersion",), words, written, f"write {now}")
+            message = f"{written} is no version of {self.KIND}; it is read as {now}"
+            yield Problem("api-version-not-served", "Version", ("apiVersion",), message, written, f"write {now}")
 
     def _placed(self, problem: Problem) -> Problem:
         return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
@@ -283,14 +283,14 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
             yield Problem(f"reference-{key}", "Required", (*where, key), "")
-        for words in path_segment(value or ""):
-            yield Problem(f"reference-{key}", "Invalid", (*where, key), words, value)
-    words = version_problem(ref, any_version=any_version, any_group=any_group)
-    if words:
+        for message in path_segment(value or ""):
+            yield Problem(f"reference-{key}", "Invalid", (*where, key), message, value)
+    message = version_problem(ref, any_version=any_version, any_group=any_group)
+    if message:
         near = get_close_matches((ref.kind or "").lower(), _SHORT_KINDS, 1, 0.7)
         api_version, kind = _SHORT_KINDS[near[0]] if near else ("", "")
         hint = f"did you mean {kind} of {api_version}?" if near else ""
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version or "", hint)
+        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version or "", hint)
 
 
 def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
@@ -298,9 +298,9 @@ def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
             yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
-    words = version_problem(ref, any_version=False, any_group=True)
-    if words:
-        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), words, ref.api_version)
+    message = version_problem(ref, any_version=False, any_group=True)
+    if message:
+        yield Problem("reference-version", "Invalid", (*where, "apiVersion"), message, ref.api_version)
 
 
 def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:

@@ -72,7 +72,7 @@ MIN_OVER_MAX = Check(
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """What `kubectl get` shows; `wide` ones only with `-o wide`."""
 
     name: str
@@ -93,7 +93,7 @@ class Facts:
 
     doc: str
     status: Mapping[str, Any]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     required: Mapping[type[Node], tuple[str, ...]] = field(default_factory=dict)
     checks: Mapping[type[Node], tuple[Check, ...]] = field(default_factory=dict)
     hints: Mapping[Place, Mapping[str, Any]] = field(default_factory=dict)
@@ -146,10 +146,10 @@ def cel_amount(place: str) -> str:
 
 
 def _subresources(facts: Facts) -> Schema:
-    doors: Schema = {"status": {}} if facts.status_apart else {}
+    gates: Schema = {"status": {}} if facts.status_apart else {}
     if facts.scale is not None:
-        doors["scale"] = dict(facts.scale)
-    return {"subresources": doors} if doors else {}
+        gates["scale"] = dict(facts.scale)
+    return {"subresources": gates} if gates else {}
 
 
 def condition_path(name: str, key: str = "status") -> str:
@@ -157,10 +157,12 @@ def condition_path(name: str, key: str = "status") -> str:
     return f'.status.conditions[?(@.type=="{name}")].{key}'
 
 
-BLOCKED_COLUMN = Column("Blocked", "string", condition_path("ScalingBlocked", "reason"), "what holds a change back")
+BLOCKED_COLUMN = PrinterColumn(
+    "Blocked", "string", condition_path("ScalingBlocked", "reason"), "what holds a change back"
+)
 
 
-def _column(column: Column) -> Schema:
+def _column(column: PrinterColumn) -> Schema:
     shown: Schema = {"name": column.name, "type": column.type, "jsonPath": column.path, "description": column.doc}
     return {**shown, "priority": 1} if column.wide else shown
 

@@ -64,7 +64,7 @@ def _unmarshal(found: str, owner: type[Node], where: Where, go: str) -> str:
 def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     if w.type is QUANTITY:
         hint = "write a quantity such as 500m, 2, 512Mi or 1.5Gi"
-        return Problem("quantity", "Invalid", where, _quantity_words(value), value, hint)
+        return Problem("quantity", "Invalid", where, _quantity_text(value), value, hint)
     want, go = _expected(where, w)
     if w.type is TIME and isinstance(value, str):
         message = f'parsing time {shown(value)} as "2006-01-02T15:04:05Z07:00"'
@@ -74,7 +74,7 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
     return Problem("type", "Decode", where, message, value, f"{_bounded(value)} is not {want}")
 
 
-def _quantity_words(value: Any) -> str:
+def _quantity_text(value: Any) -> str:
     """Right in form but with a suffix that is none, or not even that."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*", value):
         return "unable to parse quantity's suffix"

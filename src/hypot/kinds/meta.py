@@ -84,7 +84,7 @@ class ManagedFields(Node):
 
 
 @node
-class Condition(Node):
+class StatusCondition(Node):
     """How something stands, as every status tells it; each kind has its own name for the type."""
 
     type: str | None = wire("type", STRING)

@@ -34,8 +34,8 @@ def metadata_problems(
     namespace = meta.get("namespace")
     if namespace_required and not namespace and "namespace" not in unreadable:
         yield Problem("namespace", "Required", ("metadata", "namespace"), "")
-    for words in dns_label(namespace) if namespace else ():
-        yield Problem("namespace", "Invalid", ("metadata", "namespace"), words, namespace)
+    for message in dns_label(namespace) if namespace else ():
+        yield Problem("namespace", "Invalid", ("metadata", "namespace"), message, namespace)
     if built_in and (meta.get("generation") or 0) < 0:  # of a custom resource the API server counts it anew
         where: Where = ("metadata", "generation")
         yield Problem("not-negative", "Invalid", where, "must be greater than or equal to 0", meta["generation"])
@@ -60,14 +60,14 @@ def _is_plain(metadata: Mapping[str, Any]) -> bool:
 
 
 def _name_problems(name: str | None, beginning: str | None, *, unreadable: bool) -> Iterator[Problem]:
-    for words in dns_subdomain(_without_dash(beginning)) if beginning else ():
-        yield Problem("name", "Invalid", ("metadata", "generateName"), words, beginning)
+    for message in dns_subdomain(_without_dash(beginning)) if beginning else ():
+        yield Problem("name", "Invalid", ("metadata", "generateName"), message, beginning)
     if not name and beginning:
         name = beginning[:_GENERATED_FROM] + _ANY_FIVE
     if not name and not unreadable:
         yield Problem("name", "Required", ("metadata", "name"), "name or generateName is required")
-    for words in dns_subdomain(name) if name else ():
-        yield Problem("name", "Invalid", ("metadata", "name"), words, name)
+    for message in dns_subdomain(name) if name else ():
+        yield Problem("name", "Invalid", ("metadata", "name"), message, name)
 
 
 def _without_dash(beginning: str) -> str:
@@ -88,13 +88,13 @@ def _owner_problems(written: Iterable[OwnerReference]) -> Iterator[Problem]:
             yield _owner_problem("", str(owner.name), "/v1, Kind=Event is disallowed from being an owner")
     controllers = [f"{owner.kind or ''}/{owner.name or ''}" for owner in owners if owner.controller]
     for other in controllers[1:]:
-        words = "Only one reference can have Controller set to true. Found "
-        yield _owner_problem("", other, f'{words}"true" in references for {controllers[0]} and {other}')
+        message = "Only one reference can have Controller set to true. Found "
+        yield _owner_problem("", other, f'{message}"true" in references for {controllers[0]} and {other}')
 
 
-def _owner_problem(key: str, value: str, words: str) -> Problem:
+def _owner_problem(key: str, value: str, message: str) -> Problem:
     where: Where = ("metadata", "ownerReferences", key) if key else ("metadata", "ownerReferences")
-    return Problem("owner-references", "Invalid", where, words, value)
+    return Problem("owner-references", "Invalid", where, message, value)
 
 
 def _group_and_version(written: str) -> tuple[str, str]:
@@ -108,15 +108,15 @@ def _finalizer_problems(written: list[str | None] | None, *, built_in: bool) -> 
     where: Where = ("metadata", "finalizers")
     finalizers = [name or "" for name in written or ()]
     for name in finalizers:
-        for words in qualified_name(name):
-            yield Problem("finalizers", "Invalid", where, words, name)
+        for message in qualified_name(name):
+            yield Problem("finalizers", "Invalid", where, message, name)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
-        words = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield Problem("finalizers", "Invalid", where, words, finalizers)
+        message = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield Problem("finalizers", "Invalid", where, message, finalizers)
     for i, name in enumerate(finalizers if built_in else ()):
         if "/" not in name and name not in _STANDARD_FINALIZERS:
-            words = "name is neither a standard finalizer name nor is it fully qualified"
-            yield Problem("finalizers", "Invalid", (*where, i), words, name)
+            message = "name is neither a standard finalizer name nor is it fully qualified"
+            yield Problem("finalizers", "Invalid", (*where, i), message, name)
 
 
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -152,12 +152,12 @@ def _map_problems(metadata: Mapping[str, Any], key: str, *, check_values: bool) 
     entries = metadata.get(key)
     size = 0
     for name, value in entries.items() if isinstance(entries, dict) else ():
-        for words in qualified_name(str(name) if check_values else str(name).lower()):
-            yield Problem(key, "Invalid", ("metadata", key), words, name)
+        for message in qualified_name(str(name) if check_values else str(name).lower()):
+            yield Problem(key, "Invalid", ("metadata", key), message, name)
         if not isinstance(value, str):
             continue
         size += byte_count(str(name)) + byte_count(value)
-        for words in label_value(value) if check_values else ():
-            yield Problem(key, "Invalid", ("metadata", key), words, value)
+        for message in label_value(value) if check_values else ():
+            yield Problem(key, "Invalid", ("metadata", key), message, value)
     if not check_values and size > _ANNOTATION_BYTES:
         yield Problem(key, "TooLong", ("metadata", key), f"may not be more than {_ANNOTATION_BYTES} bytes")

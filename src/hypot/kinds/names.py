@@ -77,7 +77,7 @@ def qualified_name(name: str) -> Iterator[str]:
     if slash and not prefix:
         yield "prefix part must be non-empty"
     elif slash:
-        yield from (f"prefix part {words}" for words in dns_subdomain(prefix))
+        yield from (f"prefix part {message}" for message in dns_subdomain(prefix))
     if not base:
         yield "name part must be non-empty"
     elif byte_count(base) > 63:
@@ -95,11 +95,11 @@ def label_value(value: str) -> Iterator[str]:
 
 def container_resource(name: str) -> Iterator[str]:
     """A resource that a container can have: standard, or properly qualified."""
-    words = list(qualified_name(name))
-    yield from words
+    message = list(qualified_name(name))
+    yield from message
     if "/" not in name:
         standard = name in _STANDARD_RESOURCES or name.startswith(("hugepages-", "requests.hugepages-"))
-        if not words and not standard:
+        if not message and not standard:
             yield "must be a standard resource type or fully qualified"
         if name not in _CONTAINER_RESOURCES and not name.startswith("hugepages-"):
             yield "must be a standard resource for containers"

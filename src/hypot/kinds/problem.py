@@ -39,8 +39,8 @@ class Problem:
 
     def __str__(self) -> str:
         """The API server's own rendering: path, kind, value, message."""
-        words, shows_value = _WORDS.get(self.kind, ("", False))
-        parts = [self.field, words, shown(self.value) if shows_value else "", self.message]
+        message, shows_value = _WORDS.get(self.kind, ("", False))
+        parts = [self.field, message, shown(self.value) if shows_value else "", self.message]
         return ": ".join(part for part in parts if part)
 
     def to_dict(self) -> dict[str, Any]:

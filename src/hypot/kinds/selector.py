@@ -86,11 +86,11 @@ def _requirement(match: "re.Match[str]") -> Requirement:
 
 
 def _checked(requirement: Requirement) -> Requirement:
-    for words in qualified_name(requirement.key):
-        raise SelectorError(f"invalid label key {requirement.key!r}: {words}")
+    for message in qualified_name(requirement.key):
+        raise SelectorError(f"invalid label key {requirement.key!r}: {message}")
     for value in requirement.values if requirement.operator in {"in", "notin"} else ():
-        for words in label_value(value):
-            raise SelectorError(f"invalid label value {value!r}: {words}")
+        for message in label_value(value):
+            raise SelectorError(f"invalid label value {value!r}: {message}")
     return requirement
 
 

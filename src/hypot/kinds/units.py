@@ -110,7 +110,7 @@ def value_of(f: Any, written: Any) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"is not {unit.example}") from error
     if not isinstance(value, bool) and not _in_range(f.metadata, value):
-        raise ValueError(_range_words(f.metadata))
+        raise ValueError(_range_text(f.metadata))
     return value
 
 
@@ -119,7 +119,7 @@ def _in_range(described: Mapping[str, Any], value: float) -> bool:
     return isfinite(value) and least <= value <= most and not (described["above"] and value == least)
 
 
-def _range_words(described: Mapping[str, Any]) -> str:
+def _range_text(described: Mapping[str, Any]) -> str:
     unit: Unit = described["as"]
     ends = [f"above {described['least']}" if described["above"] else f"at least {_shown(unit, described['least'])}"]
     if described["most"] != inf:

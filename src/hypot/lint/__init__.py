@@ -1,5 +1,5 @@
 """Rules over autoscalers and their neighbours, one file per family."""
 
-from hypot.lint.report import Finding, Report, check
+from hypot.lint.report import Finding, LintReport, check
 
-__all__ = ["Finding", "Report", "check"]
+__all__ = ["Finding", "LintReport", "check"]

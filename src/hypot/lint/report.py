@@ -8,10 +8,10 @@ from typing import Any
 
 from hypot.kinds.base import InvalidAutoscaler, Kind, count_of
 from hypot.kinds.problem import Problem, Severity, Where, dotted
-from hypot.kinds.text.load import Loaded
+from hypot.kinds.text.load import LoadedFiles
 from hypot.kinds.version import NEWEST, Version, parse_version
 from hypot.lint.input.item import Item
-from hypot.lint.input.world import World, kinds_of
+from hypot.lint.input.world import InputWorld, kinds_of
 from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, known_ids, rule_of
 from hypot.lint.rules.given import ignored_by
@@ -64,7 +64,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LintReport:
     """Everything that was found, by file and line."""
 
     findings: tuple[Finding, ...]
@@ -102,11 +102,11 @@ class Report:
 
 
 def check(
-    *objects: Kind | Mapping[str, Any] | Loaded, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
-) -> Report:
+    *objects: Kind | Mapping[str, Any] | LoadedFiles, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
+) -> LintReport:
     """Every rule over these objects together, as a cluster of that version would see them."""
     version = parse_version(kubernetes) if isinstance(kubernetes, str) else kubernetes
-    world = World([_item(one) for one in objects], version)
+    world = InputWorld([_item(one) for one in objects], version)
     ignored = known_ids(ignore)
     heard: list[tuple[Item, Finding]] = []
     silenced = 0
@@ -119,19 +119,19 @@ def check(
             heard.append((item, finding))
     files = {item.source.file for item in world.items if item.source is not None}
     autoscalers = sum(1 for _ in world.autoscalers) + len(world.scaled_objects)
-    return Report(tuple(_placed(world, heard)), len(world.items), len(files), autoscalers, silenced)
+    return LintReport(tuple(_placed(world, heard)), len(world.items), len(files), autoscalers, silenced)
 
 
-def _item(one: Kind | Mapping[str, Any] | Loaded) -> Item:
-    if isinstance(one, Loaded):
+def _item(one: Kind | Mapping[str, Any] | LoadedFiles) -> Item:
+    if isinstance(one, LoadedFiles):
         return Item(one.data, one.source)
     return Item(one.to_dict() if isinstance(one, Kind) else one)
 
 
-def _found(world: World) -> Iterator[tuple[Item, Finding]]:
+def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
     for item, kind in kinds_of(world):
         for problem in dict.fromkeys(
-            (p.rule, p.where, _words(p), p.hint, p.severity)
+            (p.rule, p.where, _message(p), p.hint, p.severity)
             for p in kind.problems(world.kubernetes)
             if p.kind != "Version"
         ):
@@ -142,7 +142,7 @@ def _found(world: World) -> Iterator[tuple[Item, Finding]]:
             yield hit.item, _finding(rule, *hit)
 
 
-def _words(problem: Problem) -> str:
+def _message(problem: Problem) -> str:
     """The API server's rendering without the path, which a finding shows apart."""
     return str(problem).removeprefix(f"{problem.field}: ")
 
@@ -173,7 +173,7 @@ def _as_written(item: Item, where: Where) -> Where:
     return where
 
 
-def _placed(world: World, heard: list[tuple[Item, Finding]]) -> list[Finding]:
+def _placed(world: InputWorld, heard: list[tuple[Item, Finding]]) -> list[Finding]:
     """With lines, by file and line. Object by object, because an object's text is read again for its lines."""
     order = {id(item): i for i, item in enumerate(world.items)}
     heard.sort(key=lambda one: order[id(one[0])])

@@ -14,7 +14,7 @@ from hypot.kinds.wpa import WPA
 
 if TYPE_CHECKING:
     from hypot.lint.input.item import Item
-    from hypot.lint.input.world import World
+    from hypot.lint.input.world import InputWorld
 
 HPA_ONLY = (HPA.KIND,)
 WPA_ONLY = (WPA.KIND,)
@@ -40,7 +40,7 @@ class Hit(NamedTuple):
     hint: str = ""
 
 
-Check = Callable[["World"], Iterator[Hit]]
+Check = Callable[["InputWorld"], Iterator[Hit]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class RuleFamily:
         of = kinds or self.kinds
         self.rules.append(Rule(rule_id, severity, title, why, fix, example, of, self.title, check))
 
-    def rule(self, rule_id: str, severity: Severity, **words: Any) -> Callable[[Check], Check]:
+    def rule(self, rule_id: str, severity: Severity, **message: Any) -> Callable[[Check], Check]:
         """Declare the rule that the decorated function finds the breaches of."""
 
         def declare(check: Check) -> Check:
-            self.known(rule_id, severity, check=check, **words)
+            self.known(rule_id, severity, check=check, **message)
             return check
 
         return declare

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
-from hypot.lint.input.world import World
+from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import Hit, Rule, RuleFamily
 from hypot.lint.rules.axes import AXES
 from hypot.lint.rules.bounds import BOUNDS
@@ -54,7 +54,7 @@ class UnknownRule(ValueError):  # noqa: N818  it names what was written
     example="there is no rule request-mising; did you mean request-missing or target-missing?",
     kinds=("every object",),
 )
-def unknown_ignore(world: World) -> Iterator[Hit]:
+def unknown_ignore(world: InputWorld) -> Iterator[Hit]:
     for item in world.items:
         for rule_id in ignored_by(item):
             if rule_id not in RULES:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from hypot.lint.report import Finding, Report
+from hypot.lint.report import Finding, LintReport
 from hypot.lint.rule import Rule
 from hypot.lint.rule_list import RULES, rule_of
 
@@ -14,7 +14,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 
-def sarif(report: Report, version: str) -> dict[str, Any]:
+def sarif(report: LintReport, version: str) -> dict[str, Any]:
     """One run; the rules are those that were broken."""
     broken = {finding.rule for finding in report.findings}
     used = [rule_of(rule_id) for rule_id in [*(i for i in RULES if i in broken), *sorted(broken - RULES.keys())]]

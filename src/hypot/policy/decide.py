@@ -8,19 +8,19 @@ from hypot.policy.hold import held, holds_of
 from hypot.policy.model.decision import Decision, Hold
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.report import report
 
 
 def decide(
-    spec: Autoscaler, seen: Seen, memory: Memory, settings: Settings, holds: Iterable[Hold] = ()
-) -> tuple[Decision, Memory]:
+    spec: Autoscaler, seen: Seen, state: State, settings: Settings, holds: Iterable[Hold] = ()
+) -> tuple[Decision, State]:
     """What this autoscaler would do now, why, and what must be remembered. Pure: deciding twice changes nothing.
 
     The holds that its annotations ask for are in force, and those that are given.
     """
-    memory = memory.until(seen.now)
-    move, after = family_of(spec).decide(spec, seen, memory, settings)
+    state = state.until(seen.now)
+    move, after = family_of(spec).decide(spec, seen, state, settings)
     kept = held(move, (*holds_of(spec.annotations), *holds), seen)
-    decision = report(spec, kept, memory, settings)
+    decision = report(spec, kept, state, settings)
     return decision, after.after_report(decision)

@@ -20,11 +20,11 @@ from hypot.policy.hvpa import report as hvpa_report
 from hypot.policy.model.decision import Conditions, Move
 from hypot.policy.model.seen import Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe import freshness, questions
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.snapshot import Snapshot
-from hypot.policy.stages.report import Effect, Refusal, Report
+from hypot.policy.stages.report import Effect, MoveReport, Refusal
 from hypot.policy.vertical import vpa
 
 ABLE = "AbleToScale"
@@ -43,10 +43,10 @@ def _by_type(conditions: Conditions) -> Conditions:
 class Family:
     """How objects of one kind are decided on. Its functions take the object first; it is of that kind."""
 
-    decide: Callable[[Any, Seen, Memory, Settings], tuple[Move, Memory]]
+    decide: Callable[[Any, Seen, State, Settings], tuple[Move, State]]
     # What it says of a move that is written, and of one whose write was refused.
-    report: Callable[[Any, Move, Memory, Settings, Effect], Report]
-    refused: Callable[[Any, Move, Memory, str], Refusal]
+    report: Callable[[Any, Move, State, Settings, Effect], MoveReport]
+    refused: Callable[[Any, Move, State, str], Refusal]
     # Whose usage it looks at, and which metrics it asks for.
     questions: Callable[[Any, Settings], Questions]
     # For how long its past matters to what it may do next, in seconds.

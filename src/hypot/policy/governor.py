@@ -47,7 +47,7 @@ class Admitted(NamedTuple):
     key: Key
 
 
-class Budget(NamedTuple):
+class ScaleDownBudget(NamedTuple):
     """What may be admitted in one window."""
 
     number: int
@@ -84,10 +84,10 @@ class Governor:
         )
 
 
-def budget_of(workloads: int, millicores: int) -> Budget:
+def budget_of(workloads: int, millicores: int) -> ScaleDownBudget:
     """For so many workloads that request so much together."""
     average = -(-LEAST * millicores // max(workloads, 1))
-    return Budget(max(LEAST, workloads // ONE_IN), max(average, millicores // ONE_IN))
+    return ScaleDownBudget(max(LEAST, workloads // ONE_IN), max(average, millicores // ONE_IN))
 
 
 def govern(

@@ -54,8 +54,8 @@ def _pin(written: Any) -> Hold | None:
     word = _word(written)
     if re.fullmatch(r"[0-9]{1,10}", word) and int(word) <= MOST_REPLICAS:
         return Hold("Held", f"the annotation {PINNED} keeps the count at {int(word)}", "both", int(word))
-    words = f"the annotation {PINNED} is {_shown(word)}, which is no number from 0 to {MOST_REPLICAS}"
-    return Hold("Held", words)
+    message = f"the annotation {PINNED} is {_shown(word)}, which is no number from 0 to {MOST_REPLICAS}"
+    return Hold("Held", message)
 
 
 def _word(written: Any) -> str:
@@ -140,7 +140,7 @@ def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None, now: float) 
     """
     if action.action == "none":
         return action
-    left_alone = PodAction(action.pod, "none", kebab(hold.reason), f"{sentence(hold.words)[:-1]}: leave it.")
+    left_alone = PodAction(action.pod, "none", kebab(hold.reason), f"{sentence(hold.message)[:-1]}: leave it.")
     if pod is None or hold.blocks == "both":
         return left_alone
     had = {c.name: Size(c.name, amounts(c.current_requests), amounts(c.current_limits)) for c in pod.containers}
@@ -171,13 +171,13 @@ def _step(hold: Hold, before: Move, after: Move) -> Step:
     if after.by_pod:
         pods = [new.pod for old, new in zip(before.actions, after.actions, strict=True) if old != new]
         kept = f"{len(pods)} of {len(after.actions)} pods are held" if pods else "new pods come up as before"
-        return Step("restrain", rule, None, None, sentence(f"{hold.words}: {kept}"), {"pods": pods})
+        return Step("restrain", rule, None, None, sentence(f"{hold.message}: {kept}"), {"pods": pods})
     parts = [f"the count is {after.desired}, not {before.desired}"] if before.desired != after.desired else []
     pairs_of_sizes = zip(before.desired_sizes, after.desired_sizes, strict=True)
     names = [new.container for old, new in pairs_of_sizes if old != new]
     parts += [f"{' and '.join(names)} as before"] if names else []
-    words = f"{hold.words}: {', '.join(parts) or 'nothing else moves'}"
-    return Step("restrain", rule, before.desired, after.desired, sentence(words))
+    message = f"{hold.message}: {', '.join(parts) or 'nothing else moves'}"
+    return Step("restrain", rule, before.desired, after.desired, sentence(message))
 
 
 def _reason(wanted: Move, kept: Move, holds: Sequence[Hold]) -> str:
@@ -185,5 +185,5 @@ def _reason(wanted: Move, kept: Move, holds: Sequence[Hold]) -> str:
         return ""
     if kept.by_pod:
         return f"{sum(one.action != 'none' for one in kept.actions)} of {len(kept.actions)} pods changed"
-    pins = [hold.words for hold in holds if hold.pinned is not None]
+    pins = [hold.message for hold in holds if hold.pinned is not None]
     return pins[0] if pins else wanted.reason

@@ -19,29 +19,29 @@ from hypot.policy.model.decision import (
     with_condition,
 )
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.stages.report import DONE, Effect, sentence
 
 HELD_EVENT = "ScalingHeld"
 
 
-def report(spec: Kind, move: Move, memory: Memory, settings: Settings, effect: Effect = DONE) -> Decision:
-    """The decision as it is reported; `memory` is from before it."""
+def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Effect = DONE) -> Decision:
+    """The decision as it is reported; `state` is from before it."""
     family = family_of(spec)
-    made = family.report(spec, move, memory, settings, effect)
-    blocked = _hold_condition(family, move, effect, memory)
+    made = family.report(spec, move, state, settings, effect)
+    blocked = _hold_condition(family, move, effect, state)
     unwritten = _with(move.unwritten, blocked)
     status = {**move.observed, **made.status}
     if blocked is not None and family.names_last_condition:
         status |= {"lastConditionType": blocked.type, "lastConditionState": blocked.status}
     conditions, events = _with(made.conditions, blocked), move.warnings
     if effect.refused or effect.done == "nothing":
-        refusal = family.refused(spec, move, memory, effect.refused)
+        refusal = family.refused(spec, move, state, effect.refused)
         status |= refusal.status
         conditions = unwritten
         if effect.refused:
-            words = (refusal.condition, "False", refusal.reason, refusal.message, move.at)
-            conditions = unwritten = with_condition(unwritten, *words)
+            message = (refusal.condition, "False", refusal.reason, refusal.message, move.at)
+            conditions = unwritten = with_condition(unwritten, *message)
             events = (*events, Event("Warning", refusal.event, refusal.message))
             move = replace(move, decided=False, error=refusal.message, error_kind="internal")
     elif effect.done == "all":
@@ -66,7 +66,7 @@ def _held_event(move: Move, blocked: Condition | None) -> tuple[Event, ...]:
     return (Event("Normal", HELD_EVENT, sentence(blocked.message)),)
 
 
-def _hold_condition(family: Family, move: Move, effect: Effect, memory: Memory) -> Condition | None:
+def _hold_condition(family: Family, move: Move, effect: Effect, state: State) -> Condition | None:
     """What holds it back. A note, or a plan under way, gives the reason only where no other hold does.
 
     It is compared with the condition from before this decision: the kind, which knows of no hold, has renewed it since.
@@ -76,17 +76,17 @@ def _hold_condition(family: Family, move: Move, effect: Effect, memory: Memory) 
     notes = [] if effect.note is None else [effect.note]
     holds = [*(move.holds or ()), *notes]
     if not holds:
-        return _released(family, move, memory)
+        return _released(family, move, state)
     kind, status = family.held
-    words = "; ".join(dict.fromkeys(hold.words for hold in holds))
+    message = "; ".join(dict.fromkeys(hold.message for hold in holds))
     reason = main_reason([hold for hold in move.holds or () if hold.reason != PLAN_UNDER_WAY] or notes or holds)
-    return renewed(condition_of(memory.conditions, kind), kind, status, reason, words, move.at)
+    return renewed(condition_of(state.conditions, kind), kind, status, reason, message, move.at)
 
 
-def _released(family: Family, move: Move, memory: Memory) -> Condition | None:
+def _released(family: Family, move: Move, state: State) -> Condition | None:
     """Kinds that never speak of being blocked, or had nothing to say, leave an earlier hold standing: not so here."""
     there = condition_of(move.unwritten, BLOCKED)
     if there is None or there.status != "True" or family.holds_for(there.reason):
         return None
-    old = condition_of(memory.conditions, BLOCKED)
+    old = condition_of(state.conditions, BLOCKED)
     return renewed(old, BLOCKED, "False", "NotHeld", "nothing holds it back", move.at)

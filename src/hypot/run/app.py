@@ -29,18 +29,18 @@ from hypot.run.observe.observer import Observer, UsageSource
 from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.prometheus import Prometheus
 from hypot.run.observe.recommenders import Recommenders, new_session
-from hypot.run.observe.watches import Stock
-from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Swept
-from hypot.run.reconcile import Clocks, Sweeper
-from hypot.run.report.gauges import Histogram, Telling
-from hypot.run.report.log import Narrator
+from hypot.run.observe.watches import Watches
+from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
+from hypot.run.reconcile import Clocks, Reconciler
+from hypot.run.report.gauges import Histogram, MetricsSnapshot
+from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Teller
 from hypot.run.report.serve import Server, stuck, stuck_after
-from hypot.run.rights import features_of, memory_of, own_name
+from hypot.run.rights import features_of, state_name, own_name
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
-from hypot.run.store.usage_store import HistoryKeeper, Patience
-from hypot.run.webhook.certificate_store import CertificateKeeper
+from hypot.run.store.usage_store import Patience, UsageStore
+from hypot.run.webhook.certificate_store import CertificateStore
 from hypot.run.webhook.certificates import Issued, names_of
 from hypot.run.webhook.finder import Finder
 from hypot.run.webhook.server import CertificateHolder, Times, Webhook
@@ -65,26 +65,26 @@ class App:
         self.config = config
         self.identity = own_identity(socket.gethostname())
         self.plain = Api(access)
-        self.lease = Lease(self.plain, config.namespace, own_name(config), self.identity, annotations=self._words)
+        self.lease = Lease(self.plain, config.namespace, own_name(config), self.identity, annotations=self._message)
         self.guarded = Api(access, guard=self.lease.left)
-        self.stock = Stock(self.plain, config)
+        self.watches = Watches(self.plain, config)
         self.stopping = asyncio.Event()
         # What ended it, where nobody asked it to end.
         self.broken = ""
-        self.swept = Swept()
+        self.swept = Reconciled()
         self.sweeps = 0
         # While this replica leads.
-        self.sweeper: Sweeper | None = None
+        self.reconciler: Reconciler | None = None
         # When the last sweep, or the last try to begin with them, was begun since this replica leads.
         self.attempted: float | None = None
         self.patience = Patience()
-        self.narrator = Narrator(dry_run=config.dry_run)
+        self.narrator = DecisionLog(dry_run=config.dry_run)
         self.certificate: Issued | None = None
         # How long the webhook takes to answer, where there is one.
         self.times: Times | None = None
         # Whether the API server asks us, or the other replica, about every pod that comes.
         self.sizes_new_pods = False
-        self.server = Server(self._health, self._ready, self._telling)
+        self.server = Server(self._health, self._ready, self._snapshot)
 
     async def run(self) -> None:
         """Until SIGTERM or SIGINT; then the Lease is let go of."""
@@ -103,7 +103,7 @@ class App:
         session = await stack.enter_async_context(aiohttp.ClientSession())
         recommenders = Recommenders(await stack.enter_async_context(new_session()))
         watching: list[asyncio.Future[Any]] = [
-            asyncio.ensure_future(self.stock.run()),
+            asyncio.ensure_future(self.watches.run()),
             asyncio.ensure_future(self.lease.run()),
             asyncio.ensure_future(collect_seldom()),
         ]
@@ -128,43 +128,43 @@ class App:
     async def _lead(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> None:
         """Sweep while the Lease is held; each time it is won, begin with what was remembered."""
         while not self.stopping.is_set():
-            if not self.lease.leading or self.stock.unready:
+            if not self.lease.leading or self.watches.unready:
                 self.attempted = None
                 await self._pause(0.5)
                 continue
             self.attempted = boot()
             try:
-                sweeper = await self._sweeper(session, recommenders)
-                await sweeper.resume()
+                reconciler = await self._reconciler(session, recommenders)
+                await reconciler.resume()
             except (UnreachableError, RefusedError) as error:
                 log.warning("cannot begin to lead", error=str(error))
                 await self._pause(AGAIN_AFTER)
                 continue
-            self.sweeper = sweeper
-            await self._sweep_while_leading(sweeper)
-            self.sweeper = None
+            self.reconciler = reconciler
+            await self._sweep_while_leading(reconciler)
+            self.reconciler = None
 
-    def _words(self) -> dict[str, str]:
+    def _message(self) -> dict[str, str]:
         """What the other replica and other installations are told while this one leads."""
         return {ACTS_IN: acts_in(self.config), SHRINKS: str(self._remembers()).lower()}
 
     def _remembers(self) -> bool:
         """Whether enough is known to make anything smaller: no cold start, no jump of the clock lately."""
-        return self.sweeper is not None and self.sweeper.may_shrink()
+        return self.reconciler is not None and self.reconciler.may_shrink()
 
     def may_shrink(self) -> bool:
         """Whether new pods may be smaller than they are written; who does not lead is told by who does."""
         known = self._remembers() if self.lease.leading else self.lease.said.get(SHRINKS) == "true"
-        return known and not self.stock.blind
+        return known and not self.watches.blind
 
-    async def _sweep_while_leading(self, sweeper: Sweeper) -> None:
+    async def _sweep_while_leading(self, reconciler: Reconciler) -> None:
         period = self.config.settings.sync_period
         while self.lease.leading and not self.stopping.is_set():
             began = self.attempted = boot()
             try:
-                self.swept = await sweeper.sweep()
+                self.swept = await reconciler.reconcile()
                 self.sweeps += 1
-                await self.narrator.tell(self.swept)
+                await self.narrator.report(self.swept)
             except Exception:
                 # One bad sweep is told, and must not be the last one.
                 log.exception("sweep failed")
@@ -174,31 +174,31 @@ class App:
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.stopping.wait(), max(seconds, 0.0))
 
-    async def _sweeper(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> Sweeper:
+    async def _reconciler(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> Reconciler:
         discovery = Discovery(self.guarded)
         version = await discovery.server_version()
         config = replace(self.config, settings=replace(self.config.settings, kubernetes=version))
         acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
-        teller = Teller(acting, self.stock, self.identity)
+        reporter = Teller(acting, self.watches, self.identity)
         history = UsageHistory(config.settings)
-        actor = Actor(acting, self.stock, discovery, dry_run=config.dry_run)
+        actor = Actor(acting, self.watches, discovery, dry_run=config.dry_run)
 
         async def record(outcome: Outcome) -> Done:
-            return await teller.status(outcome, boot())
+            return await reporter.status(outcome, boot())
 
         source: UsageSource = MetricsApi(self.guarded, config.watch_namespaces)
         if config.prometheus:
             source = Prometheus(session, config.prometheus, config.prometheus_token_file)
-        return Sweeper(
+        return Reconciler(
             config,
-            self.stock,
-            Observer(self.guarded, self.stock, source, history, discovery, recommenders, config.settings),
+            self.watches,
+            Observer(self.guarded, self.watches, source, history, discovery, recommenders, config.settings),
             history,
             actor,
-            HistoryKeeper(acting, history, config.watch_namespaces, self.patience),
+            UsageStore(acting, history, config.watch_namespaces, self.patience),
             Executor(actor, record, config.settings, self._sizes, dry_run=config.dry_run, stands=self._stands),
-            teller,
-            Shards(self.guarded, config.namespace, memory_of(own_name(config)), clock=wall),
+            reporter,
+            Shards(self.guarded, config.namespace, state_name(own_name(config)), clock=wall),
             Leases(self.guarded, *lookout(config)),
             Clocks(wall, boot),
         )
@@ -208,14 +208,14 @@ class App:
         return self.config.dry_run or self.sizes_new_pods
 
     def _stands(self, judged: Judged) -> bool:
-        return self.stock.stands(judged.key, judged.autoscaler)
+        return self.watches.stands(judged.key, judged.autoscaler)
 
     async def _webhook(self) -> None:
         """Serve as soon as there is a certificate, and renew it in time."""
-        keeper = CertificateKeeper(
+        keeper = CertificateStore(
             self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
         )
-        finder = Finder(self.stock, boot)
+        finder = Finder(self.watches, boot)
         webhook = Webhook(
             finder.find,
             finder.limit_ranges_of,
@@ -252,14 +252,14 @@ class App:
         return stuck(leads=self.lease.leading, since_attempt=since, limit=limit)
 
     def _ready(self) -> str:
-        if self.stock.unready:
-            return f"waiting for {self.stock.unready}"
+        if self.watches.unready:
+            return f"waiting for {self.watches.unready}"
         return f"waiting for the Lease: {self.lease.refused}" if self.lease.refused else ""
 
-    def _telling(self) -> Telling:
+    def _snapshot(self) -> MetricsSnapshot:
         swept = self.swept
         outcomes = swept.outcomes if self.lease.leading else ()
-        return Telling(
+        return MetricsSnapshot(
             wall(),
             self.lease.leading,
             outcomes,
@@ -271,7 +271,7 @@ class App:
             calls=self.plain.calls + self.guarded.calls,
             stale_share=swept.stale_share if self.lease.leading else None,
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
-            memory_unwritten=swept.unwritten if self.lease.leading else None,
+            state_unwritten=swept.unwritten if self.lease.leading else None,
             certificate_seconds=self._certificate_seconds(),
             plans=_plans(outcomes),
             webhook_seconds=None if self.times is None else _histogram(self.times),
@@ -286,7 +286,7 @@ class App:
 
 def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:
     """How the last decisions on both axes fare."""
-    found = [condition_of(one.memory.conditions, CARRIED_OUT) for one in outcomes]
+    found = [condition_of(one.state.conditions, CARRIED_OUT) for one in outcomes]
     return Counter(kebab(condition.reason) for condition in found if condition is not None)
 
 

@@ -36,7 +36,7 @@ class ConfigError(ValueError):
     def of(cls, several: Sequence[Self]) -> Self:
         """All of them at once, so that a file is mended in one go."""
         return cls(
-            *(words for each in several for words in each.problems),
+            *(message for each in several for message in each.problems),
             names=(name for each in several for name in each.names),
         )
 
@@ -157,26 +157,26 @@ def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
     todo = "write lower-case letters, digits and dashes"
     for setting, name in namespaces:
         if any(dns_label(name)):
-            words = f"{setting}: {name!r} cannot be the name of a namespace; {todo}"
-            yield ConfigError(words, names=(setting,))
+            message = f"{setting}: {name!r} cannot be the name of a namespace; {todo}"
+            yield ConfigError(message, names=(setting,))
     name = config.webhook_service
     if any(dns_label(name)) and not _is_host(name):
-        words = f"{name!r} is neither the name of a Service nor an address without a port"
-        yield ConfigError(f"webhookService: {words}; {todo}", names=("webhookService",))
+        message = f"{name!r} is neither the name of a Service nor an address without a port"
+        yield ConfigError(f"webhookService: {message}; {todo}", names=("webhookService",))
 
 
 def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
-    for words in _wrong_period(config.settings):
-        yield ConfigError(words, names=("settings",))
+    for message in _wrong_period(config.settings):
+        yield ConfigError(message, names=("settings",))
     if config.listen != "localhost" and not _is_ip(config.listen):
-        words = f"{config.listen!r} is no IP address; write 0.0.0.0, or :: for IPv6 as well"
-        yield ConfigError(f"listen: {words}", names=("listen",))
+        message = f"{config.listen!r} is no IP address; write 0.0.0.0, or :: for IPv6 as well"
+        yield ConfigError(f"listen: {message}", names=("listen",))
     if config.http_port and config.http_port == config.webhook_port:
-        words = "two servers cannot listen on one port, write another one"
-        yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {words}", names=PORTS)
+        message = "two servers cannot listen on one port, write another one"
+        yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {message}", names=PORTS)
     if config.prometheus and not config.prometheus.startswith(ADDRESSES):
-        words = f"{config.prometheus!r} is no address; write one that begins with http://"
-        yield ConfigError(f"prometheus: {words}", names=("prometheus",))
+        message = f"{config.prometheus!r} is no address; write one that begins with http://"
+        yield ConfigError(f"prometheus: {message}", names=("prometheus",))
 
 
 def _wrong_period(settings: Settings) -> Iterator[str]:
@@ -220,7 +220,10 @@ def _checked_settings(value: Any) -> Settings:
     if not isinstance(value, Mapping):
         raise ConfigError(f"settings: {value!r} is no mapping; write names and values, such as {{syncPeriod: 15}}")
     found = [
-        words for name, given in value.items() for part in _parts(name, given) for words in _wrong_setting({name: part})
+        message
+        for name, given in value.items()
+        for part in _parts(name, given)
+        for message in _wrong_setting({name: part})
     ]
     if found:
         raise ConfigError(*found)
@@ -247,7 +250,7 @@ def _checked_kinds(value: Any) -> dict[str, Mode]:
     if not isinstance(value, Mapping):
         raise ConfigError(f"kinds: write a mapping of kind to {', '.join(get_args(Mode))}")
     value = _with_off(value)
-    found = [words for kind, mode in value.items() for words in _wrong_mode(kind, mode)]
+    found = [message for kind, mode in value.items() for message in _wrong_mode(kind, mode)]
     if found:
         raise ConfigError(*found)
     return {**default_kinds(), **value}

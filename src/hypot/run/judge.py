@@ -18,15 +18,15 @@ from hypot.policy.model.decision import PLAN_UNDER_WAY, Hold, Move, Name, show_t
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.seen import Failure, Reply, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe.freshness import are_gone, is_untimely
 from hypot.policy.plan.rights import outgrown
 from hypot.policy.valid import explained, in_the_way, refusal
-from hypot.run.breath import Breath
-from hypot.run.observe.conflicts import Target, Writers, counters, older_sizer, rival_hold, sizer
-from hypot.run.observe.observer import View
+from hypot.run.observe.conflicts import Target, Writers, conflict_hold, counters, older_sizer, sizer
+from hypot.run.observe.observer import WorldView
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.outcome import CARRIED_OUT, Acting, Judged, Key, Outcome
+from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # The hold of a plan whose object is not valid any more.
@@ -59,7 +59,7 @@ class Judge:
     """Remembers what decisions need of earlier sweeps."""
 
     def __init__(self) -> None:
-        self.memories: dict[Key, Remembered] = {}
+        self.states: dict[Key, Remembered] = {}
         # Those that were loaded and not looked at since: the cluster has lived on without us.
         self.asleep: set[Key] = set()
         self.governor = Governor()
@@ -71,25 +71,25 @@ class Judge:
         # What the status of an object says of the target that it had before.
         self._outdated: dict[Key, Any] = {}
 
-    def restore(self, memories: Mapping[Key, Remembered], governor: Governor) -> None:
-        self.memories, self.asleep, self.governor = dict(memories), set(memories), governor
+    def restore(self, states: Mapping[Key, Remembered], governor: Governor) -> None:
+        self.states, self.asleep, self.governor = dict(states), set(states), governor
 
     def remember(self, outcome: Outcome) -> None:
         """What came of its writes."""
-        known = self.memories.get(outcome.key)
+        known = self.states.get(outcome.key)
         if outcome.unsure:
             # Perhaps it was done: the next look is one at a cluster that has lived on without us.
             self.asleep.add(outcome.key)
         if outcome.refusal and not outcome.unsure and outcome.key in self._admitted:
             # Else one budget that spares no pod would use up everybody's turns.
             self.governor = self.governor.refused(outcome.seen.now, outcome.key)
-        if known is not None and (known.memory is not outcome.memory or outcome.counted is not None):
+        if known is not None and (known.state is not outcome.state or outcome.counted is not None):
             replicas = known.replicas if outcome.counted is None else outcome.counted
-            self.memories[outcome.key] = replace(known, memory=outcome.memory, replicas=replicas)
+            self.states[outcome.key] = replace(known, state=outcome.state, replicas=replicas)
 
     def entry(self, key: Key) -> dict[str, Any]:
         """What is written down of one autoscaler; the same object where nothing changed."""
-        known = self.memories[key]
+        known = self.states[key]
         written = self._entries.get(key)
         if written is None or written[0] is not known:
             written = self._entries[key] = (known, known.to_dict())
@@ -102,13 +102,13 @@ class Judge:
             self._outdated.pop(key, None)
             if key in rows:
                 self._outdated[key] = rows[key].autoscaler.status
-            self.memories.pop(key, None)
+            self.states.pop(key, None)
             self._entries.pop(key, None)
             self._known.pop(key, None)
             self.asleep.discard(key)
 
-    async def decide_all(self, view: View, acting: Mapping[Key, Acting], around: Circumstances) -> list[Judged]:
-        breath = Breath()
+    async def decide_all(self, view: WorldView, acting: Mapping[Key, Acting], around: Circumstances) -> list[Judged]:
+        time_slice = TimeSlice()
         judged = []
         for key, row in view.rows.items():
             try:
@@ -117,11 +117,11 @@ class Judge:
                 # An object that nobody thought of must not stand still all the others, nor vanish.
                 log.exception("cannot decide", object="/".join(key))
                 judged.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         return self._governed(judged, view)
 
-    def _decide(self, key: Key, row: AutoscalerRow, view: View, acting: Acting, around: Circumstances) -> Judged:
+    def _decide(self, key: Key, row: AutoscalerRow, view: WorldView, acting: Acting, around: Circumstances) -> Judged:
         autoscaler, settings = self._of_its_target(key, row.autoscaler), around.settings
         readable, problems = self._examined(key, autoscaler, settings)
         if problems:
@@ -131,14 +131,14 @@ class Judge:
             seen = replace(seen, reply=view.replies[key])
         if acting == "act":
             self._notice(key, seen, view.now)
-        memory = self._memory(key, autoscaler, seen, view.now, settings).until(view.now)
+        state = self._state(key, autoscaler, seen, view.now, settings).until(view.now)
         if acting == "observe":
-            memory = _without_plan(memory, view.now)
-        move, after = family_of(autoscaler).decide(autoscaler, seen, memory, settings)
-        holds = self._holds(key, row, seen, memory, move, around)
-        holds = (*holds, *_measured_holds(autoscaler, seen, memory, move)) if acting == "act" else holds
+            state = _without_plan(state, view.now)
+        move, after = family_of(autoscaler).decide(autoscaler, seen, state, settings)
+        holds = self._holds(key, row, seen, state, move, around)
+        holds = (*holds, *_measured_holds(autoscaler, seen, state, move)) if acting == "act" else holds
         self._remember(key, after, seen, view.now, row)
-        return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, memory, holds)
+        return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, state, holds)
 
     def _examined(self, key: Key, autoscaler: Autoscaler, settings: Settings) -> tuple[Autoscaler, list[Problem]]:
         """As far as it can be read, and what is in the way; looked at once for each version of the object."""
@@ -147,7 +147,9 @@ class Judge:
             known = self._known[key] = (autoscaler, autoscaler.readable(), in_the_way(autoscaler, settings))
         return known[1:]
 
-    def _refused(self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: View, acting: Acting) -> Judged:
+    def _refused(
+        self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: WorldView, acting: Acting
+    ) -> Judged:
         """What cannot be read is never acted on."""
         seen = Seen(view.now, view.snapshot.scale(autoscaler))
         return self._undecided(key, autoscaler, seen, refusal(autoscaler, problems, view.now), acting)
@@ -156,48 +158,48 @@ class Judge:
         self, key: Key, autoscaler: Autoscaler, seen: Seen, refused: Move, acting: Acting, reason: str = ""
     ) -> Judged:
         """What is remembered of it stays, but for a plan: that is given up, for nobody knows what it is to be now."""
-        known = self.memories.get(key)
-        memory = known.memory if known else Memory.from_status(autoscaler.status)
-        memory = _without_plan(memory, seen.now) if acting == "observe" else memory
-        move = explained(refused, autoscaler, memory.conditions, reason)
-        holds = () if memory.plan is None else (Hold(reason or INVALID, refused.error),)
-        return Judged(key, autoscaler, seen, move, memory, acting, memory, holds)
+        known = self.states.get(key)
+        state = known.state if known else State.from_status(autoscaler.status)
+        state = _without_plan(state, seen.now) if acting == "observe" else state
+        move = explained(refused, autoscaler, state.conditions, reason)
+        holds = () if state.plan is None else (Hold(reason or INVALID, refused.error),)
+        return Judged(key, autoscaler, seen, move, state, acting, state, holds)
 
     def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Judged:
         """For one that hypot itself stumbled over: told like one that cannot be read, or at least counted."""
-        words = f"hypot could not decide: {type(error).__name__}"
-        seen = Seen(now, Failure(words))
+        message = f"hypot could not decide: {type(error).__name__}"
+        seen = Seen(now, Failure(message))
         try:
-            refused = replace(refusal(autoscaler, [Problem("undecided", "Internal", (), words)], now), error=words)
+            refused = replace(refusal(autoscaler, [Problem("undecided", "Internal", (), message)], now), error=message)
             return self._undecided(key, autoscaler, seen, refused, acting, "DecisionFailed")
         except Exception:
             log.exception("cannot tell", object="/".join(key))
             itself, nothing = Name("", *key), Name("", "", key[1], "")
-            bare = Move(itself, nothing, now, None, None, error=words, decided=False)
-            return Judged(key, autoscaler, seen, bare, Memory(), "observe")
+            bare = Move(itself, nothing, now, None, None, error=message, decided=False)
+            return Judged(key, autoscaler, seen, bare, State(), "observe")
 
-    def _memory(self, key: Key, autoscaler: Autoscaler, seen: Seen, now: float, settings: Settings) -> Memory:
-        known = self.memories.get(key)
+    def _state(self, key: Key, autoscaler: Autoscaler, seen: Seen, now: float, settings: Settings) -> State:
+        known = self.states.get(key)
         if known is not None and key not in self.asleep:
-            return known.memory
+            return known.state
         self.asleep.discard(key)
         if known is not None and _goes_on(known, _count(seen), now, settings):
-            return known.memory
-        memory = resumed(autoscaler, known, _count(seen), now, settings)
-        return _moved_unseen(memory, known, _count(seen), now)
+            return known.state
+        state = resumed(autoscaler, known, _count(seen), now, settings)
+        return _moved_unseen(state, known, _count(seen), now)
 
     def _notice(self, key: Key, seen: Seen, now: float) -> None:
         """A crash between a shrink and the memory of it gives no budget back, or one crash after the other would."""
-        known, count = self.memories.get(key), _count(seen)
+        known, count = self.states.get(key), _count(seen)
         if key not in self.asleep or known is None or known.replicas is None or count is None:
             return
         if count < known.replicas:
             self.governor = self.governor.noticed(now, key, known.replicas - count, seen)
 
-    def _remember(self, key: Key, memory: Memory, seen: Seen, now: float, row: AutoscalerRow) -> None:
-        known, count = self.memories.get(key), _count(seen)
+    def _remember(self, key: Key, state: State, seen: Seen, now: float, row: AutoscalerRow) -> None:
+        known, count = self.states.get(key), _count(seen)
         count = count if count is not None or known is None else known.replicas
-        self.memories[key] = Remembered(memory, count, now, row.identity or (known.of if known else ""))
+        self.states[key] = Remembered(state, count, now, row.identity or (known.of if known else ""))
 
     def _of_its_target(self, key: Key, autoscaler: Autoscaler) -> Autoscaler:
         """Without a status that tells of another target, until it is written anew."""
@@ -209,9 +211,9 @@ class Judge:
         return autoscaler
 
     def _holds(
-        self, key: Key, row: AutoscalerRow, seen: Seen, memory: Memory, move: Move, around: Circumstances
+        self, key: Key, row: AutoscalerRow, seen: Seen, state: State, move: Move, around: Circumstances
     ) -> tuple[Hold, ...]:
-        rival = rival_hold(
+        conflict = conflict_hold(
             self._writers.fresh(key, row, seen.now),
             around.leases.get(key[0], ""),
             counters(row.autoscaler, seen, around.hpas),
@@ -219,17 +221,17 @@ class Judge:
             around.overruled.get(key) or older_sizer(row.autoscaler, seen),
             around.twin,
         )
-        found = [*holds_of(row.autoscaler.annotations), *([rival] if rival else [])]
-        if memory.plan is not None and move.error_kind == "spec":
+        found = [*holds_of(row.autoscaler.annotations), *([conflict] if conflict else [])]
+        if state.plan is not None and move.error_kind == "spec":
             found.append(Hold(INVALID, move.error))
-        elif memory.plan is not None and not _outgrown(memory.plan, row.autoscaler, move):
+        elif state.plan is not None and not _outgrown(state.plan, row.autoscaler, move):
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         found += _since_then(row.autoscaler, around)
         if around.blind:
             found.append(Hold("StaleWatch", f"nothing shrinks on what may be outdated: {around.blind}", "down"))
         return tuple(found)
 
-    def _governed(self, judged: list[Judged], view: View) -> list[Judged]:
+    def _governed(self, judged: list[Judged], view: WorldView) -> list[Judged]:
         """Shrinks that are written wait for their turn; growth and what is only told never do."""
         acted = [one for one in judged if one.acting == "act"]
         wants = [Want(one.key, freed(one.move, one.seen)) for one in acted if shrinks(one.move, one.seen)]
@@ -249,29 +251,31 @@ def _outgrown(plan: Plan, autoscaler: Autoscaler, move: Move) -> bool:
     return isinstance(autoscaler, Hvpa) and outgrown(autoscaler, plan, move)
 
 
-def _measured_holds(autoscaler: Autoscaler, seen: Seen, memory: Memory, move: Move) -> list[Hold]:
+def _measured_holds(autoscaler: Autoscaler, seen: Seen, state: State, move: Move) -> list[Hold]:
     """Nothing shrinks on what nobody measured, nor on an answer of another time; steps of a plan that shrink wait."""
-    if memory.plan is None and blocked(move, WAITS, seen) is move:
+    if state.plan is None and blocked(move, WAITS, seen) is move:
         return []
     found, reply = [], seen.reply
     if pods := family_of(autoscaler).unmeasured(autoscaler, seen):
-        words = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
-        found.append(Hold("MissingMetrics", words, "down"))
+        message = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
+        found.append(Hold("MissingMetrics", message, "down"))
     if info_of(autoscaler).decides_both and family_of(autoscaler).goes_by_usage(autoscaler) and are_gone(seen):
         found.append(Hold("MissingMetrics", "none of its pods is there to be measured", "down"))
     if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
-        words = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
-        found.append(Hold("StaleAnswer", words, "down"))
+        message = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
+        found.append(Hold("StaleAnswer", message, "down"))
     return found
 
 
-def _without_plan(memory: Memory, now: float) -> Memory:
+def _without_plan(state: State, now: float) -> State:
     """What is not acted on any more is decided anew, should it ever be again."""
-    if memory.plan is None:
-        return memory
-    words = "The plan is given up: the object is not acted on any more."
+    if state.plan is None:
+        return state
+    message = "The plan is given up: the object is not acted on any more."
     return replace(
-        memory, plan=None, conditions=with_condition(memory.conditions, CARRIED_OUT, "False", "Superseded", words, now)
+        state,
+        plan=None,
+        conditions=with_condition(state.conditions, CARRIED_OUT, "False", "Superseded", message, now),
     )
 
 
@@ -282,8 +286,8 @@ def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
     window = family_of(autoscaler).longest_window(autoscaler, around.settings)
     found = []
     if around.cold_since is not None and around.boot - around.cold_since < window:
-        words = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
-        found.append(Hold("ColdStart", words, "down"))
+        message = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
+        found.append(Hold("ColdStart", message, "down"))
     if around.jumped_at is not None and around.boot - around.jumped_at < window:
         found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
     return found
@@ -293,16 +297,16 @@ def _goes_on(known: Remembered, count: int | None, now: float, settings: Setting
     """Whether no sweep was missed and nothing moved unseen: then the next look is as if nobody had been away."""
     if known.at is None or not 0.0 <= now - known.at < 1.5 * settings.sync_period:
         return False
-    return count == known.replicas or (known.memory.last_scale is not None and known.memory.last_scale >= known.at)
+    return count == known.replicas or (known.state.last_scale is not None and known.state.last_scale >= known.at)
 
 
-def _moved_unseen(memory: Memory, known: Remembered | None, count: int | None, now: float) -> Memory:
+def _moved_unseen(state: State, known: Remembered | None, count: int | None, now: float) -> State:
     """A count that changed while nobody remembered it was perhaps our own last deed, so windows begin now."""
     if known is None or known.replicas is None or count is None or known.replicas == count:
-        return memory
-    if memory.last_scale is not None and known.at is not None and memory.last_scale >= known.at:
-        return memory
-    return replace(memory, last_scale=now, unknown_move=now)
+        return state
+    if state.last_scale is not None and known.at is not None and state.last_scale >= known.at:
+        return state
+    return replace(state, last_scale=now, unknown_move=now)
 
 
 def _count(seen: Seen) -> int | None:

@@ -6,7 +6,7 @@ from typing import Literal, Self
 from hypot.kinds.catalogue import Autoscaler
 from hypot.policy.model.decision import Decision, Hold, Move
 from hypot.policy.model.seen import Seen
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
@@ -22,29 +22,29 @@ Acting = Literal["act", "recommend", "observe"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`move` is the one after all holds; `memory` is what is remembered after it, `before` what was before."""
+    """`move` is the one after all holds; `state` is what is remembered after it, `before` what was before."""
 
     key: Key
     autoscaler: Autoscaler
     seen: Seen
     move: Move
-    memory: Memory
+    state: State
     acting: Acting = "act"
-    before: Memory = field(default_factory=Memory)
+    before: State = field(default_factory=State)
     holds: tuple[Hold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`decision` is what is reported after all writes; `memory` is what is remembered then."""
+    """`decision` is what is reported after all writes; `state` is what is remembered then."""
 
     key: Key
     autoscaler: Autoscaler
     seen: Seen
     decision: Decision
-    memory: Memory
+    state: State
     acting: Acting = "act"
-    before: Memory = field(default_factory=Memory)
+    before: State = field(default_factory=State)
     holds: tuple[Hold, ...] = ()
     # What a write was refused with; empty where all went well.
     refusal: str = field(default="")
@@ -66,7 +66,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class Reconciled:
     """What one sweep came to, for gauges and logs."""
 
     outcomes: tuple[Outcome, ...] = ()

@@ -15,19 +15,19 @@ from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
 from hypot.run.act.execute import Executed, Executor, reported
-from hypot.run.breath import Breath, rest
 from hypot.run.config import RunConfig
 from hypot.run.judge import Circumstances, Judge
 from hypot.run.observe.conflicts import Leases, overruled, sizers
-from hypot.run.observe.observer import Observer, View
+from hypot.run.observe.observer import Observer, WorldView
 from hypot.run.observe.rows import AutoscalerRow
-from hypot.run.observe.watches import Stock
-from hypot.run.outcome import Acting, Judged, Key, Outcome, Swept
-from hypot.run.report.events import Told
+from hypot.run.observe.watches import Watches
+from hypot.run.outcome import Acting, Judged, Key, Outcome, Reconciled
+from hypot.run.report.events import PostedEvent
 from hypot.run.report.reporter import Teller
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
-from hypot.run.store.usage_store import HistoryKeeper
+from hypot.run.store.usage_store import UsageStore
+from hypot.run.time_slice import TimeSlice, rest
 
 log = structlog.get_logger()
 # Autoscalers whose writes are under way at the same time.
@@ -70,17 +70,17 @@ class Clocks:
 
 
 @dataclass(slots=True)
-class Sweeper:
+class Reconciler:
     """Sweeps for as long as it leads; whoever begins to lead resumes from what was remembered."""
 
     config: RunConfig
-    stock: Stock
+    watches: Watches
     observer: Observer
     history: UsageHistory
     actor: Actor
-    keeper: HistoryKeeper
+    keeper: UsageStore
     executor: Executor
-    teller: Teller
+    reporter: Teller
     shards: Shards
     leases: Leases
     clocks: Clocks
@@ -101,13 +101,13 @@ class Sweeper:
         self.cold = {} if began is None else {"since": began}
         self.cold_since = None if began is None else boot - (now - began)
         self.clocks.resume(loaded.entries.get(JUMP), now, boot)
-        memories = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
+        states = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
         governor = loaded.entries.get(GOVERNOR)
-        self.judge.restore({key: known for key, known in memories.items() if known is not None}, _governor(governor))
+        self.judge.restore({key: known for key, known in states.items() if known is not None}, _governor(governor))
         await self.keeper.restore(self._rows(), loaded.entries, now)
-        log.info("resumed", remembered=len(memories), cold=not self.may_shrink())
+        log.info("resumed", remembered=len(states), cold=not self.may_shrink())
 
-    async def sweep(self) -> Swept:
+    async def reconcile(self) -> Reconciled:
         now, boot = self.clocks.look()
         await self.leases.look(now, boot)
         await rest()
@@ -121,36 +121,36 @@ class Sweeper:
         acting = {key: self._acting(key, row) for key, row in rows.items()}
         judged = await self.judge.decide_all(view, acting, self._circumstances(boot, rows, acting))
         decided = self.clocks.boot()
-        outcomes, told = await self._execute(judged)
-        await self.teller.statuses(outcomes, boot)
+        outcomes, posted = await self._execute(judged)
+        await self.reporter.statuses(outcomes, boot)
         await rest()
-        kept = housekeeping(outcomes, self.stock, self.teller.version)
+        kept = housekeeping(outcomes, self.watches, self.reporter.version)
         await asyncio.gather(*[self.actor.write(request) for request in kept])
         await rest()
-        await self.teller.events(outcomes, told, now, boot)
+        await self.reporter.events(outcomes, posted, now, boot)
         await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         unwritten = await self._save(now)
         seconds = self.clocks.boot() - boot
-        return Swept(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
+        return Reconciled(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
 
     def _rows(self) -> dict[Key, AutoscalerRow]:
         """The autoscalers of all kinds that are switched on; of the others only what they say is looked at."""
         return {
             (kind, namespace, name): row
-            for kind, watched in self.stock.autoscalers.items()
+            for kind, watched in self.watches.autoscalers.items()
             if self.config.enabled(kind)
             for (namespace, name), row in watched.items()
         }
 
     def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
         """What is gone, or is for another target now; deleting an object restores nothing."""
-        known = {**{key: one.of for key, one in self.judge.memories.items()}, **self.identities}
+        known = {**{key: one.of for key, one in self.judge.states.items()}, **self.identities}
         gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
         self.identities = {key: identity for key, identity in known.items() if key not in gone}
         self.identities.update((key, row.identity) for key, row in rows.items() if row.identity)
         self.judge.forget(gone, rows)
         self.observer.forget(gone)
-        self.teller.forget(gone)
+        self.reporter.forget(gone)
         self.keeper.forget(gone)
         for key in gone:
             self.history.forget(key)
@@ -158,14 +158,14 @@ class Sweeper:
     def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
         """Deleted, deleted and made again under the same name, or turned to another target."""
         if row is None:
-            watched = self.stock.autoscalers.get(key[0])
+            watched = self.watches.autoscalers.get(key[0])
             # A kind whose definition is missing for a moment has not lost its objects.
             return watched is None or not watched.missing
         return bool(identity and row.identity) and row.identity != identity
 
     def _acting(self, key: Key, row: AutoscalerRow) -> Acting:
         mode = self.config.mode(key[0])
-        if mode == "observe" or not self.stock.is_opted_in(key[1]):
+        if mode == "observe" or not self.watches.is_opted_in(key[1]):
             return "observe"
         autoscaler = row.autoscaler
         if mode == "recommend" and isinstance(autoscaler, VPA):
@@ -176,9 +176,9 @@ class Sweeper:
     def _circumstances(
         self, boot: float, rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting]
     ) -> Circumstances:
-        found = self.stock.autoscalers.get("HorizontalPodAutoscaler")
+        found = self.watches.autoscalers.get("HorizontalPodAutoscaler")
         hpas = dict(found.items()) if found else {}
-        vpas = self.stock.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
+        vpas = self.watches.autoscalers.get("VerticalPodAutoscaler") if self.config.enabled("Hvpa") else None
         return Circumstances(
             self.config.settings,
             boot,
@@ -189,12 +189,12 @@ class Sweeper:
             hpas,
             overruled(rows, acting, hpas.values()),
             sizers(vpas.values()) if vpas else {},
-            self.stock.blind,
+            self.watches.blind,
         )
 
-    async def _learn(self, view: View) -> None:
+    async def _learn(self, view: WorldView) -> None:
         """Fold what pods use into the histograms of those that size them."""
-        breath = Breath()
+        time_slice = TimeSlice()
         pods = {}
         for key, row in view.rows.items():
             autoscaler = row.autoscaler
@@ -203,21 +203,21 @@ class Sweeper:
             pods[key] = view.snapshot.target_pods(autoscaler)
             names = {container.name for pod in pods[key] for container in pod.containers if not container.sidecar}
             self.history.declare(autoscaler, names, view.now)
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         if not pods:
             return
         await self.history.observe(view.samples, pods, view.now)
         await self.history.retain({pod.uid for its in pods.values() for pod in its})
         self.history.expire(view.now)
 
-    async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[Told]]:
+    async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[PostedEvent]]:
         """Write what was decided, and report each object once."""
         limit, settings = asyncio.Semaphore(AT_ONCE), self.config.settings
 
         async def execute(one: Judged) -> Executed:
             async with limit:
-                if not self.stock.stands(one.key, one.autoscaler):
+                if not self.watches.stands(one.key, one.autoscaler):
                     # Nothing is done nor told in its name; where it is still there, the next sweep decides.
                     return Executed(replace(reported(one, settings), acting="observe"))
                 try:
@@ -229,15 +229,15 @@ class Sweeper:
 
         working = [one for one in judged if self.executor.has_work(one)]
         executed = {each.outcome.key: each for each in await asyncio.gather(*[execute(one) for one in working])}
-        breath, outcomes = Breath(), []
+        time_slice, outcomes = TimeSlice(), []
         for one in judged:
             done = executed.get(one.key)
             outcome = reported(one, settings) if done is None else done.outcome
             self.judge.remember(outcome)
             outcomes.append(outcome)
-            if breath.is_due():
-                await breath.take()
-        return outcomes, [told for each in executed.values() for told in each.told]
+            if time_slice.is_due():
+                await time_slice.take()
+        return outcomes, [posted for each in executed.values() for posted in each.reported]
 
     def may_shrink(self) -> bool:
         """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""
@@ -246,11 +246,11 @@ class Sweeper:
 
     async def _save(self, now: float) -> int:
         """Write down what must survive a restart; how many parts of it could not be written."""
-        entries, breath = {}, Breath()
-        for key in self.judge.memories:
+        entries, time_slice = {}, TimeSlice()
+        for key in self.judge.states:
             entries["/".join(key)] = self.judge.entry(key)
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         entries[GOVERNOR] = self.judge.governor.to_dict()
         if self.cold:
             entries[COLD] = self.cold

@@ -17,7 +17,7 @@ Rule = dict[str, Any]
 
 # A dry run has a Lease and a memory of its own: it must never lead in the place of one that acts.
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"
-MEMORY_SHARDS = 16
+STATE_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
 
@@ -36,7 +36,7 @@ def own_name(config: RunConfig) -> str:
     return DRY_RUN if config.dry_run else LEASE
 
 
-def memory_of(name: str) -> str:
+def state_name(name: str) -> str:
     """What the ConfigMaps begin with in which this one remembers."""
     return f"{name}-memory"
 
@@ -134,8 +134,8 @@ def _kind_rights() -> Iterable[Right]:
     for kind in names_of(controlled()):
         group, resource = resource_of(kind)
         yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"look at {kind}",))
-        told = f"say in the status of a {kind} what was decided"
-        yield Right(group, f"{resource}/status", ("patch",), told, "watched", (f"tell of {kind}",))
+        reported = f"say in the status of a {kind} what was decided"
+        yield Right(group, f"{resource}/status", ("patch",), reported, "watched", (f"tell of {kind}",))
 
 
 def _workload_rights() -> Iterable[Right]:
@@ -173,7 +173,7 @@ def _metric_rights() -> Iterable[Right]:
         yield Right(group, "*", (verb,), why, "watched", ("count",))
 
 
-def _telling_rights() -> Iterable[Right]:
+def _reporting_rights() -> Iterable[Right]:
     why = "say what was done and what was refused"
     yield Right("", "events", ("create", "patch"), why, "watched", ("tell",))
     group, resource = "autoscaling.k8s.io", "verticalpodautoscalercheckpoints"
@@ -210,7 +210,7 @@ def _own_rights() -> Iterable[Right]:
     yield Right(leases, "leases", ("create",), "make the lease that says who leads", own, always)
     yield Right("", "configmaps", ("list", "create"), "find and make the memory", own, always)
     for name, which in ((LEASE, FOR_REAL), (DRY_RUN, ON_TRIAL)):
-        shards = tuple(f"{memory_of(name)}-{number}" for number in range(MEMORY_SHARDS))
+        shards = tuple(f"{state_name(name)}-{number}" for number in range(STATE_SHARDS))
         yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, (which,), (name,))
         yield Right("", "configmaps", ("update",), "remember from sweep to sweep", own, (which,), shards)
     yield Right("", "secrets", ("create",), "make the webhook's certificate", own, webhook)
@@ -227,7 +227,7 @@ def all_rights() -> tuple[Right, ...]:
         *_workload_rights(),
         *_pod_rights(),
         *_metric_rights(),
-        *_telling_rights(),
+        *_reporting_rights(),
         *_neighbour_rights(),
         *_child_rights(),
         *_own_rights(),

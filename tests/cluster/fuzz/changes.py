@@ -27,7 +27,7 @@ class Spot:
     path: Path
     type: Scalar | type[Node]
     many: bool = False
-    words: tuple[str, ...] = ()
+    message: tuple[str, ...] = ()
 
 
 def spots(kind: type[Kind]) -> Iterator[Spot]:
@@ -40,8 +40,8 @@ def _spots(facts: Facts, part: type[Node], path: Path) -> Iterator[Spot]:
         place = (part, w.key)
         kind = facts.shapes.get(place, w.type)
         here = (*path, w.key)
-        words = {**(w.schema or {}), **facts.hints.get(place, {})}.get("enum", ())
-        yield Spot(here, kind, w.many, tuple(words))
+        message = {**(w.schema or {}), **facts.hints.get(place, {})}.get("enum", ())
+        yield Spot(here, kind, w.many, tuple(message))
         if not isinstance(kind, Scalar):
             yield from _spots(facts, kind, (*here, 0) if w.many else here)
         elif kind.each is not None and kind.schema["type"] == "object":
@@ -117,8 +117,8 @@ class Changes:
         """Mostly of the right type, which is where the rules are."""
         of_type = next((values for kind, values in self._odd if kind is spot.type), odd_lists)
         fitting = self._places.get(spot.path, of_type)
-        if spot.words:
-            fitting = st.one_of(fitting, st.sampled_from(spot.words))
+        if spot.message:
+            fitting = st.one_of(fitting, st.sampled_from(spot.message))
         return st.one_of(fitting, fitting, fitting, fitting, junk, st.just(ABSENT))
 
     def _any(self, draw: st.DrawFn, manifest: Manifest) -> None:

@@ -21,7 +21,7 @@ _AMOUNTS = (
     *("9" * 64, "0." + "1" * 62, "9" * 62 + "Ki"),
 )
 amounts = st.sampled_from(_AMOUNTS)
-words = st.sampled_from(["a", "queue.length", "x/y", "Ünicode text", " "])
+message = st.sampled_from(["a", "queue.length", "x/y", "Ünicode text", " "])
 keys = st.sampled_from(["app", "example.com/team", "short_image", "a" * 63])
 texts = st.dictionaries(keys, st.sampled_from(["", "web", "a b", "é"]), max_size=3)
 whole = st.sampled_from([1, 2, 60, 3600, MAX_INT32])
@@ -44,7 +44,7 @@ marks = st.one_of(
 requirements = st.sampled_from(OPERATORS).flatmap(
     lambda operator: st.fixed_dictionaries(
         {"key": keys, "operator": st.just(operator)}
-        | ({"values": st.lists(words, min_size=1, max_size=2)} if operator in VALUES_NEEDED else {}),
+        | ({"values": st.lists(message, min_size=1, max_size=2)} if operator in VALUES_NEEDED else {}),
         optional={} if operator in VALUES_NEEDED else {"values": st.just([])},
     )
 )
@@ -54,7 +54,7 @@ selectors = st.fixed_dictionaries(
 
 
 def _block(name: str) -> st.SearchStrategy[Manifest]:
-    named = st.fixed_dictionaries({name: words, "metricSelector": selectors})
+    named = st.fixed_dictionaries({name: message, "metricSelector": selectors})
     return st.tuples(named, marks).map(lambda parts: parts[0] | parts[1])
 
 
@@ -68,7 +68,7 @@ metrics = st.sampled_from(["External", "Resource"]).flatmap(
 tls = st.fixed_dictionaries(
     {},
     optional={
-        **dict.fromkeys(("caFile", "certFile", "keyFile", "serverName"), words),
+        **dict.fromkeys(("caFile", "certFile", "keyFile", "serverName"), message),
         **dict.fromkeys(("minVersion", "maxVersion"), st.sampled_from(TLS_VERSIONS)),
         "insecureSkipVerify": yes_or_no,
     },
@@ -76,7 +76,7 @@ tls = st.fixed_dictionaries(
 recommenders = st.tuples(
     st.fixed_dictionaries(
         {"url": st.sampled_from(["http://a", "https://advice.example/path?q=1", "https:///"])},
-        optional={"targetType": words, "settings": texts, "tlsConfig": tls},
+        optional={"targetType": message, "settings": texts, "tlsConfig": tls},
     ),
     both_marks,
 ).map(lambda parts: parts[0] | parts[1])

@@ -90,8 +90,8 @@ def _cached() -> Path:
 
 def _flags() -> list[str]:
     _, major, minor, *_ = re.split(r"[v.]", version())
-    words = {"gitVersion": version(), "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    stamps = [f"-X {package}.{name}={word}" for package in STAMPED for name, word in words.items()]
+    message = {"gitVersion": version(), "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    stamps = [f"-X {package}.{name}={word}" for package in STAMPED for name, word in message.items()]
     return ["-trimpath", "-buildvcs=false", "-ldflags", " ".join(["-s -w", *stamps])]
 
 
@@ -101,12 +101,12 @@ def _go() -> str:
     go = shutil.which("go")
     if not go:
         raise UnavailableError(f"no control plane and no Go: {how}")
-    told = subprocess.run(
+    reported = subprocess.run(
         [go, "env", "GOVERSION"], env=_environment(), cwd="/", capture_output=True, text=True, check=False
     )
-    found = re.match(r"go(\d+)\.(\d+)", told.stdout)
+    found = re.match(r"go(\d+)\.(\d+)", reported.stdout)
     if not found or (int(found[1]), int(found[2])) < tuple(int(part) for part in wanted.split(".")):
-        raise UnavailableError(f"no control plane, and Go is {told.stdout.strip() or 'not working'}: {how}")
+        raise UnavailableError(f"no control plane, and Go is {reported.stdout.strip() or 'not working'}: {how}")
     return go
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cluster.plane.api import APPLY, Api
 from cluster.plane.controlplane import ACCOUNT, ControlPlane
 from cluster.running.proxy import Proxy
-from hypot.run.rights import LEASE, memory_of, said_by
+from hypot.run.rights import LEASE, state_name, said_by
 
 Object = dict[str, Any]
 METRICS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
@@ -85,7 +85,7 @@ def unused(manifests: Iterable[Object], asked: Iterable[Asked]) -> set[Single]:
 
 def _any(single: Single) -> Single:
     group, resource, verb, name = single
-    memory = f"{memory_of(LEASE)}-"
+    memory = f"{state_name(LEASE)}-"
     return group, resource, verb, f"{memory}*" if name.startswith(memory) else name
 
 
@@ -122,8 +122,8 @@ def _at(made: Object) -> str:
 def as_of_old(plane: ControlPlane, name: str) -> Proxy:
     """The API server as one before 1.34 is: it knows no lists that come as a stream."""
     proxy = Proxy(plane, name).start()
-    words = 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: disabled by feature-gate'
-    refusal = {"kind": "Status", "status": "Failure", "message": words, "reason": "Invalid", "code": 422}
+    message = 'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: disabled by feature-gate'
+    refusal = {"kind": "Status", "status": "Failure", "message": message, "reason": "Invalid", "code": 422}
     proxy.refuse(lambda call: "sendInitialEvents" in call.query, 422, refusal, times=10**6)
     return proxy
 

@@ -120,11 +120,11 @@ def stored(api: Api, namespace: str) -> list[Autoscaler]:
     return made
 
 
-def is_told(one: Autoscaler) -> bool:
+def is_reported(one: Autoscaler) -> bool:
     """By a condition of ours, or by an event where the server takes no status of such an object."""
     status = one.get().get("status")
     conditions = status.get("conditions") if isinstance(status, dict) else None
-    told = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []
-    return any(each.get("reason") for each in told) or any(
+    reported = [each for each in conditions if isinstance(each, dict)] if isinstance(conditions, list) else []
+    return any(each.get("reason") for each in reported) or any(
         reason in {"InvalidSpec", "FailedSpecCheck"} for reason, _ in one.events()
     )

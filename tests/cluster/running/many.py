@@ -227,10 +227,10 @@ class World:
 
 def remembering(api: Api, namespace: str) -> None:
     """The memory of a hypot that has seen nothing: who begins without any shrinks nothing for the longest window."""
-    told = {"version": str(VERSION), "written": show_time(time.time()), "count": "1 of 1", "generation": "1"}
+    reported = {"version": str(VERSION), "written": show_time(time.time()), "count": "1 of 1", "generation": "1"}
     body = {
         "metadata": {"name": f"{PREFIX}-0", "labels": LABELS},
-        "data": told,
+        "data": reported,
         "binaryData": {"memory": b64encode(pack({})).decode()},
     }
     api.create(f"/api/v1/namespaces/{namespace}/configmaps", body)

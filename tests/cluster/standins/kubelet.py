@@ -228,8 +228,8 @@ class Kubelet:
         if not podstatus.wants_resize(pod):
             return settled if pending or progress else None
         if reason := REASONS.get(rule.resize):
-            told = (pending.get("reason"), pending.get("observedGeneration")) == (reason, generation)
-            return None if told else podstatus.with_condition(pod, PENDING, "True", reason)
+            reported = (pending.get("reason"), pending.get("observedGeneration")) == (reason, generation)
+            return None if reported else podstatus.with_condition(pod, PENDING, "True", reason)
         if rule.resize_after and progress.get("observedGeneration") != generation:
             return podstatus.with_condition(podstatus.allocated(settled), IN_PROGRESS, "True")
         if not self._waited(pod, f"resize {generation}", rule.resize_after):
@@ -255,13 +255,13 @@ class Kubelet:
 class _Rules(UserDict[str, Rule]):
     """Tells which namespace got a rule."""
 
-    def __init__(self, told: Callable[[str], None]) -> None:
+    def __init__(self, reported: Callable[[str], None]) -> None:
         super().__init__()
-        self._told = told
+        self._reported = reported
 
     def __setitem__(self, namespace: str, rule: Rule) -> None:
         super().__setitem__(namespace, rule)
-        self._told(namespace)
+        self._reported(namespace)
 
 
 def _version(pod: Object) -> int:

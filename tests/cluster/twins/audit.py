@@ -49,7 +49,7 @@ class Reconcile:
     read: float
     answers: list[Answered] = field(default_factory=list)
     scaled: list[Request] = field(default_factory=list)
-    told: list[Request] = field(default_factory=list)
+    reported: list[Request] = field(default_factory=list)
 
     @property
     def knew(self) -> float:
@@ -59,12 +59,12 @@ class Reconcile:
     @property
     def acted(self) -> float:
         """When it had decided; a little after it knew, where nothing was written."""
-        return min([request.began for request in (*self.scaled, *self.told)], default=self.knew + 0.02)
+        return min([request.began for request in (*self.scaled, *self.reported)], default=self.knew + 0.02)
 
     @property
     def over(self) -> float:
         """When it had nothing left to tell; on a busy machine a while after it had decided."""
-        return max([self.acted, *(request.began for request in self.told)])
+        return max([self.acted, *(request.began for request in self.reported)])
 
     @property
     def scaled_at(self) -> float:
@@ -82,19 +82,19 @@ class Reconcile:
 
     def tries_again(self, at: float) -> bool:
         """After a refused write the controller reads the scale anew, but does not decide anew."""
-        return self.write_refused and not self.told and at - self.scaled[-1].ended < 0.5
+        return self.write_refused and not self.reported and at - self.scaled[-1].ended < 0.5
 
     @property
     def seen_as(self) -> tuple[str, str] | None:
         """Identity and version of the HPA that it worked on, which a write tells; a cache may be behind."""
-        if not self.told or not self.told[0].sent:
+        if not self.reported or not self.reported[0].sent:
             return None
-        metadata = self.told[0].sent["metadata"]
+        metadata = self.reported[0].sent["metadata"]
         return metadata["uid"], metadata["resourceVersion"]
 
     @property
     def status_written(self) -> Object | None:
-        return self.told[-1].sent["status"] if self.told and self.told[-1].sent else None
+        return self.reported[-1].sent["status"] if self.reported and self.reported[-1].sent else None
 
 
 def read_audit(path: Path) -> list[Request]:
@@ -130,7 +130,7 @@ def _add(found: dict[Key, list[Reconcile]], request: Request, targets: dict[Key,
     elif request.resource == "horizontalpodautoscalers/status":
         mine = found[request.namespace, targets.get((request.namespace, request.name), "")]
         if mine:
-            mine[-1].told.append(request)
+            mine[-1].reported.append(request)
 
 
 def _add_answer(found: dict[Key, list[Reconcile]], answered: Answered) -> None:

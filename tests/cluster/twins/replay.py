@@ -21,7 +21,7 @@ from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.seen import Seen, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import History, Memory, read_time
+from hypot.policy.model.state import State, TimedValues, read_time
 from hypot.policy.observe.read_values import MetricValues
 from hypot.policy.observe.snapshot import Snapshot
 
@@ -51,7 +51,7 @@ class Case:
     view: View
     hypot: Told
     kubernetes: Told
-    memory: Memory
+    memory: State
     settings: Settings
     # How long the controller was at it.
     took: float
@@ -102,7 +102,7 @@ class Outcome:
 
     def count(self, reconcile: Reconcile, case: Case) -> None:
         self.reconciles += 1
-        self.writes += bool(reconcile.told)
+        self.writes += bool(reconcile.reported)
         self.rescales += reconcile.replicas_written is not None and not reconcile.write_refused
         self.reasons.update(case.kubernetes["conditions"].values())
 
@@ -150,7 +150,7 @@ class Alike(NamedTuple):
     """A case in which both said the same, and what is remembered after it."""
 
     case: Case
-    after: Memory
+    after: State
     likeliest: bool
 
 
@@ -159,9 +159,9 @@ class _Replay:
 
     def __init__(self, key: Key, timeline: Timeline, neighbours: list[Reconcile], settings: Settings) -> None:
         self.key, self.timeline, self.neighbours, self.settings = key, timeline, neighbours, settings
-        self.memory, self.uid = Memory(), ""
+        self.memory, self.uid = State(), ""
         self.doubts: deque[float] = deque(maxlen=REMEMBERED)
-        self.past: deque[tuple[Look, Memory]] = deque(maxlen=REMEMBERED)
+        self.past: deque[tuple[Look, State]] = deque(maxlen=REMEMBERED)
         self.outcome = Outcome()
 
     def run(self, mine: list[Reconcile]) -> Outcome:
@@ -190,7 +190,7 @@ class _Replay:
             self.past.clear()
         self.outcome.count(look.reconcile, case)
 
-    def _alike(self, look: Look, memory: Memory) -> Iterator[Alike]:
+    def _alike(self, look: Look, memory: State) -> Iterator[Alike]:
         """Every view in which hypot says what was told, the likeliest first."""
         for tried, view in enumerate(look.views):
             case, after = self._case(look, view, memory)
@@ -206,20 +206,20 @@ class _Replay:
         found = (found for memory in memories.values() for found in self._alike(look, memory))
         return next((each._replace(likeliest=False) for each in found), None)
 
-    def _case(self, look: Look, view: View, known: Memory) -> tuple[Case, Memory]:
+    def _case(self, look: Look, view: View, known: State) -> tuple[Case, State]:
         """What was written, or what had been before where nothing was, beside what hypot would write."""
         memory, reconcile = _as_stored(known, view.hpa), look.reconcile
         decision, after = self._decide(view, memory, reconcile)
         written = reconcile.status_written
-        told = plain(view.hpa.get("status") or {} if written is None else written)
-        told = {**told, ASKED: reconcile.replicas_written}
+        reported = plain(view.hpa.get("status") or {} if written is None else written)
+        reported = {**reported, ASKED: reconcile.replicas_written}
         took = reconcile.over - reconcile.knew
-        return Case(self.key, look.number, view, _told(decision), told, memory, self.settings, took), after
+        return Case(self.key, look.number, view, _reported(decision), reported, memory, self.settings, took), after
 
     def _forget_a_former_one(self, hpa: Object) -> None:
         """An HPA that was deleted and made anew begins anew."""
         if hpa["metadata"]["uid"] != self.uid:
-            self.memory, self.uid = Memory(), hpa["metadata"]["uid"]
+            self.memory, self.uid = State(), hpa["metadata"]["uid"]
             self.past.clear()
 
     def _views(self, reconcile: Reconcile) -> Iterator[View]:
@@ -260,7 +260,7 @@ class _Replay:
                 views.append(view)
         return views
 
-    def _decide(self, view: View, memory: Memory, reconcile: Reconcile) -> tuple[Decision, Memory]:
+    def _decide(self, view: View, memory: State, reconcile: Reconcile) -> tuple[Decision, State]:
         snapshot = Snapshot(view.objects)
         hpa = next(
             a for a in snapshot.autoscalers() if isinstance(a, HPA) and a.target and a.target.name == self.key[1]
@@ -271,19 +271,19 @@ class _Replay:
             return decision, after
         if reconcile.write_refused:
             failed = refused(hpa, decision, after, "refused")
-            return failed, after.told(failed)
+            return failed, after.reported(failed)
         return decision, after.acted(decision, reconcile.scaled_at if reconcile.scaled else view.now)
 
 
-def _as_stored(memory: Memory, hpa: Object) -> Memory:
+def _as_stored(memory: State, hpa: Object) -> State:
     """What a controller remembers of a status is what it reads of it."""
-    stored = Memory.from_status(hpa.get("status"))
+    stored = State.from_status(hpa.get("status"))
     return replace(memory, conditions=stored.conditions, desired=stored.desired, last_scale=stored.last_scale)
 
 
-def _gist(memory: Memory) -> tuple[tuple[int, ...], ...]:
+def _gist(memory: State) -> tuple[tuple[int, ...], ...]:
     """What was recommended and done, whatever the second."""
-    return (memory.recommendations or History()).values, memory.ups.values, memory.downs.values
+    return (memory.recommendations or TimedValues()).values, memory.ups.values, memory.downs.values
 
 
 def _target(hpa: Object) -> str:
@@ -312,7 +312,7 @@ def _with_all_values(seen: Seen, hpa: HPA, reconcile: Reconcile) -> Seen:
     return replace(seen, pods_metrics=found)
 
 
-def _told(decision: Decision) -> Told:
+def _reported(decision: Decision) -> Told:
     """What a decision would write."""
     moves = decision.desired != decision.current
     return {**plain(decision.status), ASKED: decision.desired if moves else None}

@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 from hypot.cli import verdict
 from hypot.cli.main import main
-from hypot.cli.memoryfile import write_memory
+from hypot.cli.statefile import write_state
 from hypot.policy.continuity import Remembered
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
 EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "shop.yaml")
 SCHEMA = json.loads(files("hypot.cli").joinpath("decide.schema.json").read_text(encoding="utf-8"))
@@ -411,7 +411,7 @@ def test_a_move_between_two_dumps_is_an_event(tmp_path):
 def test_memory_of_others_is_kept(tmp_path):
     """An autoscaler that is not in this dump does not lose its memory."""
     memory = tmp_path / "memory.json"
-    write_memory(str(memory), {"HorizontalPodAutoscaler/other/api": Remembered(Memory(desired=5))})
+    write_state(str(memory), {"HorizontalPodAutoscaler/other/api": Remembered(State(desired=5))})
     assert hypot("-f", written(tmp_path, *world()), "--memory", memory).status == 0
     kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
     assert kept["HorizontalPodAutoscaler/other/api"]["desired"] == 5

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from hypot.cli import verdict
-from hypot.cli.verdict import Glyphs, Outcome, summary, tell
+from hypot.cli.verdict import Glyphs, Verdict, report, summary
 from hypot.kinds.text.load import Source
 from unit.policy.sizes_world import (
     TARGET,
@@ -186,13 +186,13 @@ def outcomes():
     child = vpa("Off", name="child", status=advised(recommended(target=("3", "3Gi"))))
     objects = [sizer, child, hvpa(), node(), *fleet(9), *(sample(i, "990m", "1023Mi") for i in range(9))]
     chosen = [("web", "VerticalPodAutoscaler"), ("child", "VerticalPodAutoscaler"), ("web", "Hvpa")]
-    return [Outcome(decided(*objects, name=name, kind=kind), Source("dump.yaml", 1)) for name, kind in chosen]
+    return [Verdict(decided(*objects, name=name, kind=kind), Source("dump.yaml", 1)) for name, kind in chosen]
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])
 def test_nothing_is_wider_than_the_screen(width):
     """And further lines of a sentence stand under its first."""
-    lines = list(tell(outcomes(), Glyphs(), width))
+    lines = list(report(outcomes(), Glyphs(), width))
     assert max(map(len, lines)) <= width
     assert all(line == line.rstrip() for line in lines)
     assert summary(outcomes()) == "3 autoscalers: 1 down, 1 resize, 1 hold."
@@ -201,7 +201,7 @@ def test_nothing_is_wider_than_the_screen(width):
 def test_the_sign_of_a_resize_has_a_plain_form():
     """For a stream that knows ASCII alone."""
     plain = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    lines = list(tell(outcomes(), verdict.glyphs_for(plain), 110))
+    lines = list(report(outcomes(), verdict.glyphs_for(plain), 110))
     assert lines[0].startswith("shop/web    VPA -> Deployment/web   * 9 -> 9  4 of 9 pods evicted")
 
 
@@ -222,7 +222,7 @@ def test_no_colours_off_a_terminal(tmp_path):
 
 def test_colours_of_a_resize():
     """On a terminal the verdict stands out."""
-    first = next(iter(tell(outcomes(), Glyphs(colour=True), 110)))
+    first = next(iter(report(outcomes(), Glyphs(colour=True), 110)))
     assert "\x1b[" in first
     assert "◆" in first
 
@@ -309,7 +309,7 @@ def test_a_knob_that_is_wrong(annotation, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("vpa: {safetyMargn: 0}", "did you mean safetyMargin?"),
         ("vpa: {bogus: 0}", "bogus: no such knob"),
@@ -320,13 +320,13 @@ def test_a_knob_that_is_wrong(annotation, tmp_path):
         ("vpa: 7", "vpa: write a mapping of flags"),
     ],
 )
-def test_settings_that_cannot_be_used(text, words, tmp_path):
+def test_settings_that_cannot_be_used(text, message, tmp_path):
     """One line that names the knob."""
     file = tmp_path / "settings.yaml"
     file.write_text(text, encoding="utf-8")
     result = ran(tmp_path, vpa(), CHECKPOINT, *fleet(2), args=("--settings", file))
     assert result.status == 2
-    assert words in result.err
+    assert message in result.err
     assert "Traceback" not in result.err
 
 

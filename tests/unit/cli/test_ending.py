@@ -49,20 +49,20 @@ def wait_for(look, seconds):
 
 @pytest.mark.parametrize("after", [0.0, 0.3])
 @pytest.mark.parametrize(
-    ("ask", "number", "status", "words"),
+    ("ask", "number", "status", "message"),
     [(os.killpg, signal.SIGINT, 130, "interrupted"), (os.kill, signal.SIGTERM, 143, "terminated")],
     ids=["Ctrl-C", "SIGTERM"],
 )
-def test_all_end_when_one_is_asked_to(ask, number, status, words, after):
+def test_all_end_when_one_is_asked_to(ask, number, status, message, after):
     """With one line, also while other processes start."""
     one, others = started(SLOW)
     try:
         time.sleep(after)
         ask(one.pid, number)
-        written, told = one.communicate(timeout=600.0)
+        written, reported = one.communicate(timeout=600.0)
     finally:
         one.kill()
-    assert (one.returncode, written, told.strip()) == (status, "", words)
+    assert (one.returncode, written, reported.strip()) == (status, "", message)
     assert len(others) >= 3
     assert wait_for(lambda: not any(is_alive(pid) for pid in others), 300)
 
@@ -105,6 +105,6 @@ def test_a_report_that_has_no_room_is_not_there(tmp_path, form):
     """Nor is a part of it."""
     path = tmp_path / f"report.{form}"
     found = replayed(tmp_path, "--report", path)
-    words = f"Error: {path}: cannot write: File too large; check the folder\n"
-    assert (found.returncode, found.stderr) == (2, words)
+    message = f"Error: {path}: cannot write: File too large; check the folder\n"
+    assert (found.returncode, found.stderr) == (2, message)
     assert [one.name for one in tmp_path.iterdir()] == ["answer"]

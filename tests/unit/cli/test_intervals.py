@@ -184,18 +184,18 @@ class TestInput:
         assert (result.status, "did you mean percentage?" in result.out) == (1, True)
 
     @pytest.mark.parametrize(
-        ("arguments", "words"),
+        ("arguments", "message"),
         [
             (["-n", "shop"], ["shop/a", "shop/b"]),
             (["--name", "a"], ["shop/a", "bank/a"]),
             (["-n", "bank", "--name", "a"], ["bank/a"]),
         ],
     )
-    def test_some_of_several(self, tmp_path, arguments, words):
+    def test_some_of_several(self, tmp_path, arguments, message):
         """By namespace and by name, in the order of the input."""
         path = given(tmp_path, called("a"), called("b"), called("a", namespace="bank"))
         found = hypot("-f", path, "-o", "json", *arguments).json
-        assert [f"{one['namespace']}/{one['name']}" for one in found] == words
+        assert [f"{one['namespace']}/{one['name']}" for one in found] == message
 
     def test_several_files(self, tmp_path):
         """As often as one likes, folders too."""
@@ -210,7 +210,7 @@ class TestInput:
         assert result.err == f"shop/a is in the input twice, {path}:1 and {path}:24: the last one counts\n"
 
     @pytest.mark.parametrize(
-        ("arguments", "words"),
+        ("arguments", "message"),
         [
             (["-f", "nowhere.yaml"], "nowhere.yaml: cannot read it: No such file or directory; check the path"),
             (["-f", "none.yaml"], "no Hvpa in the input: found only 1 ConfigMap"),
@@ -225,7 +225,7 @@ class TestInput:
             ([], "Missing option '-f'"),
         ],
     )
-    def test_bad_usage(self, tmp_path, monkeypatch, arguments, words):
+    def test_bad_usage(self, tmp_path, monkeypatch, arguments, message):
         """Exit status 2, one clear sentence, and nothing on standard output."""
         monkeypatch.chdir(tmp_path)
         (tmp_path / "folder.png").mkdir()
@@ -236,7 +236,7 @@ class TestInput:
         given(tmp_path, called("off", manifest(INTERVALS, vpa=vpa(policy("*", mode="Off")))), name="off.yaml")
         result = hypot(*arguments)
         assert (result.status, result.out) == (2, "")
-        assert words in result.err
+        assert message in result.err
 
 
 class Page(HTMLParser):

@@ -91,7 +91,7 @@ def test_ignored_rules():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "Missing option '-f'"),
         (["-f", "k8s", "--ignore", "request-mising"], "did you mean request-missing"),
@@ -102,12 +102,12 @@ def test_ignored_rules():
         (["-f", "bad.yaml"], "bad.yaml:1"),
     ],
 )
-def test_bad_usage_and_input(folder, arguments, words):
+def test_bad_usage_and_input(folder, arguments, message):
     """Exit status 2, and words that help."""
     (folder / "bad.yaml").write_text("kind: [\n", encoding="utf-8")
     result = run(*arguments)
     assert result.exit_code == 2
-    assert words in " ".join(result.output.split())
+    assert message in " ".join(result.output.split())
 
 
 def test_version_changes_the_verdict():

@@ -157,7 +157,7 @@ def test_a_metric_that_the_world_does_not_know_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "name files with history"),
         (["--query", "up"], "--prometheus"),
@@ -171,11 +171,11 @@ def test_a_metric_that_the_world_does_not_know_is_refused():
         ([WEEK, "--world", "nowhere.yaml"], "nowhere.yaml"),
     ],
 )
-def test_wrong_usage_says_what_to_do(arguments, words, hpa):
+def test_wrong_usage_says_what_to_do(arguments, message, hpa):
     """Exit status 2 and a word that helps."""
     result = replay(*arguments, "-f", hpa)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert message in result.stderr
 
 
 def test_a_server_that_is_not_there_is_told(hpa):
@@ -344,10 +344,10 @@ def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypat
 
 def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
     """As a small one is not."""
-    words = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
+    message = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
     in_parts(monkeypatch)
-    words.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
-    assert all("--explain tells of one workload, and there are" in one for one in words)
+    message.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
+    assert all("--explain tells of one workload, and there are" in one for one in message)
 
 
 def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):

@@ -63,7 +63,7 @@ def free_port():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("nothing: here", "nothing: no such setting; known are namespace"),
         ("kinds: {Hvpa: sometimes}", "kinds.Hvpa: 'sometimes' is none of off, recommend, observe, act"),
@@ -82,11 +82,11 @@ def free_port():
         ("{", "config.yaml"),
     ],
 )
-def test_a_configuration_that_cannot_be_used(tmp_path, text, words):
+def test_a_configuration_that_cannot_be_used(tmp_path, text, message):
     """The file, what is wrong with it, and what may be written."""
     status, said = hypot("--config", written(tmp_path, text))
     assert status == 2
-    assert words in said
+    assert message in said
     assert "config.yaml" in said
     assert "Traceback" not in said
 

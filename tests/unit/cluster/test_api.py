@@ -68,10 +68,10 @@ async def test_an_unknown_authority_is_told():
 
     async with serving(handler) as access, Api(changed(access, ca=trustme.CA().cert_pem.bytes())) as api:
         said = re.escape("GET /api/v1/pods: the certificate of 127.0.0.1 is not trusted")
-        with pytest.raises(UnreachableError, match=said) as told:
+        with pytest.raises(UnreachableError, match=said) as reported:
             await api.call(PODS)
-    assert "secret-word" not in str(told.value)
-    assert told.value.__cause__ is not None
+    assert "secret-word" not in str(reported.value)
+    assert reported.value.__cause__ is not None
     assert reached == []
 
 

@@ -39,10 +39,10 @@ def written(path: Path, data) -> str:
 
 
 def refused(path: Path, data, context=None) -> str:
-    with pytest.raises(AccessError) as told:
+    with pytest.raises(AccessError) as reported:
         read_access(written(path, data), context)
-    assert SECRET not in str(told.value)
-    return str(told.value)
+    assert SECRET not in str(reported.value)
+    return str(reported.value)
 
 
 def test_everything_that_is_written_is_read(tmp_path):

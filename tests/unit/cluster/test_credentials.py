@@ -179,9 +179,9 @@ async def test_closing_ends_a_plugin(tmp_path):
 )
 async def test_a_plugin_that_is_of_no_use(access, said):
     """The message names the command and never what it printed."""
-    with pytest.raises(AccessError, match=said) as told:
+    with pytest.raises(AccessError, match=said) as reported:
         await Credentials(access, lambda: 0).current()
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(reported.value)
 
 
 @asynchronous

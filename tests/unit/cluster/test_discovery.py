@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hypot.cluster.discovery import HELD_AT_MOST, Discovery, Resource, path_of
+from hypot.cluster.discovery import HELD_AT_MOST, Discovery, ServedKind, path_of
 from hypot.cluster.port import Answer, RefusedError, Request, UnreachableError, encoded
 
 asynchronous = pytest.mark.asyncio
@@ -20,10 +20,10 @@ APPS = {
         "odd",
     ]
 }
-DEPLOYMENTS = Resource(
+DEPLOYMENTS = ServedKind(
     "apps/v1", "Deployment", "deployments", namespaced=True, subresources=frozenset({"status", "scale"})
 )
-NODES = Resource("v1", "Node", "nodes", namespaced=False)
+NODES = ServedKind("v1", "Node", "nodes", namespaced=False)
 
 
 class Served:

@@ -54,7 +54,7 @@ async def lines(cluster, path, count, **query):
         return [json.loads(await anext(stream)) for _ in range(count)]
 
 
-def told(events):
+def reported(events):
     return [(each["type"], each["object"]["metadata"].get("name")) for each in events]
 
 
@@ -326,7 +326,7 @@ class TestWatches:
         cluster.put(pod("b", labels={"x": "y"}))
         cluster.remove(f"{PODS}/a")
         events = await lines(cluster, PODS, 3, resourceVersion=since)
-        assert told(events) == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
+        assert reported(events) == [("ADDED", "b"), ("MODIFIED", "b"), ("DELETED", "a")]
         versions = [int(each["object"]["metadata"]["resourceVersion"]) for each in events]
         assert versions == sorted(set(versions))
 
@@ -336,11 +336,11 @@ class TestWatches:
         cluster.put(pod("a", labels={"app": "x"}))
         request = Request("GET", PODS, {"watch": "true", "labelSelector": "app=x"})
         async with cluster.watch(request) as stream:
-            assert told([json.loads(await anext(stream))]) == [("ADDED", "a")]
+            assert reported([json.loads(await anext(stream))]) == [("ADDED", "a")]
             cluster.put(pod("other"))
             cluster.put(pod("a", labels={"app": "z"}))
             cluster.put(pod("a", labels={"app": "x"}))
-            assert told([json.loads(await anext(stream)) for _ in range(2)]) == [("DELETED", "a"), ("ADDED", "a")]
+            assert reported([json.loads(await anext(stream)) for _ in range(2)]) == [("DELETED", "a"), ("ADDED", "a")]
 
     async def test_expired(self):
         """A version from before is answered by an ERROR event with 410, and the stream ends."""
@@ -358,7 +358,7 @@ class TestWatches:
         cluster.put(pod("a"))
         query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
         events = await lines(cluster, PODS, 2, **query)
-        assert told(events) == [("ADDED", "a"), ("BOOKMARK", None)]
+        assert reported(events) == [("ADDED", "a"), ("BOOKMARK", None)]
         assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
         cluster.streaming = False
         with pytest.raises(RefusedError, match="422 sendInitialEvents"):
@@ -383,7 +383,7 @@ class TestWatches:
             first = asyncio.ensure_future(anext(stream))
             await asyncio.sleep(1)
             loop.call_at(60, cluster.put, pod("a"))
-            assert told([json.loads(await first), json.loads(await anext(stream))]) == [
+            assert reported([json.loads(await first), json.loads(await anext(stream))]) == [
                 ("ADDED", "a"),
                 ("BOOKMARK", None),
             ]

@@ -32,7 +32,7 @@ def held_by(cluster):
     return cluster.get(PATH)["spec"]["holderIdentity"]
 
 
-def standing(holder, **spec):
+def current_size(holder, **spec):
     """A Lease object as somebody else's controller leaves it."""
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -86,7 +86,7 @@ class TestAlone:
     async def test_it_says_more_of_its_holder(self):
         """Whoever holds it writes its own word, made or taken over; what others wrote beside it stays."""
         cluster = FakeCluster()
-        there = standing("")
+        there = current_size("")
         there["metadata"]["annotations"] = {"said": "by the one before", "kept": "yes"}
         for before, found in ((None, {"said": "by me"}), (there, {"said": "by me", "kept": "yes"})):
             if before is not None:
@@ -181,7 +181,7 @@ class TestAlone:
     async def test_who_is_refused_knows_it_from_who_is_not_heard(self, fault, refused):
         """What ends by itself must not take a replica out of its service; what somebody has to mend may."""
         cluster = FakeCluster()
-        cluster.put(standing(""))
+        cluster.put(current_size(""))
         cluster.faults = lambda request: fault if request.writes else None
         mine = lease(cluster)
         with capture_logs() as logged:
@@ -209,7 +209,7 @@ class TestAlone:
     async def test_an_odd_object_is_free(self, spec):
         """Nobody holds what names no holder."""
         cluster = FakeCluster()
-        cluster.put({**standing(""), "spec": spec})
+        cluster.put({**current_size(""), "spec": spec})
         mine = lease(cluster)
         async with running(mine):
             await asyncio.sleep(1)
@@ -243,7 +243,7 @@ class TestOthers:
         mine = lease(cluster)
         async with running(mine):
             for second in range(0, 100, 10):
-                cluster.put(standing("b", renewTime=f"1999-01-01T00:00:{second:02d}.000000Z"))
+                cluster.put(current_size("b", renewTime=f"1999-01-01T00:00:{second:02d}.000000Z"))
                 await asyncio.sleep(10)
                 assert not mine.leading
                 assert mine.holder == "b"
@@ -251,7 +251,7 @@ class TestOthers:
     async def test_a_dead_holder_is_followed(self):
         """After its duration, counted from when we first saw the record; transitions go on."""
         cluster = FakeCluster()
-        cluster.put(standing("b"))
+        cluster.put(current_size("b"))
         mine = lease(cluster)
         async with running(mine):
             await asyncio.sleep(14.9)
@@ -264,7 +264,7 @@ class TestOthers:
     async def test_a_dead_holder_that_cannot_be_followed(self):
         """Refused or unheard, it is tried at the usual pace."""
         cluster = FakeCluster()
-        cluster.put(standing("b"))
+        cluster.put(current_size("b"))
         cluster.faults = lambda request: Answer(403, b"{}") if request.writes else None
         mine = lease(cluster)
         async with running(mine):
@@ -278,20 +278,20 @@ class TestOthers:
     async def test_whom_it_follows_is_told_once(self):
         """A replica that does nothing says for whom it waits, and again when that is another."""
         cluster = FakeCluster()
-        cluster.put(standing("b"))
+        cluster.put(current_size("b"))
         mine = lease(cluster)
         with capture_logs() as logged:
             async with running(mine):
                 for holder in ("b", "b", "", "b", "c", "c"):
-                    cluster.put(standing(holder, leaseTransitions=int(now())))
+                    cluster.put(current_size(holder, leaseTransitions=int(now())))
                     await asyncio.sleep(4 if holder else 0)
-        told = [(each["event"], each["holder"]) for each in logged]
-        assert told == [("following", "b"), ("following", "c")]
+        reported = [(each["event"], each["holder"]) for each in logged]
+        assert reported == [("following", "b"), ("following", "c")]
 
     async def test_a_longer_duration_is_waited_for(self):
         """The holder says how long others wait."""
         cluster = FakeCluster()
-        cluster.put(standing("b", leaseDurationSeconds=40))
+        cluster.put(current_size("b", leaseDurationSeconds=40))
         mine = lease(cluster)
         async with running(mine):
             await asyncio.sleep(39.9)
@@ -305,7 +305,7 @@ class TestOthers:
         mine = lease(cluster)
         async with running(mine):
             await asyncio.sleep(1)
-            cluster.put(standing("b"))
+            cluster.put(current_size("b"))
             await asyncio.sleep(2)
             assert not mine.leading
             assert held_by(cluster) == "b"
@@ -361,7 +361,7 @@ class TestOthers:
         def first(request):
             if request.method == "POST":
                 cluster.faults = None
-                cluster.put(standing("b"))
+                cluster.put(current_size("b"))
 
         cluster.faults = first
         async with running(mine):
@@ -423,7 +423,7 @@ class TestHandover:
     async def test_only_the_holder_releases(self):
         """A follower that ends leaves the record alone, whether it knows the holder or not."""
         cluster = FakeCluster()
-        cluster.put(standing("b"))
+        cluster.put(current_size("b"))
         mine = lease(cluster)
         await mine.release()
         assert held_by(cluster) == "b"
@@ -463,7 +463,7 @@ class TestHandover:
             with capture_logs() as logged:
                 async with running(mine):
                     await asyncio.sleep(1)
-                cluster.put(standing(holder))
+                cluster.put(current_size(holder))
                 await mine.release()
             assert [each["event"] for each in logged] == ["lease acquired", said]
 
@@ -492,7 +492,7 @@ class TestHandover:
             assert mine.leading
             jump[0] = 30.0
             assert mine.left() <= -20
-            cluster.put(standing("b"))
+            cluster.put(current_size("b"))
             await asyncio.sleep(2)
             assert not mine.leading
             assert held_by(cluster) == "b"

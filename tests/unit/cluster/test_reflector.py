@@ -331,8 +331,8 @@ class TestFaults:
 
     async def test_throttled_within_the_stream(self):
         """A refusal may come as an event, with the time to wait inside."""
-        told = {"kind": "Status", "code": 429, "message": "busy", "details": {"retryAfterSeconds": 9}}
-        cluster = Spoken([encoded({"type": "ERROR", "object": told})])
+        reported = {"kind": "Status", "code": 429, "message": "busy", "details": {"retryAfterSeconds": 9}}
+        cluster = Spoken([encoded({"type": "ERROR", "object": reported})])
         pods = reflector(cluster)
         async with running(pods):
             await asyncio.sleep(8)

@@ -77,10 +77,10 @@ async def test_a_watch_that_does_not_begin_is_refused():
         return web.json_response({"reason": "Expired", "message": "too old"}, status=410, headers={"Retry-After": "7"})
 
     async with serving(handler) as access, Api(access) as api:
-        with pytest.raises(RefusedError, match="GET /api/v1/pods: 410 too old") as told:
+        with pytest.raises(RefusedError, match="GET /api/v1/pods: 410 too old") as reported:
             async with api.watch(PODS):
                 pytest.fail("it began")
-    assert (told.value.answer.reason, told.value.answer.retry_after) == ("Expired", 7.0)
+    assert (reported.value.answer.reason, reported.value.answer.retry_after) == ("Expired", 7.0)
 
 
 @asynchronous

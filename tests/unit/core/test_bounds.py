@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.core.bounds import (
-    Limit,
+    Bound,
     doubling_ceiling,
     factor_step,
     limit_by_factors,
@@ -13,11 +13,11 @@ from hypot.core.bounds import (
 )
 
 WITHIN, FEW, MANY, UP, DOWN = (
-    Limit.WITHIN_RANGE,
-    Limit.TOO_FEW,
-    Limit.TOO_MANY,
-    Limit.SCALE_UP,
-    Limit.SCALE_DOWN,
+    Bound.WITHIN_RANGE,
+    Bound.TOO_FEW,
+    Bound.TOO_MANY,
+    Bound.SCALE_UP,
+    Bound.SCALE_DOWN,
 )
 
 

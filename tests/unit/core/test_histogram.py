@@ -5,7 +5,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from hypot.core.columns import NONE, SMALLEST, Chains, Column, Columns
+from hypot.core.columns import NONE, SMALLEST, Chains, Columns, ColumnType
 from hypot.core.histogram import YEAR_ONE, Bank, Saved
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, Layout
 
@@ -189,7 +189,7 @@ def test_what_cannot_be_merged():
 
 
 @pytest.mark.parametrize(
-    ("saved", "words"),
+    ("saved", "message"),
     [
         (None, "no checkpoint"),
         (Saved(-1, {}), "total weight of -1"),
@@ -200,11 +200,11 @@ def test_what_cannot_be_merged():
         (Saved(1, {1: -1}), "cannot weigh -1"),
     ],
 )
-def test_what_cannot_be_loaded(saved, words):
+def test_what_cannot_be_loaded(saved, message):
     """Says why, and changes nothing."""
     bank = filled([(4, 1, NOON)])
     before = bank.copied(0)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         bank.load(0, saved)
     assert (bank.weights[0] == before.weights[0]).all()
     assert (bank.total[0], bank.reference[0]) == (before.total[0], before.reference[0])
@@ -255,7 +255,7 @@ def test_an_empty_row_takes_another_half_life():
 
 def test_chains_of_rows():
     """The last put comes first; one taken out leaves the others, the last one leaves no key."""
-    table = Columns({"next": Column(np.int32, NONE)})
+    table = Columns({"next": ColumnType(np.int32, NONE)})
     chains = Chains(table, "next")
     rows = [table.new() for _ in range(4)]
     for row in rows[:3]:

@@ -6,7 +6,7 @@ from hypot.core.gate import UNSET
 from hypot.core.interval import (
     HORIZONTAL_ONLY,
     Given,
-    Part,
+    ResourceShare,
     count_for,
     effective,
     holds,
@@ -55,7 +55,7 @@ class TestParts:
 
     def test_an_even_share(self):
         """Rounded up, so that all together have enough."""
-        assert part(1000, 100, 2, 3) == Part(334, 334, kept=False, budgeted=False)
+        assert part(1000, 100, 2, 3) == ResourceShare(334, 334, kept=False, budgeted=False)
 
     def test_what_falls_is_not_rounded_up(self):
         """To more than it was."""
@@ -64,16 +64,16 @@ class TestParts:
 
     def test_what_stays(self):
         """Against its total, where no pod shrinks or an answer is missing."""
-        assert part(1000, 500, 2, 4, stays=True) == Part(500, 500, kept=True, budgeted=False)
-        assert part(600, 500, 2, 2, may_shrink=False) == Part(500, 500, kept=True, budgeted=False)
+        assert part(1000, 500, 2, 4, stays=True) == ResourceShare(500, 500, kept=True, budgeted=False)
+        assert part(600, 500, 2, 2, may_shrink=False) == ResourceShare(500, 500, kept=True, budgeted=False)
 
     def test_the_base_load_is_budgeted(self):
         """Each replica that goes takes its own with it."""
-        assert part(1000, 250, 4, 2, base=(50, 0)) == Part(450, 450, kept=False, budgeted=True)
+        assert part(1000, 250, 4, 2, base=(50, 0)) == ResourceShare(450, 450, kept=False, budgeted=True)
 
     def test_one_size_only(self):
         """Whatever the total; where it may not shrink, at least what it was."""
-        assert part(1000, 300, 2, 2, pinned=200) == Part(200, 500, kept=False, budgeted=False)
+        assert part(1000, 300, 2, 2, pinned=200) == ResourceShare(200, 500, kept=False, budgeted=False)
         assert part(1000, 300, 2, 2, pinned=200, may_shrink=False).amount == 300
 
     @pytest.mark.parametrize(("fewer", "expected"), [(1, True), (3, True), (4, False)])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from hypot.kinds.address import UNREADABLE, told_address
+from hypot.kinds.address import UNREADABLE, shown_address
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         ("http://u:passw0rd@host/r?key=k3y", "http://host/r"),
         ("https://host:8443/a/b#token", "https://host:8443/a/b"),
@@ -19,6 +19,6 @@ from hypot.kinds.address import UNREADABLE, told_address
         ("http://[::1/r?key=k3y", UNREADABLE),
     ],
 )
-def test_only_where_it_is_is_told(url, told):
+def test_only_where_it_is_is_told(url, reported):
     """Scheme, host and path; where nobody can say which part is which, nothing."""
-    assert told_address(url) == told
+    assert shown_address(url) == reported

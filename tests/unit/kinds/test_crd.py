@@ -116,8 +116,8 @@ def every_schema(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, 
 
 def rule_ids(schema: dict[str, Any]) -> list[str]:
     """The ids at the end of the messages, each of which is one readable line."""
-    words = [validation["message"] for validation in schema.get("x-kubernetes-validations", ())]
-    return [re.fullmatch(r"[a-z][^\n]{10,120} \[([a-z-]+)\]", word)[1] for word in words]
+    message = [validation["message"] for validation in schema.get("x-kubernetes-validations", ())]
+    return [re.fullmatch(r"[a-z][^\n]{10,120} \[([a-z-]+)\]", word)[1] for word in message]
 
 
 def written_rules(module: Any) -> set[str]:

@@ -6,7 +6,7 @@ from hypot.kinds.names import container_resource, dns_label, dns_subdomain, path
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("web", []),
         ("", []),
@@ -19,9 +19,9 @@ from hypot.kinds.names import container_resource, dns_label, dns_subdomain, path
         ("%/", ["may not contain '/'", "may not contain '%'"]),
     ],
 )
-def test_a_path_segment_has_no_slash_and_no_percent(name, words):
+def test_a_path_segment_has_no_slash_and_no_percent(name, message):
     """One error per character found."""
-    assert list(path_segment(name)) == words
+    assert list(path_segment(name)) == message
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_names_of_each_kind(check, good, bad):
 
 
 @pytest.mark.parametrize(
-    ("check", "name", "words"),
+    ("check", "name", "message"),
     [
         (dns_label, "a" * 64, "must be no more than 63 bytes"),
         (dns_label, "A", "a lowercase RFC 1123 label must consist of"),
@@ -53,9 +53,9 @@ def test_names_of_each_kind(check, good, bad):
         (qualified_name, "a/b/c", "a qualified name must consist of alphanumeric characters"),
     ],
 )
-def test_the_words_are_the_api_servers(check, name, words):
+def test_the_words_are_the_api_servers(check, name, message):
     """People search for them."""
-    assert next(iter(check(name))).startswith(words)
+    assert next(iter(check(name))).startswith(message)
 
 
 STANDARD = "must be a standard resource type or fully qualified"
@@ -64,7 +64,7 @@ EXTENDED = "doesn't follow extended resource name standard"
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("cpu", []),
         ("memory", []),
@@ -82,9 +82,9 @@ EXTENDED = "doesn't follow extended resource name standard"
         (f"{'a' * 250}/y", [EXTENDED]),
     ],
 )
-def test_a_container_resource_is_standard_or_properly_qualified(name, words):
+def test_a_container_resource_is_standard_or_properly_qualified(name, message):
     """Both questions are asked of a name without a domain."""
-    assert list(container_resource(name)) == words
+    assert list(container_resource(name)) == message
 
 
 @pytest.mark.parametrize(("name", "last"), [("a b", FOR_CONTAINERS), ("-x.io/a", EXTENDED)])

@@ -64,7 +64,7 @@ def test_a_gate_opens_by_default_with_its_version(gate, version, is_open):
 
 
 @pytest.mark.parametrize(
-    ("gate", "version", "wish", "is_open"),
+    ("gate", "version", "proposal", "is_open"),
     [
         (TO_ZERO, (1, 30), True, True),
         (TO_ZERO, (1, 37), False, False),
@@ -76,9 +76,9 @@ def test_a_gate_opens_by_default_with_its_version(gate, version, is_open):
         (CONTAINER, (1, 30), False, True),
     ],
 )
-def test_an_administrator_decides_where_there_is_a_gate(gate, version, wish, is_open):
+def test_an_administrator_decides_where_there_is_a_gate(gate, version, proposal, is_open):
     """Not before it was there, and not after it was locked."""
-    assert gate_open(gate, version, {gate: wish}) is is_open
+    assert gate_open(gate, version, {gate: proposal}) is is_open
 
 
 def test_a_message_can_name_the_version_that_opened_a_gate():

@@ -30,14 +30,14 @@ def test_default_metric_needs_the_request_too():
 
 def test_every_container_is_named():
     """Several containers without the request stand in one finding."""
-    (words,) = messages("request-missing", hpa(), workload("web", NO_CPU, container(), container("b", requests={})))
-    assert words.startswith("containers app and b of Deployment shop/web have no cpu request")
+    (message,) = messages("request-missing", hpa(), workload("web", NO_CPU, container(), container("b", requests={})))
+    assert message.startswith("containers app and b of Deployment shop/web have no cpu request")
 
 
 def test_one_of_several_metrics_blocks_the_way_down():
     """The message says what the other metrics can still do."""
-    (words,) = messages("request-missing", hpa(metrics=[cpu(), memory()]), workload("web", NO_CPU))
-    assert "never removes one" in words
+    (message,) = messages("request-missing", hpa(metrics=[cpu(), memory()]), workload("web", NO_CPU))
+    assert "never removes one" in message
 
 
 def test_percentage_of_v1_is_found_where_it_stands():
@@ -58,8 +58,8 @@ def test_metrics_that_do_not_need_this_request(metric):
 def test_container_metric_needs_its_own_request():
     """ContainerResource asks one container, whatever the others have."""
     scaler = hpa(metrics=[of_container("app")])
-    (words,) = messages("request-missing", scaler, workload("web", NO_CPU, container("proxy")))
-    assert "FailedGetContainerResourceMetric" in words
+    (message,) = messages("request-missing", scaler, workload("web", NO_CPU, container("proxy")))
+    assert "FailedGetContainerResourceMetric" in message
 
 
 def test_native_sidecar_counts_from_the_version_that_has_them():
@@ -92,8 +92,8 @@ def test_pod_level_request_counts_from_1_34_on():
     """Before, the pod's own requests are dropped, and the message says so."""
     pod = {"resources": {"requests": {"cpu": "1"}}}
     assert not findings("request-missing", hpa(), workload("web", NO_CPU, pod=pod))
-    (words,) = messages("request-missing", hpa(), workload("web", NO_CPU, pod=pod), kubernetes="1.33")
-    assert words.endswith("the pod's own requests count from Kubernetes 1.34 on")
+    (message,) = messages("request-missing", hpa(), workload("web", NO_CPU, pod=pod), kubernetes="1.33")
+    assert message.endswith("the pod's own requests count from Kubernetes 1.34 on")
 
 
 def test_pod_level_request_of_another_resource_is_not_enough():
@@ -111,8 +111,8 @@ def test_pod_level_request_does_not_help_a_container_metric():
 
 def test_requests_of_zero_are_no_base():
     """A share of nothing cannot be computed either."""
-    (words,) = messages("request-missing", hpa(), workload("web", container(requests={"cpu": 0})))
-    assert "add up to 0" in words
+    (message,) = messages("request-missing", hpa(), workload("web", container(requests={"cpu": 0})))
+    assert "add up to 0" in message
 
 
 def test_rollout_with_the_pods_of_a_deployment():
@@ -127,8 +127,8 @@ def test_rollout_with_the_pods_of_a_deployment():
 def test_init_container_is_no_container_to_measure():
     """It has ended before anything is measured."""
     scaler = hpa(metrics=[of_container("prepare")])
-    (words,) = messages("container-missing", scaler, workload(pod={"initContainers": [container("prepare")]}))
-    assert "has ended" in words
+    (message,) = messages("container-missing", scaler, workload(pod={"initContainers": [container("prepare")]}))
+    assert "has ended" in message
     sidecar = {"initContainers": [container("prepare", restartPolicy="Always")]}
     assert not findings("container-missing", scaler, workload(pod=sidecar))
 

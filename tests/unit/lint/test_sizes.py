@@ -205,7 +205,7 @@ class TestSizes:
         assert not findings("limit-range-bounds", sized({"maxAllowed": {"cpu": "4"}}), elsewhere, of_pods)
 
     @pytest.mark.parametrize(
-        ("scaler", "beside", "told"),
+        ("scaler", "beside", "reported"),
         [
             (mode("Recreate"), [workload()], True),
             (mode("InPlaceOrRecreate"), [workload(replicas=1)], True),
@@ -218,9 +218,9 @@ class TestSizes:
             (mode("Recreate"), [], False),
         ],
     )
-    def test_too_few_replicas(self, scaler, beside, told):
+    def test_too_few_replicas(self, scaler, beside, reported):
         """Two are needed unless it is said, without a count there is one, and what is scaled may have any."""
-        assert bool(findings("too-few-replicas", scaler, *beside)) is told
+        assert bool(findings("too-few-replicas", scaler, *beside)) is reported
 
     def test_knobs_say_how_many_are_needed(self):
         """An annotation stands in for the field, and in-place resizes may be let off."""
@@ -235,17 +235,17 @@ class TestSizes:
         assert not findings("too-few-replicas", vpa(target=target), workload(kind="DaemonSet"))
 
     @pytest.mark.parametrize(
-        ("policy", "told"),
+        ("policy", "reported"),
         [
             (None, "updateMode is not written"),
             ({"updateMode": "Auto"}, "updateMode Auto evicts"),
             ({"updateMode": "InPlace"}, ""),
         ],
     )
-    def test_eviction_where_a_resize_would_do(self, policy, told):
+    def test_eviction_where_a_resize_would_do(self, policy, reported):
         """Recreate is what holds where nothing is said, and what Auto means."""
         found = findings("recreates-pods", vpa(updatePolicy=policy))
-        assert [one.message.startswith(told) for one in found] == ([True] if told else [])
+        assert [one.message.startswith(reported) for one in found] == ([True] if reported else [])
 
 
 class TestSources:

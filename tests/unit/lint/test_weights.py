@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.lint import check
-from hypot.lint.input.template import Container, Template
+from hypot.lint.input.template import Template, TemplateContainer
 from hypot.lint.rules.weights import Stretch, interval_form, stretches
 from unit.lint.lint_cases import changed, container, hpa_block, vpa_block, weighted, workload
 from unit.policy.hvpa.hvpa_cases import RELEASED, manifest
@@ -17,7 +17,7 @@ LARGEST = {"maxAllowed": {"cpu": "2", "memory": "4Gi"}}
 
 
 def template(**containers):
-    return Template({}, tuple(Container(name, requests) for name, requests in containers.items()))
+    return Template({}, tuple(TemplateContainer(name, requests) for name, requests in containers.items()))
 
 
 def formed(data, pods=None):
@@ -152,8 +152,8 @@ def test_what_the_cluster_added_is_left_out():
 def test_finding_shows_the_form_for_the_workload_beside_it():
     """The hint is the form, with the sizes of the pods that are there."""
     (found,) = [one for one in check(weighted(), workload("web", container())).findings if one.rule == "weight-based"]
-    words, _, form = found.hint.partition("\n")
-    assert words == "write scalingIntervals, which depend on the total only:"
+    message, _, form = found.hint.partition("\n")
+    assert message == "write scalingIntervals, which depend on the total only:"
     assert rows(Hvpa.from_dict(yaml.safe_load(form)))[0] == (3, HALF, "horizontalOnly")
     assert check(yaml.safe_load(form), workload("web", container())).findings == ()
 

@@ -14,7 +14,7 @@ from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.decision import Decision, show_time
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 
 NOW = 1_800_000_000.0
@@ -67,8 +67,8 @@ def vpa(mode=None, *policies, name="web", target=None, status=None, updates=None
 
 def advised(*recommended, **conditions):
     """The status of a VerticalPodAutoscaler; a condition is a keyword."""
-    told = [{"type": kind, "status": word, "lastTransitionTime": ago(DAY)} for kind, word in conditions.items()]
-    status: dict[str, Any] = {"conditions": told} if told else {}
+    reported = [{"type": kind, "status": word, "lastTransitionTime": ago(DAY)} for kind, word in conditions.items()]
+    status: dict[str, Any] = {"conditions": reported} if reported else {}
     return {**status, "recommendation": {"containerRecommendations": list(recommended)}}
 
 
@@ -107,8 +107,8 @@ def workload(kind="Deployment", replicas=2, *containers, name="web", status=None
     """A workload with its pod template; at rest unless its status says otherwise."""
     template = {"metadata": {"labels": LABELS}, "spec": {"containers": list(containers) or [box()]}}
     body = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **spec}
-    told = {"replicas": replicas} if status is None else status
-    return made("apps/v1", kind, name, body, told)
+    reported = {"replicas": replicas} if status is None else status
+    return made("apps/v1", kind, name, body, reported)
 
 
 def owned(kind="ReplicaSet", name="web-5d9c"):
@@ -119,8 +119,8 @@ def pod(index=0, *containers, owner=None, spec=None, status=None, **metadata):
     """A pod of web that has run for two days on node n1."""
     identity = {"labels": LABELS, "uid": f"u{index}", "ownerReferences": owned() if owner is None else owner}
     body = {"nodeName": "n1", "containers": list(containers) or [box()], **(spec or {})}
-    told = {"phase": "Running", "startTime": ago(2 * DAY), "qosClass": "Burstable", **(status or {})}
-    return made("v1", "Pod", f"web-{index}", body, told, **{**identity, **metadata})
+    reported = {"phase": "Running", "startTime": ago(2 * DAY), "qosClass": "Burstable", **(status or {})}
+    return made("v1", "Pod", f"web-{index}", body, reported, **{**identity, **metadata})
 
 
 def pods(count, *containers, **more):
@@ -210,18 +210,18 @@ def document(folder, *objects, args=(), **more):
     return ran(folder, *objects, args=("-o", "json", *args), **more)
 
 
-def told(
+def reported(
     *objects, memory=None, now=NOW, name="web", kind="VerticalPodAutoscaler", **settings
-) -> tuple[Decision, Memory]:
+) -> tuple[Decision, State]:
     """The decision on one autoscaler of these objects, and what is remembered."""
     snapshot, setup = Snapshot(objects), Settings(**settings)
     chosen = next(one for one in snapshot.autoscalers() if (one.KIND, one.name) == (kind, name))
-    before = Memory.from_status(chosen.status) if memory is None else memory
+    before = State.from_status(chosen.status) if memory is None else memory
     return decide(chosen, seen_by(snapshot, chosen, now, setup), before, setup)
 
 
 def decided(*objects, **more) -> Decision:
-    return told(*objects, **more)[0]
+    return reported(*objects, **more)[0]
 
 
 def acts(decision):

@@ -7,7 +7,7 @@ from hypot.kinds.wpa import WPA
 from hypot.policy.continuity import Remembered, resumed
 from hypot.policy.model.decision import Condition, show_time
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, History, Memory
+from hypot.policy.model.state import EMPTY, State, TimedValues
 
 NOW = 1_800_000_000.0
 EARLIER = NOW - 60
@@ -35,16 +35,16 @@ def resume(autoscaler, memory, before=4, after=4):
 def test_without_memory_the_status_is_all_there_is():
     """The first run knows what the object itself remembers."""
     first = resumed(hpa(scaled_at(NOW - 30, desiredReplicas=4)), None, 4, NOW, Settings())
-    assert first == Memory.from_status(scaled_at(NOW - 30, desiredReplicas=4))
+    assert first == State.from_status(scaled_at(NOW - 30, desiredReplicas=4))
     assert first.unknown_move == NOW - 30
 
 
 def test_the_status_is_the_truth_where_it_speaks():
     """Conditions, desired size and last scale time are the cluster's; memory fills what it leaves out."""
-    old = Memory(last_scale=NOW - 500, desired=3, conditions=(Condition("Old", "True", "", "", 0.0),), scalings=2)
-    told = resume(hpa(scaled_at(NOW - 30, desiredReplicas=5)), old)
-    assert (told.last_scale, told.desired, told.scalings) == (NOW - 30, 5, 2)
-    assert [c.type for c in told.conditions] == ["AbleToScale"]
+    old = State(last_scale=NOW - 500, desired=3, conditions=(Condition("Old", "True", "", "", 0.0),), scalings=2)
+    reported = resume(hpa(scaled_at(NOW - 30, desiredReplicas=5)), old)
+    assert (reported.last_scale, reported.desired, reported.scalings) == (NOW - 30, 5, 2)
+    assert [c.type for c in reported.conditions] == ["AbleToScale"]
     silent = resume(hpa({}), old)
     assert (silent.last_scale, silent.desired, silent.conditions) == (NOW - 500, 3, old.conditions)
     assert resume(hpa(), old) == old
@@ -52,58 +52,58 @@ def test_the_status_is_the_truth_where_it_speaks():
 
 @pytest.mark.parametrize(
     ("before", "after", "ups", "downs"),
-    [(4, 7, History((3,), (NOW - 30,)), EMPTY), (7, 4, EMPTY, History((3,), (NOW - 30,)))],
+    [(4, 7, TimedValues((3,), (NOW - 30,)), EMPTY), (7, 4, EMPTY, TimedValues((3,), (NOW - 30,)))],
 )
 def test_a_move_of_known_size_becomes_an_event(before, after, ups, downs):
     """The status tells when it scaled, the size by how much."""
-    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), Memory(last_scale=NOW - 500), before, after)
+    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), State(last_scale=NOW - 500), before, after)
     assert (found.ups, found.downs, found.last_scale) == (ups, downs, NOW - 30)
 
 
 def test_the_same_dump_again_adds_nothing():
     """A last scale time that memory knows already is no new move."""
-    once = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), Memory(last_scale=NOW - 500), 4, 7)
+    once = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), State(last_scale=NOW - 500), 4, 7)
     again = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), once, 7, 7)
     assert again == once
 
 
 def test_without_behavior_no_events_are_kept():
     """Only the rate limits of a behavior count moves, so the controller keeps none otherwise."""
-    found = resume(hpa(scaled_at(NOW - 30)), Memory(last_scale=NOW - 500), 4, 7)
+    found = resume(hpa(scaled_at(NOW - 30)), State(last_scale=NOW - 500), 4, 7)
     assert (found.ups, found.downs, found.last_scale) == (EMPTY, EMPTY, NOW - 30)
 
 
 def test_there_and_back_again_is_unknown():
     """It scaled, yet the size is the same: how far it went nobody knows."""
-    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), Memory(last_scale=NOW - 500), 4, 4)
+    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), State(last_scale=NOW - 500), 4, 4)
     assert (found.ups, found.downs, found.unknown_move) == (EMPTY, EMPTY, NOW - 30)
 
 
 def test_a_move_from_an_unknown_size_is_unknown():
     """Nothing is guessed where the target could not be seen before."""
-    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), Memory(), None, 4)
+    found = resume(hpa(scaled_at(NOW - 30), BEHAVIOR), State(), None, 4)
     assert (found.ups, found.downs, found.unknown_move) == (EMPTY, EMPTY, NOW - 30)
 
 
 def test_a_size_changed_by_hand_is_no_event():
     """A controller that writes conditions, but no new scale time, did not scale: its rate limits know nothing of it."""
-    by_hand = resume(hpa({"conditions": [ABLE]}, BEHAVIOR), Memory(), 4, 7)
+    by_hand = resume(hpa({"conditions": [ABLE]}, BEHAVIOR), State(), 4, 7)
     assert by_hand.ups == EMPTY
-    since_then = resume(hpa(scaled_at(NOW - 500), BEHAVIOR), Memory(last_scale=NOW - 500), 4, 7)
+    since_then = resume(hpa(scaled_at(NOW - 500), BEHAVIOR), State(last_scale=NOW - 500), 4, 7)
     assert since_then.ups == EMPTY
 
 
 def test_a_size_changed_where_no_controller_tells_is_an_event_now():
     """Whoever follows our advice by hand moves the size without a status."""
-    assert resume(hpa(None, BEHAVIOR), Memory(), 4, 7).ups == History((3,), (NOW,))
-    assert resume(hpa(None, BEHAVIOR), Memory(), 4, 4).ups == EMPTY
+    assert resume(hpa(None, BEHAVIOR), State(), 4, 7).ups == TimedValues((3,), (NOW,))
+    assert resume(hpa(None, BEHAVIOR), State(), 4, 4).ups == EMPTY
 
 
 def test_a_known_move_after_an_unknown_one():
     """Both are remembered: the unknown one holds its policies' periods, the known one counts."""
-    told = hpa(scaled_at(NOW - 30), BEHAVIOR)
-    found = resume(told, Memory(unknown_move=NOW - 100, last_scale=NOW - 100), 4, 7)
-    assert (found.ups, found.unknown_move, found.last_scale) == (History((3,), (NOW - 30,)), NOW - 100, NOW - 30)
+    reported = hpa(scaled_at(NOW - 30), BEHAVIOR)
+    found = resume(reported, State(unknown_move=NOW - 100, last_scale=NOW - 100), 4, 7)
+    assert (found.ups, found.unknown_move, found.last_scale) == (TimedValues((3,), (NOW - 30,)), NOW - 100, NOW - 30)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_known_move_after_an_unknown_one():
 )
 def test_recommendations_from_before_the_window_tell_nothing_about_it(behavior, age, known):
     """An outdated history is as good as none: the size now counts as recommended, and nothing shrinks at once."""
-    memory = Memory(recommendations=History((9, 8), (NOW - 900, NOW - age)))
+    memory = State(recommendations=TimedValues((9, 8), (NOW - 900, NOW - age)))
     found = resume(hpa(None, behavior), memory)
     assert found.recommendations == (memory.recommendations if known else None)
 
@@ -121,7 +121,7 @@ def test_a_band_remembers_when_and_what_but_no_sizes():
     above = {"type": "AboveHighWatermark", "status": "True", "reason": "x", "lastTransitionTime": show_time(NOW - 40)}
     status = scaled_at(NOW - 30, scalingEventsCount=5, desiredReplicas=7) | {"conditions": [above]}
     wpa = WPA.from_dict({"metadata": {"name": "web"}, "spec": {}, "status": status})
-    found = resume(wpa, Memory(last_scale=NOW - 500, scalings=3), 4, 7)
+    found = resume(wpa, State(last_scale=NOW - 500, scalings=3), 4, 7)
     assert (found.last_scale, found.scalings, found.desired) == (NOW - 30, 5, 7)
     assert [(c.type, c.since) for c in found.conditions] == [("AboveHighWatermark", NOW - 40)]
     assert found.ups == EMPTY
@@ -130,13 +130,13 @@ def test_a_band_remembers_when_and_what_but_no_sizes():
 def test_a_band_without_status_moved_when_its_size_did():
     """Whoever follows our advice by hand starts the windows, too."""
     wpa = WPA.from_dict({"metadata": {"name": "web"}, "spec": {}})
-    assert resume(wpa, Memory(), 4, 6).last_scale == NOW
-    assert resume(wpa, Memory(last_scale=NOW - 500), 4, 4).last_scale == NOW - 500
+    assert resume(wpa, State(), 4, 6).last_scale == NOW
+    assert resume(wpa, State(last_scale=NOW - 500), 4, 4).last_scale == NOW - 500
 
 
 def test_what_is_remembered_survives_writing():
     """The wire form gives back the same value."""
-    told = (Condition("A", "True", "B", "c", NOW),)
-    memory = Memory(History((3,), (NOW,)), NOW, EMPTY, History((1,), (NOW,)), NOW - 9, NOW, 3, told, 1)
-    for entry in (Remembered(memory, 4, NOW), Remembered(Memory())):
+    reported = (Condition("A", "True", "B", "c", NOW),)
+    memory = State(TimedValues((3,), (NOW,)), NOW, EMPTY, TimedValues((1,), (NOW,)), NOW - 9, NOW, 3, reported, 1)
+    for entry in (Remembered(memory, 4, NOW), Remembered(State())):
         assert Remembered.from_dict(entry.to_dict()) == entry

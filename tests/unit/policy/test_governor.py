@@ -8,9 +8,20 @@ import pytest
 from builders import KNOWN, NOW, fleet, hpa, pod, queue, seen, wpa
 from hypot.kinds.hpa.fields import external
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa.fields import Step, band
+from hypot.kinds.wpa.fields import WatermarkPace, band
 from hypot.policy.decide import decide
-from hypot.policy.governor import LEAST, WINDOW, Admitted, Budget, Governor, Want, budget_of, freed, govern, shrinks
+from hypot.policy.governor import (
+    LEAST,
+    WINDOW,
+    Admitted,
+    Governor,
+    ScaleDownBudget,
+    Want,
+    budget_of,
+    freed,
+    govern,
+    shrinks,
+)
 from hypot.policy.model.seen import Bounds, Container, Controller, Recommendation
 from hypot.policy.model.settings import Settings
 from unit.policy.hvpa.hvpa_world import GI, box, hvpa, world
@@ -43,7 +54,7 @@ class TestBudget:
     )
     def test_a_tenth_and_at_least_five(self, workloads, millicores, budget):
         """Of workloads, and of the cores that they request."""
-        assert budget_of(workloads, millicores) == Budget(*budget)
+        assert budget_of(workloads, millicores) == ScaleDownBudget(*budget)
 
 
 class TestNoticed:
@@ -190,18 +201,18 @@ class TestFreed:
     SPEC = wpa(
         band("queue", high="10", low="5"),
         min_replicas=1,
-        scale_down=Step(percent="99.9"),
-        scale_up=Step(percent=10_000),
+        scale_down=WatermarkPace(percent="99.9"),
+        scale_up=WatermarkPace(percent=10_000),
     )
 
-    def told(self, items, replicas=10, **observed):
+    def reported(self, items, replicas=10, **observed):
         around = queue(items * 1000, replicas, selector={}, **observed)
         decision = decided(self.SPEC, around)
         return decision, around
 
     def test_replicas_free_what_their_pods_request(self):
         """One core each."""
-        decision, around = self.told(1)
+        decision, around = self.reported(1)
         assert decision.desired < 10
         assert shrinks(decision, around)
         assert freed(decision, around) == (10 - decision.desired) * 1000
@@ -209,26 +220,26 @@ class TestFreed:
     def test_pods_that_are_not_there_yet_count_like_the_others(self):
         """And a size that differs is averaged."""
         small, large = (pod(f"web-{i}", containers=(Container("app", {"cpu": c}),)) for i, c in enumerate((500, 1000)))
-        decision, around = self.told(1, 4, pods=(small, large))
+        decision, around = self.reported(1, 4, pods=(small, large))
         assert freed(replace(decision, desired=2), around) == 1500
 
     def test_without_pods_the_template_tells(self):
         """Where that is not known either, nothing is."""
-        decision, around = self.told(1)
+        decision, around = self.reported(1)
         bare = replace(around, pods=(), template=(Container("app", {"cpu": 250}),))
         assert freed(decision, bare) == (10 - decision.desired) * 250
         assert freed(decision, replace(bare, template=())) == 0
 
     def test_growth_frees_nothing(self):
         """And is no shrink."""
-        decision, around = self.told(500)
+        decision, around = self.reported(500)
         assert decision.desired > 10
         assert not shrinks(decision, around)
         assert freed(decision, around) == 0
 
     def test_what_is_not_written_is_no_shrink(self):
         """A dry run only tells."""
-        decision, around = self.told(1)
+        decision, around = self.reported(1)
         assert not shrinks(replace(decision, dry_run=True), around)
         assert freed(replace(decision, dry_run=True), around) == 0
         assert not shrinks(replace(decision, decided=False), around)

@@ -7,13 +7,13 @@ import pytest
 from builders import KNOWN, NOW, busy, hpa, pod, queue, reason_of, rules_of, seen, wpa
 from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Step, band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.hold import MOST_REPLICAS, PAUSED, PINNED, held, holds_of
 from hypot.policy.model.decision import Condition, Hold, condition_of, show_time
 from hypot.policy.model.seen import Bounds, Container, Controller, Failure, Recommendation, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
 from unit.policy.hvpa.hvpa_world import GI, box, hvpa, one, world
 from unit.policy.vertical.vpa_world import WEB
@@ -22,8 +22,8 @@ SETUP = Settings()
 STOP = Hold("Rival", "somebody else scales it")
 NO_SHRINK = Hold("ColdStart", "nothing is remembered", "down")
 NO_GROWTH = Hold("Full", "there is no room", "up")
-FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
-LONG_BEFORE = Memory(last_scale=NOW - 3600, desired=5, scalings=4)
+FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
+LONG_BEFORE = State(last_scale=NOW - 3600, desired=5, scalings=4)
 
 
 def ran(spec, observed, memory=KNOWN, *holds):
@@ -31,7 +31,7 @@ def ran(spec, observed, memory=KNOWN, *holds):
     return decide(spec, observed, memory, SETUP, holds)
 
 
-def told(spec, observed, memory=KNOWN, *holds):
+def reported(spec, observed, memory=KNOWN, *holds):
     return ran(spec, observed, memory, *holds)[0]
 
 
@@ -79,8 +79,8 @@ class TestAnnotations:
         """When in doubt, hold, and say so in a message of bounded length."""
         (hold,) = holds_of({PAUSED: word})
         assert (hold.blocks, hold.pinned) == ("both", None)
-        assert "none of true, up and down" in hold.words
-        assert len(hold.words) < 200
+        assert "none of true, up and down" in hold.message
+        assert len(hold.message) < 200
 
     @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MOST_REPLICAS + 1), "1" * 5000, True])
     def test_a_count_that_is_none_holds_everything(self, word):
@@ -114,8 +114,8 @@ class TestWatermark:
     )
     def test_one_direction_is_held(self, word, items, stays):
         """The other one goes on, and that a hold is in force is told all the same."""
-        free = told(marked(), long_queue(items))
-        decision = told(marked(paused=word), long_queue(items))
+        free = reported(marked(), long_queue(items))
+        decision = reported(marked(paused=word), long_queue(items))
         assert decision.desired == (5 if stays else free.desired)
         assert ("ScalingHeld" in events_of(decision)) == bool(stays)
         assert reason_of(decision, "ScalingBlocked") == "True/Paused"
@@ -135,20 +135,20 @@ class TestWatermark:
 
     def test_a_pin_holds_what_the_metrics_want(self):
         """At its count nothing moves, however long the queue."""
-        decision = told(marked(hold="5"), long_queue())
+        decision = reported(marked(hold="5"), long_queue())
         assert (decision.moves, events_of(decision)) == (False, ["ScalingHeld"])
         assert rules_of(decision)[-1] == "held"
 
     def test_a_pin_counts_without_metrics(self):
         """It needs none; that they are missing is still told."""
         observed = seen(5, external_metrics={})
-        decision = told(marked(hold="7"), observed)
+        decision = reported(marked(hold="7"), observed)
         assert (decision.decided, decision.desired) == (True, 7)
         assert "FailedComputeMetricsReplicas" in events_of(decision)
 
     def test_a_pin_does_not_open_a_block(self):
         """Paused downwards and pinned below: it stays, and both are told."""
-        decision = told(marked(paused="down", hold="2"), long_queue())
+        decision = reported(marked(paused="down", hold="2"), long_queue())
         assert decision.desired == 5
         assert "stops scaling down; the annotation" in condition_of(decision.conditions, "ScalingBlocked").message
 
@@ -159,7 +159,7 @@ class TestWatermark:
     )
     def test_a_pin_needs_more_than_metrics(self, observed):
         """Nothing is moved that cannot be seen, or that the object's own guard keeps still."""
-        decision = told(guarded(PINNED, "9"), observed)
+        decision = reported(guarded(PINNED, "9"), observed)
         assert (decision.decided, decision.moves) == (False, False)
         assert reason_of(decision, "ScalingBlocked") == "True/Held"
 
@@ -169,26 +169,26 @@ class TestWatermark:
         decision, after = ran(marked(), long_queue(40), paused)
         assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
         assert condition_of(after.conditions, "ScalingBlocked").since == NOW
-        assert told(marked(), long_queue(40), after).conditions == decision.conditions
+        assert reported(marked(), long_queue(40), after).conditions == decision.conditions
 
     def test_what_the_monitor_said_is_left_alone(self):
         """It is not ours to take back."""
         said = Condition("ScalingBlocked", "True", "DatadogMonitorNotOK", "", NOW - 60)
-        decision = told(marked(), long_queue(40), Memory(conditions=(said,)))
+        decision = reported(marked(), long_queue(40), State(conditions=(said,)))
         assert condition_of(decision.conditions, "ScalingBlocked") == said
 
     def test_the_time_of_the_condition_stands(self):
         """As long as it is held, by whomever, nothing of it changes."""
         later = replace(long_queue(), now=NOW + 15)
         _, after = ran(marked(), long_queue(), KNOWN, STOP)
-        decision = told(marked(), later, after, STOP)
+        decision = reported(marked(), later, after, STOP)
         assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
 
     def test_a_second_hold_that_blocks_nothing_is_named(self):
         """The condition names both; no further step and no further event comes of it."""
         spec, observed = marked(paused="up"), long_queue()
-        first = told(spec, observed)
-        decision = told(spec, observed, KNOWN, NO_SHRINK)
+        first = reported(spec, observed)
+        decision = reported(spec, observed, KNOWN, NO_SHRINK)
         message = condition_of(decision.conditions, "ScalingBlocked").message
         assert message == f"the annotation {PAUSED} stops scaling up; nothing is remembered"
         assert decision.steps == first.steps
@@ -197,12 +197,12 @@ class TestWatermark:
     def test_what_stops_everything_is_the_reason(self):
         """Whoever reads only the reason must not take it for a hold of one way."""
         spec, observed = marked(paused="up"), long_queue()
-        decision = told(spec, observed, KNOWN, Hold("Rival", "another controller writes to it"))
+        decision = reported(spec, observed, KNOWN, Hold("Rival", "another controller writes to it"))
         assert condition_of(decision.conditions, "ScalingBlocked").reason == "Rival"
 
     def test_without_a_hold_nothing_changes(self):
         """The very same values come back."""
-        decision = told(marked(), long_queue())
+        decision = reported(marked(), long_queue())
         assert held(decision, (), long_queue()) == decision
 
 
@@ -214,17 +214,17 @@ class TestHorizontal:
     def test_it_is_not_able_to_scale(self):
         """That is how it says so."""
         observed = busy(900, 900)
-        assert told(self.SPEC, observed).desired == 4
+        assert reported(self.SPEC, observed).desired == 4
         decision, after = ran(self.SPEC, observed, KNOWN, STOP)
         assert (decision.desired, decision.moves) == (2, False)
         assert reason_of(decision, "AbleToScale") == "False/Rival"
         assert reason_of(decision, "ScalingBlocked") == ""
         assert "lastScaleTime" not in decision.reported
-        assert reason_of(told(self.SPEC, observed, after), "AbleToScale") == "True/SucceededRescale"
+        assert reason_of(reported(self.SPEC, observed, after), "AbleToScale") == "True/SucceededRescale"
 
     def test_growth_passes_a_hold_on_shrinking(self):
         """And it is told as done."""
-        decision = told(self.SPEC, busy(900, 900), KNOWN, NO_SHRINK)
+        decision = reported(self.SPEC, busy(900, 900), KNOWN, NO_SHRINK)
         assert (decision.desired, events_of(decision)) == (4, ["SuccessfulRescale"])
 
 
@@ -236,7 +236,7 @@ class TestBothAxes:
         old = {"lastUpdated": show_time(NOW - 9999), "hpaStatus": {"currentReplicas": 1, "desiredReplicas": 2}}
         spec = hvpa(annotations={PAUSED: "true"}, status={"lastScaling": old})
         observed, memory = world(2, box(cpu=1000, memory=GI), app={"cpu": 4000, "memory": 9 * GI}), LONG_BEFORE
-        assert told(hvpa(), observed, memory).moves
+        assert reported(hvpa(), observed, memory).moves
         decision, after = ran(spec, observed, memory)
         assert one(decision) == (2, {"cpu": 1000, "memory": GI})
         assert reason_of(decision, "ScalingBlocked") == "True/Paused"
@@ -250,16 +250,16 @@ class TestBothAxes:
         observed = world(2, box(cpu=1000, memory=GI), app={"cpu": 1000, "memory": GI})
         _, after = ran(hvpa(annotations={PAUSED: "up"}), observed)
         later = replace(observed, now=NOW + 15)
-        decision = told(hvpa(annotations={PAUSED: "up"}), later, after)
+        decision = reported(hvpa(annotations={PAUSED: "up"}), later, after)
         assert condition_of(decision.conditions, "ScalingBlocked").since == NOW
-        assert reason_of(told(hvpa(), later, after), "ScalingBlocked") == "False/NotBlocked"
+        assert reason_of(reported(hvpa(), later, after), "ScalingBlocked") == "False/NotBlocked"
 
     def test_one_size_grows_while_another_may_not_shrink(self):
         """Resources are independent; what is done is told as it is."""
         observed = world(1, box(cpu=200, memory=2 * GI), app={"cpu": 400, "memory": GI})
-        free = told(hvpa(), observed)
+        free = reported(hvpa(), observed)
         assert one(free)[1]["memory"] < 2 * GI
-        decision = told(hvpa(), observed, KNOWN, NO_SHRINK)
+        decision = reported(hvpa(), observed, KNOWN, NO_SHRINK)
         assert one(decision) == (1, {"cpu": 400, "memory": 2 * GI})
         scaled, shown = decision.events
         assert (scaled.reason, shown.reason) == ("Scaled", "ScalingHeld")
@@ -270,7 +270,7 @@ class TestBothAxes:
     def test_a_pin_leaves_sizes_alone(self):
         """They were decided for another count."""
         observed = world(1, box(cpu=1000, memory=GI), app={"cpu": 3000, "memory": GI})
-        decision = told(hvpa(annotations={PINNED: "5"}), observed)
+        decision = reported(hvpa(annotations={PINNED: "5"}), observed)
         assert one(decision) == (5, {"cpu": 1000, "memory": GI})
         assert decision.reported["lastScaling"]["hpaStatus"] == {"currentReplicas": 1, "desiredReplicas": 5}
         assert decision.events[0].message.startswith("replicas 1 → 5; reason: the annotation")
@@ -278,7 +278,7 @@ class TestBothAxes:
     def test_a_pin_counts_without_a_recommendation(self):
         """The status keeps what it had beside that."""
         spec = hvpa(annotations={PINNED: "3"}, status={"targetSelector": "app=web"})
-        decision = told(spec, world(1, box(cpu=1000, memory=GI)))
+        decision = reported(spec, world(1, box(cpu=1000, memory=GI)))
         assert (decision.decided, decision.desired) == (True, 3)
         assert decision.reported["targetSelector"] == "app=web"
         assert decision.reported["desiredReplicas"] == 3
@@ -287,7 +287,7 @@ class TestBothAxes:
         """Without a recommendation an Hvpa does not speak of blocks."""
         blank = world(1, box(cpu=1000, memory=GI))
         _, after = ran(hvpa(), blank, KNOWN, STOP)
-        assert reason_of(told(hvpa(), blank, after), "ScalingBlocked") == "False/NotHeld"
+        assert reason_of(reported(hvpa(), blank, after), "ScalingBlocked") == "False/NotHeld"
 
 
 class TestHalfADecision:
@@ -296,7 +296,7 @@ class TestHalfADecision:
     def crossed(self, desired, before, after, *holds):
         """A decision from 4 replicas and so much cpu, as if an Hvpa had made it."""
         observed = world(4, box(cpu=before), app={"cpu": before})
-        decision = told(hvpa(), observed)
+        decision = reported(hvpa(), observed)
         size = decision.sizes[0]
         made = replace(decision, desired=desired, desired_sizes=(size._replace(requests={"cpu": after}),))
         return one(held(made, holds, observed))
@@ -338,9 +338,9 @@ class TestByPod:
     def test_only_pods_that_would_shrink_are_held(self):
         """The others get what they need."""
         observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
-        free = told(self.vpa(), observed)
+        free = reported(self.vpa(), observed)
         assert {one.action for one in free.actions} == {"resize"}
-        decision = told(self.vpa(), observed, KNOWN, NO_SHRINK)
+        decision = reported(self.vpa(), observed, KNOWN, NO_SHRINK)
         actions = {one.pod: (one.action, one.rule) for one in decision.actions}
         assert actions["web-0"][0] == "resize"
         assert actions["web-1"] == ("none", "cold-start")
@@ -353,7 +353,7 @@ class TestByPod:
         """More cpu and less memory: the cpu is given."""
         mebi = 1024 * 1024
         observed = self.observed({"cpu": 500, "memory": 100 * mebi}, {"cpu": 100, "memory": 900 * mebi * 1000})
-        (action,) = told(self.vpa(), observed, KNOWN, NO_SHRINK).actions
+        (action,) = reported(self.vpa(), observed, KNOWN, NO_SHRINK).actions
         assert action.action == "resize"
         assert action.sizes[0].requests == {"cpu": 500, "memory": 900 * mebi}
 
@@ -361,16 +361,20 @@ class TestByPod:
         """So where a part is held, the pod is left alone."""
         mebi = 1024 * 1024
         observed = self.observed({"cpu": 500, "memory": 100 * mebi}, *[{"cpu": 100, "memory": 900 * mebi * 1000}] * 2)
-        assert {one.action for one in told(self.vpa(mode="Recreate"), observed).actions} == {"evict"}
+        assert {one.action for one in reported(self.vpa(mode="Recreate"), observed).actions} == {"evict"}
         for hold in (NO_SHRINK, NO_GROWTH):
-            assert {one.action for one in told(self.vpa(mode="Recreate"), observed, KNOWN, hold).actions} == {"none"}
-        (grown,) = told(self.vpa(mode="Recreate"), self.observed({"cpu": 500}, {"cpu": 100}), KNOWN, NO_SHRINK).actions
+            assert {one.action for one in reported(self.vpa(mode="Recreate"), observed, KNOWN, hold).actions} == {
+                "none"
+            }
+        (grown,) = reported(
+            self.vpa(mode="Recreate"), self.observed({"cpu": 500}, {"cpu": 100}), KNOWN, NO_SHRINK
+        ).actions
         assert grown.action == "evict"
 
     def test_paused_it_still_recommends(self):
         """Nothing is resized, new pods come up as the others are, and the status has the recommendation."""
         observed = self.observed({"cpu": 500}, {"cpu": 100}, {"cpu": 900})
-        decision = told(self.vpa(**{PAUSED: "true"}), observed)
+        decision = reported(self.vpa(**{PAUSED: "true"}), observed)
         assert not decision.moves
         assert decision.desired_sizes == decision.sizes
         assert decision.reported["recommendation"]["containerRecommendations"][0]["target"] == {"cpu": "500m"}
@@ -381,14 +385,14 @@ class TestByPod:
         """The condition is taken back, and the pods are resized."""
         observed = self.observed({"cpu": 500}, {"cpu": 100})
         _, after = ran(self.vpa(**{PAUSED: "true"}), observed)
-        decision = told(self.vpa(), observed, after)
+        decision = reported(self.vpa(), observed, after)
         assert decision.moves
         assert reason_of(decision, "ScalingBlocked") == "False/NotHeld"
 
     def test_a_limit_that_appears_is_less(self):
         """No limit is no end: to set one takes something away."""
         unlimited = self.observed({"cpu": 500}, {"cpu": 100})
-        decision = told(self.vpa(), unlimited)
+        decision = reported(self.vpa(), unlimited)
         (action,) = decision.actions
         capped = action._replace(sizes=(action.sizes[0]._replace(limits={"cpu": 600}),))
         limited = replace(decision, actions=(capped,))
@@ -397,7 +401,7 @@ class TestByPod:
     def test_a_pod_that_nobody_sees_is_left_alone(self):
         """What it has is not known, so neither is which way it would go."""
         observed = self.observed({"cpu": 500}, {"cpu": 100})
-        unseen = held(told(self.vpa(), observed), (NO_SHRINK,), replace(observed, pods=()))
+        unseen = held(reported(self.vpa(), observed), (NO_SHRINK,), replace(observed, pods=()))
         assert [one.action for one in unseen.actions] == ["none"]
 
 

@@ -5,17 +5,17 @@ from hypot.kinds.hpa.fields import cpu
 from hypot.kinds.node import replaced
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, Step, band
+from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, Recommender, WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Hold
 from hypot.policy.model.seen import Bounds, Controller, Failure, Owner, Recommendation, Reply, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.run.outcome import Outcome
 from unit.policy.hvpa.hvpa_world import box, hvpa, pods, world
 from unit.policy.sizes_world import vpa as vpa_manifest
 
-FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
+FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
 NO_SCALE = Seen(NOW, Failure("deployments.apps web not found"))
 OWNER = Owner("ReplicaSet", "web-5d9c")
 PAUSED = Hold("Paused", "the annotation hypot.dev/paused stops all scaling")
@@ -24,11 +24,11 @@ RIVAL = Hold("Rival", "HorizontalPodAutoscaler shop/web scales the same pods: re
 
 def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
     """What one sweep leaves of an object: decided, held back, written or refused."""
-    memory = Memory() if memory is None else memory
+    memory = State() if memory is None else memory
     decision, after = decide(spec, observed, memory, Settings(), holds)
     if refusal:
         decision = refused(spec, decision, memory, refusal)
-        after = after.told(decision)
+        after = after.reported(decision)
     else:
         after = after.acted(decision, observed.now)
     key = (spec.KIND, spec.namespace, spec.name)
@@ -77,7 +77,7 @@ def representative():
         "hpa paused": outcome(hpa(cpu(utilization=50)), busy(900, 900), KNOWN, holds=(PAUSED,)),
         "wpa moves": outcome(between(), items(80_000)),
         "wpa stays": outcome(between(), items(30_000)),
-        "wpa waits": outcome(between(), items(80_000), Memory(last_scale=NOW - 5, desired=10)),
+        "wpa waits": outcome(between(), items(80_000), State(last_scale=NOW - 5, desired=10)),
         "wpa blind": outcome(between(), seen(3)),
         "wpa without scale": outcome(between(), NO_SCALE),
         "wpa broken": outcome(broken, NO_SCALE),

@@ -16,13 +16,13 @@ from hypot.policy.model.settings import Settings
 from hypot.run.app import App
 from hypot.run.config import RunConfig, default_kinds
 from hypot.run.observe.recommenders import Recommenders
-from hypot.run.observe.watches import Stock
-from hypot.run.outcome import Outcome, Swept
+from hypot.run.observe.watches import Watches
+from hypot.run.outcome import Outcome, Reconciled
 from hypot.run.store.shards import Shards
 from unit.policy.sizes_world import NAMESPACE, NOW, TARGET, fleet, made, pod, sample
 
 if TYPE_CHECKING:
-    from hypot.run.reconcile import Sweeper
+    from hypot.run.reconcile import Reconciler
 
 PERIOD = 15.0
 OWN = "hypot-system"
@@ -74,11 +74,11 @@ def hpa(name="web", *, target=TARGET, utilization=50, status=None, annotations=N
 
 def items(*values: Any, at: float = NOW, window: float | None = None) -> Answer:
     """What the external metrics API answers: one value for each series."""
-    told = [
+    reported = [
         {"value": value, "timestamp": show_time(at), **({} if window is None else {"windowSeconds": window})}
         for value in values
     ]
-    return Answer(200, encoded({"kind": "ExternalMetricValueList", "items": told}))
+    return Answer(200, encoded({"kind": "ExternalMetricValueList", "items": reported}))
 
 
 class World:
@@ -96,7 +96,7 @@ class World:
         self._patch = pytest.MonkeyPatch()
         self._watching: asyncio.Future[None] | None = None
         self.app: App
-        self.sweeper: Sweeper
+        self.reconciler: Reconciler
         self.session: aiohttp.ClientSession
 
     def put(self, *objects: dict[str, Any]) -> None:
@@ -121,13 +121,13 @@ class World:
         """Another process begins to lead: it knows only what is in the cluster."""
         self.app = App(self.config, Access("https://127.0.0.1:1"))
         port: Any = self.cluster
-        self.app.guarded, self.app.stock = port, Stock(port, self.config)
+        self.app.guarded, self.app.watches = port, Watches(port, self.config)
         self.app.sizes_new_pods = True
-        self._watching = asyncio.ensure_future(self.app.stock.run())
-        for watched in self.app.stock.all:
+        self._watching = asyncio.ensure_future(self.app.watches.run())
+        for watched in self.app.watches.all:
             await asyncio.gather(*[reflector.wait_synced() for reflector in watched.reflectors])
-        self.sweeper = await self.app._sweeper(self.session, Recommenders(self.session))
-        await self.sweeper.resume()
+        self.reconciler = await self.app._reconciler(self.session, Recommenders(self.session))
+        await self.reconciler.resume()
 
     async def stop(self) -> None:
         """As a kill: nothing more is written."""
@@ -149,20 +149,20 @@ class World:
     def passes(self, seconds: float = PERIOD) -> None:
         self.now, self.up = self.now + seconds, self.up + seconds
 
-    async def sweep(self, after: float = PERIOD) -> Swept:
+    async def reconcile(self, after: float = PERIOD) -> Reconciled:
         self.passes(after)
         await self.settle()
         self.cluster.calls.clear()
-        swept = await self.sweeper.sweep()
+        swept = await self.reconciler.reconcile()
         await self.settle()
         return swept
 
     async def outcome(self, kind: str = "WatermarkPodAutoscaler", name: str = "web", after: float = PERIOD) -> Outcome:
         """What a sweep comes to for one of them."""
-        return self.of(await self.sweep(after), kind, name)
+        return self.of(await self.reconcile(after), kind, name)
 
     @staticmethod
-    def of(swept: Swept, kind: str = "WatermarkPodAutoscaler", name: str = "web") -> Outcome:
+    def of(swept: Reconciled, kind: str = "WatermarkPodAutoscaler", name: str = "web") -> Outcome:
         return next(one for one in swept.outcomes if one.key == (kind, NAMESPACE, name))
 
     # What stands in the cluster.

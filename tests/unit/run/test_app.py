@@ -20,9 +20,9 @@ from hypot.cluster.port import Answer, RefusedError, Request, encoded
 from hypot.policy.model.settings import Settings
 from hypot.run.app import SHRINKS, App
 from hypot.run.config import RunConfig
-from hypot.run.reconcile import Sweeper
+from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
-from hypot.run.report.log import Narrator
+from hypot.run.report.log import DecisionLog
 from hypot.run.webhook.server import Times
 from unit.cluster.server import serving
 from unit.policy.sizes_world import TARGET, hvpa
@@ -41,8 +41,8 @@ def served(cluster):
         request = Request(asked.method, asked.path, dict(asked.query), await asked.read() or None, content)
         if asked.query.get("watch") in {"1", "true"}:
             return await watched(asked, request)
-        told = await cluster.call(request)
-        return http.Response(status=told.status, body=told.body, content_type="application/json")
+        reported = await cluster.call(request)
+        return http.Response(status=reported.status, body=reported.body, content_type="application/json")
 
     async def watched(asked, request):
         response = http.StreamResponse()
@@ -123,7 +123,7 @@ async def test_it_leads_sweeps_tells_and_lets_go():
 async def test_a_sweep_that_fails_is_not_the_last_one(monkeypatch):
     """Whatever goes wrong in one of them."""
     failed = []
-    whole = Sweeper.sweep
+    whole = Reconciler.reconcile
 
     async def sometimes(self):
         if len(failed) < 2:
@@ -131,7 +131,7 @@ async def test_a_sweep_that_fails_is_not_the_last_one(monkeypatch):
             raise RuntimeError("a sweep that nobody thought of")
         return await whole(self)
 
-    monkeypatch.setattr(Sweeper, "sweep", sometimes)
+    monkeypatch.setattr(Reconciler, "reconcile", sometimes)
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster):
         await eventually(lambda: replicas(cluster) == 8)
@@ -171,7 +171,7 @@ async def test_nobody_leads_beside_somebody_else():
     """The other replica watches, answers, and writes nothing."""
     cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster) as app:
-        await eventually(lambda: not app.stock.unready)
+        await eventually(lambda: not app.watches.unready)
         for _ in range(20):
             assert (await page(app, "/readyz"))[0] == 200
             await asyncio.sleep(0.02)
@@ -183,7 +183,7 @@ async def test_nobody_leads_beside_somebody_else():
 async def test_who_follows_shrinks_new_pods_only_where_the_leader_would(said, expected):
     """A cold start is known to the leader alone, and it says so on its Lease."""
     async with running(small_cluster(*web(4), wpa(), lease_of_another(**said))) as app:
-        await eventually(lambda: app.lease.holder and not app.stock.unready)
+        await eventually(lambda: app.lease.holder and not app.watches.unready)
         assert app.may_shrink() == expected
 
 
@@ -192,9 +192,9 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
         await eventually(lambda: app.sweeps)
-        assert app.sweeper.cold_since is not None
+        assert app.reconciler.cold_since is not None
         assert not app.may_shrink()
-        app.sweeper.cold_since = None
+        app.reconciler.cold_since = None
         await eventually(lambda: cluster.get(LEASE)["metadata"]["annotations"][SHRINKS] == "true")
         assert app.may_shrink()
 
@@ -204,11 +204,11 @@ async def test_who_led_before_tells_nothing_of_sweeps():
     leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ", "hypot_memory_unwritten ")
     async with running(small_cluster(*web(4), wpa())) as app:
         await eventually(lambda: app.sweeps)
-        told = (await page(app, "/metrics"))[1]
-        assert [name for name in leaders_own if f"\n{name}" in told] == list(leaders_own)
+        reported = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in reported] == list(leaders_own)
         await app.lease.release()
-        told = (await page(app, "/metrics"))[1]
-        assert [name for name in leaders_own if f"\n{name}" in told] == []
+        reported = (await page(app, "/metrics"))[1]
+        assert [name for name in leaders_own if f"\n{name}" in reported] == []
 
 
 async def test_a_dry_run_writes_only_its_lease_and_its_memory():
@@ -259,7 +259,7 @@ async def test_a_part_that_ends_ends_the_whole(monkeypatch):
         async def broken():
             raise RuntimeError("no watch can be kept")
 
-        monkeypatch.setattr(app.stock, "run", broken)
+        monkeypatch.setattr(app.watches, "run", broken)
         await asyncio.wait_for(app.run(), WITHIN)
         cluster.end_watches()
     assert "no watch can be kept" in app.broken
@@ -300,20 +300,20 @@ async def test_a_leader_that_just_begins_is_not_stuck():
 async def test_the_webhook_s_answer_times_are_told():
     """Where there is a webhook; else no series."""
     app = App(RunConfig(), Access("https://127.0.0.1:1"))
-    assert app._telling().webhook_seconds is None
+    assert app._snapshot().webhook_seconds is None
     app.times = Times()
     app.times.observe(0.003)
-    told = b"".join(exposition(app._telling())).decode()
-    assert 'hypot_webhook_duration_seconds_bucket{le="0.0025"} 0\n' in told
-    assert 'hypot_webhook_duration_seconds_bucket{le="+Inf"} 1\n' in told
-    assert "hypot_webhook_duration_seconds_sum 0.003\n" in told
+    reported = b"".join(exposition(app._snapshot())).decode()
+    assert 'hypot_webhook_duration_seconds_bucket{le="0.0025"} 0\n' in reported
+    assert 'hypot_webhook_duration_seconds_bucket{le="+Inf"} 1\n' in reported
+    assert "hypot_webhook_duration_seconds_sum 0.003\n" in reported
 
 
-@pytest.mark.parametrize(("config", "told"), [({}, 0.0), ({"webhook_port": 0}, None), ({"dry_run": True}, None)])
-async def test_a_webhook_without_a_certificate_has_none_left(config, told):
+@pytest.mark.parametrize(("config", "reported"), [({}, 0.0), ({"webhook_port": 0}, None), ({"dry_run": True}, None)])
+async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
     """So that somebody is woken; where no webhook is wanted there is no such series."""
     app = App(RunConfig(**config), Access("https://127.0.0.1:1"))
-    assert app._telling().certificate_seconds == told
+    assert app._snapshot().certificate_seconds == reported
 
 
 # The log.
@@ -322,14 +322,14 @@ async def test_a_webhook_without_a_certificate_has_none_left(config, told):
 async def said(world, narrator):
     """What a sweep says of objects."""
     with capture_logs() as logs:
-        await narrator.tell(await world.sweep())
+        await narrator.report(await world.reconcile())
     return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
 
 
 async def test_what_would_be_done_is_logged_once_for_each_change():
     """In a namespace that is only observed nothing moves, so each sweep decides the same."""
     async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
-        narrator = Narrator()
+        narrator = DecisionLog()
         world.queue("80")
         assert await said(world, narrator) == [("would decide", 4, 8)]
         world.queue("80")
@@ -353,4 +353,4 @@ async def test_what_is_done_is_logged_as_that():
     """With why, and what it was refused with."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
-        assert await said(world, Narrator()) == [("decided", 4, 8)]
+        assert await said(world, DecisionLog()) == [("decided", 4, 8)]

@@ -20,7 +20,7 @@ def down(index):
 async def swept(world):
     """How many pods a sweep evicts, and how many it resizes."""
     world.uses("3", "3Gi")
-    await world.sweep()
+    await world.reconcile()
     return len(world.writes("/eviction")), len(resized(world))
 
 
@@ -44,4 +44,4 @@ async def test_an_hvpa_resizes_them_meanwhile():
         world.uses("3", "3Gi")
         outcome = await world.outcome("Hvpa")
         assert resized(world) == ["web-1", "web-2", "web-3"]
-        assert condition_of(outcome.memory.conditions, "CarriedOut").message.startswith("Resize 3 pods")
+        assert condition_of(outcome.state.conditions, "CarriedOut").message.startswith("Resize 3 pods")

@@ -16,7 +16,7 @@ async def test_a_namespace_that_opts_out_meanwhile_is_not_acted_on():
     space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
         world.queue("80")
-        decide_all = world.sweeper.judge.decide_all
+        decide_all = world.reconciler.judge.decide_all
 
         async def slowly(*given):
             outcomes = await decide_all(*given)
@@ -24,7 +24,7 @@ async def test_a_namespace_that_opts_out_meanwhile_is_not_acted_on():
             await world.settle()
             return outcomes
 
-        world.sweeper.judge.decide_all = slowly
+        world.reconciler.judge.decide_all = slowly
         outcome = await world.outcome()
         assert (outcome.acting, outcome.decision.desired, world.replicas) == ("observe", 8, 4)
         assert [call.path for call in world.writes() if OWN not in call.path] == []
@@ -36,7 +36,7 @@ async def test_nothing_shrinks_while_labels_of_namespaces_are_not_followed():
     space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
     async with World(*web(4), wpa(), space, opt_in="label") as world:
         world.queue("10")
-        world.app.stock.namespaces.reflectors[0].trouble = "410 gone"
+        world.app.watches.namespaces.reflectors[0].trouble = "410 gone"
         assert blocked(await world.outcome()) == (
             "StaleWatch",
             "nothing shrinks on what may be outdated: namespaces (410 gone)",
@@ -50,7 +50,7 @@ async def test_a_restart_does_not_end_the_wait_after_a_jump_of_the_clock(jump):
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec)) as world:
         world.queue("30")
-        await world.sweep()
+        await world.reconcile()
         world.now += jump
         world.queue("10")
         assert blocked(await world.outcome())[0] == "ClockJump"
@@ -64,7 +64,7 @@ async def test_a_restart_does_not_end_the_wait_after_a_jump_of_the_clock(jump):
         assert blocked(await world.outcome(after=1))[0] == "ClockJump"
         world.passes(14)
         world.queue("10")
-        await world.sweep(1)
+        await world.reconcile(1)
         assert world.replicas < 4
 
 
@@ -72,11 +72,11 @@ async def test_checkpoints_of_an_object_that_is_gone_are_forgotten():
     """Whatever is known of them, with all else that is known of it."""
     async with World(*web(2), vpa("Off"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
-        await world.sweep()
-        assert world.sweeper.keeper._written
+        await world.reconcile()
+        assert world.reconciler.keeper._written
         world.cluster.remove(f"{KINDS['VerticalPodAutoscaler']}/web")
-        await world.sweep()
-        assert (world.sweeper.keeper._there, world.sweeper.keeper._written) == ({}, {})
+        await world.reconcile()
+        assert (world.reconciler.keeper._there, world.reconciler.keeper._written) == ({}, {})
 
 
 @pytest.mark.parametrize(("mode", "count", "freed"), [("act", 2, [2000]), ("act", 5, []), ("observe", 2, [])])
@@ -84,26 +84,26 @@ async def test_a_shrink_that_nobody_remembers_is_charged_to_the_governor(mode, c
     """It may be the last deed before a crash; one crash after the other must not shrink more than one process may."""
     async with World(*web(4), wpa(), kinds=all_kinds(WatermarkPodAutoscaler=mode)) as world:
         world.queue("30")
-        await world.sweep()
+        await world.reconcile()
         world.scaled(count)
         await world.restart()
         for _ in range(2):
             world.queue("30")
-            await world.sweep()
-            assert [one.millicores for one in world.sweeper.judge.governor.admitted] == freed
+            await world.reconcile()
+            assert [one.millicores for one in world.reconciler.judge.governor.admitted] == freed
 
 
 async def test_a_memory_that_cannot_be_written_is_counted():
     """Decisions go on; somebody must know before the next restart."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
-        assert (await world.sweep()).unwritten == 0
+        assert (await world.reconcile()).unwritten == 0
         path = f"/api/v1/namespaces/{OWN}/configmaps"
         world.cluster.faults = lambda call: (
             refusal(422, "field is immutable") if call.method == "PUT" and call.path.startswith(path) else None
         )
         world.queue("160")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert (swept.unwritten, world.replicas) == (1, 16)
         world.cluster.faults = None
-        assert (await world.sweep()).unwritten == 0
+        assert (await world.reconcile()).unwritten == 0

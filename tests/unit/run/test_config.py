@@ -52,7 +52,7 @@ def test_who_sizes_pods(kind):
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         ({"nameSpace": "x"}, "nameSpace: no such setting; known are namespace, watchNamespaces"),
         ({"namespace": 3}, "namespace: 3 is no string"),
@@ -87,11 +87,11 @@ def test_who_sizes_pods(kind):
         ({"listen": ""}, "listen: '' is no IP address"),
     ],
 )
-def test_what_is_wrong_is_said(data, words):
+def test_what_is_wrong_is_said(data, message):
     """The name, what is wrong with it, and what may be written."""
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict(data)
-    assert words in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_all_that_is_wrong_is_said_at_once():
     given = {"nope": 1, "kinds": {"Hvpa": "on", "Pod": "act"}, "namespace": "A", "httpPort": 70000, "webhookPort": 8080}
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({**given, "optIn": "all", "watchNamespaces": ["b", "C", "D"]})
-    assert [words.partition(":")[0] for words in error.value.problems] == [
+    assert [message.partition(":")[0] for message in error.value.problems] == [
         *("nope", "kinds.Hvpa", "kinds", "httpPort", "namespace", "watchNamespaces", "watchNamespaces")
     ]
     assert str(error.value).count("\n") == 6
@@ -135,12 +135,12 @@ def test_all_that_is_wrong_with_the_settings_is_said_at_once():
     settings = {"foo": 1, "syncPeriod": 0, "vpa": {"bar": 1, "safetyMargin": "x"}, "gates": {"Nope": True}}
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({"settings": settings, "listen": "x"})
-    assert [words.split(": ")[:2][0] for words in error.value.problems] == [
+    assert [message.split(": ")[:2][0] for message in error.value.problems] == [
         *("settings.foo", "settings.syncPeriod", "settings.vpa", "settings.vpa", "settings.gates", "listen")
     ]
     with pytest.raises(ConfigError) as error:
         RunConfig.from_dict({"settings": {"foo": 1, "syncPeriod": 0.05}})
-    assert [words.split(": ")[0] for words in error.value.problems] == ["settings.foo", "settings.syncPeriod"]
+    assert [message.split(": ")[0] for message in error.value.problems] == ["settings.foo", "settings.syncPeriod"]
 
 
 def test_the_schema_says_the_same():

@@ -34,7 +34,7 @@ async def sweeps(world, count, used):
     """Nodes give at once what they are asked for."""
     for _ in range(count):
         world.uses(*used)
-        await world.sweep()
+        await world.reconcile()
         for pod in world.cluster.objects(PODS):
             has = pod["spec"]["containers"][0]["resources"]
             pod["status"]["containerStatuses"] = [{"name": "app", "resources": has}]

@@ -49,7 +49,7 @@ async def test_another_hpa_of_the_target_is_a_rival():
         assert world.condition("ScalingBlocked")["reason"] == "Rival"
         assert world.events("Rival")
         world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/theirs")
-        await world.sweep()
+        await world.reconcile()
         assert (world.replicas, world.condition("ScalingBlocked")["status"]) == (8, "False")
 
 
@@ -70,7 +70,7 @@ async def test_a_fresh_writer_of_the_status_is_a_rival():
         world.queue("80")
         assert "watermarkpodautoscaler writes this object's status" in await held(world, "Rival")
         world.queue("80")
-        await world.sweep(120)
+        await world.reconcile(120)
         assert world.replicas == 8
 
 
@@ -82,7 +82,7 @@ async def test_our_own_status_is_no_rival():
     ]
     async with World(*web(4), wpa(metadata={"managedFields": fields})) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -92,10 +92,10 @@ async def test_the_lease_of_the_upstream_controller_is_a_rival():
         world.queue("80")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
         assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Rival")
-        await world.sweep()
+        await world.reconcile()
         assert world.asked("/leases") == []
         world.queue("80")
-        await world.sweep(180)
+        await world.reconcile(180)
         assert len(world.asked("/leases")) == 2
         assert world.replicas == 8
 
@@ -108,7 +108,7 @@ async def test_a_lease_that_cannot_be_read_is_as_it_was():
         await held(world, "Rival")
         world.cluster.faults = lambda call: refusal(403, "no") if "leases" in call.path else None
         world.queue("80")
-        await world.sweep(180)
+        await world.reconcile(180)
         assert world.replicas == 4
 
 
@@ -118,7 +118,7 @@ async def test_of_two_that_count_one_target_the_younger_holds():
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
         world.queue("80")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert world.replicas == 8
         assert "WatermarkPodAutoscaler shop/web is older" in blocked(world.of(swept, name="younger"))[1]
         assert world.condition("ScalingBlocked", name="younger")["reason"] == "Rival"
@@ -126,7 +126,7 @@ async def test_of_two_that_count_one_target_the_younger_holds():
         assert [each["reason"] for each in world.events("Rival")] == ["Rival"]
         world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
         world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas < 8
 
 
@@ -136,7 +136,7 @@ async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.uses("1", "3Gi")
         world.queue("80")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert blocked(world.of(swept, "Hvpa", "younger"))[0] == "Rival"
         assert not world.writes("/pods/")
         assert world.replicas == 2
@@ -150,7 +150,7 @@ async def test_another_hypot_that_leads_is_a_rival():
         world.put(lease("hypot", renewed=world.now, namespace="tools"))
         assert "another hypot leads by the Lease tools/hypot" in await held(world, "Rival")
         world.queue("80")
-        await world.sweep(180)
+        await world.reconcile(180)
         assert world.replicas == 8
 
 
@@ -158,7 +158,7 @@ async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
     """It only recommends; one that sizes the same pods is."""
     async with World(*web(1), hvpa(annotations=OBJECTS), node()) as world:
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         child = world.at(f"{KINDS['VerticalPodAutoscaler']}/web")
         assert child["spec"]["updatePolicy"]["updateMode"] == "Off"
         outcome = await world.outcome("Hvpa")
@@ -173,9 +173,9 @@ async def test_the_younger_of_two_vpas_names_the_older():
     theirs = vpa("Recreate", name="theirs", creationTimestamp=show_time(1000.0))
     async with World(*web(1), mine, theirs, node(), kinds={"VerticalPodAutoscaler": "act"}) as world:
         world.uses("1", "3Gi")
-        found = {one.key[2]: one for one in (await world.sweep()).outcomes}
-        told = [hold.words for hold in found["mine"].holds]
-        assert told == ["VerticalPodAutoscaler shop/theirs is older and sizes the same pods: remove one of the two"]
+        found = {one.key[2]: one for one in (await world.reconcile()).outcomes}
+        reported = [hold.message for hold in found["mine"].holds]
+        assert reported == ["VerticalPodAutoscaler shop/theirs is older and sizes the same pods: remove one of the two"]
         assert found["theirs"].holds == ()
         assert world.events("Rival")
 
@@ -201,7 +201,7 @@ async def test_paused_holds_what_it_names(word, value, replicas):
 async def test_a_pin_sets_the_count():
     """Also where no metric can be read."""
     async with World(*web(4), wpa(annotations={"hypot.dev/hold": "6"})) as world:
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 6
         assert world.condition("ScalingBlocked")["reason"] == "Held"
 
@@ -210,14 +210,14 @@ async def test_a_pause_ends_a_plan():
     """Whatever was under way stops at once; once nothing holds it is decided anew."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         world.follow()
         world.uses("1", "3Gi")
         world.annotate("Hvpa", paused="true")
         outcome = await world.outcome("Hvpa")
         assert not world.writes("/pods/")
         assert not world.writes("/scale")
-        assert outcome.memory.plan is None
+        assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
         assert world.events("PlanEnded")
 
@@ -227,13 +227,13 @@ async def test_half_a_pause_holds_the_steps_of_a_plan_that_it_names(word, goes_o
     """This plan gives more: it waits where that is paused, and goes on where only less is."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         world.follow()
         world.uses("1", "3Gi")
         world.annotate("Hvpa", paused=word)
         outcome = await world.outcome("Hvpa")
         assert bool(world.writes("/resize")) is goes_on
-        assert outcome.memory.plan is not None
+        assert outcome.state.plan is not None
 
 
 # A cold start, a clock that jumped.
@@ -255,14 +255,14 @@ async def later(world, seconds, value):
     """A sweep so much later, with a fresh value."""
     world.passes(seconds - 1)
     world.queue(value)
-    await world.sweep(1)
+    await world.reconcile(1)
 
 
 async def test_without_a_memory_growth_is_free():
     """More than needed is safe, less is not."""
     async with World(*web(4), wpa(), warm=False) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -288,7 +288,7 @@ async def test_a_clock_that_jumped_shrinks_nothing_for_a_window(jump):
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec)) as world:
         world.queue("30")
-        await world.sweep()
+        await world.reconcile()
         world.now += jump
         world.queue("10")
         assert "the clock jumped" in await held(world, "ClockJump")
@@ -334,14 +334,14 @@ async def test_an_hpa_of_the_cluster_is_left_to_it():
     """The default: hypot looks at HPAs as rivals, and does nothing for them."""
     async with World(*web(2), hpa()) as world:
         world.uses("1")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert (swept.outcomes, world.replicas) == ((), 2)
 
 
 async def test_kinds_that_are_off_are_not_even_listed():
     """Where an HPA may be a rival it is watched; a VPA only where an Hvpa may follow it."""
     async with World(kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
-        assert set(world.app.stock.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
+        assert set(world.app.watches.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
 
 
 # What cannot be seen.
@@ -350,23 +350,23 @@ async def test_kinds_that_are_off_are_not_even_listed():
 async def test_nothing_shrinks_while_pods_are_not_followed():
     """They may be others by now; growth does not wait, and once they are followed again it goes on."""
     async with World(*web(4), wpa()) as world:
-        (reflector,) = world.app.stock.pods.reflectors
+        (reflector,) = world.app.watches.pods.reflectors
         reflector.trouble = "the connection was cut"
         world.queue("10")
         assert "pods (the connection was cut)" in await held(world, "StaleWatch")
         reflector.trouble = ""
         world.queue("10")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas < 4
 
 
 async def test_growth_does_not_wait_for_a_watch():
     """Too many for a moment is better than too few."""
     async with World(*web(4), wpa()) as world:
-        (reflector,) = world.app.stock.pods.reflectors
+        (reflector,) = world.app.watches.pods.reflectors
         reflector.trouble = "the connection was cut"
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -374,7 +374,7 @@ async def test_growth_does_not_wait_for_a_watch():
 async def test_what_changed_its_mind_while_hypot_looked_is_not_moved(change):
     """To look takes its time; whoever deletes or pauses an autoscaler in it wants no more of its decisions."""
     async with World(*web(4), wpa()) as world:
-        decide_all = world.sweeper.judge.decide_all
+        decide_all = world.reconciler.judge.decide_all
 
         async def and_then(*arguments):
             outcomes = await decide_all(*arguments)
@@ -385,7 +385,7 @@ async def test_what_changed_its_mind_while_hypot_looked_is_not_moved(change):
             await world.settle()
             return outcomes
 
-        world.sweeper.judge.decide_all = and_then
+        world.reconciler.judge.decide_all = and_then
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert (world.replicas, world.events("Scaling")) == (4, [])

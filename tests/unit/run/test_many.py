@@ -23,7 +23,7 @@ async def test_the_governor_lets_a_few_shrink_at_a_time():
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("10")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         moved = [one.key[2] for one in swept.outcomes if one.decision.rescales]
         assert moved == [f"web-{index}" for index in range(5)]
         waiting = world.of(swept, name="web-7")
@@ -32,7 +32,7 @@ async def test_the_governor_lets_a_few_shrink_at_a_time():
         assert replicas_of(world, "web-7") == 4
         world.passes(300)
         world.queue("10")
-        await world.sweep(1)
+        await world.reconcile(1)
         assert replicas_of(world, "web-7") < 4
 
 
@@ -41,7 +41,7 @@ async def test_the_governor_never_holds_growth():
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("80")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert all(one.decision.rescales and not one.holds for one in swept.outcomes)
 
 
@@ -50,10 +50,10 @@ async def test_the_governor_is_remembered():
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("10")
-        await world.sweep()
+        await world.reconcile()
         await world.restart()
         world.queue("10")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert blocked(world.of(swept, name="web-7"))[0] == "Governor"
         assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
 
@@ -65,7 +65,7 @@ async def test_who_is_only_observed_gives_no_budget():
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": OPTED_IN}}
     async with World(*objects, *others, space, opt_in="label") as world:
         world.queue("10")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert len(swept.outcomes) == 68
         assert sum(one.decision.rescales and one.acting == "act" for one in swept.outcomes) == 5
 
@@ -97,19 +97,19 @@ async def test_an_object_that_cannot_be_read_keeps_its_memory():
     """A bad edit is told, and what was known before it holds again once it is mended."""
     async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=60)) as world:
         world.queue("80")
-        last = (await world.outcome()).memory.last_scale
+        last = (await world.outcome()).state.last_scale
         there = world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")
         world.put({**there, "spec": {**there["spec"], "maxReplicas": "many"}})
         outcome = await world.outcome()
         assert "not valid" in outcome.decision.error
-        assert outcome.memory.last_scale == last
+        assert outcome.state.last_scale == last
         assert world.condition("AbleToScale")["reason"] == "FailedSpecCheck"
         assert world.status()["desiredReplicas"] == 8
         world.follow()
         world.put({**world.at(f"{KINDS['WatermarkPodAutoscaler']}/web"), "spec": there["spec"]})
         world.queue("200")
         outcome = await world.outcome()
-        assert (outcome.memory.last_scale, world.replicas) == (last, 8)
+        assert (outcome.state.last_scale, world.replicas) == (last, 8)
 
 
 @pytest.mark.parametrize("bad", [{"targetRef": "web"}, {"scaleIntervals": "many"}], ids=["unreadable", "refused"])
@@ -117,7 +117,7 @@ async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
     """Nobody knows any more what was asked for, so nothing of it is done."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
-        assert (await world.outcome("Hvpa")).memory.plan is not None
+        assert (await world.outcome("Hvpa")).state.plan is not None
         world.follow()
         world.uses("1", "3Gi")
         there = world.at(f"{KINDS['Hvpa']}/web")
@@ -126,7 +126,7 @@ async def test_an_object_that_becomes_invalid_ends_its_plan(bad):
         assert (outcome.decision.decided, outcome.decision.error_kind) == (False, "spec")
         assert not world.writes("/pods/")
         assert not world.writes("/scale")
-        assert outcome.memory.plan is None
+        assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
 
 
@@ -142,14 +142,14 @@ async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
     monkeypatch.setitem(FAMILIES, "WatermarkPodAutoscaler", replace(family, decide=stumbles))
     async with World(*web(4), *named("api"), wpa()) as world:
         world.queue("80")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert world.of(swept).decision.error == "hypot could not decide: ZeroDivisionError"
         assert world.condition("AbleToScale")["reason"] == "DecisionFailed"
         assert world.events("DecisionFailed")
         assert (world.replicas, replicas_of(world, "api")) == (4, 8)
         monkeypatch.undo()
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert (world.replicas, world.condition("AbleToScale")["status"]) == (8, "True")
 
 

@@ -23,8 +23,8 @@ SIZER = hvpa(
 
 def comes_back(world, kind, written, **asked):
     """New pods in the place of those that went, as the webhook gives them their size, and on the larger node."""
-    autoscaler = world.app.stock.row((kind, NAMESPACE, "web")).autoscaler
-    ranges = Finder(world.app.stock, lambda: world.up).limit_ranges_of(NAMESPACE)
+    autoscaler = world.app.watches.row((kind, NAMESPACE, "web")).autoscaler
+    ranges = Finder(world.app.watches, lambda: world.up).limit_ranges_of(NAMESPACE)
     there = {each["metadata"]["name"] for each in world.cluster.objects(PODS)}
     for index in range(world.replicas):
         if f"web-{index}" in there:
@@ -42,7 +42,7 @@ async def evicted(world, kind, written, sweeps, used, **asked):
     count = 0
     for _ in range(sweeps):
         world.uses(*used)
-        await world.sweep()
+        await world.reconcile()
         count += len(world.writes("/eviction"))
         await world.settle()
         comes_back(world, kind, written, **asked)

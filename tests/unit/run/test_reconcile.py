@@ -18,9 +18,9 @@ ONLY_HPA = all_kinds(HorizontalPodAutoscaler="act")
 
 def order(world):
     """The kinds of writes of a sweep, in their order."""
-    words = {"scale": "scale", "status": "status", "resize": "resize", "eviction": "eviction", "events": "event"}
+    message = {"scale": "scale", "status": "status", "resize": "resize", "eviction": "eviction", "events": "event"}
     paths = [call.path for call in world.writes()]
-    return [next((word for part, word in words.items() if path.endswith(part)), "memory") for path in paths]
+    return [next((word for part, word in message.items() if path.endswith(part)), "memory") for path in paths]
 
 
 # Each kind.
@@ -38,14 +38,14 @@ async def test_wpa_scales_with_the_version_that_was_seen():
         assert world.status()["desiredReplicas"] == 8
         assert world.condition("AbleToScale")["reason"] == "SuccessfulScale"
         assert world.events("Scaling")[0]["message"].startswith("New size: 8")
-        assert (outcome.memory.last_scale, outcome.memory.desired) == (world.now, 8)
+        assert (outcome.state.last_scale, outcome.state.desired) == (world.now, 8)
 
 
 async def test_hpa_scales_where_it_is_switched_on():
     """The cluster's own kind, for tests and for clusters without its controller."""
     async with World(*web(2), hpa(), kinds=ONLY_HPA) as world:
         world.uses("1")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 4
         assert world.status("HorizontalPodAutoscaler")["desiredReplicas"] == 4
         assert world.events("SuccessfulRescale")
@@ -57,7 +57,7 @@ async def test_hvpa_moves_on_both_axes_and_says_when_it_is_done():
         world.uses("1", "3Gi")
         outcome = await world.outcome("Hvpa")
         assert order(world)[:4] == ["status", "scale", "resize", "status"]
-        assert (world.replicas, outcome.memory.plan is not None) == (2, True)
+        assert (world.replicas, outcome.state.plan is not None) == (2, True)
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "UnderWay"
         for _ in range(3):
             world.follow()
@@ -65,7 +65,7 @@ async def test_hvpa_moves_on_both_axes_and_says_when_it_is_done():
             outcome = await world.outcome("Hvpa")
         sizes = {each["spec"]["containers"][0]["resources"]["requests"]["memory"] for each in pods(world)}
         assert (len(pods(world)), sizes) == (2, {"1930816k"})
-        assert outcome.memory.plan is None
+        assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["status"] == "True"
 
 
@@ -73,7 +73,7 @@ async def test_hvpa_under_a_plan_decides_nothing_new():
     """One move at a time: whatever is asked for meanwhile waits, and the condition says so."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         world.follow()
         world.uses("3", "12Gi")
         outcome = await world.outcome("Hvpa")
@@ -85,14 +85,14 @@ async def test_vpa_sizes_pods_one_by_one():
     """In place, within the budget of the workload, and with the pod's own version as the precondition."""
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         (resize,) = world.writes("/resize")
         assert resize.path.endswith("/pods/web-0/resize")
         assert body(resize)["metadata"]["uid"] == "u0"
         assert body(resize)["metadata"]["resourceVersion"]
         assert world.status("VerticalPodAutoscaler")["recommendation"]["containerRecommendations"]
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert [call.path.rsplit("/", 2)[1] for call in world.writes("/resize")] == ["web-1"]
 
 
@@ -100,7 +100,7 @@ async def test_vpa_evicts_where_it_is_asked_to():
     """With uid and version, so that only the pod that was looked at goes."""
     async with World(*web(2), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         (eviction,) = world.writes("/eviction")
         assert set(body(eviction)["deleteOptions"]["preconditions"]) == {"uid", "resourceVersion"}
         assert len(pods(world)) == 1
@@ -111,22 +111,22 @@ async def test_nobody_is_evicted_while_new_pods_would_not_be_sized():
     async with World(*web(2), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes("/eviction")
         assert world.events("WebhookUnavailable")
 
 
-@pytest.mark.parametrize(("recommenders", "told"), [([{"name": "hypot"}], True), (None, False), ("hypot", False)])
-async def test_recommend_mode_only_tells(recommenders, told):
+@pytest.mark.parametrize(("recommenders", "reported"), [([{"name": "hypot"}], True), (None, False), ("hypot", False)])
+async def test_recommend_mode_only_tells(recommenders, reported):
     """The status of those that name hypot alone, and never a pod; what cannot be read is not ours."""
     spec = {} if recommenders is None else {"recommenders": recommenders}
     kinds = all_kinds(VerticalPodAutoscaler="recommend")
     async with World(*web(2), vpa("Recreate", spec=spec), node(), kinds=kinds) as world:
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes("/pods/")
-        assert bool(world.writes("/status")) is told
-        assert ("recommendation" in world.status("VerticalPodAutoscaler")) is told
+        assert bool(world.writes("/status")) is reported
+        assert ("recommendation" in world.status("VerticalPodAutoscaler")) is reported
 
 
 def pods(world):
@@ -163,7 +163,7 @@ async def test_a_conflict_is_tried_again_while_the_count_stands():
         assert (outcome.refusal, world.replicas) == ("", 8)
         first, second = [int(body(call)["metadata"]["resourceVersion"]) for call in world.writes("/scale")]
         assert first < second
-        assert outcome.memory.last_scale == world.now
+        assert outcome.state.last_scale == world.now
 
 
 async def test_a_conflict_is_dropped_where_the_count_changed():
@@ -174,7 +174,7 @@ async def test_a_conflict_is_dropped_where_the_count_changed():
         outcome = await world.outcome()
         assert (world.replicas, len(world.writes("/scale"))) == (6, 1)
         assert "has 6 replicas now, not the 4" in outcome.refusal
-        assert (outcome.memory.last_scale, outcome.memory.scalings) == (None, 0)
+        assert (outcome.state.last_scale, outcome.state.scalings) == (None, 0)
 
 
 async def test_a_refusal_is_told_and_not_remembered_as_done():
@@ -186,12 +186,12 @@ async def test_a_refusal_is_told_and_not_remembered_as_done():
         )
         outcome = await world.outcome()
         assert "hypot may not" in outcome.refusal
-        assert outcome.memory.last_scale is None
+        assert outcome.state.last_scale is None
         assert world.condition("AbleToScale")["status"] == "False"
         assert "lastScaleTime" not in world.status()
         assert world.events("FailedScale")
         world.cluster.faults = None
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -203,12 +203,12 @@ async def test_a_sweep_without_a_single_write_still_ends(fault):
     async with World(*web(4), wpa(), hvpa(name="other", targetRef={**TARGET, "name": "none"})) as world:
         world.queue("80")
         world.cluster.faults = lambda call: fault if call.writes else None
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert (len(swept.outcomes), world.replicas) == (2, 4)
         assert world.of(swept).refusal
-        assert swept.outcomes[0].key in world.sweeper.judge.memories
+        assert swept.outcomes[0].key in world.reconciler.judge.states
         world.cluster.faults = None
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
         assert world.status()["desiredReplicas"] == 8
 
@@ -231,7 +231,7 @@ async def test_a_write_that_nobody_answered_begins_the_windows():
         world.follow()
         world.queue("200")
         outcome = await world.outcome()
-        assert outcome.memory.last_scale == world.now
+        assert outcome.state.last_scale == world.now
         assert world.replicas == 8
 
 
@@ -242,10 +242,10 @@ async def test_an_object_that_is_gone_is_forgotten():
     """Its memory is not kept, and its target stays as it is."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         world.cluster.remove(f"{WPAS}/web")
-        swept = await world.sweep()
-        assert (swept.outcomes, world.sweeper.judge.memories, world.replicas) == ((), {}, 8)
+        swept = await world.reconcile()
+        assert (swept.outcomes, world.reconciler.judge.states, world.replicas) == ((), {}, 8)
         loaded = await Shards(world.cluster, OWN).load()
         assert list(loaded.entries) == ["governor"]
 
@@ -254,10 +254,10 @@ async def test_an_object_of_the_same_name_begins_anew():
     """Deleted and made again between two sweeps: its status is written, as if nobody had known the one before."""
     async with World(*web(4), wpa()) as world:
         world.queue("30")
-        await world.sweep()
+        await world.reconcile()
         world.cluster.remove(f"{WPAS}/web")
         world.put(wpa())
-        await world.sweep()
+        await world.reconcile()
         assert world.status()["desiredReplicas"] == 4
 
 
@@ -267,15 +267,15 @@ async def test_a_missing_definition_forgets_nothing():
     collection = WPAS.replace(f"/namespaces/{NAMESPACE}", "")
     async with World(*web(4), wpa()) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         key = ("WatermarkPodAutoscaler", NAMESPACE, "web")
-        known = world.sweeper.judge.memories[key]
+        known = world.reconciler.judge.states[key]
         world.cluster.absent.add(collection)
         world.cluster.end_watches()
         await asyncio.sleep(5)
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert swept.outcomes == ()
-        assert world.sweeper.judge.memories[key] is known
+        assert world.reconciler.judge.states[key] is known
         loaded = await Shards(world.cluster, OWN).load()
         assert "/".join(key) in loaded.entries
 
@@ -290,7 +290,7 @@ async def test_only_namespaces_that_opted_in_are_acted_on():
         assert [call.path for call in world.writes() if OWN not in call.path] == []
         space["metadata"]["labels"] = {"hypot.dev/scaling": "enabled"}
         world.put(space)
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -300,7 +300,7 @@ async def test_what_is_only_observed_is_not_remembered_as_done():
         world.queue("80")
         outcome = await world.outcome()
         assert outcome.decision.desired == 8
-        assert (outcome.memory.last_scale, world.replicas) == (None, 4)
+        assert (outcome.state.last_scale, world.replicas) == (None, 4)
 
 
 async def test_targets_of_any_kind_are_found_by_discovery():
@@ -311,7 +311,7 @@ async def test_targets_of_any_kind_are_found_by_discovery():
     async with World(thing, *web(4)[2:], wpa(target={**cell, "name": "web"})) as world:
         world.cluster.fixed["/apis/db.example/v1"] = Answer(200, encoded({"resources": listed}))
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         path = f"/apis/db.example/v1/namespaces/{NAMESPACE}/cells/web"
         assert world.at(path)["spec"]["replicas"] == 8
         assert world.condition("AbleToScale")["status"] == "True"
@@ -341,7 +341,7 @@ async def test_one_bad_object_does_not_stop_the_others():
     oldest = wpa(metadata={"creationTimestamp": "2020-01-01T00:00:00Z"})
     async with World(*web(4), oldest, *bad, kinds=kinds) as world:
         world.queue("80")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert (len(swept.outcomes), world.replicas) == (8, 8)
         assert "not valid" in world.condition("AbleToScale", name="bad-0")["message"]
 
@@ -352,7 +352,7 @@ async def test_two_sizers_of_one_target_know_of_each_other():
     younger = vpa("Recreate", name="young", creationTimestamp="2021-01-01T00:00:00Z")
     async with World(*web(2), older, younger, node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert [hold.reason for hold in world.of(swept, "VerticalPodAutoscaler", "young").holds] == ["Rival"]
         assert world.of(swept, "VerticalPodAutoscaler", "old").holds == ()
         assert len(world.writes("/eviction")) == 1

@@ -42,7 +42,7 @@ async def swept(world, times=1, *, both=True):
     asked = []
     for _ in range(times):
         usage(world, both=both)
-        await world.sweep()
+        await world.reconcile()
         for write in world.writes("/pods/api-"):
             asked += [each["resources"]["requests"]["cpu"] for each in body(write)["spec"]["containers"]]
     return asked
@@ -52,7 +52,7 @@ async def turned(world, kind, restarts):
     """To a target that nobody has measured yet, of which somebody who starts knows nothing but the checkpoint."""
     for each in world.cluster.objects(CHECKPOINTS):
         # Their status is no subresource, which the cluster in memory does not know.
-        world.put({**each, "status": world.sweeper.history.status(((kind, "shop", "web"), "app"), world.now)})
+        world.put({**each, "status": world.reconciler.history.status(((kind, "shop", "web"), "app"), world.now)})
     assert world.cluster.objects(CHECKPOINTS)
     turn(world, kind)
     if restarts == "before":
@@ -60,7 +60,7 @@ async def turned(world, kind, restarts):
     assert await swept(world, both=False) == []
     if restarts == "after":
         await world.restart()
-    assert world.sweeper.history.view((kind, "shop", "web")) is None
+    assert world.reconciler.history.view((kind, "shop", "web")) is None
 
 
 @restarting
@@ -71,7 +71,7 @@ async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_t
             await swept(world, both=False)
         await turned(world, "Hvpa", restarts)
         assert "lastScaling" not in world.status("Hvpa")
-        assert world.sweeper.judge.memories["Hvpa", "shop", "web"].memory.plan is None
+        assert world.reconciler.judge.states["Hvpa", "shop", "web"].state.plan is None
         assert await swept(world) == ["1468m"] * 4
         assert "1468m" in json.dumps(world.status("Hvpa")["lastScaling"])
 
@@ -94,7 +94,7 @@ async def test_windows_of_the_old_target_do_not_bind_the_new_one():
     rests = {"upscaleForbiddenWindowSeconds": 600}
     async with World(*two_workloads(), wpa(**rests), kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
         turn(world, "WatermarkPodAutoscaler", "scaleTargetRef")
         world.queue("80")
@@ -109,15 +109,15 @@ async def test_the_same_object_made_again_while_nobody_looked_begins_anew():
     """Its uid is remembered."""
     async with World(*web(4), hpa(utilization=50), kinds=all_kinds(HorizontalPodAutoscaler="act")) as world:
         world.uses("900m")
-        await world.sweep()
-        known = world.sweeper.judge.memories["HorizontalPodAutoscaler", "shop", "web"]
+        await world.reconcile()
+        known = world.reconciler.judge.states["HorizontalPodAutoscaler", "shop", "web"]
         await world.stop()
         there = world.at(f"{KINDS['HorizontalPodAutoscaler']}/web")
         world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/web")
         world.put({**there, "metadata": {**there["metadata"], "uid": "another"}, "status": {}})
         await world.start()
-        await world.sweep()
-        after = world.sweeper.judge.memories["HorizontalPodAutoscaler", "shop", "web"]
+        await world.reconcile()
+        after = world.reconciler.judge.states["HorizontalPodAutoscaler", "shop", "web"]
         assert after.of != known.of
-        assert known.memory.last_scale is not None
-        assert after.memory.last_scale != known.memory.last_scale
+        assert known.state.last_scale is not None
+        assert after.state.last_scale != known.state.last_scale

@@ -28,8 +28,8 @@ def status(kind, cpu):
 
 def one_of(kind, *objects):
     """An autoscaler of web that knows its size, and a replica that watches it."""
-    told = status(kind, OLD)
-    made = hvpa(status=told) if kind == "Hvpa" else vpa("Initial", status=told)
+    reported = status(kind, OLD)
+    made = hvpa(status=reported) if kind == "Hvpa" else vpa("Initial", status=reported)
     return World(*objects, made, kinds=all_kinds(**{kind: "act"}))
 
 
@@ -45,7 +45,7 @@ async def aimed(world, kind, name):
 def given(world, name="api", finder=None):
     """How much cpu a new pod of this workload gets by the webhook."""
     made = pod(owner=owned("Deployment", name), labels={"app": name})
-    find = (finder or Finder(world.app.stock, lambda: world.up)).find
+    find = (finder or Finder(world.app.watches, lambda: world.up)).find
     answer = json.loads(review(json.dumps(request(made)).encode(), find, lambda _: ()).body)["response"]
     after = applied(made, json.loads(base64.b64decode(answer.get("patch", "W10="))))
     return after["spec"]["containers"][0]["resources"]["requests"]["cpu"]
@@ -75,7 +75,7 @@ async def test_the_watch_that_breaks_meanwhile(kind):
             world.put(pod(lists))
             world.cluster.expire()
             await asyncio.sleep(5)
-            assert world.app.stock.autoscalers[kind].reflectors[0].lists >= lists
+            assert world.app.watches.autoscalers[kind].reflectors[0].lists >= lists
             assert given(world) == WRITTEN
         await put(world, kind, status=status(kind, NEW))
         assert given(world) == NEW
@@ -109,7 +109,7 @@ async def test_an_object_of_the_same_name_made_anew(kind):
 async def test_who_is_found_is_asked_what_it_is_for_now(kind):
     """The index is a second old at most, and the status of the new target may be there by then."""
     async with one_of(kind) as world:
-        finder = Finder(world.app.stock, lambda: 0.0)
+        finder = Finder(world.app.watches, lambda: 0.0)
         assert given(world, "web", finder) == OLD
         await aimed(world, kind, "api")
         await put(world, kind, status=status(kind, NEW))

@@ -11,7 +11,7 @@ from hypot.run.observe import watches
 from hypot.run.rights import (
     CERTIFICATE,
     LEASE,
-    MEMORY_SHARDS,
+    STATE_SHARDS,
     WEBHOOK,
     Grants,
     Right,
@@ -19,7 +19,7 @@ from hypot.run.rights import (
     cluster_rules,
     features,
     features_of,
-    memory_of,
+    state_name,
     merged,
     namespace_rules,
     resource_of,
@@ -75,11 +75,11 @@ def test_kinds_are_allowed_one_by_one():
     """What is off is neither read nor told about."""
     for kind in names_of(controlled()):
         group, resource = resource_of(kind)
-        told = (f"{group}/{resource}/status", "patch")
-        assert told in allowed(only(**{kind: "act"}))
-        assert told not in allowed(NOTHING)
+        reported = (f"{group}/{resource}/status", "patch")
+        assert reported in allowed(only(**{kind: "act"}))
+        assert reported not in allowed(NOTHING)
         others = {each: "act" for each in KINDS if each != kind}
-        assert told not in allowed(only(**others))
+        assert reported not in allowed(only(**others))
 
 
 def test_without_a_kind_nothing_outside_is_written():
@@ -135,7 +135,7 @@ def test_own_things_are_in_a_role_of_their_own():
     assert {name for _, _, verb, name in own if verb in {"get", "update"}} == {
         LEASE,
         CERTIFICATE,
-        *(f"{memory_of(LEASE)}-{number}" for number in range(MEMORY_SHARDS)),
+        *(f"{state_name(LEASE)}-{number}" for number in range(STATE_SHARDS)),
     }
 
 
@@ -200,7 +200,7 @@ def test_names_are_those_that_the_controller_uses():
     """The table stands apart from what needs aiohttp, so that printing roles stays light; the names are one."""
     assert certificate_store.SECRET == CERTIFICATE
     assert certificate_store.CONFIGURATION == registration.CONFIGURATION == WEBHOOK
-    assert memory_of(LEASE) == shards.PREFIX
+    assert state_name(LEASE) == shards.PREFIX
 
 
 def test_a_dry_run_touches_nothing_of_one_that_acts():
@@ -249,7 +249,7 @@ CONFIGS = [
 @pytest.mark.parametrize("config", CONFIGS)
 def test_what_is_watched_is_allowed_and_what_is_allowed_is_watched(config):
     """A watch without its right would never be ready, and a right without its watch is one too many."""
-    watched = {each.resource for each in watches.Stock(FakeCluster(), config).all}
+    watched = {each.resource for each in watches.Watches(FakeCluster(), config).all}
     needed = {(f"{each.api_version.rpartition('/')[0]}/{each.plural}".lstrip("/"), "watch") for each in watched}
     assert {each for each in allowed(config) if each[1] == "watch"} == needed
     assert {(resource, "list") for resource, _ in needed} <= allowed(config)

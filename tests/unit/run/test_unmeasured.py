@@ -29,7 +29,7 @@ async def learnt(world, kind, cpu="100m", memory="128Mi"):
     """Nothing was done while it was paused, and now it is not any more."""
     world.annotate(kind, paused="true")
     world.uses(cpu, memory)
-    await world.sweep()
+    await world.reconcile()
     world.annotate(kind)
 
 
@@ -68,7 +68,7 @@ async def test_nothing_shrinks_on_missing_metrics(kind, spoil):
         assert world.condition("ScalingBlocked", kind)["reason"] == "MissingMetrics"
         world.cluster.faults = None
         world.uses("100m", "128Mi")
-        await world.sweep()
+        await world.reconcile()
         assert moves(world)
         assert world.condition("ScalingBlocked", kind).get("reason") != "MissingMetrics"
 
@@ -79,7 +79,7 @@ async def test_growth_does_not_wait_for_metrics(kind):
     async with sized_by(kind) as world:
         await learnt(world, kind, "1500m", "3Gi")
         no_metrics(world)
-        await world.sweep()
+        await world.reconcile()
         assert {path.rsplit("/", 1)[1] for path in moves(world)} == {"resize"}
 
 
@@ -122,7 +122,7 @@ async def test_a_pod_that_crashes_again_and_again_stops_nobody():
         crashed["status"]["containerStatuses"] = [{"name": "app", "lastState": {"terminated": ended}}]
         world.put(crashed)
         world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-3")
-        await world.sweep()
+        await world.reconcile()
         assert moves(world)
 
 
@@ -143,7 +143,7 @@ async def test_a_pause_of_growth_hides_no_missing_metrics():
         await learnt(world, VPA)
         world.annotate(VPA, paused="up")
         no_metrics(world)
-        await world.sweep()
+        await world.reconcile()
         assert world.condition("ScalingBlocked", VPA)["reason"] == "MissingMetrics"
 
 
@@ -156,7 +156,7 @@ async def test_a_new_pod_is_given_the_time_to_be_measured(kind):
         one_is_new["status"]["conditions"][0]["lastTransitionTime"] = show_time(world.now)
         world.put(one_is_new)
         world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-3")
-        await world.sweep()
+        await world.reconcile()
         assert moves(world)
 
 
@@ -189,7 +189,7 @@ async def test_new_pods_are_told_not_to_shrink_where_no_running_one_would():
     async with sized_by(VPA, thing=vpa("Initial")) as world:
         await learnt(world, VPA)
         no_metrics(world)
-        await world.sweep()
+        await world.reconcile()
         assert world.condition("ScalingBlocked", VPA)["reason"] == "MissingMetrics"
 
 
@@ -200,18 +200,18 @@ async def test_a_step_of_a_plan_that_shrinks_waits_for_metrics():
         no_metrics(world)
         for _ in range(2):
             outcome = await world.outcome(HVPA)
-            assert (outcome.memory.plan, moves(world)) == (plan, [])
+            assert (outcome.state.plan, moves(world)) == (plan, [])
             assert "MissingMetrics" in [hold.reason for hold in outcome.holds]
         world.cluster.faults = None
         world.uses("400m", "600Mi")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 2
 
 
 async def begun(world):
     """Pods grow now, so that there can be fewer of them afterwards."""
     world.uses("400m", "600Mi")
-    plan = (await world.outcome(HVPA)).memory.plan
+    plan = (await world.outcome(HVPA)).state.plan
     assert (plan.before_replicas, plan.replicas, world.replicas) == (4, 2, 4)
     return plan
 
@@ -223,7 +223,7 @@ async def test_a_plan_ends_where_the_object_is_not_acted_on_any_more(restarts):
         await begun(world)
         world.put({**OPTED_IN, "metadata": {"name": NAMESPACE}})
         world.uses("1500m", "1Gi")
-        memory = (await world.outcome(HVPA)).memory
+        memory = (await world.outcome(HVPA)).state
         assert (memory.plan, condition_of(memory.conditions, "CarriedOut").reason) == (None, "Superseded")
         if restarts:
             await world.restart()
@@ -249,7 +249,7 @@ class Advice:
 
 
 async def answered(world, **reply):
-    world.sweeper.observer._recommenders = Advice(Reply(**reply))
+    world.reconciler.observer._recommenders = Advice(Reply(**reply))
     return await world.outcome(after=0.0)
 
 

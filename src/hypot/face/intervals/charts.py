@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, floor, log10
 from typing import Literal, NamedTuple
 
-from hypot.face.intervals.curves import WIDE, Curves, Point, curves_of
-from hypot.face.intervals.table import UNITS, Row, Table, in_units, named, tables_of
+from hypot.face.intervals.curves import WIDE, CurvePoint, Curves, curves_of
+from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, in_units, named, tables_of
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.hvpa.resolve import GRAINS
 
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 class Chart(NamedTuple):
     key: str
     title: str
-    words: str
+    label: str
     x: Axis
     y: Axis
     series: tuple[Series, ...]
@@ -54,15 +54,15 @@ class Panel(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-class Part(NamedTuple):
+class ContainerGroup(NamedTuple):
     """All there is to see of containers that are alike."""
 
     name: str
-    table: Table
+    table: IntervalTable
     panels: tuple[Panel, ...]
 
 
-def parts_of(hvpa: Hvpa) -> Iterator[Part]:
+def parts_of(hvpa: Hvpa) -> Iterator[ContainerGroup]:
     """An Hvpa, container by container."""
     tables = tables_of(hvpa)
     for table in tables:
@@ -71,10 +71,10 @@ def parts_of(hvpa: Hvpa) -> Iterator[Part]:
             for resource in table.resources
             if (curves := curves_of(hvpa, table.containers[0], resource)) is not None
         ]
-        yield Part(named(table.containers, alone=len(tables) == 1), table, tuple(panels))
+        yield ContainerGroup(named(table.containers, alone=len(tables) == 1), table, tuple(panels))
 
 
-def charts_of(table: Table, resource: str, curves: Curves) -> tuple[Chart, ...]:
+def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Chart, ...]:
     """Replicas and size against the total, thresholds against replicas, and what is given beyond what is asked."""
     unit = UNITS[resource][0]
     asked = _axis(f"asked in total, {unit}", _numbers(resource, [p.asked for p in curves.up]), log=curves.wide)
@@ -110,14 +110,14 @@ def charts_of(table: Table, resource: str, curves: Curves) -> tuple[Chart, ...]:
     )
 
 
-def _beyond(resource: str, point: Point) -> int:
+def _beyond(resource: str, point: CurvePoint) -> int:
     """What is given beyond what was asked for; what only comes of rounding each pod is nothing."""
     more = point.given - point.asked
     return 0 if 0 <= more <= GRAINS[resource] * point.replicas else more
 
 
-def _paths(curves: Curves, resource: str, value: Callable[[Point], float], *, untrimmed: bool) -> Iterator[Series]:
-    lines: list[tuple[str, Role, tuple[Point, ...]]] = [("up", "up", curves.up), ("down", "down", curves.down)]
+def _paths(curves: Curves, resource: str, value: Callable[[CurvePoint], float], *, untrimmed: bool) -> Iterator[Series]:
+    lines: list[tuple[str, Role, tuple[CurvePoint, ...]]] = [("up", "up", curves.up), ("down", "down", curves.down)]
     if untrimmed:
         lines.insert(1, ("up, not trimmed yet", "untrimmed", curves.untrimmed))
     for name, role, points in lines:
@@ -125,7 +125,7 @@ def _paths(curves: Curves, resource: str, value: Callable[[Point], float], *, un
         yield Series(name, role, xs, tuple([value(point) for point in points]))
 
 
-def _thresholds(rows: Sequence[Row], resource: str, counts: Axis) -> Chart:
+def _thresholds(rows: Sequence[CountRow], resource: str, counts: Axis) -> Chart:
     unit = UNITS[resource][0]
     counted = tuple([float(row.replicas) for row in rows])
     lines: list[tuple[str, Role, bool, list[float | None]]] = [

@@ -15,8 +15,8 @@ from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import OPEN, direction_of
 from hypot.policy.hvpa.hvpa import paradox_gate
 from hypot.policy.hvpa.proposal import Total
-from hypot.policy.hvpa.resolve import Need, sized, vote_of
-from hypot.policy.model.current_size import Standing
+from hypot.policy.hvpa.resolve import ContainerNeed, sized, vote_of
+from hypot.policy.model.current_size import CurrentSize
 
 # Totals that differ by more than this are shown on a logarithmic scale, or the small ones could not be seen.
 WIDE = 16
@@ -27,7 +27,7 @@ _BEYOND = 1.05
 _UNTIL_REST = 20
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """What is asked for in total, and what there is then."""
 
     asked: int
@@ -45,13 +45,13 @@ class Curves(NamedTuple):
     `untrimmed` is the rising one as long as nothing may shrink: what is too much after a change of the count stays.
     """
 
-    up: tuple[Point, ...]
-    untrimmed: tuple[Point, ...]
-    down: tuple[Point, ...]
+    up: tuple[CurvePoint, ...]
+    untrimmed: tuple[CurvePoint, ...]
+    down: tuple[CurvePoint, ...]
     wide: bool
 
 
-class _Place(NamedTuple):
+class _CurvePlace(NamedTuple):
     hvpa: Hvpa
     container: str
     resource: str
@@ -62,7 +62,7 @@ class _State(NamedTuple):
     per_pod: int
 
 
-class _Step(Protocol):
+class _Stepwise(Protocol):
     def __call__(self, state: _State, total: int, /) -> _State: ...
 
 
@@ -71,7 +71,7 @@ def curves_of(hvpa: Hvpa, container: str, resource: str) -> Curves | None:
     intervals = intervals_of(hvpa, container, resource)
     if not intervals:
         return None
-    place = _Place(hvpa, container, resource)
+    place = _CurvePlace(hvpa, container, resource)
     wide = intervals[-1].high >= WIDE * intervals[0].high
     totals = _totals(intervals, wide=wide)
     refined = _apart(intervals) == 1
@@ -103,7 +103,7 @@ def _apart(intervals: Sequence[Interval]) -> int:
     return -(-len(intervals) // _STEPS)
 
 
-def _walk(step: _Step, state: _State, totals: Iterable[int], *, refined: bool) -> Iterator[Point]:
+def _walk(step: _Stepwise, state: _State, totals: Iterable[int], *, refined: bool) -> Iterator[CurvePoint]:
     """Every point on the way; where the count changes, the last point before and the first one after."""
     before: int | None = None
     for total in totals:
@@ -111,27 +111,27 @@ def _walk(step: _Step, state: _State, totals: Iterable[int], *, refined: bool) -
         while refined and before not in {None, total} and after.replicas != state.replicas:
             held, state, edge = _edge(step, state, before, total)
             yield held
-            yield Point(edge, *state)
+            yield CurvePoint(edge, *state)
             before, after = edge, step(state, total)
         state, before = after, total
-        yield Point(total, *state)
+        yield CurvePoint(total, *state)
 
 
-def _edge(step: _Step, state: _State, before: int, total: int) -> tuple[Point, _State, int]:
+def _edge(step: _Stepwise, state: _State, before: int, total: int) -> tuple[CurvePoint, _State, int]:
     """The last point with the count that was there, and the first with another: between them nothing fits."""
     replicas = state.replicas
-    held, after = Point(before, *state), step(state, total)
+    held, after = CurvePoint(before, *state), step(state, total)
     while abs(total - before) > 1:
         middle = (before + total) // 2
         reached = step(state, middle)
         if reached.replicas == replicas:
-            held, before = Point(middle, *reached), middle
+            held, before = CurvePoint(middle, *reached), middle
         else:
             after, total = reached, middle
     return held, after, total
 
 
-def _rest(place: _Place, state: _State, total: int) -> _State:
+def _rest(place: _CurvePlace, state: _State, total: int) -> _State:
     """Where a workload comes to rest when this total is asked for again and again."""
     for _ in range(_UNTIL_REST):
         after = _decided(place, state, total)
@@ -141,17 +141,17 @@ def _rest(place: _Place, state: _State, total: int) -> _State:
     return state
 
 
-def _never_less(place: _Place, state: _State, total: int) -> _State:
+def _never_less(place: _CurvePlace, state: _State, total: int) -> _State:
     return state if total <= state.replicas * state.per_pod else _decided(place, state, total)
 
 
-def _decided(place: _Place, state: _State, total: int) -> _State:
+def _decided(place: _CurvePlace, state: _State, total: int) -> _State:
     """One decision, as `hypot.policy.hvpa.hvpa` makes it of a single source whose word is open to no doubt."""
     hvpa, container, resource = place
     now = {resource: state.replicas * state.per_pod}
     asked = Total(total, "demand")
-    standing = Standing(container, {resource: state.per_pod}, {}, now)
-    need = Need(standing, {resource: asked}, ((resource, asked),), direction_of(now, {resource: total}))
+    current_size = CurrentSize(container, {resource: state.per_pod}, {}, now)
+    need = ContainerNeed(current_size, {resource: asked}, ((resource, asked),), direction_of(now, {resource: total}))
     vote = vote_of(hvpa, need, state.replicas)
     if vote is None or paradox_gate(hvpa, need, state.replicas, vote.replicas) != OPEN:
         return state

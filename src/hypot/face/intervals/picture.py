@@ -34,8 +34,8 @@ def picture(hvpa: Hvpa, form: str) -> bytes:
     with mpl.rc_context(_STYLE):
         spaced = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
         made = Figure(figsize=(_WIDTH, _HEIGHT * len(panels) + 0.4), dpi=110, layout=spaced)
-        words = f"Effective scaling intervals of {hvpa.namespace}/{hvpa.name}"
-        made.suptitle(words, fontsize=13, fontweight="bold")
+        label = f"Effective scaling intervals of {hvpa.namespace}/{hvpa.name}"
+        made.suptitle(label, fontsize=13, fontweight="bold")
         for (name, panel), place in zip(panels, _places(made, len(panels)), strict=True):
             _draw_panel(place, name, panel)
         out = BytesIO()

@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from hypot.face.intervals.charts import COLOURS, WIDTHS, Axis, Chart, Panel, Series, parts_of
-from hypot.face.intervals.table import UNITS, Row, Table, figure, notes_of, silent
+from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, notes_of, silent
 from hypot.face.page import framed
 from hypot.kinds.hvpa import Hvpa
 
@@ -43,7 +43,7 @@ def _panel(panel: Panel, name: str, key: str, charts: dict[str, Any]) -> Iterato
     for chart in panel.charts:
         where = f"{key}-{chart.key}"
         charts[where] = {"data": [_trace(chart, one) for one in chart.series], "layout": _layout(chart)}
-        yield f"<div><h4>{escape(chart.title)}</h4><p>{escape(chart.words)}</p>"
+        yield f"<div><h4>{escape(chart.title)}</h4><p>{escape(chart.label)}</p>"
         yield f'<div class="chart" id="{where}"></div></div>'
     yield "</div>"
 
@@ -95,7 +95,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
     return drawn
 
 
-def _table(table: Table) -> str:
+def _table(table: IntervalTable) -> str:
     count = len(table.resources)
     resources = "".join(f'<th class="group" colspan="4">{name}, {UNITS[name][0]}</th>' for name in table.resources)
     ends = '<th class="group" colspan="2">up to</th><th colspan="2">down to</th>' * count
@@ -106,7 +106,7 @@ def _table(table: Table) -> str:
     return f'<div class="wide"><table>\n{body}\n</table></div>'
 
 
-def _cells(table: Table, row: Row) -> Iterator[str]:
+def _cells(table: IntervalTable, row: CountRow) -> Iterator[str]:
     yield f"<td>{row.replicas}</td>"
     for resource in table.resources:
         reach = row.reaches[resource]

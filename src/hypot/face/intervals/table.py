@@ -23,7 +23,7 @@ class Reach(NamedTuple):
     at_least: bool = False
 
 
-class Row(NamedTuple):
+class CountRow(NamedTuple):
     """One count, and its reach by resource."""
 
     replicas: int
@@ -38,11 +38,11 @@ class Row(NamedTuple):
         return None if reach.fixed else reach.down_to / self.replicas
 
 
-class Table(NamedTuple):
+class IntervalTable(NamedTuple):
     """The rows that hold for these containers alike; none where they are left alone."""
 
     containers: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CountRow, ...]
     # Resources that the intervals say something about, and those of which they say nothing.
     resources: tuple[str, ...] = ()
     unsized: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class _Shape(NamedTuple):
     most: tuple[tuple[str, int], ...]
 
 
-def tables_of(hvpa: HvpaSpec) -> tuple[Table, ...]:
+def tables_of(hvpa: HvpaSpec) -> tuple[IntervalTable, ...]:
     """One for each kind of container that has a policy, and one for all the others."""
     alike: dict[_Shape, list[str]] = {}
     for name in container_names(hvpa):
@@ -82,23 +82,23 @@ def _shape(hvpa: HvpaSpec, container: str) -> _Shape:
     )
 
 
-def _table(hvpa: HvpaSpec, shape: _Shape, containers: tuple[str, ...]) -> Table:
+def _table(hvpa: HvpaSpec, shape: _Shape, containers: tuple[str, ...]) -> IntervalTable:
     if shape.off:
-        return Table(containers, (), off=True)
+        return IntervalTable(containers, (), off=True)
     by_resource = {resource: intervals_of(hvpa, containers[0], resource) for resource in shape.resources}
     sized = {resource: intervals for resource, intervals in by_resource.items() if intervals}
     unsized = tuple([resource for resource in shape.resources if resource not in sized])
-    return Table(containers, tuple(_rows(sized, dict(shape.least))), tuple(sized), unsized)
+    return IntervalTable(containers, tuple(_rows(sized, dict(shape.least))), tuple(sized), unsized)
 
 
-def _rows(by_resource: Mapping[str, Sequence[Interval]], least: Mapping[str, int]) -> Iterator[Row]:
+def _rows(by_resource: Mapping[str, Sequence[Interval]], least: Mapping[str, int]) -> Iterator[CountRow]:
     """Every resource has the same counts: they come from the same list."""
     for same_count in zip(*by_resource.values(), strict=True):
         reaches = {
             resource: _reach(interval, least.get(resource, 0))
             for resource, interval in zip(by_resource, same_count, strict=True)
         }
-        yield Row(same_count[0].replicas, reaches)
+        yield CountRow(same_count[0].replicas, reaches)
 
 
 def _reach(interval: Interval, least: int) -> Reach:
@@ -121,7 +121,7 @@ def figure(resource: str, amount: float) -> str:
     return text.rstrip("0").rstrip(".")
 
 
-def notes_of(row: Row) -> tuple[str, ...]:
+def notes_of(row: CountRow) -> tuple[str, ...]:
     """What is special about a row, in a few words each."""
     fixed = [resource for resource, reach in row.reaches.items() if reach.fixed]
     held = [resource for resource, reach in row.reaches.items() if reach.at_least]
@@ -133,11 +133,11 @@ def notes_of(row: Row) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _of(resources: Sequence[str], row: Row) -> str:
+def _of(resources: Sequence[str], row: CountRow) -> str:
     return "" if len(resources) == len(row.reaches) else f" ({' and '.join(resources)})"
 
 
-def silent(table: Table) -> str:
+def silent(table: IntervalTable) -> str:
     """Why there is nothing to say of these containers, or of one of their resources; empty where there is."""
     if table.off:
         return "left alone, the mode is Off"
@@ -152,5 +152,5 @@ def named(containers: Sequence[str], *, alone: bool) -> str:
     """The containers of a table, in words."""
     if alone and list(containers) == [ANY_CONTAINER]:
         return "every container"
-    words = ["any other container" if name == ANY_CONTAINER else name for name in containers]
-    return ", ".join(words)
+    label = ["any other container" if name == ANY_CONTAINER else name for name in containers]
+    return ", ".join(label)

@@ -7,7 +7,7 @@ import numpy as np
 from hypot.face.replay.figure import Axis, Chart, Line, Look, Note, round_ticks
 from hypot.face.replay.moments import decisions
 from hypot.face.replay.plane import pareto, plane, spread
-from hypot.face.replay.value import Report
+from hypot.face.replay.value import ReplayReport
 from hypot.face.replay.watch import watch_charts
 from hypot.face.style import dash_of, tint_of
 from hypot.face.thin import COLUMNS, means, roughness, thin
@@ -27,7 +27,7 @@ _ROUGH = 0.012
 _TIME = Axis("", "time")
 
 
-def charts_of(report: Report) -> tuple[Chart, ...]:
+def charts_of(report: ReplayReport) -> tuple[Chart, ...]:
     """All figures that have something to show."""
     made = [pareto(report), plane(report), spread(report)]
     if all(len(run.ticks.at) for run in report.runs) and report.runs:
@@ -36,12 +36,12 @@ def charts_of(report: Report) -> tuple[Chart, ...]:
     return tuple([chart for chart in made if not chart.empty])
 
 
-def columns_for(report: Report) -> int:
+def columns_for(report: ReplayReport) -> int:
     """With more policies than a few each of them gets fewer points: a page stays small."""
     return report.share(COLUMNS, among=_MANY, least=_FEWEST_COLUMNS)
 
 
-def resolution(report: Report) -> str:
+def resolution(report: ReplayReport) -> str:
     """How much time a point stands for, in words; nothing where every tick is drawn."""
     at, columns = report.runs[0].ticks.at, columns_for(report)
     if len(at) <= 2 * columns:
@@ -57,7 +57,7 @@ def spent(run: Run) -> Floats:
     return np.cumsum(an_hour) * (run.world.tick / _HOUR)
 
 
-def _over_time(report: Report) -> list[Chart]:
+def _over_time(report: ReplayReport) -> list[Chart]:
     return [
         _supply(report),
         _replicas(report),
@@ -69,13 +69,13 @@ def _over_time(report: Report) -> list[Chart]:
     ]
 
 
-def _supply(report: Report) -> Chart:
-    words = "Requested cores of the pods that serve, against what must be there."
+def _supply(report: ReplayReport) -> Chart:
+    label = "Requested cores of the pods that serve, against what must be there."
     lines = (*_demand_lines(report), *_lines(report, lambda run: run.ticks.ready_cpu))
-    return Chart("supply", "Demand and supply", words, _TIME, Axis("cores", unit=" cores"), lines)
+    return Chart("supply", "Demand and supply", label, _TIME, Axis("cores", unit=" cores"), lines)
 
 
-def _demand_lines(report: Report) -> Iterator[Line]:
+def _demand_lines(report: ReplayReport) -> Iterator[Line]:
     """The demand as ground, below all others; without it, the work that was offered."""
     ticks, columns = report.runs[0].ticks, columns_for(report)
     needed = ticks.work / np.maximum(ticks.efficiency, 1e-6) if report.demand is None else report.demand
@@ -87,23 +87,23 @@ def _demand_lines(report: Report) -> Iterator[Line]:
         yield from _thinned(line, columns)
 
 
-def _replicas(report: Report) -> Chart:
+def _replicas(report: ReplayReport) -> Chart:
     most = max(float(run.ticks.replicas.max(initial=1.0)) for run in report.runs)
     few = tuple([float(count) for count in range(int(most) + 1)]) if most <= 6 else ()
-    axis = Axis("pods", ticks=few, words=tuple([f"{count:g}" for count in few]), unit=" pods")
+    axis = Axis("pods", ticks=few, label=tuple([f"{count:g}" for count in few]), unit=" pods")
     lines = _lines(report, lambda run: run.ticks.replicas)
     return Chart("replicas", "Replicas", "How many pods are asked for.", _TIME, axis, lines)
 
 
-def _latency(report: Report) -> Chart:
+def _latency(report: ReplayReport) -> Chart:
     deadline = 1000.0 * report.runs[0].world.service.deadline
     lines = _lines(report, lambda run: np.maximum(1000.0 * run.ticks.p99, _SHORTEST), "line", log=True)
-    words = "The 99th percentile. Above the dashed line requests miss their deadline."
-    chart = Chart("latency", "Latency", words, _TIME, _powers("p99, ms", " ms", lines, deadline), lines)
+    label = "The 99th percentile. Above the dashed line requests miss their deadline."
+    chart = Chart("latency", "Latency", label, _TIME, _powers("p99, ms", " ms", lines, deadline), lines)
     return _with_level(chart, deadline, f"deadline, {deadline:g} ms")
 
 
-def _late(report: Report) -> Chart:
+def _late(report: ReplayReport) -> Chart:
     allowed = 100.0 * (1.0 - report.runs[0].world.service.slo)
     lines = _lines(report, lambda run: np.maximum(100.0 * run.ticks.late, _LEAST_LATE), "line", log=True)
     axis = _powers("late, %", " %", lines, allowed, least=_LEAST_LATE)
@@ -111,21 +111,21 @@ def _late(report: Report) -> Chart:
     return _with_level(chart, allowed, f"the SLO allows {allowed:.4g} %")
 
 
-def _sizes(report: Report) -> Iterator[Chart]:
-    words = "What a new pod requests."
+def _sizes(report: ReplayReport) -> Iterator[Chart]:
+    label = "What a new pod requests."
     cpu = _lines(report, lambda run: run.ticks.size_cpu)
-    yield Chart("cpu", "CPU of a pod", words, _TIME, Axis("cores", unit=" cores"), cpu)
+    yield Chart("cpu", "CPU of a pod", label, _TIME, Axis("cores", unit=" cores"), cpu)
     memory = _lines(report, lambda run: run.ticks.size_memory / _GIB)
-    yield Chart("memory", "Memory of a pod", words, _TIME, Axis("GiB", unit=" GiB"), memory)
+    yield Chart("memory", "Memory of a pod", label, _TIME, Axis("GiB", unit=" GiB"), memory)
 
 
-def _cost(report: Report) -> Chart:
-    words = "What all pods have cost so far, those that start and stop included."
-    return Chart("cost", "Cost", words, _TIME, Axis("$", unit=" $"), _lines(report, spent, "line"))
+def _cost(report: ReplayReport) -> Chart:
+    label = "What all pods have cost so far, those that start and stop included."
+    return Chart("cost", "Cost", label, _TIME, Axis("$", unit=" $"), _lines(report, spent, "line"))
 
 
 def _lines(
-    report: Report, values: Callable[[Run], Floats], look: Look = "step", *, log: bool = False
+    report: ReplayReport, values: Callable[[Run], Floats], look: Look = "step", *, log: bool = False
 ) -> tuple[Line, ...]:
     """One line a policy, above all hazes."""
     columns = columns_for(report)
@@ -148,14 +148,14 @@ def _thinned(line: Line, columns: int, *, log: bool = False) -> Iterator[Line]:
     yield line._replace(xs=mean[0], ys=mean[1], look="step")
 
 
-def _with_level(chart: Chart, level: float, words: str) -> Chart:
+def _with_level(chart: Chart, level: float, label: str) -> Chart:
     """A line across, and what it means."""
     ends = (
         np.array([end for line in chart.lines for end in line.xs[[0, -1]]]) if len(chart.lines[0].xs) else np.empty(0)
     )
     across = np.array([ends.min(), ends.max()]) if len(ends) else ends
-    line = Line(words, "", "ink", across, np.full(len(across), level), dash="dash", width=1.2)
-    notes = tuple([Note(float(x), level, words) for x in across[:1]])
+    line = Line(label, "", "ink", across, np.full(len(across), level), dash="dash", width=1.2)
+    notes = tuple([Note(float(x), level, label) for x in across[:1]])
     return chart._replace(lines=(*chart.lines, line), notes=notes)
 
 
@@ -164,6 +164,6 @@ def _powers(title: str, unit: str, lines: tuple[Line, ...], level: float, *, lea
     seen = np.concatenate([line.ys for line in lines] + [np.array([level / 1.5, level * 2.0])])
     seen = seen[np.isfinite(seen) & (seen > 0.0)]
     ends = (float(seen.min()) / 1.2, float(seen.max()) * 1.3)
-    ticks, words = round_ticks(*ends)
-    words = tuple([f"≤{word}" if tick <= least else word for tick, word in zip(ticks, words, strict=True)])
-    return Axis(title, "log", ticks, words, ends, unit)
+    ticks, label = round_ticks(*ends)
+    label = tuple([f"≤{word}" if tick <= least else word for tick, word in zip(ticks, label, strict=True)])
+    return Axis(title, "log", ticks, label, ends, unit)

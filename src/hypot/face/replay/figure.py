@@ -59,7 +59,7 @@ class Note(NamedTuple):
 
     x: float
     y: float
-    words: str
+    label: str
 
 
 class Axis(NamedTuple):
@@ -67,7 +67,7 @@ class Axis(NamedTuple):
     kind: Kind = "linear"
     # Where to write what; nothing where the drawer may choose.
     ticks: tuple[float, ...] = ()
-    words: tuple[str, ...] = ()
+    label: tuple[str, ...] = ()
     ends: tuple[float, float] | None = None
     # What a value is counted in, for those who point at it.
     unit: str = ""
@@ -76,7 +76,7 @@ class Axis(NamedTuple):
 class Chart(NamedTuple):
     key: str
     title: str
-    words: str
+    label: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...]

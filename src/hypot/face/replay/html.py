@@ -9,7 +9,7 @@ from hypot.face.replay.figure import Line
 from hypot.face.replay.scores import (
     CHOSEN,
     SPREAD,
-    Column,
+    ScoreColumn,
     best_of,
     best_spreads,
     known_of,
@@ -20,18 +20,18 @@ from hypot.face.replay.scores import (
     spreads_of,
     wins_of,
 )
-from hypot.face.replay.value import REFERENCES, Report
+from hypot.face.replay.value import REFERENCES, ReplayReport
 from hypot.face.style import LOOKS, TINTS, dash_of, printable, tint_of
 from hypot.replay.policies.policy import ORACLE
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.units import Parameter, sections, shown_in
 
 
-def text(words: str) -> str:
-    return escape(printable(words))
+def text(label: str) -> str:
+    return escape(printable(label))
 
 
-def switches(report: Report) -> str:
+def switches(report: ReplayReport) -> str:
     """One for each policy and reference that is drawn, and one for all policies; of very many the first ones are on."""
     count = len(report.policies)
     labels = [_switch(report, name, tint_of(i), dash_of(i), on=i < LOOKS) for i, name in enumerate(report.policies)]
@@ -41,17 +41,17 @@ def switches(report: Report) -> str:
         labels.append(_switch(report, ORACLE, "ink", "dot"))
     if count > len(TINTS):
         labels.append(f'<label><input id="all" type="checkbox"{_checked(on=count <= LOOKS)}>all policies</label>')
-    words = (
+    label = (
         f"<p>Of {count} policies {LOOKS} are drawn at first; the switches show the others.</p>" if count > LOOKS else ""
     )
-    return "\n".join(['<nav id="policies" aria-label="What is drawn">', *labels, "</nav>", words])
+    return "\n".join(['<nav id="policies" aria-label="What is drawn">', *labels, "</nav>", label])
 
 
 def _checked(*, on: bool) -> str:
     return " checked" if on else ""
 
 
-def _switch(report: Report, name: str, tint: str, look: str, *, on: bool = True) -> str:
+def _switch(report: ReplayReport, name: str, tint: str, look: str, *, on: bool = True) -> str:
     box = f'<input type="checkbox" value="{report.key(name)}"{_checked(on=on)}>'
     return f'<label style="--of: var(--{tint})">{box}{_key(tint, look)}{text(name)}</label>'
 
@@ -66,7 +66,7 @@ def keys(lines: Sequence[Line]) -> str:
     return '<p class="keys">' + "".join(f"<span>{key}{text(name)}</span>" for name, key in named.items()) + "</p>"
 
 
-def scores_table(report: Report) -> str:
+def scores_table(report: ReplayReport) -> str:
     """The chosen columns, one row a policy; a click on a head sorts."""
     heads = "".join(_head(column) for column in CHOSEN)
     best = {column.key: best_of(column, report.scores) for column in CHOSEN}
@@ -80,35 +80,35 @@ def _sortable(heads: str, rows: Sequence[str]) -> str:
     return f'<div class="wide"><table id="scores">\n<thead><tr>{first}{heads}</tr></thead>\n{body}\n</table></div>'
 
 
-def _head(column: Column, more: str = "") -> str:
-    words = f"{column.why} {_direction(column)}".strip()
+def _head(column: ScoreColumn, more: str = "") -> str:
+    label = f"{column.why} {_direction(column)}".strip()
     unit = f"<br><small>{escape(f'{more} {column.unit}'.strip())}</small>"
-    return f'<th tabindex="0" title="{escape(words)}"><span>{escape(column.head)}</span>{unit}</th>'
+    return f'<th tabindex="0" title="{escape(label)}"><span>{escape(column.head)}</span>{unit}</th>'
 
 
-def _direction(column: Column) -> str:
+def _direction(column: ScoreColumn) -> str:
     return {"low": "Lower is better.", "high": "Higher is better.", "": ""}[column.better]
 
 
-def _row(report: Report, name: str, scores: Scores, best: Mapping[str, frozenset[str]]) -> str:
+def _row(report: ReplayReport, name: str, scores: Scores, best: Mapping[str, frozenset[str]]) -> str:
     cells = "".join(_cell(column, column.of(scores), best=name in best[column.key]) for column in CHOSEN)
     return f"{_start(report, name)}{cells}</tr>"
 
 
-def _start(report: Report, name: str) -> str:
+def _start(report: ReplayReport, name: str) -> str:
     if name in REFERENCES:
         return f'<tr class="reference"><td class="name">{text(name)}</td>'
     place = report.place(name)
     return f'<tr><td class="name">{_key(tint_of(place), dash_of(place))}{text(name)}</td>'
 
 
-def _cell(column: Column, value: float | None, *, best: bool = False) -> str:
+def _cell(column: ScoreColumn, value: float | None, *, best: bool = False) -> str:
     raw = "" if value is None else f"{float(value):.6g}"
     mark = ' class="best"' if best else ""
     return f'<td{mark} data-value="{raw}">{escape(shown(column, value))}</td>'
 
 
-def all_scores(report: Report) -> str:
+def all_scores(report: ReplayReport) -> str:
     """Every score that anybody has, one row each with its meaning."""
     rows = rows_of(report.scores)
     heads = "".join(f"<th>{text(name)}</th>" for name in rows)
@@ -122,14 +122,14 @@ def all_scores(report: Report) -> str:
     return '<div class="wide whole"><table id="all-scores">\n' + "\n".join(lines) + "\n</table></div>"
 
 
-def _score_row(column: Column, rows: Mapping[str, Scores]) -> str:
+def _score_row(column: ScoreColumn, rows: Mapping[str, Scores]) -> str:
     best = best_of(column, rows)
     cells = "".join(_cell(column, column.of(one), best=name in best) for name, one in rows.items())
     name = escape(f"{column.head}, {column.unit}" if column.unit else column.head)
     return f'<tr><td class="name">{name}<br><small>{escape(column.why)}</small></td>{cells}</tr>'
 
 
-def fleet_scores(report: Report) -> str:
+def fleet_scores(report: ReplayReport) -> str:
     """The median and the worst of every policy over the workloads, and how many it wins."""
     heads = "".join(_head(column, more) for column in SPREAD for more in ("median,", "worst,"))
     heads += '<th tabindex="0" title="On how many workloads it has the lowest price."><span>wins</span></th>'
@@ -170,10 +170,10 @@ def _flat(settings: Mapping[str, Any], known: Mapping[str, Parameter], prefix: s
 def _setting(name: str, value: Any, parameter: Parameter | None) -> str:
     as_usual = parameter is None or value == parameter.default
     is_number = isinstance(value, int | float)
-    words = shown_in(parameter.unit, value) if parameter is not None and (is_number or value is None) else _plain(value)
+    label = shown_in(parameter.unit, value) if parameter is not None and (is_number or value is None) else _plain(value)
     mark = "" if as_usual else ' class="changed"'
     why = "" if parameter is None else parameter.why
-    return f'<tr><td class="name">{text(name)}</td><td{mark}>{text(words)}</td><td class="note">{escape(why)}</td></tr>'
+    return f'<tr><td class="name">{text(name)}</td><td{mark}>{text(label)}</td><td class="note">{escape(why)}</td></tr>'
 
 
 def _plain(value: Any) -> str:

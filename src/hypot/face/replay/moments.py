@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hypot.face.replay.figure import Axis, Chart, Dots, Note, Symbol
-from hypot.face.replay.value import Report
+from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import briefly
@@ -26,12 +26,12 @@ _NAME, _DEAD = 0.42, -0.25
 
 class _Deaths(NamedTuple):
     symbol: Symbol
-    words: str
+    label: str
     at: Floats
     pods: Floats
 
 
-def decisions(report: Report) -> Chart:
+def decisions(report: ReplayReport) -> Chart:
     """Lane by lane, the first policy on top."""
     most = report.share(MOST_MARKS)
     shown = sum(min(len(run.moments), most) for run in report.runs)
@@ -41,7 +41,7 @@ def decisions(report: Report) -> Chart:
     start = report.runs[0].ticks.at[:1]
     notes = [Note(float(at), lanes[run.policy] + _NAME, _name(run)) for run in report.runs for at in start]
     axis = Axis("", "lanes", ends=(0.4, len(lanes) + 0.75))
-    return Chart("decisions", "Decisions", _words(report, most), Axis("", "time"), axis, (), tuple(dots), tuple(notes))
+    return Chart("decisions", "Decisions", _label(report, most), Axis("", "time"), axis, (), tuple(dots), tuple(notes))
 
 
 def chosen(moments: Sequence[Moment], most: int = MOST_MARKS) -> list[Moment]:
@@ -73,12 +73,12 @@ def _distance(before: float, after: float) -> float:
     return abs(log(max(after, 1) / max(before, 1)))
 
 
-def _words(report: Report, most: int) -> str:
-    words = "Point at a mark to read why. ▲ more replicas, ▼ fewer, ◆ another size alone."
+def _label(report: ReplayReport, most: int) -> str:
+    label = "Point at a mark to read why. ▲ more replicas, ▼ fewer, ◆ another size alone."
     if any(run.ticks.evicted.any() or run.ticks.killed.any() for run in report.runs):
-        words += " Below, the pods that died: ○ for a new size, ✕ for want of memory."
+        label += " Below, the pods that died: ○ for a new size, ✕ for want of memory."
     cut = [run for run in report.runs if len(run.moments) > most]
-    return f"{words} Of each policy at most {most} are shown, the largest." if cut else words
+    return f"{label} Of each policy at most {most} are shown, the largest." if cut else label
 
 
 def _name(run: Run) -> str:
@@ -86,7 +86,7 @@ def _name(run: Run) -> str:
     return f"{printable(run.policy)}, {count or 'no'} {'change' if count == 1 else 'changes'}"
 
 
-def _lane(report: Report, run: Run, lane: float, room: int) -> Iterator[Dots]:
+def _lane(report: ReplayReport, run: Run, lane: float, room: int) -> Iterator[Dots]:
     tint = tint_of(report.place(run.policy))
     most = report.share(MOST_MARKS)
     kept = chosen(run.moments, most)
@@ -100,7 +100,7 @@ def _lane(report: Report, run: Run, lane: float, room: int) -> Iterator[Dots]:
         tuple([lane] * len(kept)),
         tuple([_symbol(moment.decision) for moment in kept]),
         tuple(sizes),
-        tuple([told(moment.decision, room) for moment in kept]),
+        tuple([reported(moment.decision, room) for moment in kept]),
     )
     for deaths in _deaths_of(run, most):
         yield _dead(deaths, run.policy, lane)
@@ -112,19 +112,19 @@ def _symbol(decision: Decision) -> Symbol:
     return "up" if decision.desired > decision.current else "down"
 
 
-def told(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
+def reported(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
     """What changes, why, and the sentences of the steps; cut where there is no room for more."""
     lines = [f"{decision.autoscaler}: {', '.join(_changes(decision))}", decision.reason]
     lines += [step.sentence for step in decision.steps]
-    told: list[str] = []
+    reported: list[str] = []
     for line in lines:
         if not line:
             continue
         if len(line) > room:
-            return (*told, *wrap(f"{printable(line)[: max(room, 0)]} …", _WRAPPED))
+            return (*reported, *wrap(f"{printable(line)[: max(room, 0)]} …", _WRAPPED))
         room -= len(line)
-        told += wrap(printable(line), _WRAPPED)
-    return tuple(told)
+        reported += wrap(printable(line), _WRAPPED)
+    return tuple(reported)
 
 
 def _changes(decision: Decision) -> Iterator[str]:
@@ -144,22 +144,22 @@ def _deaths_of(run: Run, most: int) -> Iterator[_Deaths]:
         ("evicted", "died for a new size", run.ticks.evicted),
         ("killed", "killed for want of memory", run.ticks.killed),
     )
-    for symbol, words, column in kinds:
+    for symbol, label, column in kinds:
         where = np.flatnonzero(column > 0)
         groups = np.array_split(where, min(len(where), most)) if len(where) else []
         firsts = np.array([group[0] for group in groups], dtype=np.int64)
-        yield _Deaths(symbol, words, run.ticks.at[firsts], np.array([column[group].sum() for group in groups]))
+        yield _Deaths(symbol, label, run.ticks.at[firsts], np.array([column[group].sum() for group in groups]))
 
 
 def _dead(deaths: _Deaths, policy: str, lane: float) -> Dots:
     count = len(deaths.at)
     return Dots(
-        f"{policy}, {deaths.words}",
+        f"{policy}, {deaths.label}",
         policy,
         "ink",
         tuple(deaths.at.tolist()),
         (lane + _DEAD,) * count,
         (deaths.symbol,) * count,
         (_SMALL,) * count,
-        tuple([(f"{pods:g} {'pod' if pods == 1 else 'pods'} {deaths.words}",) for pods in deaths.pods.tolist()]),
+        tuple([(f"{pods:g} {'pod' if pods == 1 else 'pods'} {deaths.label}",) for pods in deaths.pods.tolist()]),
     )

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
 from hypot.face.replay.charts import DEMAND, charts_of
 from hypot.face.replay.figure import Chart, Dots, Line
-from hypot.face.replay.value import FIGURES, CannotDraw, Report, headline
+from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.face.replay.watch import WATCH
 from hypot.face.style import LIGHT, dash_of, printable, tint_of
 from hypot.replay.policies.policy import ORACLE
@@ -45,13 +45,13 @@ _STYLE: Any = {
 }
 
 
-def figures_of(report: Report) -> tuple[str, ...]:
+def figures_of(report: ReplayReport) -> tuple[str, ...]:
     """Those of `FIGURES` in which this report has something to show."""
     charts = {chart.key: chart for chart in charts_of(report)}
     return tuple([figure for figure in FIGURES if _wanted(charts, figure)])
 
 
-def picture(report: Report, figure: str, form: str) -> bytes:
+def picture(report: ReplayReport, figure: str, form: str) -> bytes:
     """One of `FIGURES`, as `png` or `svg`; `overview` is four of them at once."""
     report = report.bounded()
     charts = {chart.key: chart for chart in charts_of(report)}
@@ -77,7 +77,7 @@ def _wanted(charts: dict[str, Chart], figure: str) -> list[Chart]:
     return [charts[figure]] if figure in charts else []
 
 
-def _overview(report: Report, charts: Sequence[Chart]) -> Figure:
+def _overview(report: ReplayReport, charts: Sequence[Chart]) -> Figure:
     """Those over time across the whole width, the others side by side below them."""
     across = [chart for chart in charts if chart.x.kind == "time"]
     beside = [chart for chart in charts if chart.x.kind != "time"]
@@ -92,7 +92,7 @@ def _overview(report: Report, charts: Sequence[Chart]) -> Figure:
     return made
 
 
-def _stacked(report: Report, charts: Sequence[Chart]) -> Figure:
+def _stacked(report: ReplayReport, charts: Sequence[Chart]) -> Figure:
     square = charts[0].x.kind != "time"
     lanes = max((len(chart.notes) for chart in charts if chart.y.kind == "lanes"), default=0)
     made = _figure(0.9 + max((5.0 if square else _HEIGHT) * len(charts), 0.45 * lanes), 7.0 if square else _WIDTH)
@@ -106,10 +106,10 @@ def _figure(height: float, width: float = _WIDTH) -> Figure:
     return Figure(figsize=(width, height), dpi=_DPI, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
 
 
-def _headed(report: Report, made: Figure, charts: Sequence[Chart], title: str) -> None:
+def _headed(report: ReplayReport, made: Figure, charts: Sequence[Chart], title: str) -> None:
     """The title, and one legend for all."""
-    words = wrap(printable(title), int(10 * made.get_figwidth()))
-    made.suptitle("\n".join(words), fontsize=12, fontweight="bold")
+    label = wrap(printable(title), int(10 * made.get_figwidth()))
+    made.suptitle("\n".join(label), fontsize=12, fontweight="bold")
     drawn = {who for chart in charts for who in chart.owners}
     keys = [
         Line2D([], [], color=LIGHT[tint_of(i)], linestyle=_DASHES[dash_of(i)], label=printable(name), linewidth=2)
@@ -124,7 +124,7 @@ def _headed(report: Report, made: Figure, charts: Sequence[Chart], title: str) -
         made.legend(handles=keys, loc="outside lower center", ncols=min(len(keys), 8), frameon=False, fontsize=8.5)
 
 
-def _draw(report: Report, axes: Axes, chart: Chart) -> None:
+def _draw(report: ReplayReport, axes: Axes, chart: Chart) -> None:
     time = _time_of(report)
     for line in chart.lines:
         _draw_line(axes, line, time(line.xs) if chart.x.kind == "time" else line.xs)
@@ -138,7 +138,7 @@ def _draw(report: Report, axes: Axes, chart: Chart) -> None:
         axes.legend(frameon=False, fontsize=8, ncols=5, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
 
 
-def _time_of(report: Report) -> Callable[[Floats], Floats]:
+def _time_of(report: ReplayReport) -> Callable[[Floats], Floats]:
     """Days since 1970, which matplotlib shows as dates, or hours since the start."""
     if report.dated:
         return lambda at: at / _DAY
@@ -204,7 +204,7 @@ def _dress(axes: Axes, chart: Chart) -> None:
             drawn.set_minor_locator(NullLocator())
         if axis.ticks:
             drawn.set_major_locator(FixedLocator(axis.ticks))
-            drawn.set_major_formatter(FixedFormatter(axis.words))
+            drawn.set_major_formatter(FixedFormatter(axis.label))
         if axis.ends is not None:
             ends(*axis.ends)
         drawn.set_label_text(axis.title)
@@ -215,7 +215,7 @@ def _dress(axes: Axes, chart: Chart) -> None:
         axes.spines["left"].set_visible(False)
 
 
-def _dress_time(report: Report, axes: Axes) -> None:
+def _dress_time(report: ReplayReport, axes: Axes) -> None:
     axes.set_xlim(*_time_of(report)(np.array(report.span)))
     if not report.dated:
         axes.set_xlabel("hours")
@@ -232,4 +232,4 @@ def _annotate(axes: Axes, chart: Chart) -> None:
         x, across = (0.0, axes.get_yaxis_transform()) if at_edge else (note.x, axes.transData)
         box = {"facecolor": LIGHT["paper"], "edgecolor": "none", "alpha": 0.8, "pad": 0.8} if at_edge else None
         level = "center" if chart.y.kind == "lanes" else "bottom" if at_edge else "top"
-        axes.text(x, note.y, f" {note.words}", transform=across, fontsize=8, color=LIGHT["faint"], bbox=box, va=level)
+        axes.text(x, note.y, f" {note.label}", transform=across, fontsize=8, color=LIGHT["faint"], bbox=box, va=level)

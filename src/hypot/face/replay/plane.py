@@ -9,10 +9,10 @@ import numpy as np
 from hypot.face.replay.figure import Axis, Chart, Dots, Line, Note, Symbol, round_ticks
 from hypot.face.replay.labels import labelled
 from hypot.face.replay.scores import of_policy, policies_of
-from hypot.face.replay.value import REFERENCES, Report
+from hypot.face.replay.value import REFERENCES, ReplayReport
 from hypot.face.style import dash_of, printable, tint_of
 from hypot.face.thin import Ints
-from hypot.replay.score.ranking import Point, front, middle, point_of
+from hypot.replay.score.ranking import PolicyPoint, front, middle, point_of
 from hypot.replay.world.record import Floats, Run
 
 # Less harm than this is drawn as this much: a logarithmic scale has no place for nothing.
@@ -42,7 +42,7 @@ class _Spot(NamedTuple):
     share: float
 
 
-def pareto(report: Report) -> Chart:
+def pareto(report: ReplayReport) -> Chart:
     """Cost against harm; those that nobody beats in both are joined, and references are upright lines."""
     scores = report.scores or {name: middle(of_policy(report.fleet, name)) for name in policies_of(report.fleet)}
     relative = all(one.to_oracle is not None for one in scores.values())
@@ -60,15 +60,15 @@ def pareto(report: Report) -> Chart:
     lines += [Line(name, name, "faint", np.full(2, cost), ends, dash="dash") for name, cost in levels.items()]
     dots = labelled([_pareto_dot(report, name, point, x.unit) for name, point in known.items()], lines, x, y)
     notes = tuple([Note(cost, float(ends[0]) * 1.45, name) for name, cost in levels.items()])
-    words = "Lower and further to the left is better; those that nobody beats in both are joined."
-    return Chart("pareto", "Cost against late and lost requests", words, x, y, tuple(lines), tuple(dots), notes)
+    label = "Lower and further to the left is better; those that nobody beats in both are joined."
+    return Chart("pareto", "Cost against late and lost requests", label, x, y, tuple(lines), tuple(dots), notes)
 
 
-def _drawn(point: Point) -> Point:
-    return Point(max(point.cost, _LEAST_COST), max(point.late, LEAST_HARM))
+def _drawn(point: PolicyPoint) -> PolicyPoint:
+    return PolicyPoint(max(point.cost, _LEAST_COST), max(point.late, LEAST_HARM))
 
 
-def _pareto_dot(report: Report, name: str, point: Point, unit: str) -> Dots:
+def _pareto_dot(report: ReplayReport, name: str, point: PolicyPoint, unit: str) -> Dots:
     text = (printable(name), f"{point.cost:.4g}{unit}", f"{point.late:.4g} % late + lost")
     tint, place = tint_of(report.place(name)), _drawn(point)
     symbol = _SYMBOLS[dash_of(report.place(name))]
@@ -79,18 +79,18 @@ def _cost_axis(costs: Sequence[float], *, relative: bool) -> Axis:
     """Logarithmic: a policy far away leaves the others room."""
     more = max((max(costs) / min(costs)) ** 0.15, 1.1)
     ends = (min(costs) / more, max(costs) * more)
-    words, unit = ("cost, x oracle", " x oracle") if relative else ("cost, $", " $")
-    return Axis(words, "log", *round_ticks(*ends), ends, unit)
+    label, unit = ("cost, x oracle", " x oracle") if relative else ("cost, $", " $")
+    return Axis(label, "log", *round_ticks(*ends), ends, unit)
 
 
 def _harm_axis(bad: Sequence[float]) -> Axis:
     ends = (min(bad) / 2.5, max(bad) * 2.5)
-    ticks, words = round_ticks(*ends)
-    told = tuple([f"≤{word}" if tick <= LEAST_HARM else word for tick, word in zip(ticks, words, strict=True)])
-    return Axis("late + lost, %", "log", ticks, told, ends, " %")
+    ticks, label = round_ticks(*ends)
+    reported = tuple([f"≤{word}" if tick <= LEAST_HARM else word for tick, word in zip(ticks, label, strict=True)])
+    return Axis("late + lost, %", "log", ticks, reported, ends, " %")
 
 
-def plane(report: Report) -> Chart:
+def plane(report: ReplayReport) -> Chart:
     """Replicas times size: along a diagonal the total is the same."""
     points = [path for run in report.runs if len(path := path_of(run))]
     if not points:
@@ -107,11 +107,11 @@ def plane(report: Report) -> Chart:
         lines += list(_bands(report, run.policy, apart))
         lines.append(_path(run, place, apart, report.share(_MOST_EDGES)))
         dots.append(_spots(run, place, apart, report.share(_MOST_SPOTS)))
-    words = "Each diagonal is one total of cores. Dots are larger where a policy stayed longer."
-    words += " Bars are scaling intervals." if report.intervals else ""
+    label = "Each diagonal is one total of cores. Dots are larger where a policy stayed longer."
+    label += " Bars are scaling intervals." if report.intervals else ""
     x = Axis("replicas", "log", *_doubled(left, right), (left, right), " pods")
     y = Axis("cores of a pod", "log", *_doubled(bottom, top), (bottom, top), " cores")
-    return Chart("plane", "Replicas and size", words, x, y, tuple(lines), tuple(dots), tuple(notes))
+    return Chart("plane", "Replicas and size", label, x, y, tuple(lines), tuple(dots), tuple(notes))
 
 
 def path_of(run: Run) -> Floats:
@@ -184,7 +184,7 @@ def spots_of(run: Run, most: int = _MOST_SPOTS) -> Iterator[_Spot]:
         yield _Spot(replicas, cpu, count / len(run.ticks.at))
 
 
-def _bands(report: Report, policy: str, apart: float) -> Iterator[Line]:
+def _bands(report: ReplayReport, policy: str, apart: float) -> Iterator[Line]:
     """At each count, the sizes between its two totals."""
     for interval in report.intervals.get(policy, ()):
         sizes = [max(total, 1) / 1000.0 / interval.replicas * apart for total in (interval.low, interval.high)]
@@ -222,7 +222,7 @@ def _doubled(low: float, high: float) -> tuple[tuple[float, ...], tuple[str, ...
     return ticks, tuple([f"{tick:g}" for tick in ticks])
 
 
-def spread(report: Report) -> Chart:
+def spread(report: ReplayReport) -> Chart:
     """A fleet: the cost of every workload, lane by lane."""
     lanes = {name: float(len(report.policies) - i) for i, name in enumerate(report.policies)} if report.fleet else {}
     dots: list[Dots] = []
@@ -234,16 +234,16 @@ def spread(report: Report) -> Chart:
             seen += [float(costs[0]), float(costs[-1])]
             notes.append((name, lane))
     left, right = min(seen) / 1.1, max(seen) * 1.1
-    words = "One dot a workload, the bar in the middle of them; further to the left is cheaper."
-    told = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
+    label = "One dot a workload, the bar in the middle of them; further to the left is cheaper."
+    reported = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
     x, y = (
         Axis("cost, x oracle", ends=(left, right), unit=" x oracle"),
         Axis("", "lanes", ends=(0.4, len(lanes) + 0.75)),
     )
-    return Chart("spread", "Cost of each workload", words, x, y, (), tuple(dots), told)
+    return Chart("spread", "Cost of each workload", label, x, y, (), tuple(dots), reported)
 
 
-def _spread_dots(report: Report, name: str, costs: Floats, lane: float) -> Iterator[Dots]:
+def _spread_dots(report: ReplayReport, name: str, costs: Floats, lane: float) -> Iterator[Dots]:
     tint = tint_of(report.place(name))
     some = costs[
         np.unique(np.linspace(0, len(costs) - 1, min(len(costs), _MOST_WORKLOADS)).round().astype(int))

@@ -12,7 +12,7 @@ from hypot.face.replay.charts import charts_of, resolution
 from hypot.face.replay.figure import Axis, Chart, Dots, Line, Note
 from hypot.face.replay.html import all_scores, bullets, fleet_scores, keys, scores_table, settings_table, switches, text
 from hypot.face.replay.script import SCRIPT, STYLE
-from hypot.face.replay.value import Report, headline
+from hypot.face.replay.value import ReplayReport, headline
 from hypot.replay.world.record import Floats
 
 _MARGIN = {"l": 58, "r": 10, "t": 8, "b": 38}
@@ -33,7 +33,7 @@ _LANE, _LANES_LEAST = 46, 70
 _UNITS = {True: 1000.0, False: 1.0 / 3600.0}
 
 
-def page(report: Report) -> str:
+def page(report: ReplayReport) -> str:
     """The whole page. The same report gives the same bytes."""
     report = report.bounded()
     charts = charts_of(report)
@@ -49,7 +49,7 @@ def page(report: Report) -> str:
     )
 
 
-def _body(report: Report, charts: Sequence[Chart]) -> Iterator[str]:
+def _body(report: ReplayReport, charts: Sequence[Chart]) -> Iterator[str]:
     first, rest = headline(report)
     yield f'<p class="what">Replay of {text(report.title)}</p>\n<h1 id="verdict">{text(first)}</h1>'
     yield f"<p>{text(rest)}</p>" if rest else ""
@@ -60,8 +60,8 @@ def _body(report: Report, charts: Sequence[Chart]) -> Iterator[str]:
     yield "</div>"
     over_time = [chart for chart in charts if chart.x.kind == "time"]
     if over_time:
-        words = f"{resolution(report)} Drag to zoom, all figures follow; double-click to go back.".strip()
-        yield f"<h2>Over time</h2>\n<p>{words}{'' if report.dated else ' Times are hours.'}</p>"
+        label = f"{resolution(report)} Drag to zoom, all figures follow; double-click to go back.".strip()
+        yield f"<h2>Over time</h2>\n<p>{label}{'' if report.dated else ' Times are hours.'}</p>"
         yield '<div class="time">'
         yield from (_figure(chart) for chart in over_time)
         yield "</div>"
@@ -69,7 +69,7 @@ def _body(report: Report, charts: Sequence[Chart]) -> Iterator[str]:
         yield f"<details><summary>The world that was replayed in</summary>\n{settings_table(report.settings)}</details>"
 
 
-def _scores(report: Report) -> Iterator[str]:
+def _scores(report: ReplayReport) -> Iterator[str]:
     yield "<h2>Scores</h2>"
     if report.fleet:
         yield fleet_scores(report)
@@ -82,22 +82,22 @@ def _scores(report: Report) -> Iterator[str]:
 
 def _figure(chart: Chart) -> str:
     lanes = f' style="height: {_lanes_height(chart)}px"' if chart.y.kind == "lanes" else ""
-    words = f"<h4>{escape(chart.title)}</h4><p>{escape(chart.words)}</p>{keys(chart.lines) if chart.legend else ''}"
-    return f'<div class="figure">{words}<div class="chart" id="figure-{chart.key}"{lanes}></div></div>'
+    label = f"<h4>{escape(chart.title)}</h4><p>{escape(chart.label)}</p>{keys(chart.lines) if chart.legend else ''}"
+    return f'<div class="figure">{label}<div class="chart" id="figure-{chart.key}"{lanes}></div></div>'
 
 
 def _lanes_height(chart: Chart) -> int:
     return _LANES_LEAST + _LANE * len(chart.notes)
 
 
-def _plotted(report: Report, chart: Chart) -> dict[str, Any]:
+def _plotted(report: ReplayReport, chart: Chart) -> dict[str, Any]:
     """The data and the layout that plotly draws."""
     lines = [_line(report, chart, line) for line in chart.lines]
     dots = [_dots(report, chart, dots) for dots in chart.dots]
     return {"data": [*lines, *dots], "layout": _layout(report, chart)}
 
 
-def _line(report: Report, chart: Chart, line: Line) -> dict[str, Any]:
+def _line(report: ReplayReport, chart: Chart, line: Line) -> dict[str, Any]:
     filled = line.look in {"area", "shade"}
     width = 0 if line.look == "shade" else line.width
     steps = line.look in {"step", "shade", "haze"}
@@ -121,7 +121,7 @@ def _line(report: Report, chart: Chart, line: Line) -> dict[str, Any]:
     }
 
 
-def _dots(report: Report, chart: Chart, dots: Dots) -> dict[str, Any]:
+def _dots(report: ReplayReport, chart: Chart, dots: Dots) -> dict[str, Any]:
     over_time = chart.x.kind == "time"
     when = ("%{x|%a %d %b, %H:%M:%S}<br>" if report.dated else "after %{x:.2f} h<br>") if over_time else ""
     where = {} if over_time else {"x": _numbers(np.array(dots.xs))}
@@ -148,7 +148,7 @@ def _dots(report: Report, chart: Chart, dots: Dots) -> dict[str, Any]:
     }
 
 
-def _layout(report: Report, chart: Chart) -> dict[str, Any]:
+def _layout(report: ReplayReport, chart: Chart) -> dict[str, Any]:
     over_time = chart.x.kind == "time"
     unified = over_time and not chart.dots
     layout: dict[str, Any] = {
@@ -170,7 +170,7 @@ def _layout(report: Report, chart: Chart) -> dict[str, Any]:
     return layout
 
 
-def _time_axis(report: Report) -> dict[str, Any]:
+def _time_axis(report: ReplayReport) -> dict[str, Any]:
     """The same for all figures, so that they stand below each other."""
     unit = _UNITS[report.dated]
     drawn: dict[str, Any] = {"type": "date"} if report.dated else {"type": "linear", "ticksuffix": " h"}
@@ -188,13 +188,13 @@ def _axis(axis: Axis) -> dict[str, Any]:
         ends = np.log10(axis.ends) if axis.kind == "log" else np.array(axis.ends)
         drawn["range"] = [_number(end, 6) for end in ends.tolist()]
     if axis.ticks:
-        drawn |= {"tickvals": _numbers(np.array(axis.ticks)), "ticktext": list(axis.words)}
+        drawn |= {"tickvals": _numbers(np.array(axis.ticks)), "ticktext": list(axis.label)}
     return drawn
 
 
 def _note(chart: Chart, note: Note) -> dict[str, Any]:
     """In lanes at the left edge, wherever the figure is zoomed to; elsewhere at its place."""
-    drawn = {"text": escape(note.words, quote=False), "showarrow": False, "xanchor": "left", "font": {"size": 11}}
+    drawn = {"text": escape(note.label, quote=False), "showarrow": False, "xanchor": "left", "font": {"size": 11}}
     if chart.y.kind == "lanes":
         return {**drawn, "xref": "paper", "x": 0, "y": _number(note.y)}
     if chart.x.kind == "time":

@@ -16,7 +16,7 @@ NOTHING = "-"
 Fleet = Mapping[str, Mapping[str, Scores]]
 
 
-class Column(NamedTuple):
+class ScoreColumn(NamedTuple):
     """One score: its name in a table, in words and for sorting."""
 
     key: str
@@ -41,13 +41,13 @@ def _reader(name: str) -> Callable[[Scores], float | None]:
     return lambda scores: getattr(scores, name)
 
 
-def _column(name: str, head: str = "", unit: str | None = None) -> Column:
+def _column(name: str, head: str = "", unit: str | None = None) -> ScoreColumn:
     given: Any = next(f for f in fields(Scores) if f.name == name)
     about = given.metadata
     unit = about["unit"] if unit is None else unit
     head = head or name.replace("_", " ")
     group = next(family for family, scores in families().items() if given in scores)
-    return Column(name, head, unit, about["better"], about["digits"], about["why"], _reader(name), group)
+    return ScoreColumn(name, head, unit, about["better"], about["digits"], about["why"], _reader(name), group)
 
 
 def changes(scores: Scores) -> float | None:
@@ -65,7 +65,7 @@ CHOSEN = (
     _column("p99"),
     _column("cpu_hours", "cpu", "core-h"),
     _column("peak_pods", "peak", "pods"),
-    Column(
+    ScoreColumn(
         "changes", "changes", "/day", "low", 1, "Changes of the number of replicas and of the size of pods.", changes
     ),
     _column("restarts"),
@@ -77,7 +77,7 @@ SPREAD = tuple([column for column in CHOSEN if column.key in {"to_oracle", "late
 WINS = CHOSEN[-1]
 
 
-def shown(column: Column, value: float | None) -> str:
+def shown(column: ScoreColumn, value: float | None) -> str:
     """As many digits as the score has; what is more than nothing is not shown as nothing."""
     if value is None or isnan(value):
         return NOTHING
@@ -90,12 +90,12 @@ def shown(column: Column, value: float | None) -> str:
     return f"<{least:.{column.digits}f}" if 0 < value < least / 2 else text
 
 
-def best_of(column: Column, scores: Mapping[str, Scores]) -> frozenset[str]:
+def best_of(column: ScoreColumn, scores: Mapping[str, Scores]) -> frozenset[str]:
     """The policies whose figure is the best one, as it is shown; none where it is the same for all."""
     return best_among(column, {name: column.of(one) for name, one in scores.items()})
 
 
-def best_among(column: Column, values: Mapping[str, float | None]) -> frozenset[str]:
+def best_among(column: ScoreColumn, values: Mapping[str, float | None]) -> frozenset[str]:
     known = {
         name: value
         for name, value in values.items()
@@ -114,17 +114,17 @@ def rows_of(scores: Mapping[str, Scores]) -> dict[str, Scores]:
     return competing | {name: scores[name] for name in REFERENCES if name in scores}
 
 
-def known_of(scores: Mapping[str, Scores]) -> tuple[Column, ...]:
+def known_of(scores: Mapping[str, Scores]) -> tuple[ScoreColumn, ...]:
     """All scores that anybody has."""
     return tuple([column for column in ALL if any(column.of(one) is not None for one in scores.values())])
 
 
-def spreads_of(fleet: Fleet, column: Column) -> dict[str, Spread | None]:
+def spreads_of(fleet: Fleet, column: ScoreColumn) -> dict[str, Spread | None]:
     """By policy, the references last."""
     return {name: _spread(column, of_policy(fleet, name)) for name in policies_of(fleet)}
 
 
-def _spread(column: Column, scores: Iterable[Scores]) -> Spread | None:
+def _spread(column: ScoreColumn, scores: Iterable[Scores]) -> Spread | None:
     """None where no workload has the score."""
     values = [value for one in scores if (value := column.of(one)) is not None and not isnan(value)]
     if not values:
@@ -132,7 +132,7 @@ def _spread(column: Column, scores: Iterable[Scores]) -> Spread | None:
     return Spread(median(values), min(values) if column.better == "high" else max(values))
 
 
-def best_spreads(column: Column, spreads: Mapping[str, Spread | None]) -> tuple[frozenset[str], frozenset[str]]:
+def best_spreads(column: ScoreColumn, spreads: Mapping[str, Spread | None]) -> tuple[frozenset[str], frozenset[str]]:
     """The policies with the best median, and those whose worst is the best."""
     medians = {name: None if spread is None else spread.median for name, spread in spreads.items()}
     worsts = {name: None if spread is None else spread.worst for name, spread in spreads.items()}
@@ -165,7 +165,7 @@ def missing_of(fleet: Fleet) -> list[str]:
     return [f"{name}: on {count} of {len(fleet)} workloads" for name, count in short.items()]
 
 
-def shapes_in_words(shapes: Shapes) -> str:
+def shapes_as_text(shapes: Shapes) -> str:
     """Which shapes the oracle may use. A reference is printed with what it is held to."""
     replicas = _from_to(str(shapes.min_replicas), str(shapes.max_replicas))
     cpu = _from_to(f"{shapes.min_cpu:g}", f"{shapes.max_cpu:g}")

@@ -8,8 +8,8 @@ from hypot.face.replay.scores import (
     CHOSEN,
     NOTHING,
     SPREAD,
-    Column,
     Fleet,
+    ScoreColumn,
     best_of,
     best_spreads,
     known_of,
@@ -94,7 +94,7 @@ def fleet_table(
     return [*lines, *_below([explained, *missing_of(named), *notes], width, style)]
 
 
-def fleet_words(fleet: Fleet) -> Iterator[str]:
+def fleet_text(fleet: Fleet) -> Iterator[str]:
     """What all workloads cost together, and on which a policy is at its worst: a median shows neither."""
     known = {name: of_policy(fleet, name) for name in policies_of(fleet)}
     costs = {
@@ -108,9 +108,9 @@ def fleet_words(fleet: Fleet) -> Iterator[str]:
     for name in competing[:_TOLD]:
         late = _worst(fleet, name, late_or_lost, "%")
         dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
-        words = [f"most late or lost on {late}"] * bool(late) + [f"dearest against the oracle on {dear}"] * bool(dear)
-        if words:
-            yield f"{printable(name)}: {'; '.join(words)}."
+        label = [f"most late or lost on {late}"] * bool(late) + [f"dearest against the oracle on {dear}"] * bool(dear)
+        if label:
+            yield f"{printable(name)}: {'; '.join(label)}."
     if len(competing) > _TOLD:
         yield f"Of {len(competing) - _TOLD} more policies -o csv tells every workload."
 
@@ -131,7 +131,7 @@ def _chosen(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iter
     return _lines(tuple(rows), ("policy", ""), blocks, width, style)
 
 
-def _spread_blocks(fleet: Fleet, column: Column) -> Iterator[_Block]:
+def _spread_blocks(fleet: Fleet, column: ScoreColumn) -> Iterator[_Block]:
     """Two columns: the name of the score stands over the first, its unit over the second."""
     spreads = spreads_of(fleet, column)
     heads = ((column.head, "median"), (column.unit, "worst"))

@@ -40,7 +40,7 @@ class CannotDraw(ValueError):  # noqa: N818  it names what was asked for
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReplayReport:
     """One replay as it is shown: of one workload with its runs, or of a fleet by its scores alone."""
 
     # What was replayed, and the outcome in one sentence.
@@ -80,12 +80,12 @@ class Report:
         """Whether times are dates, and not hours since the start."""
         return self.span[0] >= _CLOCK
 
-    def bounded(self) -> "Report":
+    def bounded(self) -> "ReplayReport":
         """With no more runs than a page can hold; the scores of all stay."""
         if len(self.runs) <= MOST_RUNS:
             return self
-        words = f"Of {len(self.runs)} policies the first {MOST_RUNS} are drawn over time."
-        return replace(self, runs=self.runs[:MOST_RUNS], notes=(*self.notes, words))
+        label = f"Of {len(self.runs)} policies the first {MOST_RUNS} are drawn over time."
+        return replace(self, runs=self.runs[:MOST_RUNS], notes=(*self.notes, label))
 
     def place(self, policy: str) -> int:
         """Which of the policies this is: its colour goes by it."""
@@ -100,7 +100,7 @@ class Report:
         return max(least, min(most, most * among // max(len(self.runs), 1)))
 
 
-def headline(report: Report) -> tuple[str, str]:
+def headline(report: ReplayReport) -> tuple[str, str]:
     """The first sentence of the verdict, and the rest of it."""
     first, *rest = re.split(r"(?<=[.!?])\s+(?=[^\W\d_])", report.verdict, maxsplit=1)
     return first, "".join(rest)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hypot.face.replay.figure import Axis, Chart, Line, Look
-from hypot.face.replay.value import Report
+from hypot.face.replay.value import ReplayReport
 from hypot.face.style import printable, tint_of
 from hypot.face.thin import thin
 from hypot.replay.world.record import Floats, Run
@@ -14,7 +14,7 @@ from hypot.replay.world.record import Floats, Run
 WATCH = "watch"
 
 
-def watch_charts(report: Report, run: Run, columns: int) -> Iterator[Chart]:
+def watch_charts(report: ReplayReport, run: Run, columns: int) -> Iterator[Chart]:
     """Three figures, one below the other, named after the place of the policy."""
     watch, place = run.watch, report.place(run.policy)
     if watch is None or not len(watch.at):

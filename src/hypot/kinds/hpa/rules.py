@@ -27,7 +27,7 @@ MAX_PERIOD = 1800
 
 
 @dataclass(frozen=True, slots=True)
-class Strictness:
+class HpaStrictness:
     """What the API server lets pass on this request."""
 
     least_min_replicas: int = 1
@@ -39,13 +39,13 @@ class Strictness:
 
 def strictness(
     new: HPASpec, old: HPASpec | None = None, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None
-) -> Strictness:
+) -> HpaStrictness:
     """How strict a creation, or an update of `old`, is checked."""
     to_zero = gate_open("HPAScaleToZero", kubernetes, gates) or (old is not None and old.min_replicas == 0)
     unchecked = kubernetes < SCALE_TARGET_NEEDS_GROUP
     target = new.target or Ref()
     same_target = old is not None and _version_and_kind(old.target) == _version_and_kind(new.target)
-    return Strictness(
+    return HpaStrictness(
         least_min_replicas=0 if to_zero else 1,
         any_target_version=unchecked or same_target,
         any_target_group=target.kind == "ReplicationController",
@@ -62,7 +62,7 @@ def _describes_unversioned(hpa: HPASpec) -> bool:
     return any(ref is not None and version_problem(ref, any_version=False, any_group=True) for ref in described)
 
 
-def spec_problems(hpa: HPASpec, strict: Strictness) -> Iterator[Problem]:
+def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
     """The rules over a spec as it stands, without defaults."""
     least = strict.least_min_replicas
     low, high = hpa.min_replicas, hpa.max_replicas or 0
@@ -74,8 +74,8 @@ def spec_problems(hpa: HPASpec, strict: Strictness) -> Iterator[Problem]:
     elif high < 0:
         yield _invalid("max-replicas", ("spec", "maxReplicas"), high, "must be greater than or equal to 1")
     if low is not None and high < low:
-        words = "must be greater than or equal to `minReplicas`"
-        yield _invalid("min-over-max", ("spec", "maxReplicas"), high, words, f"minReplicas is {low}")
+        message = "must be greater than or equal to `minReplicas`"
+        yield _invalid("min-over-max", ("spec", "maxReplicas"), high, message, f"minReplicas is {low}")
     yield from reference_problems(
         hpa.target or Ref(),
         ("spec", "scaleTargetRef"),
@@ -95,14 +95,14 @@ def spec_problems(hpa: HPASpec, strict: Strictness) -> Iterator[Problem]:
     yield from _behavior_problems(hpa.behavior or Behavior())
 
 
-def _invalid(rule: str, where: Where, value: Any, words: str, hint: str = "") -> Problem:
-    return Problem(rule, "Invalid", where, words, value, hint)
+def _invalid(rule: str, where: Where, value: Any, message: str, hint: str = "") -> Problem:
+    return Problem(rule, "Invalid", where, message, value, hint)
 
 
-def _metric_problems(metric: Metric, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _metric_problems(metric: Metric, where: Where, strict: HpaStrictness) -> Iterator[Problem]:
     kind = metric.type or ""
-    words = unsupported(METRIC_TYPES)
-    unknown = Problem("metric-type", "NotSupported", (*where, "type"), words, kind)
+    message = unsupported(METRIC_TYPES)
+    unknown = Problem("metric-type", "NotSupported", (*where, "type"), message, kind)
     if not kind:
         yield Problem("metric-type", "Required", (*where, "type"), "must specify a metric source type")
     if kind not in METRIC_TYPES:
@@ -114,16 +114,16 @@ def _metric_problems(metric: Metric, where: Where, strict: Strictness) -> Iterat
     if own is None:
         yield unknown
     elif own not in present:
-        words = "must populate information for the given metric source"
-        yield Problem("metric-source", "Required", (*where, own), words)
+        message = "must populate information for the given metric source"
+        yield Problem("metric-source", "Required", (*where, own), message)
     if len(present) > 1:
         for other in present:
             if other != own:
-                words = "must populate the given metric source only"
-                yield Problem("metric-source", "Forbidden", (*where, other), words)
+                message = "must populate the given metric source only"
+                yield Problem("metric-source", "Forbidden", (*where, other), message)
 
 
-def _source_problems(metric: Metric, key: str, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _source_problems(metric: Metric, key: str, where: Where, strict: HpaStrictness) -> Iterator[Problem]:
     if key == "object" and metric.object is not None:
         yield from _object_problems(metric, where, strict)
     elif key == "external" and metric.external is not None:
@@ -143,7 +143,7 @@ def _source_problems(metric: Metric, key: str, where: Where, strict: Strictness)
         yield from _container_problems(metric, where)
 
 
-def _object_problems(metric: Metric, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _object_problems(metric: Metric, where: Where, strict: HpaStrictness) -> Iterator[Problem]:
     source = metric.object
     if source is None:
         return
@@ -166,12 +166,12 @@ def _container_problems(metric: Metric, where: Where) -> Iterator[Problem]:
         return
     if not source.name:
         yield Problem("resource-name", "Required", (*where, "name"), "must specify a resource name")
-    for words in container_resource(source.name) if source.name else ():
-        yield _invalid("resource-name", (*where, "name"), source.name, words)
+    for message in container_resource(source.name) if source.name else ():
+        yield _invalid("resource-name", (*where, "name"), source.name, message)
     if not source.container:
         yield Problem("container-name", "Required", (*where, "container"), "must specify a container")
-    for words in dns_label(source.container) if source.container else ():
-        yield _invalid("container-name", (*where, "container"), source.container, words)
+    for message in dns_label(source.container) if source.container else ():
+        yield _invalid("container-name", (*where, "container"), source.container, message)
     yield from _resource_target_problems(source.target or Target(), (*where, "target"))
 
 
@@ -179,12 +179,12 @@ def _name_problems(metric: MetricName | None, where: Where) -> Iterator[Problem]
     name = metric.name if metric else None
     if not name:
         yield Problem("metric-name", "Required", (*where, "metric", "name"), "must specify a metric name")
-    for words in path_segment(name or ""):
-        yield _invalid("metric-name", (*where, "metric", "name"), name, words)
+    for message in path_segment(name or ""):
+        yield _invalid("metric-name", (*where, "metric", "name"), name, message)
 
 
-def _target_required(where: Where, key: str, words: str) -> Problem:
-    return Problem("metric-target", "Required", (*where, "target", key), words)
+def _target_required(where: Where, key: str, message: str) -> Problem:
+    return Problem("metric-target", "Required", (*where, "target", key), message)
 
 
 def _target_problems(target: Target, where: Where) -> Iterator[Problem]:
@@ -197,28 +197,28 @@ def _target_problems(target: Target, where: Where) -> Iterator[Problem]:
         if amount is not None and Quantity.parse(amount).sign != 1:
             yield _invalid("target-value", (*where, key), str(Quantity.parse(amount)), "must be positive")
     if target.utilization is not None and target.utilization < 1:
-        words = "must be greater than 0"
-        yield _invalid("utilization", (*where, "averageUtilization"), target.utilization, words)
+        message = "must be greater than 0"
+        yield _invalid("utilization", (*where, "averageUtilization"), target.utilization, message)
 
 
 def _external_target_problems(target: Target, where: Where) -> Iterator[Problem]:
     yield from _target_problems(target, where)
     if target.value is None and target.average is None:
-        words = "must set either a target value for metric or a per-pod target"
-        yield _target_required(where[:-1], "averageValue", words)
+        message = "must set either a target value for metric or a per-pod target"
+        yield _target_required(where[:-1], "averageValue", message)
     if target.value is not None and target.average is not None:
-        words = "may not set both a target value for metric and a per-pod target"
-        yield Problem("metric-target", "Forbidden", (*where, "value"), words)
+        message = "may not set both a target value for metric and a per-pod target"
+        yield Problem("metric-target", "Forbidden", (*where, "value"), message)
 
 
 def _resource_target_problems(target: Target, where: Where) -> Iterator[Problem]:
     yield from _target_problems(target, where)
     if target.utilization is None and target.average is None:
-        words = "must set either a target raw value or a target utilization"
-        yield _target_required(where[:-1], "averageUtilization", words)
+        message = "must set either a target raw value or a target utilization"
+        yield _target_required(where[:-1], "averageUtilization", message)
     if target.utilization is not None and target.average is not None:
-        words = "may not set both a target raw value and a target utilization"
-        yield Problem("metric-target", "Forbidden", (*where, "averageValue"), words)
+        message = "may not set both a target raw value and a target utilization"
+        yield Problem("metric-target", "Forbidden", (*where, "averageValue"), message)
 
 
 def _behavior_problems(behavior: Behavior) -> Iterator[Problem]:
@@ -235,24 +235,24 @@ def _pace_problems(pace: Pace, where: Where) -> Iterator[Problem]:
     if window is not None and window > MAX_WINDOW:
         yield _invalid("window", at, window, f"must be less than or equal to {MAX_WINDOW}")
     if pace.select is not None and pace.select not in SELECT_POLICIES:
-        words = unsupported(SELECT_POLICIES)
-        yield Problem("select-policy", "NotSupported", (*where, "selectPolicy"), words, pace.select)
+        message = unsupported(SELECT_POLICIES)
+        yield Problem("select-policy", "NotSupported", (*where, "selectPolicy"), message, pace.select)
     if not pace.limits:
         hint = "leave policies out for the defaults; selectPolicy: Disabled stops this direction"
-        words = "must specify at least one Policy"
-        yield Problem("policies", "Required", (*where, "policies"), words, hint=hint)
+        message = "must specify at least one Policy"
+        yield Problem("policies", "Required", (*where, "policies"), message, hint=hint)
     for i, policy in enumerate(pace.limits or ()):
         yield from _policy_problems(policy, (*where, "policies", i))
     if pace.tolerance is not None and Quantity.parse(pace.tolerance).sign < 0:
-        words = "must be greater than or equal to 0"
-        yield _invalid("tolerance", (*where, "tolerance"), str(Quantity.parse(pace.tolerance)), words)
+        message = "must be greater than or equal to 0"
+        yield _invalid("tolerance", (*where, "tolerance"), str(Quantity.parse(pace.tolerance)), message)
 
 
 def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
     kind, value, period = policy.type or "", policy.value or 0, policy.period or 0
     if kind not in POLICY_TYPES:
-        words = unsupported(POLICY_TYPES)
-        yield Problem("policy-type", "NotSupported", (*where, "type"), words, kind)
+        message = unsupported(POLICY_TYPES)
+        yield Problem("policy-type", "NotSupported", (*where, "type"), message, kind)
     if value <= 0:
         hint = "selectPolicy: Disabled stops scaling in this direction" if value == 0 else ""
         yield _invalid("policy-value", (*where, "value"), value, "must be greater than zero", hint)

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from hypot.kinds.base import Ref
-from hypot.kinds.meta import INT64, TIME, Condition, MetricName
+from hypot.kinds.meta import INT64, TIME, MetricName, StatusCondition
 from hypot.kinds.node import INT32, QUANTITY, STRING, Node, node, wire
 
 
@@ -72,7 +72,7 @@ class _Metric(Node):
 
 
 @node
-class _Condition(Condition):
+class _Condition(StatusCondition):
     GO: ClassVar[str] = "v2.HorizontalPodAutoscalerCondition"
     BUILT_IN: ClassVar[bool] = True
 

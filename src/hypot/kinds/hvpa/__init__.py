@@ -16,13 +16,13 @@ from hypot.kinds.hvpa.fields import (
     HPATemplate,
     HPATemplateSpec,
     HvpaSpec,
+    MaintenanceWindow,
     ResourceChanges,
     ScaleType,
     ScalingInterval,
     VPABlock,
     VPATemplate,
     VPATemplateSpec,
-    Window,
 )
 from hypot.kinds.hvpa.rules import IN_HPA, spec_problems
 from hypot.kinds.node import Itself, node, replaced
@@ -45,7 +45,7 @@ class Hvpa(HvpaSpec):
         limits_gap: ResourceChanges | None = None,
         scale_up: ScaleType | None = None,
         scale_down: ScaleType | None = None,
-        window: Window | tuple[str, str] | None = None,
+        window: MaintenanceWindow | tuple[str, str] | None = None,
         min_replicas: int | None = None,
         max_replicas: int | None = None,
         metrics: Iterable[Metric] | Metric | None = None,
@@ -86,7 +86,7 @@ class Hvpa(HvpaSpec):
             limits_gap=limits_gap,
             intervals=tuple(intervals),
             overlap=overlap,
-            window=Window(*window) if isinstance(window, tuple) else window,
+            window=MaintenanceWindow(*window) if isinstance(window, tuple) else window,
             weights=None,
         )
 

@@ -11,9 +11,9 @@ from hypot.kinds.crd import (
     MIN_OVER_MAX,
     ONLY_NUMBERS_AND_TEXT,
     Check,
-    Column,
     Facts,
     Place,
+    PrinterColumn,
     condition_path,
 )
 from hypot.kinds.hpa.fields import (
@@ -34,11 +34,11 @@ from hypot.kinds.hvpa.fields import (
     HPABlock,
     HPATemplate,
     HPATemplateSpec,
+    MaintenanceWindow,
     ScaleType,
     ScalingInterval,
     VPABlock,
     VPATemplate,
-    Window,
 )
 from hypot.kinds.hvpa.interval_rules import MAX_INTERVALS
 from hypot.kinds.hvpa.rules import MAX_METRICS, MAX_WEIGHTS
@@ -48,7 +48,7 @@ from hypot.kinds.node import INT32, MAPPING, QUANTITY, STRING, Node, Scalar, nod
 from hypot.kinds.vpa.crd import PART_CHECKS, PART_HINTS, PART_REQUIRED
 from hypot.kinds.vpa.fields import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, ContainerPolicy
 from hypot.kinds.wpa.crd import FACTS as WPA_FACTS
-from hypot.kinds.wpa.rules import QUANTITY_TEXT, LabelRequirement, LabelSelector
+from hypot.kinds.wpa.rules import QUANTITY_TEXT, MetricLabelRequirement, MetricLabelSelector
 
 _OLD = "of v2beta1"
 # An HPA takes a number with a fraction for a quantity, so its template does.
@@ -70,13 +70,13 @@ class _TargetOrObject(Target):
 
 
 @node
-class _Resource(ResourceSource):
+class _HpaResource(ResourceSource):
     old_utilization: int | None = wire("targetAverageUtilization", INT32, _OLD)
     old_average: Any = wire("targetAverageValue", _AMOUNT, _OLD)
 
 
 @node
-class _ContainerResource(_Resource):
+class _ContainerResource(_HpaResource):
     container: str | None = wire("container", STRING, "the container")
 
 
@@ -88,13 +88,13 @@ class _Pods(PodsSource):
 
 
 @node
-class _Described(Ref):
+class _HpaMetric(Ref):
     """An HPA's own rules say what must be in it, in either form."""
 
 
 @node
 class _Object(ObjectSource):
-    described: _Described | None = wire("describedObject", _Described, "the object")
+    described: _HpaMetric | None = wire("describedObject", _HpaMetric, "the object")
     target: _TargetOrObject | None = wire("target", _TargetOrObject, "what it is held at")
     old_name: str | None = wire("metricName", STRING, _OLD)
     old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
@@ -117,7 +117,7 @@ class AnyMetric(Node):
     GO: ClassVar[str] = "v2.MetricSpec"
 
     type: str | None = wire("type", STRING, "which block counts", schema={"enum": list(METRIC_TYPES)})
-    resource: _Resource | None = wire("resource", _Resource, "a resource of the pods")
+    resource: _HpaResource | None = wire("resource", _HpaResource, "a resource of the pods")
     container_resource: _ContainerResource | None = wire(
         "containerResource", _ContainerResource, "a resource of one container"
     )
@@ -128,10 +128,10 @@ class AnyMetric(Node):
 
 HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
     (HPATemplateSpec, "metrics"): AnyMetric,
-    (MetricName, "selector"): LabelSelector,
-    (_Pods, "selector"): LabelSelector,
-    (_Object, "selector"): LabelSelector,
-    (_External, "metricSelector"): LabelSelector,
+    (MetricName, "selector"): MetricLabelSelector,
+    (_Pods, "selector"): MetricLabelSelector,
+    (_Object, "selector"): MetricLabelSelector,
+    (_External, "metricSelector"): MetricLabelSelector,
     (Pace, "tolerance"): _AMOUNT,
     **{(owner, key): _AMOUNT for owner in (Target, _TargetOrObject) for key in ("value", "averageValue")},
 }
@@ -139,8 +139,8 @@ HPA_SHAPES: dict[Place, type[Node] | Scalar] = {
 
 def metric_checks() -> Iterator[Check]:
     for kind, block in METRIC_TYPES.items():
-        cel, words = f"!has(self.type) || self.type != '{kind}' || has(self.{block})", f"type {kind} needs this block"
-        yield Check("metric-source", cel, words, f".{block}", "Required")
+        cel, message = f"!has(self.type) || self.type != '{kind}' || has(self.{block})", f"type {kind} needs this block"
+        yield Check("metric-source", cel, message, f".{block}", "Required")
 
 
 def behavior_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -173,7 +173,7 @@ _SOME = {"pattern": AMOUNT_TEXT.replace(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)", _DIGITS
 
 
 @node
-class Sizes(Node):
+class MaxResources(Node):
     """The shape of maxResources, which is kept as the mapping it was."""
 
     GO: ClassVar[str] = "v2.ResourceList"
@@ -199,16 +199,16 @@ _NO_INTERVALS = f"!has({_LIST}) || size({_LIST}) == 0"
 def _form_checks() -> Iterator[Check]:
     weighted = f"has({_WEIGHTS}) && size({_WEIGHTS}) > 0"
     some = f"has({_LIST}) && size({_LIST}) > 0"
-    words = "needs at least one interval"
-    yield Check("scaling-intervals", f"({some}) || ({weighted})", words, ".scalingIntervals", "Required")
-    words = "must not stand beside scalingIntervals, which take its place"
+    message = "needs at least one interval"
+    yield Check("scaling-intervals", f"({some}) || ({weighted})", message, ".scalingIntervals", "Required")
+    message = "must not stand beside scalingIntervals, which take its place"
     both = f"!({some} && {weighted})"
-    yield Check("weights-and-intervals", both, words, ".weightBasedScalingIntervals", "Forbidden")
+    yield Check("weights-and-intervals", both, message, ".weightBasedScalingIntervals", "Forbidden")
     first = f"(has(w.startReplicaCount) && w.startReplicaCount > 0 ? w.startReplicaCount : ({_or(_MIN, '1')}))"
     last = f"(has(w.lastReplicaCount) && w.lastReplicaCount > 0 ? w.lastReplicaCount : ({_or(_MAX, '2147483647')}))"
     ordered = f"!has({_WEIGHTS}) || {_WEIGHTS}.all(w, {first} <= {last})"
-    words = "must not end below its first count"
-    yield Check("weight", ordered, words, ".weightBasedScalingIntervals")
+    message = "must not end below its first count"
+    yield Check("weight", ordered, message, ".weightBasedScalingIntervals")
 
 
 def _or(path: str, otherwise: str) -> str:
@@ -220,23 +220,23 @@ def _count_checks() -> Iterator[Check]:
     only_last = f"{_NO_INTERVALS} || {gaps} == (has({_LAST}.maxReplicas) ? 0 : 1)"
     yield Check("interval-replicas", only_last, "only the last interval may leave maxReplicas out", at, "Required")
     written = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas)"
-    words = "maxReplicas must be set where the hpa block has none"
-    yield Check("interval-replicas", f"{written} || ({_has(_MAX)})", words, at, "Required")
+    message = "maxReplicas must be set where the hpa block has none"
+    yield Check("interval-replicas", f"{written} || ({_has(_MAX)})", message, at, "Required")
     within = f"self.{_MAX} >= 1 && self.{_MAX} <= {MOST_REPLICAS}"
-    words = f"maxReplicas must be set where that of the hpa block is not between 1 and {MOST_REPLICAS}"
-    yield Check("interval-replicas", f"{written} || !({_has(_MAX)}) || ({within})", words, at)
+    message = f"maxReplicas must be set where that of the hpa block is not between 1 and {MOST_REPLICAS}"
+    yield Check("interval-replicas", f"{written} || !({_has(_MAX)}) || ({within})", message, at)
     one, following = f"{_LIST}[k]", f"{_LIST}[k + 1]"
     unknown = f"k + 1 >= size({_LIST}) || !has({one}.maxReplicas) || !has({following}.maxReplicas)"
     # Places are counted off: what a list is made into has no size to API servers before 1.30, and no end to its cost.
     rising = f"{_BUT_THE_LAST}.all(k, {unknown} || {one}.maxReplicas < {following}.maxReplicas)"
     below = f"{_LIST}.all(i, !has(i.maxReplicas) || i.maxReplicas < self.{_MAX})"
     beyond = f"has({_LAST}.maxReplicas) || !({_has(_MAX)}) || {below}"
-    words = "maxReplicas must be greater than that of the interval before"
-    yield Check("interval-replicas", f"{_NO_INTERVALS} || ({rising} && ({beyond}))", words, at)
+    message = "maxReplicas must be greater than that of the interval before"
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || ({rising} && ({beyond}))", message, at)
     from_hpa = f"size({_LIST}) > 1 || !({_has(_MAX)}) || self.{_MAX} >= self.{_MIN}"
     enough = f"has({_LIST}[0].maxReplicas) ? {_LIST}[0].maxReplicas >= self.{_MIN} : ({from_hpa})"
-    words = "the first maxReplicas must not be below minReplicas"
-    yield Check("interval-replicas", f"{_NO_INTERVALS} || !({_has(_MIN)}) || ({enough})", words, at)
+    message = "the first maxReplicas must not be below minReplicas"
+    yield Check("interval-replicas", f"{_NO_INTERVALS} || !({_has(_MIN)}) || ({enough})", message, at)
 
 
 def _size_checks() -> Iterator[Check]:
@@ -250,8 +250,8 @@ def _size_checks() -> Iterator[Check]:
         covers = f"self.{_POLICIES}.all(p, ({off}) || ({elsewhere}) || ({capped}))"
         covered = f"{_has(_POLICIES)} && size(self.{_POLICIES}) > 0 && {covers}"
         every = f"{_LIST}.all(i, ({pinned}) || ({sized})) || ({covered})"
-        words = f"maxResources.{name} must be set where maxAllowed says nothing of it"
-        yield Check("interval-size", f"{_NO_INTERVALS} || {every}", words, ".scalingIntervals", "Required")
+        message = f"maxResources.{name} must be set where maxAllowed says nothing of it"
+        yield Check("interval-size", f"{_NO_INTERVALS} || {every}", message, ".scalingIntervals", "Required")
 
 
 def _other_checks() -> Iterator[Check]:
@@ -260,9 +260,9 @@ def _other_checks() -> Iterator[Check]:
         for block in ("", "hpa.", "vpa.")
         for path in (f"{block}{direction}.updatePolicy.updateMode" for direction in ("scaleUp", "scaleDown"))
     ]
-    words = f"must be set for the mode {MAINTENANCE_WINDOW}"
+    message = f"must be set for the mode {MAINTENANCE_WINDOW}"
     needed = f"has(self.maintenanceTimeWindow) || !({' || '.join(modes)})"
-    yield Check("maintenance-window", needed, words, ".maintenanceTimeWindow", "Required")
+    yield Check("maintenance-window", needed, message, ".maintenanceTimeWindow", "Required")
     for name in RESOURCES:
         path = f"scalingIntervalsOverlap.{name}.percentage"
         within = f"!({_has(path)}) || self.{path} <= 100"
@@ -286,12 +286,12 @@ _METADATA: dict[str, Any] = {
 
 
 _COLUMNS = (
-    Column("Target", "string", ".spec.targetRef.name", "the workload"),
-    Column("Replicas", "integer", ".status.replicas", "how many pods there are"),
-    Column("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
+    PrinterColumn("Target", "string", ".spec.targetRef.name", "the workload"),
+    PrinterColumn("Replicas", "integer", ".status.replicas", "how many pods there are"),
+    PrinterColumn("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
     BLOCKED_COLUMN,
-    Column("Limited", "string", condition_path(LIMITED), "whether more is asked for than there may be"),
-    Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+    PrinterColumn("Limited", "string", condition_path(LIMITED), "whether more is asked for than there may be"),
+    PrinterColumn("Age", "date", ".metadata.creationTimestamp", "time since creation"),
 )
 
 
@@ -303,13 +303,13 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     yield (Hvpa, "weightBasedScalingIntervals"), {"maxItems": MAX_WEIGHTS}
     yield (HPATemplateSpec, "metrics"), {"maxItems": MAX_METRICS}
     for key in ("begin", "end"):
-        yield (Window, key), {"pattern": f"^{timeofday.PATTERN}$"}
+        yield (MaintenanceWindow, key), {"pattern": f"^{timeofday.PATTERN}$"}
     span = {"pattern": f"^{timeofday.SPAN_PATTERN}$", "maxLength": timeofday.LONGEST_SPAN}
     yield (ScaleType, "stabilizationDuration"), span
     for template in (HPATemplate, VPATemplate):
         yield (template, "metadata"), _METADATA
     for place, hint in WPA_FACTS.hints.items():
-        if place[0] in {LabelSelector, LabelRequirement}:
+        if place[0] in {MetricLabelSelector, MetricLabelRequirement}:
             yield place, dict(hint)
     # A rule looks into this list for each interval; two names are all there are.
     controlled: Place = (ContainerPolicy, "controlledResources")
@@ -324,24 +324,24 @@ FACTS = Facts(
     required={
         Hvpa: ("targetRef",),
         Ref: ("kind", "name"),
-        Window: ("begin", "end"),
+        MaintenanceWindow: ("begin", "end"),
         AnyMetric: ("type",),
         Limit: ("periodSeconds", "type", "value"),
-        LabelRequirement: WPA_FACTS.required[LabelRequirement],
+        MetricLabelRequirement: WPA_FACTS.required[MetricLabelRequirement],
         **PART_REQUIRED,
     },
     checks={
         Hvpa: (*_form_checks(), *_count_checks(), *_size_checks(), *_other_checks()),
         HPATemplateSpec: (MIN_OVER_MAX,),
         AnyMetric: tuple(metric_checks()),
-        LabelRequirement: WPA_FACTS.checks[LabelRequirement],
+        MetricLabelRequirement: WPA_FACTS.checks[MetricLabelRequirement],
         **PART_CHECKS,
     },
     hints={**PART_HINTS, **dict(_hints())},
     shapes={
-        (HPABlock, "selector"): LabelSelector,
-        (VPABlock, "selector"): LabelSelector,
-        (ScalingInterval, "maxResources"): Sizes,
+        (HPABlock, "selector"): MetricLabelSelector,
+        (VPABlock, "selector"): MetricLabelSelector,
+        (ScalingInterval, "maxResources"): MaxResources,
         **HPA_SHAPES,
     },
     annotations=UNAPPROVED,

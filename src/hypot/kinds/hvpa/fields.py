@@ -88,7 +88,7 @@ class ScaleType(Node):
 
 
 @node
-class Window(Node):
+class MaintenanceWindow(Node):
     """When modes of MaintenanceWindow may act: every day from the one time to the other."""
 
     GO: ClassVar[str] = "v1alpha1.MaintenanceTimeWindow"
@@ -284,7 +284,9 @@ class HvpaSpec(Kind):
     overlap: ResourceChanges | None = wire(
         "scalingIntervalsOverlap", ResourceChanges, "how far below its interval a count is kept going down"
     )
-    window: Window | None = wire("maintenanceTimeWindow", Window, "when modes of MaintenanceWindow may act")
+    window: MaintenanceWindow | None = wire(
+        "maintenanceTimeWindow", MaintenanceWindow, "when modes of MaintenanceWindow may act"
+    )
     weights: tuple[WeightInterval, ...] | None = wire(
         "weightBasedScalingIntervals",
         WeightInterval,

@@ -94,26 +94,26 @@ def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
             yield Problem("interval-replicas", "Required", where, "only the last interval may leave it out")
             continue
         if count is None:
-            words = "must be set where the hpa block has no maxReplicas"
-            yield Problem("interval-replicas", "Required", where, words)
+            message = "must be set where the hpa block has no maxReplicas"
+            yield Problem("interval-replicas", "Required", where, message)
         elif not 1 <= count <= MOST_REPLICAS:
-            words = f"must be between 1 and {MOST_REPLICAS}"
-            yield Problem("interval-replicas", "Invalid", where, words, count)
+            message = f"must be between 1 and {MOST_REPLICAS}"
+            yield Problem("interval-replicas", "Invalid", where, message, count)
         elif count <= before:
-            words = f"must be greater than {before}, where the interval before it ends"
-            yield Problem("interval-replicas", "Invalid", where, words, count, "every count belongs to one interval")
+            message = f"must be greater than {before}, where the interval before it ends"
+            yield Problem("interval-replicas", "Invalid", where, message, count, "every count belongs to one interval")
         elif not before and count < least:
-            words = f"must not be below minReplicas, which is {least}"
-            yield Problem("interval-replicas", "Invalid", where, words, count)
+            message = f"must not be below minReplicas, which is {least}"
+            yield Problem("interval-replicas", "Invalid", where, message, count)
         before = max(before, count or 0)
 
 
 def _last_count_problems(hvpa: HvpaSpec, row: _Row) -> Iterator[Problem]:
     last, most = row.interval.max_replicas, hvpa.max_replicas
     if hvpa.uses_hpa and last is not None and most is not None and last != most:
-        words = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's wish only"
+        message = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's wish only"
         hint = "write the same count in both"
-        yield Problem("last-interval", "Notice", (*row.at, "maxReplicas"), words, last, hint, severity="warning")
+        yield Problem("last-interval", "Notice", (*row.at, "maxReplicas"), message, last, hint, severity="warning")
 
 
 def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
@@ -126,8 +126,8 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
     at = (*row.at, "maxResources")
     for name, amount in mapping.items():
         if name not in RESOURCES:
-            words = "is no resource that pods are sized by"
-            yield Problem("interval-resource", "NotSupported", (*at, name), words, amount, "known here: cpu, memory")
+            message = "is no resource that pods are sized by"
+            yield Problem("interval-resource", "NotSupported", (*at, name), message, amount, "known here: cpu, memory")
     yield from resource_list_problems({name: written[name] for name in RESOURCES if name in written}, at)
     for name, size in row.sizes.items():
         if size == 0:
@@ -136,8 +136,8 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
         return
     for name in RESOURCES:
         if name not in written and any(name in view.resources and name not in view.most for view in views):
-            words, hint = "must be set where maxAllowed says nothing of it", "without it no total has a count"
-            yield Problem("interval-size", "Required", (*at, name), words, hint=hint)
+            message, hint = "must be set where maxAllowed says nothing of it", "without it no total has a count"
+            yield Problem("interval-size", "Required", (*at, name), message, hint=hint)
 
 
 def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
@@ -146,14 +146,14 @@ def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
         of_it = [view for view in views if name in view.resources]
         least = max((view.least.get(name, 0) for view in of_it), default=0)
         caps = [view.most.get(name, size) for view in of_it]
-        words = ""
+        message = ""
         if size < least:
-            words = f"must not be below minAllowed, which is {show(name, least)}"
+            message = f"must not be below minAllowed, which is {show(name, least)}"
         elif max(caps, default=size) < size:
-            words = f"must not be above maxAllowed, which is {show(name, max(caps))}"
-        if words:
+            message = f"must not be above maxAllowed, which is {show(name, max(caps))}"
+        if message:
             written = (row.interval.max_resources or {})[name]
-            yield Problem("interval-bounds", "Invalid", (*row.at, "maxResources", name), words, written)
+            yield Problem("interval-bounds", "Invalid", (*row.at, "maxResources", name), message, written)
 
 
 def _total_problems(rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
@@ -172,10 +172,12 @@ def _total_problems(rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Pr
 
 def _total_problem(row: _Row, name: str, size: int, before: int) -> Problem:
     total = f"{row.end} x {show(name, size)} = {show(name, (row.end or 0) * size)}"
-    words = f"in total {total} of {name}, which must be more than the {show(name, before)} of the interval before it"
+    message = f"in total {total} of {name}, which must be more than the {show(name, before)} of the interval before it"
     written = row.interval.max_resources or {}
     where = (*row.at, "maxResources", name) if name in written else row.at
-    return Problem("interval-total", "Invalid", where, words, written.get(name), "more pods must not be less in total")
+    return Problem(
+        "interval-total", "Invalid", where, message, written.get(name), "more pods must not be less in total"
+    )
 
 
 def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
@@ -192,9 +194,9 @@ def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_Vie
             )
             narrowest = _narrowest(given, hvpa.min_replicas, view.least.get(name, 0), value, percent)
             if narrowest is not None and value >= narrowest:
-                words = f"must be less than {show(name, narrowest)}, which is all that the narrowest interval spans"
+                message = f"must be less than {show(name, narrowest)}, which is all that the narrowest interval spans"
                 where = ("spec", "scalingIntervalsOverlap", name, "value")
-                yield Problem("overlap", "Invalid", where, words, getattr(hvpa.overlap, name).value, _IN_TOTAL)
+                yield Problem("overlap", "Invalid", where, message, getattr(hvpa.overlap, name).value, _IN_TOTAL)
 
 
 @lru_cache(1024)

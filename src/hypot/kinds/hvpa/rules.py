@@ -33,7 +33,7 @@ from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.vpa.fields import LONGEST_AMOUNT
 from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import is_plain, resource_policy_problems, update_policy_problems
-from hypot.kinds.wpa.rules import LabelSelector
+from hypot.kinds.wpa.rules import MetricLabelSelector
 
 HPA: Where = ("spec", "hpa")
 VPA: Where = ("spec", "vpa")
@@ -71,14 +71,14 @@ def _source_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
         if block is None:
             continue
         if block.deploy is None:
-            words = "is absent, which means false: the block is there, and still no source of recommendations"
+            message = "is absent, which means false: the block is there, and still no source of recommendations"
             hint = "write deploy: true, or deploy: false to say so"
-            yield Problem("deploy-absent", "Notice", (*where, "deploy"), words, hint=hint, severity="warning")
+            yield Problem("deploy-absent", "Notice", (*where, "deploy"), message, hint=hint, severity="warning")
         yield from _block_problems(block, where)
     if not hvpa.uses_hpa and not hvpa.uses_vpa:
-        words = "neither the hpa nor the vpa block is deployed, so nothing is ever recommended"
+        message = "neither the hpa nor the vpa block is deployed, so nothing is ever recommended"
         hint = "write deploy: true in one of them, or remove the block"
-        yield Problem("no-source", "Notice", ("spec",), words, hint=hint, severity="warning")
+        yield Problem("no-source", "Notice", ("spec",), message, hint=hint, severity="warning")
 
 
 def _block_problems(block: HPABlock | VPABlock, where: Where) -> Iterator[Problem]:
@@ -86,8 +86,8 @@ def _block_problems(block: HPABlock | VPABlock, where: Where) -> Iterator[Proble
     metadata: Mapping[str, Any] = (template.metadata if template is not None else None) or {}
     at = (*where, "template", "metadata")
     if metadata.get("ownerReferences"):
-        words = "must not be set: what is made of the template belongs to the Hvpa"
-        yield Problem("owner-references", "Forbidden", (*at, "ownerReferences"), words)
+        message = "must not be set: what is made of the template belongs to the Hvpa"
+        yield Problem("owner-references", "Forbidden", (*at, "ownerReferences"), message)
     texts = {key: metadata[key] for key in ("labels", "annotations") if isinstance(metadata.get(key), dict)}
     if texts:
         for problem in metadata_problems({"name": "named-later", **texts}):
@@ -105,7 +105,7 @@ def _selector_problems(written: Mapping[str, Any], labels: Mapping[str, str], wh
 
 
 def _unreadable_selector(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
-    unreadable = list(decode_problems(LabelSelector.read(written), where))
+    unreadable = list(decode_problems(MetricLabelSelector.read(written), where))
     yield from unreadable
     if unreadable:
         return
@@ -133,8 +133,8 @@ def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     yield from too_many("metric-count", len(template.metrics or ()), MAX_METRICS, (*IN_HPA, "metrics"))
     yield from _metric_selector_problems(template.metrics or ())
     if low is not None and high is not None and 1 <= high < low:
-        words = "must be greater than or equal to minReplicas"
-        yield Problem("min-over-max", "Invalid", (*IN_HPA, "maxReplicas"), words, high, f"minReplicas is {low}")
+        message = "must be greater than or equal to minReplicas"
+        yield Problem("min-over-max", "Invalid", (*IN_HPA, "maxReplicas"), message, high, f"minReplicas is {low}")
 
 
 def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
@@ -166,9 +166,9 @@ def _scale_problems(scale: ScaleType, where: Where) -> Iterator[Problem]:
         place = (*where, "updatePolicy", "updateMode")
         yield Problem("update-mode", "NotSupported", place, unsupported(MODES), scale.mode)
     if scale.stabilization is not None and scale.stabilization_seconds is None:
-        words = "must be a duration that is not negative"
+        message = "must be a duration that is not negative"
         place = (*where, "stabilizationDuration")
-        yield Problem("stabilization", "Invalid", place, words, scale.stabilization, "write 90s, 3m or 1h30m")
+        yield Problem("stabilization", "Invalid", place, message, scale.stabilization, "write 90s, 3m or 1h30m")
     yield from changes_problems(scale.min_change, (*where, "minChange"))
 
 
@@ -180,12 +180,12 @@ def changes_problems(changes: ResourceChanges | None, where: Where, most: int | 
             continue
         at = (*where, w.key)
         if change.value is not None and not is_plain(change.value):
-            words = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
-            yield Problem("quantity", "Invalid", (*at, "value"), words, change.value, "write 200m, 2 or 1.5Gi")
+            message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
+            yield Problem("quantity", "Invalid", (*at, "value"), message, change.value, "write 200m, 2 or 1.5Gi")
         yield from below("percentage", change.percentage, 0, (*at, "percentage"))
         if most is not None and (change.percentage or 0) > most:
-            words = f"must be less than or equal to {most}"
-            yield Problem("percentage", "Invalid", (*at, "percentage"), words, change.percentage)
+            message = f"must be less than or equal to {most}"
+            yield Problem("percentage", "Invalid", (*at, "percentage"), message, change.percentage)
 
 
 def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Iterator[Problem]:
@@ -193,9 +193,9 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
     if hvpa.window is None:
         waiting = [scale_at for scale_at, scale in scales.items() if scale.mode == MAINTENANCE_WINDOW]
         if waiting:
-            words = f"must be set: {waiting[0][-1]} has the mode {MAINTENANCE_WINDOW}"
+            message = f"must be set: {waiting[0][-1]} has the mode {MAINTENANCE_WINDOW}"
             hint = "begin: 220000+0100 and end: 230000+0100, say"
-            yield Problem("maintenance-window", "Required", where, words, hint=hint)
+            yield Problem("maintenance-window", "Required", where, message, hint=hint)
         return
     for key, text in (("begin", hvpa.window.begin), ("end", hvpa.window.end)):
         if not text:
@@ -204,16 +204,16 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         try:
             timeofday.parse(text)
         except ValueError:
-            words, hint = "must be HHMMSS and a zone", "220000+0100 is ten in the evening in Berlin, in winter"
-            yield Problem("maintenance-window", "Invalid", (*where, key), words, text, hint)
+            message, hint = "must be HHMMSS and a zone", "220000+0100 is ten in the evening in Berlin, in winter"
+            yield Problem("maintenance-window", "Invalid", (*where, key), message, text, hint)
 
 
 def _weight_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     where: Where = ("spec", "weightBasedScalingIntervals")
     weights = hvpa.weights or ()
     if weights and hvpa.intervals:
-        words = "must not stand beside scalingIntervals, which take its place"
-        yield Problem("weights-and-intervals", "Forbidden", where, words, hint="keep scalingIntervals")
+        message = "must not stand beside scalingIntervals, which take its place"
+        yield Problem("weights-and-intervals", "Forbidden", where, message, hint="keep scalingIntervals")
     yield from too_many("weight", len(weights), MAX_WEIGHTS, where)
     for i, one in enumerate(weights):
         yield from _weight_interval_problems(hvpa, one, (*where, i))
@@ -226,8 +226,8 @@ def _weight_interval_problems(hvpa: HvpaSpec, one: WeightInterval, where: Where)
     yield from below("weight", one.last, 0, (*where, "lastReplicaCount"))
     first, last = one.start or hvpa.min_replicas, one.last or hvpa.max_replicas
     if last is not None and 0 <= last < first:
-        words = f"must not be below the first count of the interval, which is {first}"
-        yield Problem("weight", "Invalid", (*where, "lastReplicaCount"), words, last)
+        message = f"must not be below the first count of the interval, which is {first}"
+        yield Problem("weight", "Invalid", (*where, "lastReplicaCount"), message, last)
 
 
 def _annotation_problems(annotations: Mapping[str, Any]) -> Iterator[Problem]:
@@ -244,9 +244,9 @@ def _unread_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         released[*VPA, "limitsRequestsGapScaleParams"] = hvpa.vpa.limits_gap
     for where, part in released.items():
         if _says_something(part):
-            words = f"is not read beside scalingIntervals: what counts is spec.{where[-1]}"
+            message = f"is not read beside scalingIntervals: what counts is spec.{where[-1]}"
             yield Problem(
-                "unread-field", "Notice", where, words, hint=f"move it to spec.{where[-1]}", severity="warning"
+                "unread-field", "Notice", where, message, hint=f"move it to spec.{where[-1]}", severity="warning"
             )
 
 

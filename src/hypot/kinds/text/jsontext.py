@@ -9,7 +9,7 @@ from math import isinf
 from typing import Any, Final, NoReturn
 
 from hypot.kinds.text.yamlscalar import LONGEST_NUMBER
-from hypot.kinds.text.yamltext import Document, Fault, Part, Path, Take, lines_of_offsets
+from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take, lines_of_offsets
 
 
 class NotJson(Fault):
@@ -74,8 +74,8 @@ def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) ->
             yield document
             at = skip_space(text, document.whole.end)
     except json.JSONDecodeError as error:
-        words = next((ours for theirs, ours in _JSON_WORDS.items() if error.msg.startswith(theirs)), error.msg)
-        raise NotJson(error.pos, f"not valid JSON: {words}") from error
+        message = next((ours for theirs, ours in _JSON_WORDS.items() if error.msg.startswith(theirs)), error.msg)
+        raise NotJson(error.pos, f"not valid JSON: {message}") from error
 
 
 class _JsonDocument:
@@ -85,7 +85,7 @@ class _JsonDocument:
         self._text = text
         self._depth = depth
         self._take = take
-        self._items: list[Part] | None = None
+        self._items: list[LocatedValue] | None = None
         self._trimmed = False
 
     def read(self, start: int) -> Document:
@@ -98,7 +98,7 @@ class _JsonDocument:
             data = {"apiVersion": "v1", "kind": "List", "items": items}
         else:
             data, end = self._value(start, 0)
-        return Document(Part(data, start, end), self._items, self._trimmed)
+        return Document(LocatedValue(data, start, end), self._items, self._trimmed)
 
     def _members(self, start: int) -> tuple[dict[str, Any], int]:
         data: dict[str, Any] = {}
@@ -125,7 +125,7 @@ class _JsonDocument:
             data, end = self._value(at, depth)
             taken = self._take(data, end)
             self._trimmed = self._trimmed or taken is not data
-            items.append(Part(taken, at, end))
+            items.append(LocatedValue(taken, at, end))
             at, more = self._next(end, "]")
         return [part.data for part in items], at
 
@@ -139,10 +139,10 @@ class _JsonDocument:
             return at + 1, False
         return self._expect(",", at, "Expecting ',' delimiter"), True
 
-    def _expect(self, character: str, at: int, words: str) -> int:
+    def _expect(self, character: str, at: int, message: str) -> int:
         at = skip_space(self._text, at)
         if self._text[at : at + 1] != character:
-            raise json.JSONDecodeError(words, self._text, at)
+            raise json.JSONDecodeError(message, self._text, at)
         return skip_space(self._text, at + 1)
 
     def _value(self, at: int, above: int) -> tuple[Any, int]:

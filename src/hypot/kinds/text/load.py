@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn, Protocol, TypeGuard
 
 from hypot.kinds.text import jsontext, yamltext
 from hypot.kinds.text.jsontext import LOOKS_LIKE_JSON, NotJson, skip_space
-from hypot.kinds.text.yamltext import Document, Fault, Part, Path, Take
+from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
 
 class LoadError(Exception):
@@ -33,7 +33,7 @@ class LoadError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class InputLimits:
     """How much input is accepted; what is beyond is refused."""
 
     file_bytes: int = 256 * 2**20
@@ -55,7 +55,7 @@ class Source:
     _text: str = field(default="", repr=False, compare=False)
     _top: int = field(default=1, repr=False, compare=False)  # the line on which that text begins
     _base: Path = field(default=(), repr=False, compare=False)  # where in that text the object stands
-    _form: "_Form | None" = field(default=None, repr=False, compare=False)
+    _form: "_TextForm | None" = field(default=None, repr=False, compare=False)
 
     def line_of(self, path: Path) -> int:
         """The line of the key or element at this path, or of the deepest part of the path that exists."""
@@ -71,23 +71,23 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedFiles:
     data: dict[str, Any]
     source: Source
 
 
 Keep = Callable[[str, str], bool]
 Progress = Callable[[int, int], None]
-_DEFAULT_LIMITS: Final = Limits()
+_DEFAULT_LIMITS: Final = InputLimits()
 
 
 def load(
     paths: Iterable[str],
     *,
     progress: Progress | None = None,
-    limits: Limits = _DEFAULT_LIMITS,
+    limits: InputLimits = _DEFAULT_LIMITS,
     keep: Keep | None = None,
-) -> Iterator[Loaded]:
+) -> Iterator[LoadedFiles]:
     """The objects in these files, in the directories among them, and in "-" (stdin)."""
     return Reader(progress=progress, limits=limits, keep=keep).read(paths)
 
@@ -96,27 +96,27 @@ class Reader:
     """Reads objects, and counts by kind those that `keep` refused."""
 
     def __init__(
-        self, *, progress: Progress | None = None, limits: Limits = _DEFAULT_LIMITS, keep: Keep | None = None
+        self, *, progress: Progress | None = None, limits: InputLimits = _DEFAULT_LIMITS, keep: Keep | None = None
     ) -> None:
         self.passed_over: Counter[str] = Counter()
         self._progress = progress
         self._limits = limits
         self._keep = keep
 
-    def read(self, paths: Iterable[str]) -> Iterator[Loaded]:
+    def read(self, paths: Iterable[str]) -> Iterator[LoadedFiles]:
         names = [name for path in paths for name in _files(path)]
         total = _bytes_ahead(names)
         done = 0
         for name in names:
             raw = _bytes_of(name, self._limits.file_bytes)
             size = len(raw)
-            text = _Text(_shown(name), _decoded(_shown(name), raw))
+            text = _FileText(_shown(name), _decoded(_shown(name), raw))
             del raw
             yield from self._objects(text, self._pace(done, total, size / max(1, len(text.text))))
             done += size
-            self._tell(done, total)
+            self._report(done, total)
 
-    def _objects(self, text: "_Text", pace: Callable[[int], None]) -> Iterator[Loaded]:
+    def _objects(self, text: "_FileText", pace: Callable[[int], None]) -> Iterator[LoadedFiles]:
         def take(data: Any, offset: int) -> Any:
             pace(offset)
             return self._stub(data)
@@ -128,7 +128,7 @@ class Reader:
         except Fault as fault:
             raise text.error(fault) from fault
 
-    def _unfold(self, text: "_Text", form: "_Form", document: Document) -> Iterator[Loaded]:
+    def _unfold(self, text: "_FileText", form: "_TextForm", document: Document) -> Iterator[LoadedFiles]:
         data = document.whole.data
         if data is None:
             return
@@ -139,7 +139,7 @@ class Reader:
         source = text.source(document.whole, form)
         yield from self._walk(form.whole(text, document, self._limits), source)
 
-    def _walk(self, data: Any, source: Source) -> Iterator[Loaded]:
+    def _walk(self, data: Any, source: Source) -> Iterator[LoadedFiles]:
         if not isinstance(data, dict):
             raise LoadError(source.file, source.line, f"expected an object with apiVersion and kind, got {_type(data)}")
         if _is_list(data):
@@ -148,7 +148,7 @@ class Reader:
             return
         api_version, kind = _identity(data, "apiVersion", source), _identity(data, "kind", source)
         if self._keep is None or self._keep(api_version, kind):
-            yield Loaded(data, source)
+            yield LoadedFiles(data, source)
         else:
             self.passed_over[kind] += 1
 
@@ -163,17 +163,17 @@ class Reader:
 
     def _pace(self, done: int, total: int, bytes_per_character: float) -> Callable[[int], None]:
         """Tells how far a file is read, once a mebibyte."""
-        told = 0
+        reported = 0
 
         def pace(offset: int) -> None:
-            nonlocal told
-            if offset - told >= 2**20:
-                told = offset
-                self._tell(done + int(offset * bytes_per_character), total)
+            nonlocal reported
+            if offset - reported >= 2**20:
+                reported = offset
+                self._report(done + int(offset * bytes_per_character), total)
 
         return pace
 
-    def _tell(self, done: int, total: int) -> None:
+    def _report(self, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(done, total)
 
@@ -295,14 +295,16 @@ def _decoded(file: str, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         offset = len(raw[: error.start].decode(encoding, "replace"))
         fault = Fault(offset, f"not {encoding.upper()} text; save it as UTF-8")
-        raise _Text(file, raw.decode(encoding, "replace")).error(fault) from error
+        raise _FileText(file, raw.decode(encoding, "replace")).error(fault) from error
     if (nul := text.find("\0")) >= 0:
-        raise _Text(file, text).error(Fault(nul, "a NUL character; this is a binary file, or UTF-16 without its mark"))
+        raise _FileText(file, text).error(
+            Fault(nul, "a NUL character; this is a binary file, or UTF-16 without its mark")
+        )
     return text
 
 
 @dataclass(slots=True)
-class _Text:
+class _FileText:
     """The text of one file, and the lines in it."""
 
     file: str
@@ -318,11 +320,11 @@ class _Text:
         self._offset = offset
         return self._line
 
-    def source(self, part: Part, form: "_Form") -> Source:
+    def source(self, part: LocatedValue, form: "_TextForm") -> Source:
         line = self.line(part.start)
         return Source(self.file, line, self.stretch(part), line, (), form)
 
-    def stretch(self, part: Part) -> str:
+    def stretch(self, part: LocatedValue) -> str:
         """The part's text; its first line gets its indentation back, so that it is the same YAML on its own."""
         return " " * part.column + self.text[part.start : part.end]
 
@@ -338,23 +340,23 @@ class _Documents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _TextForm:
     """YAML or JSON."""
 
     documents: _Documents
     lines_by_path: Callable[[str], dict[Path, int]]
 
-    def read(self, text: str, start: int, limits: Limits, take: Take) -> Iterator[Document]:
+    def read(self, text: str, start: int, limits: InputLimits, take: Take) -> Iterator[Document]:
         return self.documents(text, start, depth=limits.depth, aliased=limits.aliased_nodes, take=take)
 
-    def whole(self, text: _Text, document: Document, limits: Limits) -> Any:
+    def whole(self, text: _FileText, document: Document, limits: InputLimits) -> Any:
         """The document's data. Where items were let go of and it is no list after all, they are read again."""
         if not document.trimmed:
             return document.whole.data
         return next(self.read(text.stretch(document.whole), 0, limits, lambda data, _: data)).whole.data
 
 
-def _documents(text: _Text, limits: Limits, take: Take) -> Iterator[tuple[_Form, Document]]:
+def _documents(text: _FileText, limits: InputLimits, take: Take) -> Iterator[tuple[_TextForm, Document]]:
     """JSON where it looks like JSON; what is none is read as YAML from there on, as kubectl does."""
     named_json = text.file.lower().endswith(".json")
     end = 0
@@ -378,5 +380,5 @@ def _documents(text: _Text, limits: Limits, take: Take) -> Iterator[tuple[_Form,
         raise (no_json if meant_as_json and no_json else fault) from fault
 
 
-_YAML: Final = _Form(yamltext.documents, yamltext.lines_by_path)
-_JSON: Final = _Form(jsontext.documents, jsontext.lines_by_path)
+_YAML: Final = _TextForm(yamltext.documents, yamltext.lines_by_path)
+_JSON: Final = _TextForm(jsontext.documents, jsontext.lines_by_path)

@@ -21,7 +21,7 @@ _BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
-class Refused(Exception):  # noqa: N818  a verdict on one scalar; becomes a Fault where its place is known
+class RefusedScalar(Exception):  # noqa: N818  a verdict on one scalar; becomes a Fault where its place is known
     pass
 
 
@@ -32,13 +32,13 @@ def _plain(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     if _NOT_FINITE.fullmatch(text):
-        raise Refused(f"{text} is not a number Kubernetes can store; quote it if it is text")
+        raise RefusedScalar(f"{text} is not a number Kubernetes can store; quote it if it is text")
     figures = _BETWEEN_DIGITS.sub("", text) if text[0] == "." else text.replace("_", "")
     octal = _OLD_OCTAL.fullmatch(figures)
     if not octal and not _INTEGER.fullmatch(figures) and not _FLOAT.fullmatch(figures):
         return text
     if len(figures) > LONGEST_NUMBER:
-        raise Refused(f"a number of {len(figures)} digits; quote it if it is text")
+        raise RefusedScalar(f"a number of {len(figures)} digits; quote it if it is text")
     if octal or _INTEGER.fullmatch(figures):
         whole = int(figures, 8 if octal else 0)
         if _fits_64_bits(whole, signed=figures[0] in "+-"):
@@ -72,9 +72,9 @@ def as_key(value: Any) -> str:
         case float():
             return _float_key(value)
         case None:
-            raise Refused("a key is missing or null; write one, or quote it")
+            raise RefusedScalar("a key is missing or null; write one, or quote it")
         case _:
-            raise Refused("a mapping or a list cannot be a key")
+            raise RefusedScalar("a mapping or a list cannot be a key")
 
 
 def _float_key(value: float) -> str:
@@ -134,10 +134,10 @@ def tagged(tag: str, text: str) -> Any:
     if tag in {"!", CORE + "str"}:
         return text
     if tag not in _SCALAR_TYPES:
-        raise Refused(f"the tag {short(tag)} is not supported; remove it")
+        raise RefusedScalar(f"the tag {short(tag)} is not supported; remove it")
     value = _plain(text)
     if not isinstance(value, _SCALAR_TYPES[tag]) or (isinstance(value, bool) and tag != CORE + "bool"):
-        raise Refused(f"{text!r} cannot be read as {short(tag)}")
+        raise RefusedScalar(f"{text!r} cannot be read as {short(tag)}")
     return _as_json_prints(value)
 
 

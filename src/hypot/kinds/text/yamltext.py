@@ -25,7 +25,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from hypot.kinds.text.yamlscalar import CORE, MERGE, Memo, Refused, as_key, plain_key, plain_value, short, tagged
+from hypot.kinds.text.yamlscalar import CORE, MERGE, Memo, RefusedScalar, as_key, plain_key, plain_value, short, tagged
 
 Path = tuple[str | int, ...]
 
@@ -44,7 +44,7 @@ class Fault(Exception):  # noqa: N818  not an error yet: who knows the file make
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LocatedValue:
     """A value and the stretch of text it was read from."""
 
     data: Any
@@ -55,8 +55,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    whole: Part
-    items: list[Part] | None = None  # the elements of a top-level "items", each with its place
+    whole: LocatedValue
+    items: list[LocatedValue] | None = None  # the elements of a top-level "items", each with its place
     trimmed: bool = False  # an element was replaced by what `take` made of it
 
 
@@ -68,7 +68,7 @@ def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) ->
     try:
         yield from _Builder(text, start, depth, aliased, take).documents()
     except yaml.YAMLError as error:
-        raise _in_words(error, text, start) from error
+        raise _as_text(error, text, start) from error
     except RecursionError as error:
         raise Fault(start, "values are nested too deeply") from error
 
@@ -129,7 +129,7 @@ class _Builder:
         self._values = Memo(plain_value)
         self._keys = Memo(plain_key)
         self._anchors: dict[str, Any] = {}
-        self._items: list[Part] | None = None
+        self._items: list[LocatedValue] | None = None
         self._trimmed = False
         self._closed: Any = None
 
@@ -150,10 +150,10 @@ class _Builder:
         whole = self._part(first, self._node(first, 0))
         return Document(whole, self._items, self._trimmed)
 
-    def _part(self, first: Any, data: Any) -> Part:
+    def _part(self, first: Any, data: Any) -> LocatedValue:
         last = self._closed if isinstance(first, MappingStartEvent) and self._closed else first
         start, end = first.start_mark, last.end_mark
-        return Part(data, self._base + start.index, self._base + end.index, start.column)
+        return LocatedValue(data, self._base + start.index, self._base + end.index, start.column)
 
     def _node(self, event: Any, depth: int) -> Any:
         kind = event.__class__
@@ -174,7 +174,7 @@ class _Builder:
             if event.tag is not None:
                 return tagged(event.tag, event.value)
             return event.value if event.style else self._values[event.value]
-        except Refused as refused:
+        except RefusedScalar as refused:
             self._fail(event, str(refused))
 
     def _mapping(self, opening: Any, depth: int) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class _Builder:
                     result[key] = self._elements(event)
                 else:
                     result[key] = self._node(event, depth)
-        except Refused as refused:
+        except RefusedScalar as refused:
             self._fail(event, str(refused))
         self._closed = event
         return result
@@ -224,7 +224,7 @@ class _Builder:
             part = self._part(event, self._node(event, 2))
             taken = self._take(part.data, part.end)
             if taken is not part.data:
-                part = Part(taken, part.start, part.end, part.column)
+                part = LocatedValue(taken, part.start, part.end, part.column)
                 self._trimmed = True
             self._items.append(part)
         return [part.data for part in self._items]
@@ -239,7 +239,7 @@ class _Builder:
 
     def _key(self, event: Any, depth: int) -> str:
         if isinstance(event, MappingStartEvent | SequenceStartEvent):
-            raise Refused("a mapping or a list cannot be a key")
+            raise RefusedScalar("a mapping or a list cannot be a key")
         return as_key(self._node(event, depth))
 
     def _twice(self, key: str, first: Any, second: Any) -> NoReturn:
@@ -302,7 +302,7 @@ _HUMAN: Final = [  # what libyaml or the pure parser says, which of its two plac
 ]
 
 
-def _in_words(error: yaml.YAMLError, text: str, base: int) -> Fault:
+def _as_text(error: yaml.YAMLError, text: str, base: int) -> Fault:
     """One line a person understands, from the parser's context and problem."""
     said = f"{getattr(error, 'context', None)}: {getattr(error, 'problem', None) or error}"
     problem, context = (_offset(error, name, base) for name in ("problem_mark", "context_mark"))
@@ -311,9 +311,9 @@ def _in_words(error: yaml.YAMLError, text: str, base: int) -> Fault:
         if not found:
             return Fault(problem, "the text ends where a value must stand")
         return Fault(problem, _TAB if found == "\t" else f"{found!r} cannot stand here; quote the value if it is text")
-    for fragment, place, words in _HUMAN:
+    for fragment, place, message in _HUMAN:
         if fragment in said:
-            return Fault(context if place == "context" else problem, words, context if place == "both" else None)
+            return Fault(context if place == "context" else problem, message, context if place == "both" else None)
     return Fault(problem, " ".join(said.removeprefix("None: ").split()))
 
 

@@ -71,9 +71,9 @@ class VPA(VPASpec):
         """What stands against this object; a gate is closed only where `gates` says so."""
         yield from spec_problems(self, strictness(gates=gates))
         if self.mode in {IN_PLACE, IN_PLACE_OR_RECREATE} and kubernetes < RESIZES_IN_PLACE:
-            words = "pods can be resized in place from Kubernetes 1.33 on"
+            message = "pods can be resized in place from Kubernetes 1.33 on"
             place = ("spec", "updatePolicy", "updateMode")
-            yield Problem("in-place-version", "Invalid", place, words, self.mode, severity="warning")
+            yield Problem("in-place-version", "Invalid", place, message, self.mode, severity="warning")
         yield from knob_problems(self.annotations, ("metadata", "annotations"))
 
     def unreadable_status(self) -> Iterator[Problem]:

@@ -114,19 +114,19 @@ class Checkpoint(CheckpointSpec):
 
 def _ignored(saved: CheckpointStatus) -> Iterator[Problem]:
     if saved.version != FORMAT:
-        words = f"only {FORMAT} is read, so the checkpoint is ignored"
-        yield _warning(("status", "version"), words, saved.version)
+        message = f"only {FORMAT} is read, so the checkpoint is ignored"
+        yield _warning(("status", "version"), message, saved.version)
     for key, histogram in (("cpuHistogram", saved.cpu), ("memoryHistogram", saved.memory)):
         if histogram is None:
             continue
         if (histogram.total or 0) < 0:
-            words = "must not be negative; the checkpoint is ignored"
-            yield _warning(("status", key, "totalWeight"), words, histogram.total)
+            message = "must not be negative; the checkpoint is ignored"
+            yield _warning(("status", key, "totalWeight"), message, histogram.total)
         for bucket, weight in (histogram.weights or {}).items():
             if not bucket.isdecimal() or weight < 0:
-                words = "is no bucket with a weight; the checkpoint is ignored"
-                yield _warning(("status", key, "bucketWeights", bucket), words, weight)
+                message = "is no bucket with a weight; the checkpoint is ignored"
+                yield _warning(("status", key, "bucketWeights", bucket), message, weight)
 
 
-def _warning(where: Where, words: str, value: Any) -> Problem:
-    return Problem("checkpoint-ignored", "Invalid", where, words, value, severity="warning")
+def _warning(where: Where, message: str, value: Any) -> Problem:
+    return Problem("checkpoint-ignored", "Invalid", where, message, value, severity="warning")

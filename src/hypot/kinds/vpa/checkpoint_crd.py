@@ -5,7 +5,7 @@ The status is no subresource here: recommenders write a checkpoint as one, and a
 
 from typing import Any
 
-from hypot.kinds.crd import OPEN, TIME, Column, Facts
+from hypot.kinds.crd import OPEN, TIME, Facts, PrinterColumn
 from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.vpa.crd import APPROVED
 
@@ -39,10 +39,10 @@ FACTS = Facts(
     status=_STATUS,
     status_apart=False,
     columns=(
-        Column("VPA", "string", ".spec.vpaObjectName", "the autoscaler"),
-        Column("Container", "string", ".spec.containerName", "the container"),
-        Column("Samples", "integer", ".status.totalSamplesCount", "cpu samples so far"),
-        Column("Updated", "date", ".status.lastUpdateTime", "time since this was written"),
+        PrinterColumn("VPA", "string", ".spec.vpaObjectName", "the autoscaler"),
+        PrinterColumn("Container", "string", ".spec.containerName", "the container"),
+        PrinterColumn("Samples", "integer", ".status.totalSamplesCount", "cpu samples so far"),
+        PrinterColumn("Updated", "date", ".status.lastUpdateTime", "time since this was written"),
     ),
     required={Checkpoint: ("vpaObjectName", "containerName")},
     annotations=APPROVED,

@@ -14,9 +14,9 @@ from hypot.kinds.crd import (
     OPEN,
     TEXT,
     Check,
-    Column,
     Facts,
     Place,
+    PrinterColumn,
     cel_amount,
     listed,
 )
@@ -61,8 +61,8 @@ def _whole(place: str, resource: str) -> str:
 
 
 def _whole_check(place: str, given: str, resource: str, at: str) -> Check:
-    words = f"must be a whole number of {_GRAINS[resource]}"
-    return Check("whole-amount", f"!({given}) || {_whole(place, resource)}", words, at)
+    message = f"must be a whole number of {_GRAINS[resource]}"
+    return Check("whole-amount", f"!({given}) || {_whole(place, resource)}", message, at)
 
 
 def _bound_checks() -> Iterator[Check]:
@@ -80,8 +80,8 @@ def _policy_checks() -> Iterator[Check]:
     yield from _bound_checks()
     switched_off = f"has(self.mode) && self.mode == '{OFF}'"
     both = f"has(self.controlledValues) && self.controlledValues == '{REQUESTS_AND_LIMITS}'"
-    words = f"must not be {REQUESTS_AND_LIMITS} where the mode is {OFF}"
-    yield Check("controlled-values", f"!({switched_off} && {both})", words, ".controlledValues", "Forbidden")
+    message = f"must not be {REQUESTS_AND_LIMITS} where the mode is {OFF}"
+    yield Check("controlled-values", f"!({switched_off} && {both})", message, ".controlledValues", "Forbidden")
     ratio = cel_amount("self.oomBumpUpRatio")
     at_least_one = f"!has(self.oomBumpUpRatio) || !{ratio}.isLessThan(quantity('1'))"
     yield Check("oom-bump-up", at_least_one, "must be greater than or equal to 1", ".oomBumpUpRatio")
@@ -91,8 +91,8 @@ def _boost_checks() -> Iterator[Check]:
     for kind, wanted, other in ((FACTOR, "factor", "quantity"), (FIXED, "quantity", "factor")):
         unless = f"!has(self.type) || self.type != '{kind}' || "
         yield Check("startup-boost", f"{unless}has(self.{wanted})", f"type {kind} needs it", f".{wanted}", "Required")
-        words = f"type {kind} does not have it"
-        yield Check("startup-boost", f"{unless}!has(self.{other})", words, f".{other}", "Forbidden")
+        message = f"type {kind} does not have it"
+        yield Check("startup-boost", f"{unless}!has(self.{other})", message, f".{other}", "Forbidden")
     yield _whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
 
 
@@ -151,18 +151,20 @@ _STATUS: dict[str, Any] = {
 
 _FIRST_TARGET = ".status.recommendation.containerRecommendations[0].target"
 _COLUMNS = (
-    Column("Mode", "string", ".spec.updatePolicy.updateMode", "how recommendations reach the pods"),
-    Column("CPU", "string", f"{_FIRST_TARGET}.cpu", "cpu of the first container"),
-    Column("Mem", "string", f"{_FIRST_TARGET}.memory", "memory of the first container"),
-    Column(
+    PrinterColumn("Mode", "string", ".spec.updatePolicy.updateMode", "how recommendations reach the pods"),
+    PrinterColumn("CPU", "string", f"{_FIRST_TARGET}.cpu", "cpu of the first container"),
+    PrinterColumn("Mem", "string", f"{_FIRST_TARGET}.memory", "memory of the first container"),
+    PrinterColumn(
         "Provided",
         "string",
         ".status.conditions[?(@.type=='RecommendationProvided')].status",
         "whether there is a recommendation",
     ),
-    Column("Age", "date", ".metadata.creationTimestamp", "time since creation"),
+    PrinterColumn("Age", "date", ".metadata.creationTimestamp", "time since creation"),
     BLOCKED_COLUMN,
-    Column("MinReplicas", "integer", ".spec.updatePolicy.minReplicas", "fewest pods that are disrupted", wide=True),
+    PrinterColumn(
+        "MinReplicas", "integer", ".spec.updatePolicy.minReplicas", "fewest pods that are disrupted", wide=True
+    ),
 )
 
 

@@ -26,8 +26,8 @@ NO_BOUND = "none"
 def _percentile(default: float, which: str, resource: str) -> Any:
     flags = {"target": f"--target-{resource}-percentile"}
     flag = flags.get(which, f"--recommendation-{which}-bound-{resource}-percentile")
-    words = {"lower": "the lower bound", "target": "the target", "upper": "the upper bound"}
-    why = f"Which percentile of {resource} usage is {words[which]}."
+    message = {"lower": "the lower bound", "target": "the target", "upper": "the upper bound"}
+    why = f"Which percentile of {resource} usage is {message[which]}."
     return knob(SHARE, default, why, flag, most=1, above=True)
 
 
@@ -253,10 +253,10 @@ def _order_problems(annotations: Mapping[Any, Any], where: Where) -> Iterator[Pr
             written = [keys[name] for name in (high, low) if keys[name] in annotations]
             if not written or getattr(knobs, low) <= getattr(knobs, high):
                 continue
-            words = f"{keys[low]} is above {keys[high]}, so a pod of the recommended size would be out of its bounds"
+            message = f"{keys[low]} is above {keys[high]}, so a pod of the recommended size would be out of its bounds"
             hint = f"write both; {keys[high]} is {getattr(knobs, high)} here"
             place = (*where, written[0])
-            yield Problem("knob-order", "Invalid", place, words, annotations[written[0]], hint, "warning")
+            yield Problem("knob-order", "Invalid", place, message, annotations[written[0]], hint, "warning")
 
 
 def for_container(knobs: Knobs, policy: ContainerPolicy | None) -> Knobs:

@@ -59,7 +59,7 @@ _GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, 
 
 
 @dataclass(frozen=True, slots=True)
-class Strictness:
+class VpaStrictness:
     """What depends on the cluster's set-up, and on what the object was before."""
 
     needs_target: bool = True
@@ -71,17 +71,17 @@ class Strictness:
         return gate in self.closed_gates
 
 
-LENIENT = Strictness()
+LENIENT = VpaStrictness()
 
 
-def strictness(old: VPASpec | None = None, gates: Mapping[str, bool] | None = None) -> Strictness:
+def strictness(old: VPASpec | None = None, gates: Mapping[str, bool] | None = None) -> VpaStrictness:
     """How strict a creation, or an update of `old`, is checked: what an object used already it may go on to use."""
     closed = {gate for gate in GATES if (gates or {}).get(gate) is False}
     if old is None:
-        return Strictness(closed_gates=frozenset(closed))
+        return VpaStrictness(closed_gates=frozenset(closed))
     before = old.readable()
     used = {gate for gate in closed if _uses(before, gate)}
-    return Strictness(closed_gates=frozenset(closed - used), kept_resources=frozenset(_strange_resources(before)))
+    return VpaStrictness(closed_gates=frozenset(closed - used), kept_resources=frozenset(_strange_resources(before)))
 
 
 def _uses(vpa: VPASpec, gate: str) -> bool:
@@ -104,7 +104,7 @@ def _policies(vpa: VPASpec) -> tuple[ContainerPolicy, ...]:
     return (vpa.resource_policy.containers or ()) if vpa.resource_policy is not None else ()
 
 
-def spec_problems(vpa: VPASpec, strict: Strictness = LENIENT) -> Iterator[Problem]:
+def spec_problems(vpa: VPASpec, strict: VpaStrictness = LENIENT) -> Iterator[Problem]:
     """The rules over a spec as it stands, without defaults."""
     yield from _target_problems(vpa, strict)
     if vpa.update_policy is not None:
@@ -116,18 +116,18 @@ def spec_problems(vpa: VPASpec, strict: Strictness = LENIENT) -> Iterator[Proble
         yield from resource_policy_problems(vpa.resource_policy, ("spec", "resourcePolicy"), strict)
 
 
-def _target_problems(vpa: VPASpec, strict: Strictness) -> Iterator[Problem]:
+def _target_problems(vpa: VPASpec, strict: VpaStrictness) -> Iterator[Problem]:
     where: Where = ("spec", "targetRef")
     ref = vpa.target
     if ref is None:
         if strict.needs_target:
-            words, hint = "must name the workload whose pods are sized", "a selector as in v1beta1 is not enough"
-            yield Problem("target-ref", "Required", where, words, hint=hint)
+            message, hint = "must name the workload whose pods are sized", "a selector as in v1beta1 is not enough"
+            yield Problem("target-ref", "Required", where, message, hint=hint)
         return
     yield from target_problems(ref, where)
 
 
-def update_policy_problems(policy: UpdatePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+def update_policy_problems(policy: UpdatePolicy, where: Where, strict: VpaStrictness = LENIENT) -> Iterator[Problem]:
     yield from _mode_problems(policy.mode, (*where, "updateMode"), strict)
     yield from below("range", policy.min_replicas, 1, (*where, "minReplicas"))
     oom = (*where, "evictAfterOOMSeconds")
@@ -141,18 +141,20 @@ def update_policy_problems(policy: UpdatePolicy, where: Where, strict: Strictnes
         yield from _requirement_problems(requirement, (*where, "evictionRequirements", i))
 
 
-def _mode_problems(mode: str | None, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     if mode is None:
-        words = "must be set where there is an updatePolicy"
-        yield Problem("update-mode", "Required", where, words, hint="Recreate is what holds without an updatePolicy")
+        message = "must be set where there is an updatePolicy"
+        yield Problem("update-mode", "Required", where, message, hint="Recreate is what holds without an updatePolicy")
     elif mode not in UPDATE_MODES:
-        words = unsupported(word for word in UPDATE_MODES if word != AUTO)
-        yield Problem("update-mode", "NotSupported", where, words, mode, _did_you_mean(mode, UPDATE_MODES))
+        message = unsupported(word for word in UPDATE_MODES if word != AUTO)
+        yield Problem("update-mode", "NotSupported", where, message, mode, _did_you_mean(mode, UPDATE_MODES))
     elif mode == IN_PLACE and strict.closes(IN_PLACE_GATE):
         yield _forbidden(IN_PLACE_GATE, where)
     elif mode == AUTO:
-        words = "Auto is deprecated; today it means Recreate"
-        yield Problem("auto-mode", "Deprecated", where, words, mode, "write the mode that you mean", severity="warning")
+        message = "Auto is deprecated; today it means Recreate"
+        yield Problem(
+            "auto-mode", "Deprecated", where, message, mode, "write the mode that you mean", severity="warning"
+        )
 
 
 def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Iterator[Problem]:
@@ -166,8 +168,8 @@ def _requirement_problems(requirement: EvictionRequirement, where: Where) -> Ite
     if resources is None:
         yield Problem("eviction-requirement", "Required", (*where, "resources"), "must be set")
     elif not set(resources) & set(RESOURCES):
-        words = "names neither cpu nor memory, so it never holds and no pod is ever disrupted"
-        yield Problem("eviction-never", "Invalid", (*where, "resources"), words, list(resources), severity="warning")
+        message = "names neither cpu nor memory, so it never holds and no pod is ever disrupted"
+        yield Problem("eviction-never", "Invalid", (*where, "resources"), message, list(resources), severity="warning")
 
 
 def recommender_problems(recommenders: Iterable[RecommenderRef], where: Where) -> Iterator[Problem]:
@@ -178,7 +180,7 @@ def recommender_problems(recommenders: Iterable[RecommenderRef], where: Where) -
             yield Problem("recommender", "Required", (*where, i, "name"), "must name a recommender")
 
 
-def boost_problems(boost: StartupBoost, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+def boost_problems(boost: StartupBoost, where: Where, strict: VpaStrictness = LENIENT) -> Iterator[Problem]:
     if strict.closes(CPU_BOOST):
         yield _forbidden(CPU_BOOST, where)
     elif boost.cpu is not None:
@@ -205,7 +207,9 @@ def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
         yield Problem("startup-boost", "Forbidden", (*where, other), f"type {kind} does not have it")
 
 
-def resource_policy_problems(policy: ResourcePolicy, where: Where, strict: Strictness = LENIENT) -> Iterator[Problem]:
+def resource_policy_problems(
+    policy: ResourcePolicy, where: Where, strict: VpaStrictness = LENIENT
+) -> Iterator[Problem]:
     containers = policy.containers or ()
     at = (*where, "containerPolicies")
     yield from too_many("policy-count", len(containers), MAX_POLICIES, at)
@@ -214,18 +218,18 @@ def resource_policy_problems(policy: ResourcePolicy, where: Where, strict: Stric
         yield from _container_problems(container, (*at, i), strict)
         name = container.container_name
         if name and name in names[:i]:
-            words = "has a policy already; only one of them is ever used"
+            message = "has a policy already; only one of them is ever used"
             place = (*at, i, "containerName")
-            yield Problem("duplicate-policy", "Duplicate", place, words, name, severity="warning")
+            yield Problem("duplicate-policy", "Duplicate", place, message, name, severity="warning")
 
 
-def _container_problems(policy: ContainerPolicy, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _container_problems(policy: ContainerPolicy, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     if not policy.container_name:
         hint = "write a container's name, or * for all that have no policy of their own"
         yield Problem("container-name", "Required", (*where, "containerName"), "", hint=hint)
     if policy.mode is not None and policy.mode not in CONTAINER_MODES:
-        words, hint = unsupported(CONTAINER_MODES), _did_you_mean(policy.mode, CONTAINER_MODES)
-        yield Problem("container-mode", "NotSupported", (*where, "mode"), words, policy.mode, hint)
+        message, hint = unsupported(CONTAINER_MODES), _did_you_mean(policy.mode, CONTAINER_MODES)
+        yield Problem("container-mode", "NotSupported", (*where, "mode"), message, policy.mode, hint)
     yield from _bound_problems(policy, where)
     yield from _controlled_problems(policy, where, strict)
     for name, w in policy.TABLE:
@@ -246,11 +250,11 @@ def _bump_up_problems(name: str, value: Amount, where: Where) -> Iterator[Proble
     if not is_plain(value):
         yield _no_amount(value, where)
     elif name == "oom_bump_up_ratio" and Quantity.parse(value).nanos < _NANOS_PER_UNIT:
-        words = "must be greater than or equal to 1"
-        yield Problem("oom-bump-up", "Invalid", where, words, value, "1.2 gives a fifth more after an OOM kill")
+        message = "must be greater than or equal to 1"
+        yield Problem("oom-bump-up", "Invalid", where, message, value, "1.2 gives a fifth more after an OOM kill")
 
 
-def _controlled_problems(policy: ContainerPolicy, where: Where, strict: Strictness) -> Iterator[Problem]:
+def _controlled_problems(policy: ContainerPolicy, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     values = policy.controlled_values
     place = (*where, "controlledValues")
     if values is not None and values not in CONTROLLED_VALUES:
@@ -263,8 +267,8 @@ def _controlled_problems(policy: ContainerPolicy, where: Where, strict: Strictne
             continue
         place = (*where, "controlledResources", i)
         if resource in strict.kept_resources:
-            words = "is not supported, and stays only because the object has it already"
-            yield Problem("controlled-resources", "NotSupported", place, words, resource, severity="warning")
+            message = "is not supported, and stays only because the object has it already"
+            yield Problem("controlled-resources", "NotSupported", place, message, resource, severity="warning")
         else:
             hint = _did_you_mean(resource, RESOURCES)
             yield Problem("controlled-resources", "NotSupported", place, unsupported(RESOURCES), resource, hint)
@@ -279,8 +283,8 @@ def _bound_problems(policy: ContainerPolicy, where: Where) -> Iterator[Problem]:
         if not is_plain(least) or not is_plain(most):
             continue
         if Quantity.parse(most) < Quantity.parse(least):
-            words, place = f"must not be below minAllowed, which is {least}", (*where, "maxAllowed", resource)
-            yield Problem("allowed-range", "Invalid", place, words, most)
+            message, place = f"must not be below minAllowed, which is {least}", (*where, "maxAllowed", resource)
+            yield Problem("allowed-range", "Invalid", place, message, most)
 
 
 def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Problem]:
@@ -290,8 +294,8 @@ def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Prob
         if amount is not None:
             yield from _amount_problems(amount, resource, (*where, resource))
         if resource not in RESOURCES:
-            words, hint = "is ignored: only cpu and memory are sized", _did_you_mean(resource, RESOURCES)
-            yield Problem("ignored-resource", "NotSupported", (*where, resource), words, amount, hint, "warning")
+            message, hint = "is ignored: only cpu and memory are sized", _did_you_mean(resource, RESOURCES)
+            yield Problem("ignored-resource", "NotSupported", (*where, resource), message, amount, hint, "warning")
 
 
 def _amount_problems(amount: Amount, resource: str, where: Where) -> Iterator[Problem]:
@@ -311,13 +315,13 @@ def is_plain(amount: Amount | None) -> TypeGuard[Amount]:
 
 
 def _no_amount(amount: Amount, where: Where) -> Problem:
-    words = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
-    return Problem("quantity", "Invalid", where, words, amount, "write 500m, 2, 512Mi or 1.5Gi")
+    message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
+    return Problem("quantity", "Invalid", where, message, amount, "write 500m, 2, 512Mi or 1.5Gi")
 
 
 def _forbidden(gate: str, where: Where) -> Problem:
-    words = f"is not allowed while the feature gate {gate} is closed"
-    return Problem("vpa-gate", "Forbidden", where, words, hint=f"open {gate} in the autoscaler's components")
+    message = f"is not allowed while the feature gate {gate} is closed"
+    return Problem("vpa-gate", "Forbidden", where, message, hint=f"open {gate} in the autoscaler's components")
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:

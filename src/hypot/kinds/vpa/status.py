@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from hypot.kinds.meta import INT64, Condition
+from hypot.kinds.meta import INT64, StatusCondition
 from hypot.kinds.node import STRING, Node, node, wire
 from hypot.kinds.vpa.fields import RESOURCE_LIST, Amount
 
@@ -33,7 +33,7 @@ class PodRecommendation(Node):
 
 
 @node
-class VPACondition(Condition):
+class VPACondition(StatusCondition):
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerCondition"
 
 

@@ -8,7 +8,7 @@ from hypot.kinds.base import HasKindAndName, Ref, metadata_of, refer, seconds
 from hypot.kinds.node import node, replaced
 from hypot.kinds.problem import Problem
 from hypot.kinds.version import Version
-from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, Step, WPASpec
+from hypot.kinds.wpa.fields import Amount, BandMetric, Recommender, WatermarkPace, WPASpec
 from hypot.kinds.wpa.rules import spec_problems
 
 
@@ -26,8 +26,8 @@ class WPA(WPASpec):
         recommender: Recommender | None = None,
         algorithm: str | None = None,
         tolerance: Amount | None = None,
-        scale_up: Step | None = None,
-        scale_down: Step | None = None,
+        scale_up: WatermarkPace | None = None,
+        scale_down: WatermarkPace | None = None,
         modulo: int | None = None,
         converge: str | None = None,
         dry_run: bool | None = None,
@@ -40,7 +40,7 @@ class WPA(WPASpec):
         annotations: Mapping[str, str] | None = None,
     ) -> None:
         """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
-        ref, up, down = refer(target), scale_up or Step(), scale_down or Step()
+        ref, up, down = refer(target), scale_up or WatermarkPace(), scale_down or WatermarkPace()
         self.author(
             metadata_of(name or ref.name, namespace, labels, annotations),
             target=ref,

@@ -14,9 +14,9 @@ from hypot.kinds.crd import (
     TEXT,
     TIME,
     Check,
-    Column,
     Facts,
     Place,
+    PrinterColumn,
     cel_amount,
     condition_path,
     listed,
@@ -31,8 +31,8 @@ from hypot.kinds.wpa.rules import (
     OPERATORS,
     QUANTITY_TEXT,
     VALUES_NEEDED,
-    LabelRequirement,
-    LabelSelector,
+    MetricLabelRequirement,
+    MetricLabelSelector,
 )
 
 
@@ -109,8 +109,8 @@ def _metric_checks(kind: str) -> Iterator[Check]:
         ),
     }
     yield Check("metric-source", f"{other}has({source})", f"type {kind} needs this block", block, "Required")
-    for rule, (key, cel, words) in needed.items():
-        yield Check(rule, f"{absent}({cel})", words, f"{block}.{key}", "Required")
+    for rule, (key, cel, message) in needed.items():
+        yield Check(rule, f"{absent}({cel})", message, f"{block}.{key}", "Required")
     yield from _mark_checks(block, absent)
 
 
@@ -145,19 +145,19 @@ _FIRST_METRIC = ".spec.metrics[0]['external','resource']"
 _FIRST_VALUE = ".status.currentMetrics[0]['external','resource']['currentValue','currentAverageValue']"
 
 _COLUMNS = (
-    Column("scaling active", "string", condition_path("ScalingActive"), "whether a count could be computed"),
-    Column("condition", "string", ".status.lastConditionType", "the condition that was written last"),
-    Column("condition state", "string", ".status.lastConditionState", "its state"),
-    Column("value", "string", _FIRST_VALUE, "value of the first metric"),
-    Column("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high mark of the first metric"),
-    Column("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low mark of the first metric"),
-    Column("age", "date", ".metadata.creationTimestamp", "time since creation"),
-    Column("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
-    Column("max replicas", "integer", ".spec.maxReplicas", "never more than this"),
-    Column("dry-run", "string", condition_path("DryRun"), "whether decisions are only told"),
+    PrinterColumn("scaling active", "string", condition_path("ScalingActive"), "whether a count could be computed"),
+    PrinterColumn("condition", "string", ".status.lastConditionType", "the condition that was written last"),
+    PrinterColumn("condition state", "string", ".status.lastConditionState", "its state"),
+    PrinterColumn("value", "string", _FIRST_VALUE, "value of the first metric"),
+    PrinterColumn("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high mark of the first metric"),
+    PrinterColumn("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low mark of the first metric"),
+    PrinterColumn("age", "date", ".metadata.creationTimestamp", "time since creation"),
+    PrinterColumn("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
+    PrinterColumn("max replicas", "integer", ".spec.maxReplicas", "never more than this"),
+    PrinterColumn("dry-run", "string", condition_path("DryRun"), "whether decisions are only told"),
     replace(BLOCKED_COLUMN, name="blocked"),
-    Column("last scale", "date", ".status.lastScaleTime", "time since the last move"),
-    Column("scale count", "integer", ".status.scalingEventsCount", "moves so far", wide=True),
+    PrinterColumn("last scale", "date", ".status.lastScaleTime", "time since the last move"),
+    PrinterColumn("scale count", "integer", ".status.scalingEventsCount", "moves so far", wide=True),
 )
 
 
@@ -170,10 +170,10 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     yield (WPA, "metrics"), {"maxItems": MAX_METRICS}
     for block in (ExternalBand, ResourceBand):
         yield (block, "metricSelector"), {"x-kubernetes-map-type": "atomic"}
-    yield (LabelSelector, "matchLabels"), {"maxProperties": MAX_SELECTOR_ENTRIES}
-    yield (LabelSelector, "matchExpressions"), {"maxItems": MAX_SELECTOR_ENTRIES}
-    yield (LabelRequirement, "key"), {"minLength": 1}
-    yield (LabelRequirement, "operator"), {"enum": list(OPERATORS)}
+    yield (MetricLabelSelector, "matchLabels"), {"maxProperties": MAX_SELECTOR_ENTRIES}
+    yield (MetricLabelSelector, "matchExpressions"), {"maxItems": MAX_SELECTOR_ENTRIES}
+    yield (MetricLabelRequirement, "key"), {"minLength": 1}
+    yield (MetricLabelRequirement, "operator"), {"enum": list(OPERATORS)}
 
 
 FACTS = Facts(
@@ -185,14 +185,14 @@ FACTS = Facts(
         Ref: ("kind", "name"),
         BandMetric: ("type",),
         Recommender: ("highWatermark", "lowWatermark", "url"),
-        LabelRequirement: ("key", "operator"),
+        MetricLabelRequirement: ("key", "operator"),
     },
     checks={
         WPA: _SPEC_CHECKS,
         BandMetric: (*_metric_checks("External"), *_metric_checks("Resource")),
         Recommender: tuple(_mark_checks("")),
-        LabelRequirement: (_REQUIREMENT_CHECK,),
+        MetricLabelRequirement: (_REQUIREMENT_CHECK,),
     },
     hints=dict(_hints()),
-    shapes={(block, "metricSelector"): LabelSelector for block in (ExternalBand, ResourceBand)},
+    shapes={(block, "metricSelector"): MetricLabelSelector for block in (ExternalBand, ResourceBand)},
 )

@@ -86,7 +86,7 @@ class Recommender(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WatermarkPace:
     """How one direction moves: by at most a percentage, resting after any move, after an excursion has lasted."""
 
     percent: Amount | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from hypot.core.quantity import Quantity
-from hypot.kinds.address import told_address
+from hypot.kinds.address import shown_address
 from hypot.kinds.base import Ref, target_problems
 from hypot.kinds.decode import decode_problems
 from hypot.kinds.node import FRACTION_PATTERN, INT32, STRING, STRINGS, WHOLE_OR_QUANTITY, Node, Scalar, node, wire
@@ -49,7 +49,7 @@ _TEXTS = Scalar(
 
 
 @node
-class LabelRequirement(Node):
+class MetricLabelRequirement(Node):
     GO: ClassVar[str] = "v2.LabelSelectorRequirement"
 
     key: str | None = wire("key", STRING, "the label")
@@ -58,14 +58,14 @@ class LabelRequirement(Node):
 
 
 @node
-class LabelSelector(Node):
+class MetricLabelSelector(Node):
     """The shape of a metricSelector, which is kept as the mapping it was."""
 
     GO: ClassVar[str] = "v2.LabelSelector"
 
     labels: Mapping[str, str] | None = wire("matchLabels", STRINGS, "labels and their values")
-    expressions: tuple[LabelRequirement, ...] | None = wire(
-        "matchExpressions", LabelRequirement, "all of them must hold", many=True
+    expressions: tuple[MetricLabelRequirement, ...] | None = wire(
+        "matchExpressions", MetricLabelRequirement, "all of them must hold", many=True
     )
 
 
@@ -77,12 +77,12 @@ def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
     yield from _factor_problems(wpa)
     yield from _number_problems(wpa)
     if wpa.recommender is not None and wpa.metrics:
-        words = "metrics and recommender exclude each other"
-        yield Problem("metrics-or-recommender", "Forbidden", ("spec", "recommender"), words, hint="keep one of them")
+        message = "metrics and recommender exclude each other"
+        yield Problem("metrics-or-recommender", "Forbidden", ("spec", "recommender"), message, hint="keep one of them")
     if wpa.recommender is None and not wpa.metrics:
-        words = "needs metrics or a recommender"
+        message = "needs metrics or a recommender"
         hint = "without either the target would be walked down to minReplicas"
-        yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), words, hint=hint)
+        yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), message, hint=hint)
     yield from too_many("metric-count", len(wpa.metrics or ()), MAX_METRICS, ("spec", "metrics"))
     for i, metric in enumerate(wpa.metrics or ()):
         yield from _metric_problems(metric, ("spec", "metrics", i))
@@ -99,17 +99,17 @@ def _replica_problems(wpa: WPASpec) -> Iterator[Problem]:
             yield Problem(rule, "Required", ("spec", key), "must be set")
         yield from below(rule, count, 1, ("spec", key))
     if low is not None and high is not None and high < low:
-        words = "must be greater than or equal to minReplicas"
-        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), words, high, f"minReplicas is {low}")
+        message = "must be greater than or equal to minReplicas"
+        yield Problem("min-over-max", "Invalid", ("spec", "maxReplicas"), message, high, f"minReplicas is {low}")
 
 
 def _tolerance_problems(tolerance: Amount | None) -> Iterator[Problem]:
     if tolerance is None:
         return
     if not _is_share(tolerance):
-        words = "must be a share between 0 and 1"
+        message = "must be a share between 0 and 1"
         yield Problem(
-            "tolerance", "Invalid", ("spec", "tolerance"), words, tolerance, "write 0.01 or 10m for one percent"
+            "tolerance", "Invalid", ("spec", "tolerance"), message, tolerance, "write 0.01 or 10m for one percent"
         )
 
 
@@ -124,8 +124,8 @@ def _quantity_problems(part: Node, where: Where) -> Iterator[Problem]:
     for name, w in part.TABLE:
         amount = getattr(part, name)
         if w.type is WHOLE_OR_QUANTITY and amount is not None and not _is_plain(amount):
-            words = f"must be a whole number of 64 bits, or a plain quantity of at most {LONGEST_QUANTITY} characters"
-            yield Problem("quantity", "Invalid", (*where, w.key), words, amount, "write 500m, 2 or 1.5Gi")
+            message = f"must be a whole number of 64 bits, or a plain quantity of at most {LONGEST_QUANTITY} characters"
+            yield Problem("quantity", "Invalid", (*where, w.key), message, amount, "write 500m, 2 or 1.5Gi")
 
 
 def _is_plain(amount: Amount) -> bool:
@@ -142,8 +142,8 @@ def _factor_problems(wpa: WPASpec) -> Iterator[Problem]:
     if up is not None and Quantity.parse(up).sign < 0:
         yield Problem("limit-factor", "Invalid", ("spec", "scaleUpLimitFactor"), "must not be negative", up)
     if down is not None and not 0 <= Quantity.parse(down).nanos < 100 * 10**9:
-        words = "must be at least 0 and less than 100"
-        yield Problem("limit-factor", "Invalid", ("spec", "scaleDownLimitFactor"), words, down)
+        message = "must be at least 0 and less than 100"
+        yield Problem("limit-factor", "Invalid", ("spec", "scaleDownLimitFactor"), message, down)
 
 
 def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
@@ -154,21 +154,21 @@ def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
             continue
         yield from below("range", value, bounds["minimum"], ("spec", w.key))
         if value > bounds.get("maximum", value):
-            words = f"must be less than or equal to {bounds['maximum']}"
-            yield Problem("range", "Invalid", ("spec", w.key), words, value)
+            message = f"must be less than or equal to {bounds['maximum']}"
+            yield Problem("range", "Invalid", ("spec", w.key), message, value)
     if wpa.algorithm is not None and wpa.algorithm not in ALGORITHMS:
-        words = unsupported(ALGORITHMS)
-        yield Problem("algorithm", "NotSupported", ("spec", "algorithm"), words, wpa.algorithm)
+        message = unsupported(ALGORITHMS)
+        yield Problem("algorithm", "NotSupported", ("spec", "algorithm"), message, wpa.algorithm)
     if wpa.converge and wpa.converge not in CONVERGENCES:
-        words = unsupported(CONVERGENCES)
-        yield Problem("converge", "NotSupported", ("spec", "convergeTowardsWatermark"), words, wpa.converge)
+        message = unsupported(CONVERGENCES)
+        yield Problem("converge", "NotSupported", ("spec", "convergeTowardsWatermark"), message, wpa.converge)
 
 
 def _metric_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
     kind = metric.type or ""
     if kind not in {"External", "Resource"}:
-        words = unsupported(("External", "Resource"))
-        yield Problem("metric-type", "NotSupported", (*where, "type"), words, kind)
+        message = unsupported(("External", "Resource"))
+        yield Problem("metric-type", "NotSupported", (*where, "type"), message, kind)
         return
     key, source = kind.lower(), metric.source
     if source is None:
@@ -178,8 +178,8 @@ def _metric_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
     if not source.name:
         yield Problem("metric-name", "Required", (*where, key, name_key), "must specify a metric name")
     if source.selector is None:
-        words, hint = "must be set", "write metricSelector: {} to take every series"
-        yield Problem("metric-selector", "Required", (*where, key, "metricSelector"), words, hint=hint)
+        message, hint = "must be set", "write metricSelector: {} to take every series"
+        yield Problem("metric-selector", "Required", (*where, key, "metricSelector"), message, hint=hint)
     yield from _mark_problems(source.high, source.low, (*where, key))
 
 
@@ -194,7 +194,7 @@ def _block_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
 
 
 def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Problem]:
-    selector = LabelSelector.read(written)
+    selector = MetricLabelSelector.read(written)
     yield from decode_problems(selector, where)
     selector = selector.readable()
     for key, entries in (("matchLabels", selector.labels or {}), ("matchExpressions", selector.expressions or ())):
@@ -203,7 +203,7 @@ def _selector_problems(written: Mapping[str, Any], where: Where) -> Iterator[Pro
         yield from _requirement_problems(requirement, (*where, "matchExpressions", i))
 
 
-def _requirement_problems(requirement: LabelRequirement, where: Where) -> Iterator[Problem]:
+def _requirement_problems(requirement: MetricLabelRequirement, where: Where) -> Iterator[Problem]:
     operator = requirement.operator or ""
     if not requirement.key:
         yield Problem("selector", "Required", (*where, "key"), "must name a label")
@@ -217,8 +217,10 @@ def _requirement_problems(requirement: LabelRequirement, where: Where) -> Iterat
 
 def _mark_problems(high: Amount | None, low: Amount | None, where: Where) -> Iterator[Problem]:
     if high is None and low is None:
-        words = "at least one watermark must be set"
-        yield Problem("watermark", "Required", (*where, "highWatermark"), words, hint="one mark alone acts as a target")
+        message = "at least one watermark must be set"
+        yield Problem(
+            "watermark", "Required", (*where, "highWatermark"), message, hint="one mark alone acts as a target"
+        )
         return
     top, bottom = (Quantity.parse(mark) for mark in marks_of(high, low) if mark is not None)
     if top.sign <= 0:
@@ -230,8 +232,8 @@ def _mark_problems(high: Amount | None, low: Amount | None, where: Where) -> Ite
         yield _mark("must not be below the low watermark", (*where, "highWatermark"), high)
 
 
-def _mark(words: str, where: Where, value: Any) -> Problem:
-    return Problem("watermark", "Invalid", where, words, value)
+def _mark(message: str, where: Where, value: Any) -> Problem:
+    return Problem("watermark", "Invalid", where, message, value)
 
 
 def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Problem]:
@@ -239,8 +241,8 @@ def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Pr
     if not url:
         yield Problem("recommender-url", "Required", (*where, "url"), "must be set")
     elif not re.match(r"https?://.", url):
-        words = "must be an http or https address"
-        yield Problem("recommender-url", "Invalid", (*where, "url"), words, told_address(url))
+        message = "must be an http or https address"
+        yield Problem("recommender-url", "Invalid", (*where, "url"), message, shown_address(url))
     for key, mark in (("highWatermark", recommender.high), ("lowWatermark", recommender.low)):
         if mark is None:
             yield Problem("watermark", "Required", (*where, key), "a recommender needs both watermarks")
@@ -250,5 +252,5 @@ def _recommender_problems(recommender: Recommender, where: Where) -> Iterator[Pr
     tls = recommender.tls or TLSConfig()
     for key, version in (("minVersion", tls.min_version), ("maxVersion", tls.max_version)):
         if version is not None and version not in TLS_VERSIONS:
-            words = unsupported(TLS_VERSIONS)
-            yield Problem("tls-version", "NotSupported", (*where, "tlsConfig", key), words, version)
+            message = unsupported(TLS_VERSIONS)
+            yield Problem("tls-version", "NotSupported", (*where, "tlsConfig", key), message, version)

@@ -14,7 +14,7 @@ SIDECARS_SINCE: Version = (1, 29)
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class TemplateContainer:
     name: str
     requests: Resources = field(default_factory=dict)
     limits: Resources = field(default_factory=dict)
@@ -33,11 +33,11 @@ class Template:
     """A pod template: containers that run all the time, native sidecars included, and those that end before."""
 
     labels: Mapping[str, str]
-    running: tuple[Container, ...]
-    before: tuple[Container, ...] = ()
-    pod: Container | None = None
+    running: tuple[TemplateContainer, ...]
+    before: tuple[TemplateContainer, ...] = ()
+    pod: TemplateContainer | None = None
 
-    def container(self, name: str) -> Container | None:
+    def container(self, name: str) -> TemplateContainer | None:
         return next((one for one in self.running if one.name == name), None)
 
     def without_request(self, resource: str, container: str) -> list[str]:
@@ -68,7 +68,7 @@ class Template:
         known = [one for one in (bound, of_pod) if one is not None]
         return min(known) if known else None
 
-    def _counted(self, container: str) -> list[Container]:
+    def _counted(self, container: str) -> list[TemplateContainer]:
         return [one for one in self.running if not container or one.name == container]
 
 
@@ -95,17 +95,19 @@ def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Templat
     )
 
 
-def _container(data: Mapping[str, Any], defaults: Defaults) -> Container:
+def _container(data: Mapping[str, Any], defaults: Defaults) -> TemplateContainer:
     """A limit without a request is a request as well; a LimitRange fills in what is still missing."""
     requests, limits = _resources(data)
-    return Container(text(data.get("name")), {**defaults.requests, **limits, **requests}, {**defaults.limits, **limits})
+    return TemplateContainer(
+        text(data.get("name")), {**defaults.requests, **limits, **requests}, {**defaults.limits, **limits}
+    )
 
 
-def _pod_level(spec: Any, kubernetes: Version) -> Container | None:
+def _pod_level(spec: Any, kubernetes: Version) -> TemplateContainer | None:
     if not gate_open("PodLevelResources", kubernetes):
         return None
     requests, limits = _resources(spec)
-    return Container("", requests, limits) if requests or limits else None
+    return TemplateContainer("", requests, limits) if requests or limits else None
 
 
 def _resources(data: Any) -> tuple[Resources, Resources]:

@@ -102,7 +102,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Workload:
+class InputWorkload:
     """Something with pods. Where the input holds it twice, its pods are anybody's guess and it has no template."""
 
     item: Item
@@ -125,7 +125,7 @@ class ResourceUse:
     target: Target
 
 
-class World:
+class InputWorld:
     """The input, indexed. Rules only read it."""
 
     def __init__(self, items: Iterable[Item], kubernetes: Version) -> None:
@@ -216,16 +216,16 @@ class World:
         return tuple(found)
 
     @cached_property
-    def workloads(self) -> dict[Key, Workload]:
+    def workloads(self) -> dict[Key, InputWorkload]:
         """Everything with a pod template, and whatever else an autoscaler points at."""
-        found: dict[Key, Workload] = {}
+        found: dict[Key, InputWorkload] = {}
         targets = {claim.target for claim in self._all_claims} | {one.target for one in self.autoscalers}
         for item in self.items:
             template = _template_data(item)
             if template is None and item.key not in targets:
                 continue
             twice = item.key in found
-            found[item.key] = Workload(item, None if twice else self._template(item, template), _selector(item))
+            found[item.key] = InputWorkload(item, None if twice else self._template(item, template), _selector(item))
         return found
 
     def _template(self, item: Item, data: Any) -> Template | None:
@@ -251,7 +251,7 @@ class World:
             by_namespace[item.namespace].append(item)
         return {namespace: defaults_of(items) for namespace, items in by_namespace.items()}
 
-    def target_of(self, scaler: AnyAutoscaler) -> Workload | None:
+    def target_of(self, scaler: AnyAutoscaler) -> InputWorkload | None:
         return None if scaler.target is None else self.workloads.get(scaler.target)
 
     def template_of(self, scaler: AnyAutoscaler) -> Template | None:
@@ -267,7 +267,7 @@ class World:
         return lender.template if lender is not None else None
 
     @cached_property
-    def pods_scaled_by_hpa(self) -> SelectorIndex[Workload]:
+    def pods_scaled_by_hpa(self) -> SelectorIndex[InputWorkload]:
         """The targets of HorizontalPodAutoscalers, by the labels of the pods they select; KEDA makes such too."""
         selected = []
         for target, claims in self.claims.items():
@@ -370,7 +370,7 @@ def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[Resour
         yield ResourceUse(hpa, at, container.name or "", container.container, container.target or Target())
 
 
-def kinds_of(world: World) -> Iterator[tuple[Item, Kind]]:
+def kinds_of(world: InputWorld) -> Iterator[tuple[Item, Kind]]:
     """Every object of a kind that has rules of its own."""
     for one in world.autoscalers:
         yield one.item, one.written

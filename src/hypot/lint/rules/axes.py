@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hypot.lint.input.world import World
+from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import HVPA_ONLY, Hit, RuleFamily
 from hypot.lint.rules.weights import interval_form
 
@@ -27,7 +27,7 @@ _UNSAFE = (
     example="70 % of the cpu request: at the recommended size the HPA asks for more replicas, and its wish wins",
     kinds=HVPA_ONLY,
 )
-def hpa_dominates(world: World) -> Iterator[Hit]:
+def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
     sized = {id(one.item) for one in world.hvpas if one.spec.uses_vpa}
     for use in world.resource_uses if sized else ():
         percent = use.target.utilization
@@ -35,9 +35,9 @@ def hpa_dominates(world: World) -> Iterator[Hit]:
             continue
         unwritten = use.where[-1] == "metrics"
         default = " (no metrics are written, so that is the default)" if unwritten else ""
-        words = f"{percent} % of the {use.resource} request: at the recommended size the HPA asks for more replicas, "
+        message = f"{percent} % of the {use.resource} request: at the recommended size the HPA asks for more replicas, "
         where = use.where if unwritten else (*use.where, "target", "averageUtilization")
-        yield Hit(use.scaler.item, where, f"{words}and its wish wins{default}")
+        yield Hit(use.scaler.item, where, f"{message}and its wish wins{default}")
 
 
 @AXES.rule(
@@ -53,7 +53,7 @@ def hpa_dominates(world: World) -> Iterator[Hit]:
     example=_UNSAFE,
     kinds=HVPA_ONLY,
 )
-def weight_based(world: World) -> Iterator[Hit]:
+def weight_based(world: InputWorld) -> Iterator[Hit]:
     for hvpa in world.hvpas:
         if hvpa.spec.is_weight_based:
             form = interval_form(hvpa.spec, world.template_of(hvpa))

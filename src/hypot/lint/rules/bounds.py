@@ -9,7 +9,7 @@ from hypot.kinds.selector import Selector
 from hypot.lint.input.item import Item, amount, mapping, some, text, whole
 from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.template import Template
-from hypot.lint.input.world import Workload, World
+from hypot.lint.input.world import InputWorkload, InputWorld
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 
 BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.", kinds=BOTH)
@@ -23,7 +23,7 @@ BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.
     fix="set minReplicas to 2 or more",
     example="minReplicas is not written, so it is 1: each drain or crash of that pod is an outage",
 )
-def single_replica(world: World) -> Iterator[Hit]:
+def single_replica(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         least, written = one.spec.min_replicas, one.written.min_replicas
         if least == 1 or written is None:
@@ -41,14 +41,14 @@ def single_replica(world: World) -> Iterator[Hit]:
     fix="raise maxReplicas, or remove the autoscaler and set replicas on the workload",
     example="minReplicas and maxReplicas are both 3, so the load never changes anything",
 )
-def min_equals_max(world: World) -> Iterator[Hit]:
+def min_equals_max(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         low, high = one.spec.min_replicas, one.spec.max_replicas
         if one.written.min_replicas is None:
             low = 1
         if high is not None and low == high:
-            words = f"minReplicas and maxReplicas are both {high}, so the load never changes anything"
-            yield Hit(one.item, ("spec", "maxReplicas"), words)
+            message = f"minReplicas and maxReplicas are both {high}, so the load never changes anything"
+            yield Hit(one.item, ("spec", "maxReplicas"), message)
 
 
 @BOUNDS.rule(
@@ -61,7 +61,7 @@ def min_equals_max(world: World) -> Iterator[Hit]:
     example="wants 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted there",
     kinds=("PodDisruptionBudget",),
 )
-def pdb_blocks_evictions(world: World) -> Iterator[Hit]:
+def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
     for budget, workloads in _budgeted(world).items():
         scalers = [claim.item for one in workloads for claim in world.claims.get(one.key, ())]
         least = sum(_least(world, one) for one in workloads)
@@ -69,18 +69,18 @@ def pdb_blocks_evictions(world: World) -> Iterator[Hit]:
             wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
             if wanted is not None and wanted >= least:
                 who = some(scalers)
-                words = f"wants {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted there"
-                yield Hit(budget, ("spec", key), words)
+                message = f"wants {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted there"
+                yield Hit(budget, ("spec", key), message)
 
 
-def _budgeted(world: World) -> dict[Item, list[Workload]]:
+def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:
     """The disruption budgets, and the workloads whose pods each covers."""
     budgets = [
         (item.namespace, chosen, item)
         for item in world.of_kind("policy", "PodDisruptionBudget")
         if (chosen := _budget_selector(item)) is not None
     ]
-    found: dict[Item, list[Workload]] = defaultdict(list)
+    found: dict[Item, list[InputWorkload]] = defaultdict(list)
     if not budgets:
         return found
     index = SelectorIndex(budgets)
@@ -100,7 +100,7 @@ def _budget_selector(item: Item) -> Selector | None:
     return selector
 
 
-def _least(world: World, workload: Workload) -> int:
+def _least(world: InputWorld, workload: InputWorkload) -> int:
     """The fewest pods a workload has while it has any."""
     claims = world.claims.get(workload.key)
     if claims:
@@ -133,7 +133,7 @@ def _share(value: Any, pods: int) -> int | None:
     fix="raise the quota, lower maxReplicas, or ask for less per pod",
     example="20 pods ask for 10 requests.cpu, and ResourceQuota shop/compute allows 4: it ends at 8 pods",
 )
-def quota_too_small(world: World) -> Iterator[Hit]:
+def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     quotas: dict[str, list[Item]] = defaultdict(list)
     for item in world.of_kind("", "ResourceQuota"):
         if not item.spec.get("scopes") and not item.spec.get("scopeSelector"):
@@ -143,8 +143,8 @@ def quota_too_small(world: World) -> Iterator[Hit]:
     for one in world.counting:
         template, most = world.template_of(one), one.spec.max_replicas
         for quota in quotas.get(one.item.namespace, ()) if template is not None and most is not None else ():
-            for words in _over(quota, template, most or 0):
-                yield Hit(one.item, ("spec", "maxReplicas"), words)
+            for message in _over(quota, template, most or 0):
+                yield Hit(one.item, ("spec", "maxReplicas"), message)
 
 
 def _over(quota: Item, template: Template | None, most: int) -> Iterator[str]:

@@ -12,9 +12,9 @@ from hypot.lint.input.world import (
     AnyAutoscaler,
     Autoscaler,
     Claim,
+    InputWorkload,
+    InputWorld,
     ResourceUse,
-    Workload,
-    World,
     mode_of,
     writes,
 )
@@ -43,20 +43,20 @@ _THROUGH_HVPA = (
     "AmbiguousSelector",
     kinds=(*BOTH, *HVPA_ONLY, "ScaledObject"),
 )
-def two_autoscalers(world: World) -> Iterator[Hit]:
+def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
     for target, claims in world.claims.items():
-        rivals = _rivals(claims) if len(claims) > 1 else {}
-        horizontal = sum(1 for key in rivals if key.kind in BY_HPA)
-        both_axes = any(key.kind == Hvpa.KIND for key in rivals)
-        for one, claim in rivals.items() if len(rivals) > 1 else ():
+        conflicts = _conflicts(claims) if len(claims) > 1 else {}
+        horizontal = sum(1 for key in conflicts if key.kind in BY_HPA)
+        both_axes = any(key.kind == Hvpa.KIND for key in conflicts)
+        for one, claim in conflicts.items() if len(conflicts) > 1 else ():
             alike = one.kind in BY_HPA and horizontal > 1
             outcome = "such a pair stops with AmbiguousSelector" if alike else "they undo each other's writes"
-            others = some((key for key in rivals if key != one), len(rivals) - 1)
+            others = some((key for key in conflicts if key != one), len(conflicts) - 1)
             hint = _THROUGH_HVPA if both_axes and horizontal else ""
             yield Hit(claim.item, claim.reference, f"{target} is also scaled by {others}: {outcome}", hint)
 
 
-def _rivals(claims: list[Claim]) -> dict[Key, Claim]:
+def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
     """Those that really write, each once however often the input holds it."""
     by_key = {claim.item.key: claim for claim in claims if claim.item.name}
     if len(by_key) < 2:
@@ -84,8 +84,8 @@ def _rivals(claims: list[Claim]) -> dict[Key, Claim]:
     "AmbiguousSelector",
     kinds=HPA_ONLY,
 )
-def ambiguous_selector(world: World) -> Iterator[Hit]:
-    shared: dict[Key, tuple[Workload, ...]] = {}
+def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
+    shared: dict[Key, tuple[InputWorkload, ...]] = {}
     seen: set[int] = set()
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
@@ -97,11 +97,11 @@ def ambiguous_selector(world: World) -> Iterator[Hit]:
         for one in group:
             shared.setdefault(one.key, group)
     for hpa in world.hpas:
-        rivals = shared.get(hpa.target) if hpa.target is not None else None
-        if rivals is not None and not hpa.item.owners:
-            others = some((other.key for other in rivals if other.key != hpa.target), len(rivals) - 1)
-            words = f"{hpa.target} and {others} select the same pods: their autoscalers stop with AmbiguousSelector"
-            yield Hit(hpa.item, hpa.reference, words)
+        conflicts = shared.get(hpa.target) if hpa.target is not None else None
+        if conflicts is not None and not hpa.item.owners:
+            others = some((other.key for other in conflicts if other.key != hpa.target), len(conflicts) - 1)
+            message = f"{hpa.target} and {others} select the same pods: their autoscalers stop with AmbiguousSelector"
+            yield Hit(hpa.item, hpa.reference, message)
 
 
 @RIVALS.rule(
@@ -115,7 +115,7 @@ def ambiguous_selector(world: World) -> Iterator[Hit]:
     example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: the oldest acts, others never",
     kinds=SIZING,
 )
-def two_sizers(world: World) -> Iterator[Hit]:
+def two_sizers(world: InputWorld) -> Iterator[Hit]:
     sizers: dict[Key, dict[Key, AnyAutoscaler]] = defaultdict(dict)
     for vpa in world.vpas:
         if vpa.target is not None and vpa.item.name and mode_of(vpa) != OFF:
@@ -124,18 +124,18 @@ def two_sizers(world: World) -> Iterator[Hit]:
         if hvpa.target is not None and hvpa.item.name and writes(hvpa.item):
             sizers[hvpa.target][hvpa.item.key] = hvpa
     for target, found in sizers.items():
-        yield from _sizing_rivals(target, found) if len(found) > 1 else ()
+        yield from _sizing_conflicts(target, found) if len(found) > 1 else ()
 
 
-def _sizing_rivals(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[Hit]:
+def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[Hit]:
     made = {(key.kind, key.name) for key in found}
-    rivals = {key: one for key, one in found.items() if not one.item.owners & made}
-    vertical = sum(1 for key in rivals if key.kind == VPA.KIND)
-    if len(rivals) < 2 or not vertical:
+    conflicts = {key: one for key, one in found.items() if not one.item.owners & made}
+    vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
+    if len(conflicts) < 2 or not vertical:
         return  # of Hvpas alone it is told that they scale the same target
-    outcome = "the oldest acts, others never" if vertical == len(rivals) else "they undo each other's writes"
-    for key, one in rivals.items():
-        others = some((other for other in rivals if other != key), len(rivals) - 1)
+    outcome = "the oldest acts, others never" if vertical == len(conflicts) else "they undo each other's writes"
+    for key, one in conflicts.items():
+        others = some((other for other in conflicts if other != key), len(conflicts) - 1)
         yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
 
 
@@ -152,7 +152,7 @@ def _sizing_rivals(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[Hit
     example="VerticalPodAutoscaler shop/web sets the cpu requests of container app, which this metric scales on",
     kinds=HPA_ONLY,
 )
-def vpa_conflict(world: World) -> Iterator[Hit]:
+def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
     steering: dict[Key, list[Autoscaler[VPA]]] = defaultdict(list)
     for vpa in world.vpas:
         if vpa.target is not None and mode_of(vpa) not in {OFF, INITIAL}:
@@ -178,7 +178,7 @@ def _containers(names: list[str]) -> str:
     return f"container{'s' if len(names) > 1 else ''} {some(names)}"
 
 
-def _steered(world: World, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
+def _steered(world: InputWorld, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
     """The containers of the metric whose requests for the resource are set."""
     template, names = world.template_of(use.scaler), ["*"]
     if use.container:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from hypot.lint.input.item import Item, Key, text
-from hypot.lint.input.world import World
+from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 
 GIVEN = RuleFamily("Input", "The input as a whole, and what is silenced in it.")
@@ -21,7 +21,7 @@ IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
     example="HorizontalPodAutoscaler shop/web is also given in base/web.yaml, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads"),
 )
-def duplicate_object(world: World) -> Iterator[Hit]:
+def duplicate_object(world: InputWorld) -> Iterator[Hit]:
     first: dict[Key, Item] = {}
     watched = {id(one.item) for one in world.autoscalers} | {id(one) for one in world.scaled_objects}
     for item in world.items:

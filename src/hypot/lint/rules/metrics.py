@@ -8,7 +8,7 @@ from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.problem import dotted
 from hypot.lint.input.item import amount
 from hypot.lint.input.template import Template
-from hypot.lint.input.world import World, metrics_of
+from hypot.lint.input.world import InputWorld, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 
 METRICS = RuleFamily("Metrics", "Metrics that are accepted and do not do what they seem to.", kinds=MEASURING)
@@ -27,7 +27,7 @@ _MEBIBYTE = 2**20 * 1000
     example="type Utilization finds no field of its own here (value is set): the metric always fails with "
     "FailedGetObjectMetric",
 )
-def object_target_type(world: World) -> Iterator[Hit]:
+def object_target_type(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
         for where, metric in metrics_of(hpa):
             target = metric.object.target if metric.type == "Object" and metric.object is not None else None
@@ -36,9 +36,9 @@ def object_target_type(world: World) -> Iterator[Hit]:
             works = {"Value": target.value, "AverageValue": target.average}.get(target.type or "") is not None
             if target.type in _TARGET_TYPES and not works:
                 given = " and ".join(_fields(target))
-                words = f"type {target.type} finds no field of its own here ({given} is set)"
+                message = f"type {target.type} finds no field of its own here ({given} is set)"
                 outcome = "the metric always fails with FailedGetObjectMetric"
-                yield Hit(hpa.item, (*where, "object", "target", "type"), f"{words}: {outcome}")
+                yield Hit(hpa.item, (*where, "object", "target", "type"), f"{message}: {outcome}")
 
 
 _TARGET_TYPES = ("Utilization", "Value", "AverageValue")
@@ -62,14 +62,14 @@ def _fields(target: Target) -> list[str]:
     fix="write the type that belongs to the field",
     example="type Utilization, but averageValue is what counts: write type AverageValue",
 )
-def target_type_mismatch(world: World) -> Iterator[Hit]:
+def target_type_mismatch(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
         for where, metric in metrics_of(hpa):
             key, target = _chosen(metric)
             field, expected = _acted_on(key, target)
             if field and target.type in _TARGET_TYPES and target.type != expected:
-                words = f"type {target.type}, but {field} is what counts: write type {expected}"
-                yield Hit(hpa.item, (*where, key, "target", "type"), words)
+                message = f"type {target.type}, but {field} is what counts: write type {expected}"
+                yield Hit(hpa.item, (*where, key, "target", "type"), message)
 
 
 def _chosen(metric: Metric) -> tuple[str, Target]:
@@ -102,7 +102,7 @@ def _acted_on(key: str, target: Target) -> tuple[str, str]:
     fix="keep the one with the lower target",
     example="the same metric as spec.metrics[0]; only the lower of the two targets ever counts",
 )
-def duplicate_metric(world: World) -> Iterator[Hit]:
+def duplicate_metric(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
         first: dict[str, int] = {}
         for i, (where, metric) in enumerate(metrics_of(hpa)):
@@ -138,15 +138,15 @@ def _identity(metric: Metric) -> str:
     example="memory is the only metric; it rarely falls with the load, so pods are added and hardly ever removed",
     kinds=HPA_ONLY,
 )
-def memory_alone(world: World) -> Iterator[Hit]:
+def memory_alone(world: InputWorld) -> Iterator[Hit]:
     uses: dict[int, list[str]] = {}
     for use in world.resource_uses:
         uses.setdefault(id(use.scaler), []).append(use.resource)
     for hpa in world.hpas:
         resources = uses.get(id(hpa), [])
         if resources and set(resources) == {"memory"} and len(resources) == len(hpa.spec.metrics or ()):
-            words = "memory is the only metric; it rarely falls with the load"
-            yield Hit(hpa.item, ("spec", "metrics", 0), f"{words}, so pods are added and hardly ever removed")
+            message = "memory is the only metric; it rarely falls with the load"
+            yield Hit(hpa.item, ("spec", "metrics", 0), f"{message}, so pods are added and hardly ever removed")
 
 
 @METRICS.rule(
@@ -159,19 +159,19 @@ def memory_alone(world: World) -> Iterator[Hit]:
     example="averageValue 100 means 100 whole cores for each pod",
     kinds=(*BOTH, *HVPA_ONLY),
 )
-def unit_slip(world: World) -> Iterator[Hit]:
+def unit_slip(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
-        words = _slip(use.resource, use.target.average, world.template_of(use.scaler))
-        if words:
-            yield Hit(use.scaler.item, (*use.where, "target", "averageValue"), f"averageValue {words}")
+        message = _slip(use.resource, use.target.average, world.template_of(use.scaler))
+        if message:
+            yield Hit(use.scaler.item, (*use.where, "target", "averageValue"), f"averageValue {message}")
     for wpa in world.wpas:
         if wpa.spec.algorithm != "average":
             continue
         for i, metric in enumerate(wpa.spec.metrics or ()):
             source = metric.resource if metric.type == "Resource" else None
-            words = _slip(source.name or "", source.high, world.template_of(wpa)) if source is not None else ""
-            if words:
-                yield Hit(wpa.item, ("spec", "metrics", i, "resource", "highWatermark"), f"highWatermark {words}")
+            message = _slip(source.name or "", source.high, world.template_of(wpa)) if source is not None else ""
+            if message:
+                yield Hit(wpa.item, ("spec", "metrics", i, "resource", "highWatermark"), f"highWatermark {message}")
 
 
 def _slip(resource: str, written: object, template: Template | None) -> str:

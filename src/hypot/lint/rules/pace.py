@@ -8,7 +8,7 @@ from hypot.kinds.hpa.fields import Pace
 from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.lint.input.item import amount
-from hypot.lint.input.world import Autoscaler, World
+from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import BOTH, HPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.model.settings import Settings
 
@@ -35,14 +35,14 @@ def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
     example="10 seconds are less than the 15 between two syncs, so this allows its value at every sync",
     kinds=MEASURING,
 )
-def short_period(world: World) -> Iterator[Hit]:
+def short_period(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
         for where, pace in _paces(hpa):
             for i, policy in enumerate(pace.limits or ()):
                 if policy.period is not None and 0 < policy.period < SYNC_PERIOD:
-                    words = f"{policy.period} seconds are less than the {SYNC_PERIOD} between two syncs"
+                    message = f"{policy.period} seconds are less than the {SYNC_PERIOD} between two syncs"
                     at = (*where, "policies", i, "periodSeconds")
-                    yield Hit(hpa.item, at, f"{words}, so this allows its value at every sync")
+                    yield Hit(hpa.item, at, f"{message}, so this allows its value at every sync")
 
 
 @PACE.rule(
@@ -55,7 +55,7 @@ def short_period(world: World) -> Iterator[Hit]:
     "downscaleForbiddenWindowSeconds",
     example="a window of 0 seconds lets one low sample remove pods",
 )
-def no_down_window(world: World) -> Iterator[Hit]:
+def no_down_window(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         pace = hpa.spec.scale_down
         if pace is not None and pace.window == 0 and pace.select != "Disabled":
@@ -76,14 +76,14 @@ def no_down_window(world: World) -> Iterator[Hit]:
     fix="leave it so if it is meant; otherwise write policies, or a scaleDownLimitFactor above 0",
     example="selectPolicy Disabled: pods are added and never removed",
 )
-def never_shrinks(world: World) -> Iterator[Hit]:
+def never_shrinks(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         if hpa.spec.scale_down is not None and hpa.spec.scale_down.select == "Disabled":
             yield Hit(hpa.item, (*_DOWN, "selectPolicy"), "selectPolicy Disabled: pods are added and never removed")
     for wpa in world.wpas:
         if amount(wpa.spec.down_factor) == 0:
-            words = "a limit factor of 0 switches the direction off: pods are added and never removed"
-            yield Hit(wpa.item, ("spec", "scaleDownLimitFactor"), words)
+            message = "a limit factor of 0 switches the direction off: pods are added and never removed"
+            yield Hit(wpa.item, ("spec", "scaleDownLimitFactor"), message)
 
 
 @PACE.rule(
@@ -94,14 +94,14 @@ def never_shrinks(world: World) -> Iterator[Hit]:
     fix="write policies, or a scaleUpLimitFactor above 0",
     example="selectPolicy Disabled: no load ever adds a pod",
 )
-def never_grows(world: World) -> Iterator[Hit]:
+def never_grows(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         if hpa.spec.scale_up is not None and hpa.spec.scale_up.select == "Disabled":
             yield Hit(hpa.item, (*_UP, "selectPolicy"), "selectPolicy Disabled: no load ever adds a pod")
     for wpa in world.wpas:
         if amount(wpa.spec.up_factor) == 0:
-            words = "a limit factor of 0 switches the direction off: no load ever adds a pod"
-            yield Hit(wpa.item, ("spec", "scaleUpLimitFactor"), words)
+            message = "a limit factor of 0 switches the direction off: no load ever adds a pod"
+            yield Hit(wpa.item, ("spec", "scaleUpLimitFactor"), message)
 
 
 @PACE.rule(
@@ -114,7 +114,7 @@ def never_grows(world: World) -> Iterator[Hit]:
     example="a tolerance of 10 is 1000 %: no usage is low enough to remove a pod",
     kinds=HPA_ONLY,
 )
-def wide_tolerance(world: World) -> Iterator[Hit]:
+def wide_tolerance(world: InputWorld) -> Iterator[Hit]:
     if not gate_open("HPAConfigurableTolerance", world.kubernetes):
         return
     for hpa in world.hpas:
@@ -125,5 +125,5 @@ def wide_tolerance(world: World) -> Iterator[Hit]:
             outcome = "no usage is low enough to remove a pod"
             if where == _UP:
                 outcome = f"pods are added only above {100 + percent} % of the target"
-            words = f"a tolerance of {pace.tolerance} is {percent} %: {outcome}"
-            yield Hit(hpa.item, (*where, "tolerance"), words)
+            message = f"a tolerance of {pace.tolerance} is {percent} %: {outcome}"
+            yield Hit(hpa.item, (*where, "tolerance"), message)

@@ -10,7 +10,7 @@ from hypot.kinds.problem import Where
 from hypot.kinds.version import gate_open
 from hypot.lint.input.item import dig, some
 from hypot.lint.input.template import Template
-from hypot.lint.input.world import Autoscaler, ResourceUse, World, metrics_of
+from hypot.lint.input.world import Autoscaler, InputWorld, ResourceUse, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
@@ -33,7 +33,7 @@ _MEBIBYTE = 2**20 * 1000
     "(FailedGetResourceMetric): no load changes anything",
     kinds=HPA_ONLY,
 )
-def request_missing(world: World) -> Iterator[Hit]:
+def request_missing(world: InputWorld) -> Iterator[Hit]:
     for use in _of_objects(world):
         template = world.template_of(use.scaler)
         if template is None or use.target.average is not None or use.target.utilization is None:
@@ -42,18 +42,20 @@ def request_missing(world: World) -> Iterator[Hit]:
             continue
         missing = template.without_request(use.resource, use.container)
         if missing:
-            yield Hit(use.scaler.item, use.where, _missing_words(world, use, missing), _missing_hint(use, missing))
+            yield Hit(use.scaler.item, use.where, _missing_message(world, use, missing), _missing_hint(use, missing))
         elif template.request(use.resource, use.container) == 0:
-            words = f"the {use.resource} requests of {use.scaler.target} add up to 0, and nothing can be a share of it"
-            yield Hit(use.scaler.item, use.where, words, f"request more than 0 {use.resource}")
+            message = (
+                f"the {use.resource} requests of {use.scaler.target} add up to 0, and nothing can be a share of it"
+            )
+            yield Hit(use.scaler.item, use.where, message, f"request more than 0 {use.resource}")
 
 
-def _of_objects(world: World) -> Iterator[ResourceUse]:
+def _of_objects(world: InputWorld) -> Iterator[ResourceUse]:
     """The metrics of HPAs that are alone: an Hvpa has other sources, and its sizes follow."""
     return (use for use in world.resource_uses if use.scaler.item.kind == HPA.KIND)
 
 
-def _missing_words(world: World, use: ResourceUse, missing: list[str]) -> str:
+def _missing_message(world: InputWorld, use: ResourceUse, missing: list[str]) -> str:
     whose = f"{'container' if len(missing) == 1 else 'containers'} {some(missing)} of {use.scaler.target}"
     has = "has" if len(missing) == 1 else "have"
     reason = "FailedGetContainerResourceMetric" if use.container else "FailedGetResourceMetric"
@@ -65,10 +67,10 @@ def _missing_words(world: World, use: ResourceUse, missing: list[str]) -> str:
     )
     default = "" if use.where[-1] != "metrics" else " (no metrics are written, so cpu at 80 % is the default)"
     target = f"{use.target.utilization} % of it cannot be computed ({reason})"
-    return f"{whose} {has} no {use.resource} request, so {target}: {outcome}{default}{_pod_level_words(world, use)}"
+    return f"{whose} {has} no {use.resource} request, so {target}: {outcome}{default}{_pod_level_message(world, use)}"
 
 
-def _pod_level_words(world: World, use: ResourceUse) -> str:
+def _pod_level_message(world: InputWorld, use: ResourceUse) -> str:
     workload = world.target_of(use.scaler)
     resources = dig(workload.item.spec, "template", "spec", "resources") if workload is not None else None
     if not resources or use.container or gate_open("PodLevelResources", world.kubernetes):
@@ -96,17 +98,17 @@ def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
     example="Deployment shop/web has no container api; its containers are app and proxy",
     kinds=MEASURING,
 )
-def container_missing(world: World) -> Iterator[Hit]:
+def container_missing(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
         template = world.template_of(use.scaler)
         if not use.container or template is None or template.container(use.container) is not None:
             continue
         known = [one.name for one in template.running]
         ended = any(one.name == use.container for one in template.before)
-        words = f"{use.container} of {use.scaler.target} is an init container and has ended when pods are measured"
+        message = f"{use.container} of {use.scaler.target} is an init container and has ended when pods are measured"
         if not ended:
-            words = f"{use.scaler.target} has no container {use.container}; its containers are {some(known)}"
-        yield Hit(use.scaler.item, (*use.where, "container"), words)
+            message = f"{use.scaler.target} has no container {use.container}; its containers are {some(known)}"
+        yield Hit(use.scaler.item, (*use.where, "container"), message)
 
 
 @REQUESTS.rule(
@@ -118,7 +120,7 @@ def container_missing(world: World) -> Iterator[Hit]:
     example="nvidia.com/gpu is not served by metrics.k8s.io, only cpu and memory are: the metric always fails",
     kinds=(*BOTH, *HVPA_ONLY),
 )
-def resource_not_served(world: World) -> Iterator[Hit]:
+def resource_not_served(world: InputWorld) -> Iterator[Hit]:
     for use in world.resource_uses:
         refused = use.container and any(container_resource(use.resource))
         if use.resource and use.resource not in SERVED and not refused:
@@ -146,15 +148,15 @@ def _not_served(name: str) -> str:
     "metric adds pods only from 105 % on",
     kinds=HPA_ONLY,
 )
-def target_unreachable(world: World) -> Iterator[Hit]:
+def target_unreachable(world: InputWorld) -> Iterator[Hit]:
     for use in _of_objects(world):
         template = world.template_of(use.scaler)
         limit = template.limit(use.resource, use.container) if template is not None else None
         if template is None or not limit or use.resource not in SERVED:
             continue
-        words = _unreachable(use, template, limit, up_tolerance(world, use.scaler))
-        if words:
-            yield Hit(use.scaler.item, _target_place(use), words)
+        message = _unreachable(use, template, limit, up_tolerance(world, use.scaler))
+        if message:
+            yield Hit(use.scaler.item, _target_place(use), message)
 
 
 def _unreachable(use: ResourceUse, template: Template, limit: int, tolerance: float) -> str:
@@ -185,7 +187,7 @@ def _readable(amount: int, resource: str) -> str:
     return f"{-(-amount // _MEBIBYTE)}Mi"
 
 
-def up_tolerance(world: World, hpa: Autoscaler[HPA]) -> float:
+def up_tolerance(world: InputWorld, hpa: Autoscaler[HPA]) -> float:
     """How far above its target usage must be before pods are added; no flag of the controller is known here."""
     return tolerances(hpa.spec, Settings(kubernetes=world.kubernetes))[1]
 

@@ -22,7 +22,7 @@ from hypot.kinds.vpa.fields import (
 )
 from hypot.kinds.vpa.knobs import Knobs, for_updates, knobs_from
 from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, whole
-from hypot.lint.input.world import AnyAutoscaler, Autoscaler, World, mode_of, writes
+from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, writes
 from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 
 SIZES = RuleFamily("Sizes", "What may be done with containers, and sizes that never reach a pod.")
@@ -47,7 +47,7 @@ class _Policy(NamedTuple):
     policy: ContainerPolicy
 
 
-def _policies(world: World) -> Iterator[_Policy]:
+def _policies(world: InputWorld) -> Iterator[_Policy]:
     """Every container policy that may come to do something."""
     for vpa in world.vpas:
         if mode_of(vpa) != OFF:
@@ -73,16 +73,16 @@ def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> 
     example="Deployment shop/web has no container api; its containers are app and proxy",
     kinds=SIZING,
 )
-def policy_container_missing(world: World) -> Iterator[Hit]:
+def policy_container_missing(world: InputWorld) -> Iterator[Hit]:
     for one, where, policy in _policies(world):
         name, template = policy.container_name, world.template_of(one)
         if not name or name == ANY_CONTAINER or template is None or template.container(name) is not None:
             continue
-        words = f"{name} of {one.target} is an init container, and those are not sized"
+        message = f"{name} of {one.target} is an init container, and those are not sized"
         if not any(container.name == name for container in template.before):
             known = some([container.name for container in template.running])
-            words = f"{one.target} has no container {name}; its containers are {known}"
-        yield Hit(one.item, (*where, "containerName"), words)
+            message = f"{one.target} has no container {name}; its containers are {known}"
+        yield Hit(one.item, (*where, "containerName"), message)
 
 
 class _Range(NamedTuple):
@@ -105,16 +105,16 @@ class _Range(NamedTuple):
     example="maxAllowed 4 is above the 2 of cpu that LimitRange shop/compute allows: no container ever gets there",
     kinds=SIZING,
 )
-def limit_range_bounds(world: World) -> Iterator[Hit]:
+def limit_range_bounds(world: InputWorld) -> Iterator[Hit]:
     ranges = _ranges(world)
     for one, where, policy in _policies(world) if ranges else ():
         of_namespace = ranges.get(one.item.namespace, {})
         for key, bounds in (("minAllowed", policy.min_allowed), ("maxAllowed", policy.max_allowed)):
             for resource, allowed in of_namespace.items():
                 written = (bounds or {}).get(resource)
-                words = _outside(key, amount(written), allowed, resource)
-                if words:
-                    yield Hit(one.item, (*where, key, resource), f"{key} {written} is {words}")
+                message = _outside(key, amount(written), allowed, resource)
+                if message:
+                    yield Hit(one.item, (*where, key, resource), f"{key} {written} is {message}")
 
 
 def _outside(key: str, held: int | None, allowed: _Range, resource: str) -> str:
@@ -133,7 +133,7 @@ def _outside(key: str, held: int | None, allowed: _Range, resource: str) -> str:
     return ""
 
 
-def _ranges(world: World) -> dict[str, dict[str, _Range]]:
+def _ranges(world: InputWorld) -> dict[str, dict[str, _Range]]:
     """By namespace and resource: of several LimitRanges the lowest max and the highest min hold."""
     found: dict[str, dict[str, _Range]] = defaultdict(dict)
     for item in world.of_kind("", "LimitRange"):
@@ -164,12 +164,14 @@ def _narrowed(known: _Range, item: Item, entry: Mapping[str, object], resource: 
     example="Deployment shop/web has 1 replica, and no running pod is changed while fewer than 2 are alive",
     kinds=VPA_ONLY,
 )
-def too_few_replicas(world: World) -> Iterator[Hit]:
+def too_few_replicas(world: InputWorld) -> Iterator[Hit]:
     for vpa in world.vpas:
         needed, replicas = _needed(vpa), _replicas(world, vpa)
         if needed is not None and replicas is not None and 0 < replicas < needed:
-            words = f"{vpa.target} has {count_of(replicas, 'replica')}, and no running pod is changed while fewer than "
-            yield Hit(vpa.item, ("spec", "updatePolicy", "minReplicas"), f"{words}{needed} are alive")
+            message = (
+                f"{vpa.target} has {count_of(replicas, 'replica')}, and no running pod is changed while fewer than "
+            )
+            yield Hit(vpa.item, ("spec", "updatePolicy", "minReplicas"), f"{message}{needed} are alive")
 
 
 def _needed(vpa: Autoscaler[VPA]) -> int | None:
@@ -181,7 +183,7 @@ def _needed(vpa: Autoscaler[VPA]) -> int | None:
     return knobs.min_replicas
 
 
-def _replicas(world: World, vpa: Autoscaler[VPA]) -> int | None:
+def _replicas(world: InputWorld, vpa: Autoscaler[VPA]) -> int | None:
     """The replicas of a target that nothing scales; without a count there is one."""
     workload = world.target_of(vpa)
     if workload is None or vpa.target is None or vpa.target.kind not in _COUNTED or world.claims.get(vpa.target):
@@ -200,7 +202,7 @@ def _replicas(world: World, vpa: Autoscaler[VPA]) -> int | None:
     example="updateMode Recreate evicts each pod that is to be resized; InPlaceOrRecreate resizes it where it runs",
     kinds=VPA_ONLY,
 )
-def recreates_pods(world: World) -> Iterator[Hit]:
+def recreates_pods(world: InputWorld) -> Iterator[Hit]:
     if world.kubernetes < RESIZES_IN_PLACE:
         return
     for vpa in world.vpas:
@@ -208,5 +210,5 @@ def recreates_pods(world: World) -> Iterator[Hit]:
         if mode in {RECREATE, AUTO}:
             written = dig(vpa.item.spec, "updatePolicy", "updateMode")
             said = f"updateMode {mode}" if written else f"updateMode is not written, so it is {mode}, which"
-            words = f"{said} evicts each pod that is to be resized; {IN_PLACE_OR_RECREATE} resizes it where it runs"
-            yield Hit(vpa.item, ("spec", "updatePolicy", "updateMode"), words)
+            message = f"{said} evicts each pod that is to be resized; {IN_PLACE_OR_RECREATE} resizes it where it runs"
+            yield Hit(vpa.item, ("spec", "updatePolicy", "updateMode"), message)

@@ -8,7 +8,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.version import SCALE_TARGET_NEEDS_GROUP
 from hypot.lint.input.item import Item, Key, some, whole
-from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, Workload, World
+from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
 TARGET = RuleFamily("Target", "The object that is scaled, and the one that is meant.", kinds=POINTING)
@@ -37,7 +37,7 @@ _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
     fix="write the kind as Kubernetes does, with its group: apps/v1 Deployment",
     example="there is no Deployment in extensions/v1beta1: FailedGetScale, and nothing is scaled",
 )
-def target_kind(world: World) -> Iterator[Hit]:
+def target_kind(world: InputWorld) -> Iterator[Hit]:
     for one in world.autoscalers:
         ref = one.spec.target
         kind = _meant(one) if ref is not None else None
@@ -49,11 +49,11 @@ def target_kind(world: World) -> Iterator[Hit]:
         if not info_of(one.written).counts:
             outcome = "ConfigUnsupported, and nothing is sized"
         if ref.kind != kind:
-            words = f"{ref.kind} is not how Kubernetes spells {kind}: {outcome}"
-            yield Hit(one.item, (*one.reference, "kind"), words, right)
+            message = f"{ref.kind} is not how Kubernetes spells {kind}: {outcome}"
+            yield Hit(one.item, (*one.reference, "kind"), message, right)
         elif one.target is not None and one.target.group != group and not _refused(world, one):
-            words = f"there is no {kind} in {ref.api_version or 'the core group'}: {outcome}"
-            yield Hit(one.item, (*one.reference, "apiVersion"), words, right)
+            message = f"there is no {kind} in {ref.api_version or 'the core group'}: {outcome}"
+            yield Hit(one.item, (*one.reference, "apiVersion"), message, right)
 
 
 def _meant(one: AnyAutoscaler) -> str | None:
@@ -64,7 +64,7 @@ def _meant(one: AnyAutoscaler) -> str | None:
     return None if (WORKLOAD_GROUPS[kind], kind) in _NOT_SCALABLE else kind
 
 
-def _refused(world: World, one: AnyAutoscaler) -> bool:
+def _refused(world: InputWorld, one: AnyAutoscaler) -> bool:
     """Whether the API server itself asks for the missing group."""
     grouped = one.target is not None and bool(one.target.group)
     return isinstance(one.written, HPA) and not grouped and world.kubernetes >= SCALE_TARGET_NEEDS_GROUP
@@ -79,7 +79,7 @@ def _refused(world: World, one: AnyAutoscaler) -> bool:
     fix="point at the Deployment, StatefulSet or custom resource that owns the pods",
     example="a DaemonSet has no scale subresource (it runs one pod on each node)",
 )
-def target_not_scalable(world: World) -> Iterator[Hit]:
+def target_not_scalable(world: InputWorld) -> Iterator[Hit]:
     for one in world.autoscalers:
         why = _unfit(one)
         if why and one.target is not None and not _refused(world, one):
@@ -95,7 +95,7 @@ def _unfit(one: AnyAutoscaler) -> str:
     return _NO_WORKLOAD.get(of_target, scaled)
 
 
-def _absent(world: World) -> Iterator[tuple[AnyAutoscaler, Key]]:
+def _absent(world: InputWorld) -> Iterator[tuple[AnyAutoscaler, Key]]:
     for one in world.autoscalers:
         target = one.target
         if target is not None and target not in world.workloads and not _unfit(one) and _is_well_written(one):
@@ -107,11 +107,11 @@ def _is_well_written(one: AnyAutoscaler) -> bool:
     return known is None or (one.target is not None and one.target[:2] == (WORKLOAD_GROUPS[known], known))
 
 
-def _beside(world: World, target: Key) -> bool:
+def _beside(world: InputWorld, target: Key) -> bool:
     return (target.group, target.kind, target.namespace) in world.kinds_in
 
 
-def _elsewhere(world: World, target: Key) -> str:
+def _elsewhere(world: InputWorld, target: Key) -> str:
     namespaces = world.namespaces_of.get((target.group, target.kind, target.name))
     if not namespaces:
         return ""
@@ -127,12 +127,12 @@ def _elsewhere(world: World, target: Key) -> str:
     fix="correct the name or the namespace, or add the workload to the input",
     example="there is no Deployment shop/wbe among the input, which has others of its kind and namespace",
 )
-def target_missing(world: World) -> Iterator[Hit]:
+def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         elsewhere = _elsewhere(world, target)
         if _beside(world, target):
-            words = f"there is no {target} among the input, which has others of its kind and namespace{elsewhere}"
-            yield Hit(one.item, (*one.reference, "name"), words)
+            message = f"there is no {target} among the input, which has others of its kind and namespace{elsewhere}"
+            yield Hit(one.item, (*one.reference, "name"), message)
         elif elsewhere:
             yield Hit(one.item, (*one.reference, "name"), f"there is no {target} among the input{elsewhere}")
 
@@ -146,14 +146,14 @@ def target_missing(world: World) -> Iterator[Hit]:
     fix="name the workload's manifest too, or a dump of the namespace",
     example="Deployment shop/web is not among the input, so what depends on its pods was not checked",
 )
-def target_not_given(world: World) -> Iterator[Hit]:
+def target_not_given(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         if not _beside(world, target) and not _elsewhere(world, target):
-            words = f"{target} is not among the input, so what depends on its pods was not checked"
-            yield Hit(one.item, (*one.reference, "name"), words)
+            message = f"{target} is not among the input, so what depends on its pods was not checked"
+            yield Hit(one.item, (*one.reference, "name"), message)
 
 
-def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
+def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item]]]:
     """Every scaled workload that says how many replicas it has; an Hvpa that an HPA scales is one too."""
     for target, claims in world.claims.items():
         workload = world.workloads.get(target)
@@ -174,11 +174,11 @@ def _replicas(world: World) -> Iterator[tuple[Workload, int, list[Item]]]:
     example="every apply sets 3 replicas, against HorizontalPodAutoscaler shop/web",
     kinds=("Deployment", "StatefulSet", "ReplicaSet", "any kind with replicas"),
 )
-def replicas_on_target(world: World) -> Iterator[Hit]:
+def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
-            words = f"every apply sets {replicas} replicas, against {some(scalers)}"
-            yield Hit(workload.item, ("spec", "replicas"), words)
+            message = f"every apply sets {replicas} replicas, against {some(scalers)}"
+            yield Hit(workload.item, ("spec", "replicas"), message)
 
 
 @TARGET.rule(
@@ -191,13 +191,13 @@ def replicas_on_target(world: World) -> Iterator[Hit]:
     example="0 replicas switch HorizontalPodAutoscaler shop/web off (ScalingDisabled)",
     kinds=("Deployment", "StatefulSet", "ReplicaSet", "any kind with replicas"),
 )
-def target_at_zero(world: World) -> Iterator[Hit]:
+def target_at_zero(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         off = [one for one in scalers if one.kind != "ScaledObject" and one.spec.get("minReplicas") != 0]
         if replicas == 0 and off:
             reason = "" if all(one.kind == Hvpa.KIND for one in off) else " (ScalingDisabled)"
-            words = f"0 replicas switch {some(off)} off{reason}"
-            yield Hit(workload.item, ("spec", "replicas"), words)
+            message = f"0 replicas switch {some(off)} off{reason}"
+            yield Hit(workload.item, ("spec", "replicas"), message)
 
 
 @TARGET.rule(
@@ -210,7 +210,7 @@ def target_at_zero(world: World) -> Iterator[Hit]:
     example="the selector of Deployment shop/web also matches the pods of Job shop/migrate, so their usage is counted",
     kinds=HPA_ONLY,
 )
-def foreign_pods(world: World) -> Iterator[Hit]:
+def foreign_pods(world: InputWorld) -> Iterator[Hit]:
     strangers: dict[Key, list[str]] = defaultdict(list)
     for key, workload in world.workloads.items():
         if workload.template is None or workload.item.controlled:
@@ -221,5 +221,5 @@ def foreign_pods(world: World) -> Iterator[Hit]:
     for hpa in world.hpas:
         others = strangers.get(hpa.target) if hpa.target is not None else None
         if others:
-            words = f"the selector of {hpa.target} also matches the pods of {some(others)}, so their usage is counted"
-            yield Hit(hpa.item, hpa.reference, words)
+            message = f"the selector of {hpa.target} also matches the pods of {some(others)}, so their usage is counted"
+            yield Hit(hpa.item, hpa.reference, message)

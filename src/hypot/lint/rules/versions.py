@@ -6,7 +6,7 @@ from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.versions import FORMER
 from hypot.kinds.problem import Where
 from hypot.kinds.version import Version, gate_open, opened_in, show_version
-from hypot.lint.input.world import Autoscaler, World, kinds_of
+from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
 from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Hit, RuleFamily
 
 VERSIONS = RuleFamily("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
@@ -26,21 +26,21 @@ _SERVED = ("autoscaling/v1", "autoscaling/v2")
     example="autoscaling/v2beta2 was removed in Kubernetes 1.26",
     kinds=EVERY,
 )
-def api_version_not_served(world: World) -> Iterator[Hit]:
+def api_version_not_served(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         written = hpa.item.api_version
         removed = _REMOVED.get(written)
         if removed is not None and world.kubernetes >= removed:
-            words = f"{written} was removed in Kubernetes {show_version(removed)}"
-            yield Hit(hpa.item, ("apiVersion",), words)
+            message = f"{written} was removed in Kubernetes {show_version(removed)}"
+            yield Hit(hpa.item, ("apiVersion",), message)
         elif removed is None and written not in _SERVED:
-            words = f"no Kubernetes serves HorizontalPodAutoscaler in {written}; it was read as {HPA.API_VERSION}"
-            yield Hit(hpa.item, ("apiVersion",), words, f"write {HPA.API_VERSION}")
+            message = f"no Kubernetes serves HorizontalPodAutoscaler in {written}; it was read as {HPA.API_VERSION}"
+            yield Hit(hpa.item, ("apiVersion",), message, f"write {HPA.API_VERSION}")
     for item, kind in kinds_of(world):
         known = {kind.API_VERSION, *kind.FORMER_VERSIONS}
         if not isinstance(kind, HPA) and item.api_version not in known:
-            words = f"{item.api_version} is not a version of {kind.KIND}; it was read as {kind.API_VERSION}"
-            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
+            message = f"{item.api_version} is not a version of {kind.KIND}; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), message, f"write {kind.API_VERSION}")
 
 
 @VERSIONS.rule(
@@ -55,7 +55,7 @@ def api_version_not_served(world: World) -> Iterator[Hit]:
     example="autoscaling/v2beta2 is gone from Kubernetes 1.26 on; it was read as autoscaling/v2",
     kinds=(*HPA_ONLY, *SIZING, *CHECKPOINT_ONLY),
 )
-def old_api_version(world: World) -> Iterator[Hit]:
+def old_api_version(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         written = hpa.item.api_version
         removed = _REMOVED.get(written)
@@ -68,8 +68,8 @@ def old_api_version(world: World) -> Iterator[Hit]:
             yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
     for item, kind in kinds_of(world):
         if not isinstance(kind, HPA) and item.api_version in kind.FORMER_VERSIONS:
-            words = f"{item.api_version} is an old version of this API; it was read as {kind.API_VERSION}"
-            yield Hit(item, ("apiVersion",), words, f"write {kind.API_VERSION}")
+            message = f"{item.api_version} is an old version of this API; it was read as {kind.API_VERSION}"
+            yield Hit(item, ("apiVersion",), message, f"write {kind.API_VERSION}")
 
 
 @VERSIONS.rule(
@@ -82,7 +82,7 @@ def old_api_version(world: World) -> Iterator[Hit]:
     example="Kubernetes 1.34 drops the tolerance: its gate HPAConfigurableTolerance is open from 1.35 on",
     kinds=HPA_ONLY,
 )
-def gate_closed(world: World) -> Iterator[Hit]:
+def gate_closed(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         for gate, what, where in _gated(hpa):
             if not gate_open(gate, world.kubernetes):

@@ -12,7 +12,7 @@ from hypot.kinds.wpa import DEFAULTS, WPA
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL, SKIP_OWNER_CHECK, BandMetric, ResourceBand
 from hypot.lint.input.item import Key, amount, annotation_places, some
 from hypot.lint.input.labels import SelectorIndex, selector_of
-from hypot.lint.input.world import Autoscaler, World
+from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
 WATERMARKS = RuleFamily(
@@ -27,7 +27,7 @@ def _metrics(wpa: Autoscaler[WPA]) -> Iterator[tuple[Where, BandMetric]]:
         yield ("spec", "metrics", i), metric
 
 
-def _resources(world: World) -> Iterator[tuple[Autoscaler[WPA], Where, ResourceBand]]:
+def _resources(world: InputWorld) -> Iterator[tuple[Autoscaler[WPA], Where, ResourceBand]]:
     for wpa in world.wpas:
         for where, metric in _metrics(wpa):
             if metric.type == "Resource" and metric.resource is not None:
@@ -43,14 +43,14 @@ def _resources(world: World) -> Iterator[tuple[Autoscaler[WPA], Where, ResourceB
     fix="write the labels of the target's pods",
     example="the selector does not match the pods of Deployment shop/web (labels app=web)",
 )
-def wpa_selector_misses_pods(world: World) -> Iterator[Hit]:
+def wpa_selector_misses_pods(world: InputWorld) -> Iterator[Hit]:
     for wpa, where, source in _resources(world):
         template, selector = world.template_of(wpa), selector_of(source.selector)
         if template is None or selector is None or selector.matches(template.labels):
             continue
         labels = ", ".join(f"{name}={value}" for name, value in template.labels.items()) or "none"
-        words = f"the selector does not match the pods of {wpa.target} (labels {labels})"
-        yield Hit(wpa.item, (*where, "metricSelector"), words)
+        message = f"the selector does not match the pods of {wpa.target} (labels {labels})"
+        yield Hit(wpa.item, (*where, "metricSelector"), message)
 
 
 @WATERMARKS.rule(
@@ -62,15 +62,15 @@ def wpa_selector_misses_pods(world: World) -> Iterator[Hit]:
     fix="write the labels of the target's pods, and of no other",
     example="an empty selector adds up the cpu of every pod in namespace shop",
 )
-def wpa_selector_too_wide(world: World) -> Iterator[Hit]:
+def wpa_selector_too_wide(world: InputWorld) -> Iterator[Hit]:
     narrow = []
     for wpa, where, source in _resources(world):
         selector, at = selector_of(source.selector), (*where, "metricSelector")
         if selector is not None and selector.requirements:
             narrow.append((wpa.item.namespace, selector, _Chosen(wpa, at, selector)))
         elif selector is not None:
-            words = f"an empty selector adds up the {source.name} of every pod in namespace {wpa.item.namespace}"
-            yield Hit(wpa.item, at, words)
+            message = f"an empty selector adds up the {source.name} of every pod in namespace {wpa.item.namespace}"
+            yield Hit(wpa.item, at, message)
     yield from _taken_in(world, SelectorIndex(narrow)) if narrow else ()
 
 
@@ -82,12 +82,12 @@ class _Chosen:
     where: Where
     selector: Selector
 
-    def own(self, world: World) -> bool:
+    def own(self, world: InputWorld) -> bool:
         target = world.target_of(self.wpa)
         return target is not None and target.template is not None and self.selector.matches(target.template.labels)
 
 
-def _taken_in(world: World, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
+def _taken_in(world: InputWorld, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
     """Workloads with equal labels are matched by the same selectors, so they are handled together."""
     alike: dict[int, tuple[tuple[_Chosen, ...], list[Key]]] = {}
     for key, workload in world.workloads.items():
@@ -116,11 +116,11 @@ def _taken_in(world: World, index: SelectorIndex[_Chosen]) -> Iterator[Hit]:
     fix="write algorithm: average, which compares the usage per pod",
     example="algorithm absolute compares the sum over all pods, not the usage of one, with the marks",
 )
-def wpa_absolute_resource(world: World) -> Iterator[Hit]:
+def wpa_absolute_resource(world: InputWorld) -> Iterator[Hit]:
     for wpa, where, _ in _resources(world):
         if (wpa.written.algorithm or "absolute") == "absolute":
-            words = "algorithm absolute compares the sum over all pods, not the usage of one, with the marks"
-            yield Hit(wpa.item, where, words)
+            message = "algorithm absolute compares the sum over all pods, not the usage of one, with the marks"
+            yield Hit(wpa.item, where, message)
 
 
 @WATERMARKS.rule(
@@ -131,7 +131,7 @@ def wpa_absolute_resource(world: World) -> Iterator[Hit]:
     fix="write a small tolerance such as 1m",
     example="a tolerance of 0 counts as absent and becomes 10 %",
 )
-def wpa_zero_tolerance(world: World) -> Iterator[Hit]:
+def wpa_zero_tolerance(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         if amount(wpa.spec.tolerance) == 0:
             yield Hit(wpa.item, ("spec", "tolerance"), "a tolerance of 0 counts as absent and becomes 10 %")
@@ -145,14 +145,14 @@ def wpa_zero_tolerance(world: World) -> Iterator[Hit]:
     fix="make it a metric of its own, or remove it",
     example="type Resource reads the resource block only; external is ignored",
 )
-def wpa_ignored_block(world: World) -> Iterator[Hit]:
+def wpa_ignored_block(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         for where, metric in _metrics(wpa):
             if metric.external is None or metric.resource is None or metric.source is None:
                 continue
             read, ignored = ("external", "resource") if metric.type == "External" else ("resource", "external")
-            words = f"type {metric.type} reads the {read} block only; {ignored} is ignored"
-            yield Hit(wpa.item, (*where, ignored), words)
+            message = f"type {metric.type} reads the {read} block only; {ignored} is ignored"
+            yield Hit(wpa.item, (*where, ignored), message)
 
 
 @WATERMARKS.rule(
@@ -163,12 +163,12 @@ def wpa_ignored_block(world: World) -> Iterator[Hit]:
     fix="give the recommender's certificate authority in caFile",
     example="insecureSkipVerify is accepted and never applied: the certificate is verified",
 )
-def wpa_skip_verify(world: World) -> Iterator[Hit]:
+def wpa_skip_verify(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         tls = wpa.spec.recommender.tls if wpa.spec.recommender is not None else None
         if tls is not None and tls.insecure_skip_verify:
-            words = "insecureSkipVerify is accepted and never applied: the certificate is verified"
-            yield Hit(wpa.item, ("spec", "recommender", "tlsConfig", "insecureSkipVerify"), words)
+            message = "insecureSkipVerify is accepted and never applied: the certificate is verified"
+            yield Hit(wpa.item, ("spec", "recommender", "tlsConfig", "insecureSkipVerify"), message)
 
 
 @WATERMARKS.rule(
@@ -180,15 +180,15 @@ def wpa_skip_verify(world: World) -> Iterator[Hit]:
     fix="write both marks; the room between them is what this kind is for",
     example="without lowWatermark the band is one point, and the metric acts as a plain target",
 )
-def wpa_one_mark(world: World) -> Iterator[Hit]:
+def wpa_one_mark(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         for where, metric in _metrics(wpa):
             source, key = metric.source, (metric.type or "").lower()
             if source is None or (source.high is None) == (source.low is None):
                 continue
             missing = "highWatermark" if source.high is None else "lowWatermark"
-            words = f"without {missing} the band is one point, and the metric acts as a plain target"
-            yield Hit(wpa.item, (*where, key), words)
+            message = f"without {missing} the band is one point, and the metric acts as a plain target"
+            yield Hit(wpa.item, (*where, key), message)
 
 
 @WATERMARKS.rule(
@@ -199,7 +199,7 @@ def wpa_one_mark(world: World) -> Iterator[Hit]:
     fix="remove dryRun when the autoscaler is to act",
     example="dryRun is on: the target is never changed",
 )
-def wpa_dry_run(world: World) -> Iterator[Hit]:
+def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         if wpa.spec.dry_run:
             yield Hit(wpa.item, ("spec", "dryRun"), "dryRun is on: the target is never changed")
@@ -214,13 +214,13 @@ def wpa_dry_run(world: World) -> Iterator[Hit]:
     fix="swap the two windows",
     example="after any move pods are added only after 600 seconds but removed after 300",
 )
-def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
+def wpa_slow_to_grow(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         up, down = wpa.spec.up_rest or DEFAULTS["up_rest"], wpa.spec.down_rest or DEFAULTS["down_rest"]
         if up > down:
-            words = f"after any move pods are added only after {up} seconds but removed after {down}"
+            message = f"after any move pods are added only after {up} seconds but removed after {down}"
             key = "upscale" if wpa.spec.up_rest is not None else "downscale"
-            yield Hit(wpa.item, ("spec", f"{key}ForbiddenWindowSeconds"), words)
+            yield Hit(wpa.item, ("spec", f"{key}ForbiddenWindowSeconds"), message)
 
 
 @WATERMARKS.rule(
@@ -232,7 +232,7 @@ def wpa_slow_to_grow(world: World) -> Iterator[Hit]:
     fix='write "true" or "false"; for logs-attributes a JSON object',
     example='"yes" is not a boolean, so lifecycle control stays off',
 )
-def wpa_annotation(world: World) -> Iterator[Hit]:
+def wpa_annotation(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         for where, value in annotation_places(wpa.item, LIFECYCLE_CONTROL):
             if value not in TRUE_WORDS | FALSE_WORDS:

@@ -31,14 +31,14 @@ class Stretch(NamedTuple):
     last: int | None
 
 
-class Sizes(NamedTuple):
+class PodSizes(NamedTuple):
     """The size of a pod today and the largest it may have, by resource; None where nobody says."""
 
     today: Mapping[str, int | None]
     most: Mapping[str, int | None]
 
 
-class _Dumper(yaml.SafeDumper):
+class _HashDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         del data
         return True
@@ -53,7 +53,7 @@ def interval_form(hvpa: HvpaSpec, template: Template | None) -> str:
     hvpa = hvpa if hvpa.sound() else hvpa.readable()
     spec, moved = _spec(hvpa)
     form = {"apiVersion": hvpa.API_VERSION, "kind": hvpa.KIND, "metadata": _metadata(hvpa), "spec": spec}
-    text: str = yaml.dump(form, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    text: str = yaml.dump(form, Dumper=_HashDumper, sort_keys=False, allow_unicode=True, width=100)
     notes = [f"# {some(moved)}: for both axes now, and of all pods together"] if moved else []
     rows = _rows(stretches(hvpa), sizes_of(hvpa, template), _several(hvpa, template))
     return "\n".join([*notes, text.rstrip("\n"), "  scalingIntervals:", *rows])
@@ -121,7 +121,7 @@ def _without_gaps(weights: list[int | None]) -> list[int]:
     return filled
 
 
-def sizes_of(hvpa: HvpaSpec, template: Template | None) -> Sizes:
+def sizes_of(hvpa: HvpaSpec, template: Template | None) -> PodSizes:
     """For each resource that is sized at all, what the largest container has and may have."""
     policies = hvpa.container_policies
     written = (policies.containers or ()) if policies is not None else ()
@@ -137,7 +137,7 @@ def sizes_of(hvpa: HvpaSpec, template: Template | None) -> Sizes:
         has = max(_requests(hvpa, template, resource).values(), default=0)
         has = max(has, least) if has else 0
         today[resource] = min(has, most[resource] or has) or None
-    return Sizes(today, most)
+    return PodSizes(today, most)
 
 
 def _requests(hvpa: HvpaSpec, template: Template | None, resource: str) -> dict[str, int]:
@@ -155,7 +155,7 @@ def _several(hvpa: HvpaSpec, template: Template | None) -> list[str]:
     return sorted(set().union(*sizes)) if any(len(set(size.values())) > 1 for size in sizes) else []
 
 
-def _rows(found: list[Stretch], sizes: Sizes, several: list[str]) -> Iterator[str]:
+def _rows(found: list[Stretch], sizes: PodSizes, several: list[str]) -> Iterator[str]:
     now = sizes.today
     for stretch in found:
         only_counts = stretch.weight == 0

@@ -10,13 +10,13 @@ from hypot.kinds.hpa.fields import Behavior, Pace
 from hypot.kinds.selector import SelectorError, parse_selector
 from hypot.kinds.version import REMEMBERS_SCALED_TO_ZERO
 from hypot.policy.horizontal.hpa_metrics import read_metric
-from hypot.policy.horizontal.proposal import Look
+from hypot.policy.horizontal.proposal import MetricContext
 from hypot.policy.model.decision import (
     Conditions,
     ErrorKind,
     Event,
+    MetricReading,
     Move,
-    Reading,
     condition_of,
     placed,
     renewed,
@@ -25,12 +25,12 @@ from hypot.policy.model.decision import (
 )
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, History, Memory
-from hypot.policy.stages.report import Effect, Refusal, Report, Telling, count_status, sentence, succeeded
+from hypot.policy.model.state import EMPTY, State, TimedValues
+from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, count_status, sentence, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import (
     Limited,
-    Past,
+    RateHistory,
     Stabilised,
     limit_by_doubling,
     limit_by_pace,
@@ -45,18 +45,18 @@ ALL_BELOW = "All metrics below target"
 SCALED_TO_ZERO = "ScaledToZero"
 
 
-def decide(hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
+def decide(hpa: HPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
     """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
     full = with_defaults(hpa.readable(), settings.kubernetes, settings.gates)
-    return _Pass(full, seen, memory, settings).run()
+    return _HpaPass(full, seen, state, settings).run()
 
 
-def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[Reading, ...]:
+def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[MetricReading, ...]:
     """What each metric asks for. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("recommend needs a scale; decide handles its absence")
     down, up = tolerances(hpa, settings)
-    look = Look(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
+    look = MetricContext(seen, seen.scale, settings, down, up, _least(hpa), hpa.max_replicas or 0)
     return tuple([read_metric(metric, look) for metric in hpa.metrics or ()])
 
 
@@ -75,35 +75,35 @@ def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
 class Resolved(NamedTuple):
     """The metric that counts, or none; `error` may be there beside it."""
 
-    best: Reading | None
+    best: MetricReading | None
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""
 
 
-def resolve(readings: tuple[Reading, ...], current: int) -> Resolved:
+def resolve(readings: tuple[MetricReading, ...], current: int) -> Resolved:
     """The largest proposal; while any metric fails nothing shrinks."""
     broken, best = failures(readings), largest(readings)
     if not broken:
         return Resolved(best, "" if best else "there is no metric")
     first = broken[0]
-    words = f"invalid metrics ({len(broken)} invalid out of {len(readings)}), first error is: {first.error}"
+    text = f"invalid metrics ({len(broken)} invalid out of {len(readings)}), first error is: {first.error}"
     if best is not None and (best.proposal or 0) < current:
         best = None
-    return Resolved(best, words, first.error_kind, first.failed_reason)
+    return Resolved(best, text, first.error_kind, first.failed_reason)
 
 
 class Restrained(NamedTuple):
     replicas: int
     stabilised: Stabilised
     limited: Limited
-    history: History
+    history: TimedValues
 
 
-def restrain(hpa: HPA, recommendation: int, current: int, memory: Memory, now: float, settings: Settings) -> Restrained:
+def restrain(hpa: HPA, recommendation: int, current: int, state: State, now: float, settings: Settings) -> Restrained:
     """Stabilise, then limit; what history keeps is the bare recommendation."""
     low, high = _least(hpa), hpa.max_replicas or 0
-    history = memory.recommendations or EMPTY
+    history = state.recommendations or EMPTY
     if hpa.behavior is None:
         window = settings.downscale_window
         settled = stabilise_downwards(recommendation, history, now, window)
@@ -115,43 +115,43 @@ def restrain(hpa: HPA, recommendation: int, current: int, memory: Memory, now: f
     up_window = float(up.window or 0)
     down_window = settings.downscale_window if down.window is None else float(down.window)
     settled = stabilise(recommendation, current, history, now, up_window, down_window)
-    past = Past(memory.ups, memory.downs, memory.unknown_move)
+    past = RateHistory(state.ups, state.downs, state.unknown_move)
     limited = limit_by_pace(current, settled.replicas, low, high, up, down, past, now)
     kept = history.with_entry(recommendation, now, now - max(up_window, down_window))
     return Restrained(limited.replicas, settled, limited, kept)
 
 
-def report(hpa: HPA, move: Move, memory: Memory, settings: Settings, _effect: Effect) -> Report:
+def report(hpa: HPA, move: Move, state: State, settings: Settings, _effect: Effect) -> MoveReport:
     """What is said of a move that is written."""
-    status = count_status(move, memory) if move.decided else {}
+    status = count_status(move, state) if move.decided else {}
     if not move.moves:
-        return Report(move.unwritten, (), status)
-    conditions = succeeded(move, memory, "SucceededRescale")
+        return MoveReport(move.unwritten, (), status)
+    conditions = succeeded(move, state, "SucceededRescale")
     if move.wanted is None:
-        conditions = _zero_marked(hpa.readable(), move, conditions, memory, settings)
+        conditions = _zero_marked(hpa.readable(), move, conditions, state, settings)
     event = Event("Normal", "SuccessfulRescale", f"New size: {move.desired}; reason: {move.reason}")
-    return Report(conditions, (event,), status)
+    return MoveReport(conditions, (event,), status)
 
 
-def _zero_marked(hpa: HPA, move: Move, conditions: Conditions, memory: Memory, settings: Settings) -> Conditions:
+def _zero_marked(hpa: HPA, move: Move, conditions: Conditions, state: State, settings: Settings) -> Conditions:
     """Whether it was this autoscaler that brought the target to zero: only then does it bring it back."""
     if settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not settings.gate("HPAScaleToZero"):
         return tuple([each for each in conditions if each.type != SCALED_TO_ZERO])
     to_zero = bool(move.current) and move.desired == 0 and _least(hpa) == 0 and _has_outside_metric(hpa)
     reason, negation = (SCALED_TO_ZERO, "") if to_zero else ("NotScaledToZero", "not ")
-    words = f"the autoscaler has {negation}brought the target to zero"
-    old = condition_of(memory.conditions, SCALED_TO_ZERO)
-    return placed(conditions, renewed(old, SCALED_TO_ZERO, to_zero, reason, words, move.at))
+    text = f"the autoscaler has {negation}brought the target to zero"
+    old = condition_of(state.conditions, SCALED_TO_ZERO)
+    return placed(conditions, renewed(old, SCALED_TO_ZERO, to_zero, reason, text, move.at))
 
 
 def _has_outside_metric(hpa: HPA) -> bool:
     return any(m.type in {"Object", "External"} for m in hpa.metrics or ())
 
 
-def refused(_hpa: HPA, move: Move, memory: Memory, message: str) -> Refusal:
+def refused(_hpa: HPA, move: Move, state: State, message: str) -> Refusal:
     """What is said of a move whose scale could not be written."""
-    words = f"New size: {move.desired}; reason: {move.reason}; error: {message}"
-    return Refusal("AbleToScale", "FailedUpdateScale", "FailedRescale", words, memory.old_status())
+    text = f"New size: {move.desired}; reason: {move.reason}; error: {message}"
+    return Refusal("AbleToScale", "FailedUpdateScale", "FailedRescale", text, state.old_status())
 
 
 def behavior_of(hpa: HPA, settings: Settings) -> Behavior | None:
@@ -172,16 +172,16 @@ def _least(hpa: HPA) -> int:
     return 1 if hpa.min_replicas is None else hpa.min_replicas
 
 
-class _Pass(Telling):
+class _HpaPass(Findings):
     """One pass of the controller, in its order."""
 
-    def __init__(self, hpa: HPA, seen: Seen, memory: Memory, settings: Settings) -> None:
-        super().__init__(hpa, seen, memory)
+    def __init__(self, hpa: HPA, seen: Seen, state: State, settings: Settings) -> None:
+        super().__init__(hpa, seen, state)
         self.hpa, self.settings = hpa, settings
         self.low, self.high = _least(hpa), hpa.max_replicas or 0
-        self.history = memory.recommendations
+        self.history = state.recommendations
 
-    def run(self) -> tuple[Move, Memory]:
+    def run(self) -> tuple[Move, State]:
         ref, scale = self.hpa.target or Ref(), self.seen.scale
         if self.high < max(self.low, 1):
             return self._bad_bounds()
@@ -191,19 +191,19 @@ class _Pass(Telling):
             self.no_scale(scale, "FailedGetScale")
             return self._undecided(None)
         self.scale_read()
-        if self.memory.recommendations is None:
-            self.memory = self.memory.looked_at_first(scale.replicas, self.now)
-            self.history = self.memory.recommendations
+        if self.state.recommendations is None:
+            self.state = self.state.looked_at_first(scale.replicas, self.now)
+            self.history = self.state.recommendations
         return self._jump(scale.replicas) or self._from_metrics(scale)
 
-    def _bad_bounds(self) -> tuple[Move, Memory]:
+    def _bad_bounds(self) -> tuple[Move, State]:
         """No API server holds such an object; going to its maximum would be going to nothing."""
         message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no size is allowed"
         self.step("observe", "bad-spec", None, None, sentence(message))
         self.failed(message, "spec")
         return self._undecided(None)
 
-    def _jump(self, current: int) -> tuple[Move, Memory] | None:
+    def _jump(self, current: int) -> tuple[Move, State] | None:
         """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
         if current == 0:
             return None if self._wakes() else self._stay_off()
@@ -219,16 +219,16 @@ class _Pass(Telling):
         return self._marked() and (self.low != 0 or _has_outside_metric(self.hpa))
 
     def _marked(self) -> bool:
-        mark = self.told.get(SCALED_TO_ZERO)
+        mark = self.reported.get(SCALED_TO_ZERO)
         return self.settings.gate("HPAScaleToZero") and mark is not None and mark.status == "True"
 
-    def _stay_off(self) -> tuple[Move, Memory]:
+    def _stay_off(self) -> tuple[Move, State]:
         self.switched_off("The target was set to zero replicas, not by this autoscaler")
         if not self.settings.gate("HPAScaleToZero"):
-            self.told.pop(SCALED_TO_ZERO, None)
+            self.reported.pop(SCALED_TO_ZERO, None)
         return self._finish(0, 0, "")
 
-    def _from_metrics(self, scale: Scale) -> tuple[Move, Memory]:
+    def _from_metrics(self, scale: Scale) -> tuple[Move, State]:
         current = scale.replicas
         if not self._selector_is_good(scale):
             return self._undecided(current)
@@ -237,26 +237,26 @@ class _Pass(Telling):
         self.failed(resolved.error, resolved.error_kind)
         if resolved.best is None or resolved.best.proposal is None:
             return self._metrics_failed(current, resolved)
-        words = f"a count was computed from {resolved.best.description}"
-        self.condition("ScalingActive", "True", "ValidMetricFound", words)
+        text = f"a count was computed from {resolved.best.description}"
+        self.condition("ScalingActive", "True", "ValidMetricFound", text)
         return self._restrained(current, resolved.best, resolved.best.proposal)
 
-    def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Move, Memory]:
+    def _metrics_failed(self, current: int, resolved: Resolved) -> tuple[Move, State]:
         first = failures(self.readings)
         message = f"the count could not be computed: {first[0].error}" if first else "there is no metric"
         self.condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
         self.warn("FailedComputeMetricsReplicas", resolved.error)
         lower = largest(self.readings)
         also = f"; the others propose {lower.proposal}, and nothing shrinks on missing data" if lower else ""
-        words = sentence(f"{resolved.error}{also}: stay at {current}")
-        self.step("resolve", "hold-on-failure", current, current, words)
+        text = sentence(f"{resolved.error}{also}: stay at {current}")
+        self.step("resolve", "hold-on-failure", current, current, text)
         return self._undecided(current)
 
-    def _restrained(self, current: int, best: Reading, recommendation: int) -> tuple[Move, Memory]:
+    def _restrained(self, current: int, best: MetricReading, recommendation: int) -> tuple[Move, State]:
         self.resolved(current, best)
-        done = restrain(self.hpa, recommendation, current, self.memory, self.now, self.settings)
+        done = restrain(self.hpa, recommendation, current, self.state, self.now, self.settings)
         self.history = done.history
-        self._tell_stabilised(recommendation, current, done.stabilised)
+        self._report_stabilised(recommendation, current, done.stabilised)
         self.limited(done.stabilised.replicas, done.limited, self.low, self.high, {})
         desired, reason = done.replicas, ""
         if recommendation > current:
@@ -264,12 +264,12 @@ class _Pass(Telling):
         elif recommendation < current:
             reason = ALL_BELOW
         if current == 0 and self.low != 0 and self._marked() and desired < self.low:
-            words = f"Awake again, at least the minimum: {self.low}."
-            self.step("restrain", "below-min", desired, self.low, words)
+            text = f"Awake again, at least the minimum: {self.low}."
+            self.step("restrain", "below-min", desired, self.low, text)
             desired, reason = self.low, reason or BELOW_MIN
         return self._finish(current, desired, reason)
 
-    def _tell_stabilised(self, recommendation: int, current: int, settled: Stabilised) -> None:
+    def _report_stabilised(self, recommendation: int, current: int, settled: Stabilised) -> None:
         if settled.replicas == recommendation:
             self.condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size may be used as it is")
             return
@@ -277,18 +277,18 @@ class _Pass(Telling):
         reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
         self.condition("AbleToScale", "True", reason, f"the {extreme} of the recent recommendations counts")
         until = f" until {show_time(settled.from_then)}, if it lasts" if settled.from_then else ""
-        words = (
+        text = (
             f"The stabilisation window holds {recommendation} back{until}: its {extreme} recommendation counts, "
             f"{settled.replicas}."
         )
         numbers = {"until": show_time(settled.from_then)} if settled.from_then else {}
         rule = "stabilise-down" if downwards else "stabilise-up"
-        self.step("restrain", rule, recommendation, settled.replicas, words, numbers)
-        since = self.memory.since
+        self.step("restrain", rule, recommendation, settled.replicas, text, numbers)
+        since = self.state.since
         if since is not None and settled.from_then and since > self.now - settled.window:
-            self._tell_unknown(recommendation, current, settled.from_then)
+            self._report_unknown(recommendation, current, settled.from_then)
 
-    def _tell_unknown(self, recommendation: int, current: int, from_then: float) -> None:
+    def _report_unknown(self, recommendation: int, current: int, from_then: float) -> None:
         word = "smaller" if recommendation < current else "larger"
         self.unknown.append(
             f"earlier recommendations are not known; as after a controller restart the current size counts as the "
@@ -303,8 +303,8 @@ class _Pass(Telling):
             parse_selector(scale.selector)
         except SelectorError as error:
             return self._bad_selector("InvalidSelector", "InvalidSelector", f"the selector cannot be read: {error}")
-        if self.seen.rivals:
-            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.rivals)}"
+        if self.seen.conflicts:
+            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.conflicts)}"
             return self._bad_selector("AmbiguousSelector", "AmbiguousSelector", message)
         return True
 
@@ -316,24 +316,24 @@ class _Pass(Telling):
         self.failed(message, "internal")
         return False
 
-    def _finish(self, current: int, desired: int, reason: str) -> tuple[Move, Memory]:
+    def _finish(self, current: int, desired: int, reason: str) -> tuple[Move, State]:
         periods = _event_periods(self.hpa.behavior)
         move = self.move(current, desired, self._status(current), reason=reason, event_periods=periods)
-        return move, self.memory.after_deciding(self.history)
+        return move, self.state.after_deciding(self.history)
 
-    def _undecided(self, current: int | None) -> tuple[Move, Memory]:
+    def _undecided(self, current: int | None) -> tuple[Move, State]:
         """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
         old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
         kept = {key: value for key, value in old.items() if key != "conditions"}
         move = self.stays(current, kept if current is None else self._status(current))
-        return move, self.memory.after_deciding(self.history)
+        return move, self.state.after_deciding(self.history)
 
     def _status(self, current: int) -> dict[str, Any]:
         status: dict[str, Any] = {}
         if self.readings:
             status["currentMetrics"] = [reading.status for reading in self.readings]
         status["currentReplicas"] = current
-        status |= self.memory.old_status()
+        status |= self.state.old_status()
         generation = self.hpa.metadata.get("generation")
         if generation is not None and self.settings.gate("HPAGeneration"):
             status["observedGeneration"] = generation

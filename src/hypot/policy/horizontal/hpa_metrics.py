@@ -28,8 +28,8 @@ from hypot.kinds.base import Ref
 from hypot.kinds.hpa.fields import Metric, Target
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.version import KNOWS_CONTAINERS
-from hypot.policy.horizontal.proposal import CannotRead, Look, Proposal, finite, identity, outcome, slope
-from hypot.policy.model.decision import ErrorKind, Reading, Step
+from hypot.policy.horizontal.proposal import CannotRead, MetricContext, Proposal, finite, identity, outcome, slope
+from hypot.policy.model.decision import ErrorKind, MetricReading, Step
 from hypot.policy.model.seen import Failure, Pod, metric_key
 from hypot.policy.model.settings import Settings
 
@@ -100,14 +100,14 @@ def ready_and_running(pods: Iterable[Pod]) -> int:
     return sum(1 for pod in pods if pod.phase == "Running" and pod.ready == "True")
 
 
-def resource(metric: Metric, look: Look) -> Proposal:
+def resource(metric: Metric, look: MetricContext) -> Proposal:
     source = metric.resource
     if source is None:
         raise CannotRead("the metric has no resource source")
     return _pod_resource(source.name or "", "", source.target or Target(), "resource", look)
 
 
-def container_resource(metric: Metric, look: Look) -> Proposal:
+def container_resource(metric: Metric, look: MetricContext) -> Proposal:
     source = metric.container_resource
     if source is None:
         raise CannotRead("the metric has no containerResource source")
@@ -115,7 +115,7 @@ def container_resource(metric: Metric, look: Look) -> Proposal:
     return _pod_resource(source.name or "", source.container or "", target, "container resource", look)
 
 
-def _pod_resource(name: str, container: str, target: Target, words: str, look: Look) -> Proposal:
+def _pod_resource(name: str, container: str, target: Target, message: str, look: MetricContext) -> Proposal:
     if target.average is not None:
         usages, samples = _usages(name, container, look, f"failed to get {name} usage")
         return _average(usages, samples, name, milli(target.average), f"{name} resource", look, name)
@@ -124,11 +124,11 @@ def _pod_resource(name: str, container: str, target: Target, words: str, look: L
             "invalid resource metric source: neither an average utilization target nor an average value (usage) "
             "target was set"
         )
-    description = f"{name} {words} utilization (percentage of request)"
+    description = f"{name} {message} utilization (percentage of request)"
     return _utilization(name, container, target.utilization, description, look)
 
 
-def _usages(name: str, container: str, look: Look, attempt: str) -> tuple[dict[str, int], Mapping[str, Any]]:
+def _usages(name: str, container: str, look: MetricContext, attempt: str) -> tuple[dict[str, int], Mapping[str, Any]]:
     samples = look.seen.pod_metrics
     if isinstance(samples, Failure):
         raise CannotRead(f"{attempt}: unable to get metrics for resource {name}: {samples.message}", samples.kind)
@@ -140,7 +140,9 @@ def _usages(name: str, container: str, look: Look, attempt: str) -> tuple[dict[s
     return usages, samples
 
 
-def _grouped(usages: dict[str, int], samples: Mapping[str, Any], resource: str, look: Look, attempt: str) -> Groups:
+def _grouped(
+    usages: dict[str, int], samples: Mapping[str, Any], resource: str, look: MetricContext, attempt: str
+) -> Groups:
     """Group the pods and drop the samples that do not count."""
     pods = look.seen.pods
     if not pods:
@@ -155,7 +157,7 @@ def _grouped(usages: dict[str, int], samples: Mapping[str, Any], resource: str, 
     return groups
 
 
-def _utilization(name: str, container: str, target: int, description: str, look: Look) -> Proposal:
+def _utilization(name: str, container: str, target: int, description: str, look: MetricContext) -> Proposal:
     _check_target(target, f"{target} %")
     attempt = f"failed to get {name} utilization: "
     usages, samples = _usages(name, container, look, attempt[:-2])
@@ -195,13 +197,13 @@ def _utilization(name: str, container: str, target: int, description: str, look:
         description,
         current,
         "utilization",
-        _told(sentence, ratio, refill, replicas, groups, look),
+        _reported(sentence, ratio, refill, replicas, groups, look),
         {"utilization": percent, "target": target, "ratio": ratio, **_group_numbers(groups, refill)},
         slope(subject, percent, target, groups.ready, look, "percent") if isnan(refill) else None,
     )
 
 
-def _requests(look: Look, name: str, container: str, attempt: str) -> dict[str, int]:
+def _requests(look: MetricContext, name: str, container: str, attempt: str) -> dict[str, int]:
     """Every pod's request: one that lacks it fails the metric, even a pod that would not count."""
     pod_level = look.settings.gate("PodLevelResources")
     lenient = bool(container) and look.settings.kubernetes < KNOWS_CONTAINERS
@@ -216,7 +218,7 @@ def _requests(look: Look, name: str, container: str, attempt: str) -> dict[str, 
     return requests
 
 
-def pods_metric(metric: Metric, look: Look) -> Proposal:
+def pods_metric(metric: Metric, look: MetricContext) -> Proposal:
     source = metric.pods
     if source is None or source.target is None or source.target.average is None:
         raise CannotRead("invalid pods metric source: no average value target was set")
@@ -237,7 +239,7 @@ def _average(
     resource: str,
     target: int,
     description: str,
-    look: Look,
+    look: MetricContext,
     subject: str,
 ) -> Proposal:
     _check_target(target, format_milli(target))
@@ -265,7 +267,7 @@ def _average(
         description,
         {"averageValue": shown},
         "average-value",
-        _told(sentence, ratio, refill, replicas, groups, look),
+        _reported(sentence, ratio, refill, replicas, groups, look),
         {"average": shown, "target": wanted, "ratio": ratio, **_group_numbers(groups, refill)},
         None
         if not isnan(refill)
@@ -273,7 +275,7 @@ def _average(
     )
 
 
-def _told(sentence: str, ratio: float, refill: float, replicas: int, groups: Groups, look: Look) -> str:
+def _reported(sentence: str, ratio: float, refill: float, replicas: int, groups: Groups, look: MetricContext) -> str:
     parts = [f"{sentence}, ratio {ratio:.3f} over {groups.ready} ready"]
     if groups.unready:
         parts.append(f"{len(groups.unready)} unready")
@@ -281,10 +283,10 @@ def _told(sentence: str, ratio: float, refill: float, replicas: int, groups: Gro
         parts.append(f"{len(groups.missing)} without a sample")
     if groups.ignored:
         parts.append(f"{len(groups.ignored)} ignored")
-    told = ", ".join(parts)
+    reported = ", ".join(parts)
     if isnan(refill):
-        return f"{told}: {outcome(ratio, replicas, look)}."
-    filled = f"{told}; with those filled in the ratio is {refill:.3f}"
+        return f"{reported}: {outcome(ratio, replicas, look)}."
+    filled = f"{reported}; with those filled in the ratio is {refill:.3f}"
     if within(refill, look.down, look.up):
         return f"{filled}: within tolerance, stay at {replicas}."
     if replicas == look.scale.replicas:
@@ -305,7 +307,7 @@ def _group_numbers(groups: Groups, refill: float) -> dict[str, Any]:
     return numbers
 
 
-def object_metric(metric: Metric, look: Look) -> Proposal:
+def object_metric(metric: Metric, look: MetricContext) -> Proposal:
     source = metric.object
     if source is None:
         raise CannotRead("the metric has no object source")
@@ -322,13 +324,13 @@ def object_metric(metric: Metric, look: Look) -> Proposal:
         why = found.message if found else "no metrics returned from custom metrics API"
         raise CannotRead(f"unable to get metric {name} on {ref}: {why}", found.kind if found else "internal")
     if by_value:
-        words, shown = f"{ref.kind} metric {name}", f"{name} of {ref}"
-        return _total(found, milli(target.value or 0), words, shown, look)
-    words, shown = f"external metric {name}({_shown_selector(selector)})", f"{name} of {ref}"
-    return _per_pod(found, milli(target.average or 0), words, shown, look)
+        message, shown = f"{ref.kind} metric {name}", f"{name} of {ref}"
+        return _total(found, milli(target.value or 0), message, shown, look)
+    message, shown = f"external metric {name}({_shown_selector(selector)})", f"{name} of {ref}"
+    return _per_pod(found, milli(target.average or 0), message, shown, look)
 
 
-def external_metric(metric: Metric, look: Look) -> Proposal:
+def external_metric(metric: Metric, look: MetricContext) -> Proposal:
     source = metric.external
     if source is None:
         raise CannotRead("the metric has no external source")
@@ -364,7 +366,7 @@ def _sum_of_shares(values: tuple[int, ...]) -> int:
     return total
 
 
-def _total(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
+def _total(amount: int, target: int, description: str, subject: str, look: MetricContext) -> Proposal:
     """A value for all pods together: it is weighed by the pods that serve; from zero nothing is weighed."""
     _check_target(target, format_milli(target))
     ratio = amount / target
@@ -373,20 +375,20 @@ def _total(amount: int, target: int, description: str, subject: str, look: Look)
         raise CannotRead("unable to calculate ready pods: no pods returned by selector while calculating replica count")
     replicas = count_by_value(amount, target, ready, look.scale.replicas, look.down, look.up)
     shown, wanted = format_milli(amount), format_milli(target)
-    told = outcome(ratio, replicas, look)
+    reported = outcome(ratio, replicas, look)
     return Proposal(
         replicas,
         amount,
         description,
         {"value": shown},
         "total-value",
-        f"{subject} is at {shown} in total (target {wanted}, ratio {ratio:.3f}): {told}.",
+        f"{subject} is at {shown} in total (target {wanted}, ratio {ratio:.3f}): {reported}.",
         {"value": shown, "target": wanted, "ratio": ratio, "ready": ready},
         slope(subject, amount, target, ready, look),
     )
 
 
-def _per_pod(amount: int, target: int, description: str, subject: str, look: Look) -> Proposal:
+def _per_pod(amount: int, target: int, description: str, subject: str, look: MetricContext) -> Proposal:
     """A value to be shared among pods: readiness plays no part."""
     _check_target(target, format_milli(target))
     pods = look.scale.status_replicas
@@ -394,16 +396,16 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Loo
     replicas = count_by_share(amount, target, pods, look.down, look.up)
     share = MAX_INT64 if amount >= MAX_INT64 else per_pod_share(amount, pods)
     total, shown, wanted = format_milli(amount), format_milli(share), format_milli(target)
-    told = f"at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f})"
+    reported = f"at {shown} per pod over {pods} pods (target {wanted}, ratio {ratio:.3f})"
     if pods == 0:
-        told = f"at {total} with no pods to share it (target {wanted} per pod)"
+        reported = f"at {total} with no pods to share it (target {wanted} per pod)"
     return Proposal(
         replicas,
         share,
         description,
         {"averageValue": shown},
         "value-per-pod",
-        f"{subject} is {told}: {outcome(ratio, replicas, look)}.",
+        f"{subject} is {reported}: {outcome(ratio, replicas, look)}.",
         {"total": total, "average": shown, "target": wanted, "ratio": finite(ratio), "pods": pods},
         slope(f"{subject} in total", amount, target * pods, pods, look) if pods else None,
     )
@@ -434,7 +436,7 @@ _EVALUATORS = {
 _KEYS = {kind: kind[0].lower() + kind[1:] for kind in _EVALUATORS}
 
 
-def read_metric(metric: Metric, look: Look) -> Reading:
+def read_metric(metric: Metric, look: MetricContext) -> MetricReading:
     """Evaluate one metric; what fails becomes a reading too."""
     kind = metric.type or ""
     try:
@@ -443,13 +445,13 @@ def read_metric(metric: Metric, look: Look) -> Reading:
         reason = f"FailedGet{kind}Metric" if kind in _EVALUATORS else "InvalidMetricSourceType"
         error_kind: ErrorKind = "spec" if isinstance(error, CannotRead) and error.kind == "spec" else "internal"
         step = Step("recommend", "metric-failed", look.scale.replicas, None, f"{kind} metric: {error}.", {})
-        return Reading(
+        return MetricReading(
             kind, kind, None, step, status={"type": ""}, error=str(error), error_kind=error_kind, failed_reason=reason
         )
     step = Step("recommend", proposal.rule, look.scale.replicas, proposal.replicas, proposal.sentence, proposal.numbers)
     key = _KEYS[kind]
     status = {"type": kind, key: {**_identity_of(metric, key), "current": proposal.current}}
-    return Reading(
+    return MetricReading(
         kind,
         proposal.description,
         proposal.replicas,
@@ -460,7 +462,7 @@ def read_metric(metric: Metric, look: Look) -> Reading:
     )
 
 
-def _evaluate(metric: Metric, kind: str, look: Look) -> Proposal:
+def _evaluate(metric: Metric, kind: str, look: MetricContext) -> Proposal:
     evaluate = _EVALUATORS.get(kind)
     if evaluate is None:
         raise CannotRead(f'unknown metric source type "{kind}"', "spec")

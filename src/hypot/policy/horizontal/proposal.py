@@ -19,7 +19,7 @@ class CannotRead(Exception):  # noqa: N818  a turn of the decision, not a mistak
         self.kind: ErrorKind = kind
 
 
-class Look(NamedTuple):
+class MetricContext(NamedTuple):
     """What every metric of one autoscaler looks at."""
 
     seen: Seen
@@ -48,7 +48,7 @@ def identity(metric: MetricName | None) -> tuple[str, Mapping[str, Any] | None]:
     return (metric.name or "", metric.selector) if metric else ("", None)
 
 
-def outcome(ratio: float, replicas: int, look: Look) -> str:
+def outcome(ratio: float, replicas: int, look: MetricContext) -> str:
     if within(ratio, look.down, look.up):
         return f"within tolerance, stay at {replicas}"
     return f"proposes {replicas}"
@@ -59,7 +59,7 @@ def finite(ratio: float) -> float | None:
     return ratio if isfinite(ratio) else None
 
 
-def slope(subject: str, amount: int, target: int, weight: int, look: Look, unit: Unit = "amount") -> Slope:
+def slope(subject: str, amount: int, target: int, weight: int, look: MetricContext, unit: Unit = "amount") -> Slope:
     """What this metric's proposal hangs on; bytes are counted whole."""
     grain = 1000 if unit == "bytes" and target % 1000 == 0 else 1
     shown: Unit = unit if grain == 1000 or unit != "bytes" else "amount"

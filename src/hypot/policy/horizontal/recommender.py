@@ -56,8 +56,8 @@ def read_reply(data: Any) -> Reply | Failure:
     counts = [data.get(key, 0) for key in _COUNTS]
     if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
         return Failure("the recommender's answer has replica counts that are no whole numbers")
-    words, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
-    return Reply(counts[0], counts[1], counts[2], words, observed, read_time(data.get("timestamp")))
+    message, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
+    return Reply(counts[0], counts[1], counts[2], message, observed, read_time(data.get("timestamp")))
 
 
 def _observed(targets: Any) -> float:

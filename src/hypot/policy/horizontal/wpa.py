@@ -4,31 +4,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hypot.core.bounds import Limit, factor_step
+from hypot.core.bounds import Bound, factor_step
 from hypot.core.quantity import milli
 from hypot.core.watermark import Side
 from hypot.core.window import delay_over, seconds_left
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL
-from hypot.policy.horizontal.wpa_metrics import Look, read_band, read_reply
+from hypot.policy.horizontal.wpa_metrics import WatermarkContext, read_band, read_reply
 from hypot.policy.model.decision import (
     Conditions,
     Event,
+    MetricReading,
     Move,
-    Reading,
     condition_of,
     show_seconds,
     show_time,
 )
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Effect, Refusal, Report, Telling, count_status, succeeded
+from hypot.policy.model.state import State
+from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, count_status, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import Limited, limit_by_steps
+from hypot.policy.stages.saturation import reported as saturated
 from hypot.policy.stages.saturation import saturation
-from hypot.policy.stages.saturation import told as saturated
 
 ABLE = "AbleToScale"
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
@@ -40,10 +40,10 @@ def is_urgent(wpa: WPA) -> bool:
     return wpa.annotations.get(URGENT) in TRUE_WORDS
 
 
-def decide(wpa: WPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
+def decide(wpa: WPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
     """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
     del settings  # everything this kind needs stands in its own spec
-    this = _Pass(with_defaults(wpa), seen, memory)
+    this = _WpaPass(with_defaults(wpa), seen, state)
     problems = [p for p in wpa.problems() if p.severity == "error" and p.where[0] == "spec"]
     if problems:
         return this.bad_spec("; ".join(str(p) for p in problems))
@@ -61,24 +61,24 @@ def longest_window(wpa: WPA, _settings: Settings) -> float:
     return float(max(full.up_rest or 0, full.down_rest or 0, full.up_after or 0, full.down_after or 0))
 
 
-def conclude(wpa: WPA, seen: Seen, memory: Memory, readings: tuple[Reading, ...]) -> tuple[Move, Memory]:
+def conclude(wpa: WPA, seen: Seen, state: State, readings: tuple[MetricReading, ...]) -> tuple[Move, State]:
     """From readings to a decision: resolve, restrain, tell. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("conclude needs a scale; decide handles its absence")
-    return _Pass(wpa, seen, memory).conclude(seen.scale, readings)
+    return _WpaPass(wpa, seen, state).conclude(seen.scale, readings)
 
 
-def recommend(wpa: WPA, seen: Seen) -> tuple[Reading, ...]:
+def recommend(wpa: WPA, seen: Seen) -> tuple[MetricReading, ...]:
     """What each metric, or the recommender, asks for. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("recommend needs a scale; decide handles its absence")
-    look = Look(wpa, seen, seen.scale)
+    look = WatermarkContext(wpa, seen, seen.scale)
     if wpa.recommender is not None:
         return (read_reply(look),)
     return tuple([read_band(metric, look) for metric in wpa.metrics or ()])
 
 
-def resolve(readings: Sequence[Reading], current: int) -> Reading | None:
+def resolve(readings: Sequence[MetricReading], current: int) -> MetricReading | None:
     """The largest proposal, if no metric fails; a step inside the band only counts while every metric is inside.
 
     Of equal proposals the first gives its name, and all of them the fewest ready pods: the order changes no count.
@@ -94,7 +94,7 @@ def resolve(readings: Sequence[Reading], current: int) -> Reading | None:
     return best if fewest == best.ready else best._replace(ready=fewest)
 
 
-def is_stable(readings: Sequence[Reading]) -> bool:
+def is_stable(readings: Sequence[MetricReading]) -> bool:
     """Whether every metric is between its marks."""
     return all(reading.side == Side.WITHIN for reading in readings)
 
@@ -107,7 +107,7 @@ def restrain(wpa: WPA, proposal: int, ready: int, current: int) -> Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class WpaGate:
     """Whether a move may happen now; the condition of the windows is there even when no move is wanted."""
 
     opens: bool
@@ -120,16 +120,16 @@ class Gate:
 
 def gate(
     wpa: WPA, current: int, desired: int, last_scale: float | None, conditions: Conditions, now: float, *, stable: bool
-) -> Gate:
+) -> WpaGate:
     """Forbidden windows after any move, then delays since the mark was left; before the first move nothing waits."""
     if last_scale is None:
-        return Gate(opens=True, able=True, reason="ReadyForScale", message="nothing was scaled yet")
+        return WpaGate(opens=True, able=True, reason="ReadyForScale", message="nothing was scaled yet")
     up = seconds_left(last_scale, wpa.up_rest or 0, now)
     down = seconds_left(last_scale, wpa.down_rest or 0, now)
     reason, message = _backoff(up, down)
     able = reason == "ReadyForScale"
     left = up if desired > current else down if desired < current else 0.0
-    held = Gate(opens=False, able=able, reason=reason, message=message)
+    held = WpaGate(opens=False, able=able, reason=reason, message=message)
     if desired == current:
         return held
     if left > 0:
@@ -161,41 +161,43 @@ def _delay_until(wpa: WPA, upwards: bool, conditions: Conditions, now: float) ->
     return now if delay_over(left.since, delay, now) else left.since + delay
 
 
-def report(_wpa: WPA, move: Move, memory: Memory, _settings: Settings, _effect: Effect) -> Report:
+def report(_wpa: WPA, move: Move, state: State, _settings: Settings, _effect: Effect) -> MoveReport:
     """What is said of a move that is written."""
     if not move.decided:
-        return Report(move.unwritten)
-    status = {**count_status(move, memory), "scalingEventsCount": memory.scalings + move.moves}
+        return MoveReport(move.unwritten)
+    status = {**count_status(move, state), "scalingEventsCount": state.scalings + move.moves}
     if move.rescales:
         status |= {"lastConditionType": ABLE, "lastConditionState": "True"}
         event = Event("Normal", "Scaling", f"New size: {move.desired}; reason: {move.reason}")
-        return Report(succeeded(move, memory, "SuccessfulScale"), (event,), status)
+        return MoveReport(succeeded(move, state, "SuccessfulScale"), (event,), status)
     stays = move.current and not move.moves and move.wanted is None
-    return Report(move.unwritten, (Event("Normal", "NotScaling", f"Stay at {move.current}"),) if stays else (), status)
+    return MoveReport(
+        move.unwritten, (Event("Normal", "NotScaling", f"Stay at {move.current}"),) if stays else (), status
+    )
 
 
-def refused(_wpa: WPA, _move: Move, memory: Memory, message: str) -> Refusal:
+def refused(_wpa: WPA, _move: Move, state: State, message: str) -> Refusal:
     """What is said of a move whose scale could not be written."""
-    status = {**memory.old_status(), "scalingEventsCount": memory.scalings}
+    status = {**state.old_status(), "scalingEventsCount": state.scalings}
     return Refusal(ABLE, "FailedScale", "FailedScale", message, status)
 
 
-class _Pass(Telling):
+class _WpaPass(Findings):
     """One pass of the controller, in its order."""
 
-    def __init__(self, wpa: WPA, seen: Seen, memory: Memory) -> None:
-        super().__init__(wpa, seen, memory)
+    def __init__(self, wpa: WPA, seen: Seen, state: State) -> None:
+        super().__init__(wpa, seen, state)
         self.wpa = wpa
 
-    def bad_spec(self, words: str) -> tuple[Move, Memory]:
-        self.condition("AbleToScale", "False", "FailedSpecCheck", words)
+    def bad_spec(self, text: str) -> tuple[Move, State]:
+        self.condition("AbleToScale", "False", "FailedSpecCheck", text)
         self.condition("ScalingActive", "False", "FailedProcessWPA", "the spec is not valid")
-        self.warn("FailedSpecCheck", words)
-        self.step("observe", "bad-spec", None, None, f"The spec is refused: {words}.")
-        self.failed(words, "spec")
+        self.warn("FailedSpecCheck", text)
+        self.step("observe", "bad-spec", None, None, f"The spec is refused: {text}.")
+        self.failed(text, "spec")
         return self._undecided()
 
-    def blocked_by_monitor(self) -> tuple[Move, Memory] | None:
+    def blocked_by_monitor(self) -> tuple[Move, State] | None:
         """Lifecycle control: a monitor of the same name must be OK, or nothing runs at all."""
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
         if word and word not in TRUE_WORDS | FALSE_WORDS:
@@ -209,27 +211,27 @@ class _Pass(Telling):
             return None
         return self._blocked(state)
 
-    def _blocked(self, state: str | None) -> tuple[Move, Memory]:
+    def _blocked(self, state: str | None) -> tuple[Move, State]:
         reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
         if state is None:
             reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was seen"
             self.warn(reason, message)
         self.condition("ScalingBlocked", "True", reason, message)
         current = self._seen_replicas()
-        words = f"Lifecycle control blocks all scaling: {message}."
-        self.step("observe", "lifecycle-blocked", current, current, words)
+        text = f"Lifecycle control blocks all scaling: {message}."
+        self.step("observe", "lifecycle-blocked", current, current, text)
         self.failed(message, "internal")
         return self._undecided()
 
     def _seen_replicas(self) -> int | None:
         return self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None
 
-    def without_scale(self, failure: Failure) -> tuple[Move, Memory]:
+    def without_scale(self, failure: Failure) -> tuple[Move, State]:
         self.no_scale(failure, "FailedProcessWPA")
         self.condition("ScalingActive", "False", "FailedProcessWPA", "the target's scale could not be read")
         return self._undecided()
 
-    def conclude(self, scale: Scale, readings: tuple[Reading, ...]) -> tuple[Move, Memory]:
+    def conclude(self, scale: Scale, readings: tuple[MetricReading, ...]) -> tuple[Move, State]:
         """From what the metrics say to a decision."""
         current = scale.replicas
         self.scale_read()
@@ -241,7 +243,7 @@ class _Pass(Telling):
         self.read(readings)
         full = self._saturated() if is_urgent(self.wpa) else ""
         best = resolve(readings, current)
-        self._tell_metrics(best)
+        self._report_metrics(best)
         low, high = self.wpa.min_replicas or 1, self.wpa.max_replicas or current
         bound = self.outside_bounds(current, low, high)
         if bound is not None:
@@ -253,90 +255,90 @@ class _Pass(Telling):
     def _saturated(self) -> str:
         """Which container has used all it can get in two samples, in words; what was seen is remembered."""
         names = {container.name for pod in self.seen.pods for container in pod.containers}
-        heat = saturation(self.seen, names, self.memory.vertical.hot)
-        self.memory = replace(self.memory, vertical=replace(self.memory.vertical, hot=heat.hot))
-        return next((saturated(place, heat.twice[place]) for place in sorted(heat.twice)), "")
+        pressure = saturation(self.seen, names, self.state.vertical.hot)
+        self.state = replace(self.state, vertical=replace(self.state.vertical, hot=pressure.hot))
+        return next((saturated(place, pressure.twice[place]) for place in sorted(pressure.twice)), "")
 
-    def _tell_metrics(self, best: Reading | None) -> None:
+    def _report_metrics(self, best: MetricReading | None) -> None:
         broken = failures(self.readings)
         if broken:
             self.condition("ScalingActive", "False", broken[0].failed_reason, broken[0].error)
         if best is None:
             return
-        words = f"a count was computed from {best.description}{_details(best)}"
-        self.condition("ScalingActive", "True", "ValidMetricFound", words)
+        text = f"a count was computed from {best.description}{_details(best)}"
+        self.condition("ScalingActive", "True", "ValidMetricFound", text)
         for kind, side, word in ((ABOVE, Side.ABOVE, "above the high"), (BELOW, Side.BELOW, "below the low")):
             left = any(r.side == side for r in self.readings)
             message = f"the value is {'' if left else 'not '}{word} watermark"
             self.condition(kind, left, best.description, message)
-        if best.converging or "ConvergeToWatermark" in self.told:
+        if best.converging or "ConvergeToWatermark" in self.reported:
             stepping = best.converging and is_stable(self.readings)
             reason, word = ("Converging", "a step") if stepping else ("NotConverging", "no step")
-            words = f"{word} towards the {self.wpa.converge or 'mark'} is due"
-            self.condition("ConvergeToWatermark", stepping, reason, words)
+            text = f"{word} towards the {self.wpa.converge or 'mark'} is due"
+            self.condition("ConvergeToWatermark", stepping, reason, text)
 
-    def _metrics_failed(self, current: int) -> tuple[Move, Memory]:
+    def _metrics_failed(self, current: int) -> tuple[Move, State]:
         broken = failures(self.readings)
-        words = broken[0].error if broken else "there is no metric"
-        self.warn("FailedComputeMetricsReplicas", words)
-        told = f"A metric cannot be read and nothing moves on missing data: stay at {current}."
-        self.step("resolve", "hold-on-failure", current, current, told)
-        self.failed(words, broken[0].error_kind if broken else "internal")
+        text = broken[0].error if broken else "there is no metric"
+        self.warn("FailedComputeMetricsReplicas", text)
+        reported = f"A metric cannot be read and nothing moves on missing data: stay at {current}."
+        self.step("resolve", "hold-on-failure", current, current, reported)
+        self.failed(text, broken[0].error_kind if broken else "internal")
         return self._undecided()
 
-    def _restrained(self, scale: Scale, best: Reading, proposal: int, full: str) -> tuple[Move, Memory]:
+    def _restrained(self, scale: Scale, best: MetricReading, proposal: int, full: str) -> tuple[Move, State]:
         wpa, current = self.wpa, scale.replicas
         self.resolved(current, best)
         limited = restrain(wpa, proposal, best.ready, current)
         low, high = wpa.min_replicas or 0, wpa.max_replicas or 0
         self.limited(proposal, limited, low, high, self._factors(limited.limit))
         wanted, stable = limited.replicas, is_stable(self.readings)
-        door = gate(wpa, current, wanted, self.memory.last_scale, self.conditions, self.now, stable=stable)
-        self.condition("AbleToScale", door.able, door.reason, door.message)
-        if wanted > current and full and not door.opens:
-            words = f"{full[:1].upper()}{full[1:]}: urgent, so no window or delay holds {wanted} back."
-            self.step("restrain", "urgent", wanted, wanted, words)
-        elif wanted != current and not door.opens:
-            self._tell_gate(wanted, current, door)
+        passage = gate(wpa, current, wanted, self.state.last_scale, self.conditions, self.now, stable=stable)
+        self.condition("AbleToScale", passage.able, passage.reason, passage.message)
+        if wanted > current and full and not passage.opens:
+            text = f"{full[:1].upper()}{full[1:]}: urgent, so no window or delay holds {wanted} back."
+            self.step("restrain", "urgent", wanted, wanted, text)
+        elif wanted != current and not passage.opens:
+            self._report_gate(wanted, current, passage)
             wanted = current
         return self._finish(scale, wanted, _why(wanted, current, best, stable=stable))
 
-    def _factors(self, limit: Limit) -> dict[str, Any]:
-        if limit == Limit.SCALE_UP:
+    def _factors(self, limit: Bound) -> dict[str, Any]:
+        if limit == Bound.SCALE_UP:
             return {"scaleUpLimitFactor": str(self.wpa.up_factor)}
-        return {"scaleDownLimitFactor": str(self.wpa.down_factor)} if limit == Limit.SCALE_DOWN else {}
+        return {"scaleDownLimitFactor": str(self.wpa.down_factor)} if limit == Bound.SCALE_DOWN else {}
 
-    def _tell_gate(self, wanted: int, current: int, door: Gate) -> None:
-        if door.until is None:
-            words = f"The value has not been past its mark before: the delay has to pass first, stay at {current}."
-            self.step("restrain", door.rule, wanted, current, words)
+    def _report_gate(self, wanted: int, current: int, passage: WpaGate) -> None:
+        if passage.until is None:
+            text = f"The value has not been past its mark before: the delay has to pass first, stay at {current}."
+            self.step("restrain", passage.rule, wanted, current, text)
             return
         direction = "up" if wanted > current else "down"
-        window = door.rule == "forbidden-window"
+        window = passage.rule == "forbidden-window"
         word = "forbidden window after the last move" if window else "delay since the mark was left"
-        wait = show_seconds(door.until - self.now)
-        words = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
-        self.step("restrain", door.rule, wanted, current, words, {"until": show_time(door.until)})
+        wait = show_seconds(passage.until - self.now)
+        text = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
+        self.step("restrain", passage.rule, wanted, current, text, {"until": show_time(passage.until)})
 
-    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, Memory]:
+    def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, State]:
         current, dry = scale.replicas, bool(self.wpa.dry_run)
         if desired != current and dry:
             self.step("restrain", "dry-run", desired, current, f"Dry run: {desired} is told, not written.")
         move = self.move(current, desired, self._status(), reason=reason, dry_run=dry)
-        return move, self.memory.after_deciding(self.memory.recommendations)
+        return move, self.state.after_deciding(self.state.recommendations)
 
-    def _undecided(self) -> tuple[Move, Memory]:
+    def _undecided(self) -> tuple[Move, State]:
         move = self.stays(self._seen_replicas(), self._status(), dry_run=bool(self.wpa.dry_run))
-        return move, self.memory.after_deciding(self.memory.recommendations)
+        return move, self.state.after_deciding(self.state.recommendations)
 
     def _status(self) -> dict[str, Any]:
-        scale, old = self.seen.scale, self.memory.old_status()
+        scale, old = self.seen.scale, self.state.old_status()
         status: dict[str, Any] = {
             "currentReplicas": scale.status_replicas if isinstance(scale, Scale) else 0,
             "desiredReplicas": old["desiredReplicas"],
-            "scalingEventsCount": self.memory.scalings,
+            "scalingEventsCount": self.state.scalings,
         }
-        written_last = self.told.get(self.last_condition)
+        written_last = self.reported.get(self.last_condition)
         if written_last is not None:
             status |= {"lastConditionType": written_last.type, "lastConditionState": written_last.status}
         metrics = [reading.status for reading in self.readings if reading.status]
@@ -350,12 +352,12 @@ def newest_first(conditions: Conditions) -> Conditions:
     return tuple(sorted(conditions, key=lambda condition: -condition.since))
 
 
-def _details(best: Reading) -> str:
+def _details(best: MetricReading) -> str:
     reason = best.step.numbers.get("reason")
     return f": {reason}" if reason else ""
 
 
-def _why(wanted: int, current: int, best: Reading, *, stable: bool) -> str:
+def _why(wanted: int, current: int, best: MetricReading, *, stable: bool) -> str:
     if wanted == current:
         return ""
     if stable:

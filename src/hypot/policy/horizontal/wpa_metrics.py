@@ -20,13 +20,13 @@ from hypot.core.watermark import (
     next_multiple,
     upper_edge,
 )
-from hypot.kinds.address import told_address
+from hypot.kinds.address import shown_address
 from hypot.kinds.selector import SelectorError, read_selector
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import BandMetric, ExternalBand, ResourceBand, marks_of
 from hypot.policy.horizontal.proposal import CannotRead
 from hypot.policy.horizontal.recommender import metric_name
-from hypot.policy.model.decision import Band, ErrorKind, Reading, Step
+from hypot.policy.model.decision import Band, ErrorKind, MetricReading, Step
 from hypot.policy.model.seen import Failure, Owner, Pod, Reply, Scale, Seen, metric_key
 
 
@@ -102,7 +102,7 @@ TOWARDS = {"highwatermark": TO_HIGH, "lowwatermark": TO_LOW}
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WatermarkContext:
     """What every metric of one autoscaler looks at."""
 
     wpa: WPA
@@ -119,7 +119,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class Watermarks:
     """Both marks in milli; `single` where only one was written, which acts as a plain target."""
 
     high: int
@@ -127,7 +127,7 @@ class Marks:
     single: bool = False
 
 
-def read_band(metric: BandMetric, look: Look) -> Reading:
+def read_band(metric: BandMetric, look: WatermarkContext) -> MetricReading:
     """Evaluate one metric; what fails becomes a reading too."""
     kind = metric.type or ""
     source = metric.source
@@ -139,7 +139,7 @@ def read_band(metric: BandMetric, look: Look) -> Reading:
         return _failed(kind, f"FailedGet{kind}Metric", error, look)
 
 
-def read_reply(look: Look) -> Reading:
+def read_reply(look: WatermarkContext) -> MetricReading:
     """Take up what a recommender answered."""
     try:
         return _reply(look)
@@ -147,26 +147,26 @@ def read_reply(look: Look) -> Reading:
         return _failed("Recommender", "FailedGetResourceMetric", error, look)
 
 
-def _failed(kind: str, reason: str, error: Exception, look: Look) -> Reading:
+def _failed(kind: str, reason: str, error: Exception, look: WatermarkContext) -> MetricReading:
     current = look.scale.replicas
     step = Step("recommend", "metric-failed", current, None, f"{kind} metric: {error}.", {})
-    return Reading(kind, kind, None, step, error=str(error), error_kind=_blame(error), failed_reason=reason)
+    return MetricReading(kind, kind, None, step, error=str(error), error_kind=_blame(error), failed_reason=reason)
 
 
 def _blame(error: Exception) -> ErrorKind:
     return error.kind if isinstance(error, CannotRead) else "internal"
 
 
-def _marks(source: ExternalBand | ResourceBand) -> Marks:
+def _marks(source: ExternalBand | ResourceBand) -> Watermarks:
     high, low = marks_of(source.high, source.low)
     if high is None or low is None:
         raise CannotRead("no watermark is set", "spec")
     if milli(high) <= 0:
         raise CannotRead("the high watermark is zero, nothing can be measured against it", "spec")
-    return Marks(milli(high), milli(low), source.high is None or source.low is None)
+    return Watermarks(milli(high), milli(low), source.high is None or source.low is None)
 
 
-def ready_count(look: Look) -> int:
+def ready_count(look: WatermarkContext) -> int:
     """Ready pods of the target, never more than its scale knows of; too few available is a failure."""
     if not look.seen.pods:
         raise CannotRead("no pods returned by selector while calculating replica count")
@@ -179,7 +179,7 @@ def ready_count(look: Look) -> int:
     return min(ready, look.scale.status_replicas)
 
 
-def _check_available(ready: int, total: int, look: Look) -> None:
+def _check_available(ready: int, total: int, look: WatermarkContext) -> None:
     least = look.wpa.min_available or 0
     if total <= 0:
         raise CannotRead("none of the pods counts, so their share cannot be told")
@@ -188,7 +188,7 @@ def _check_available(ready: int, total: int, look: Look) -> None:
         raise CannotRead(f"only {share} % of the pods are available, at least {least} % must be")
 
 
-def _external(source: ExternalBand, look: Look) -> Reading:
+def _external(source: ExternalBand, look: WatermarkContext) -> MetricReading:
     ready = ready_count(look)
     marks, name = _marks(source), source.name or ""
     values = look.seen.external_metrics.get(metric_key(name, source.selector))
@@ -205,14 +205,16 @@ def _external(source: ExternalBand, look: Look) -> Reading:
     return reading if min(values) >= 0 else _negative(name, reading, look.scale.replicas)
 
 
-def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: Look) -> Reading:
+def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: WatermarkContext) -> MetricReading:
     current = look.scale.replicas
     sentence = f"{name} is zero, which is not believed without tolerateZero: stay at {current}."
     step = Step("recommend", "zero-not-tolerated", current, current, sentence, {"value": "0", "ready": ready})
-    return Reading("External", described(source), current, step, 0, _status(source, "External", 0, look), ready=ready)
+    return MetricReading(
+        "External", described(source), current, step, 0, _status(source, "External", 0, look), ready=ready
+    )
 
 
-def _negative(name: str, reading: Reading, current: int) -> Reading:
+def _negative(name: str, reading: MetricReading, current: int) -> MetricReading:
     """What is needed cannot be less than nothing, so that only growth is believed."""
     if reading.proposal is not None and reading.proposal > current:
         return reading
@@ -222,7 +224,7 @@ def _negative(name: str, reading: Reading, current: int) -> Reading:
     return reading._replace(proposal=current, step=step, side=Side.WITHIN, converging=False)
 
 
-def _resource(source: ResourceBand, look: Look) -> Reading:
+def _resource(source: ResourceBand, look: WatermarkContext) -> MetricReading:
     name = source.name or ""
     samples = look.seen.pod_metrics
     if isinstance(samples, Failure):
@@ -252,8 +254,14 @@ def _resource(source: ResourceBand, look: Look) -> Reading:
 
 
 def _compare(
-    source: ExternalBand | ResourceBand, kind: str, usage: int, ready: int, marks: Marks, look: Look, current: int
-) -> Reading:
+    source: ExternalBand | ResourceBand,
+    kind: str,
+    usage: int,
+    ready: int,
+    marks: Watermarks,
+    look: WatermarkContext,
+    current: int,
+) -> MetricReading:
     """Compare with the widened marks; count against the bare ones."""
     wpa = look.wpa
     averaged = wpa.algorithm == "average"
@@ -281,9 +289,9 @@ def _compare(
     edges = [format_milli(edge, binary=binary) for edge in (lower, upper)]
     shown = format_milli(value, binary=binary)
     per = " per pod" if averaged else ""
-    sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_told(side, converging, edges)}: {count}."
+    sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_reported(side, converging, edges)}: {count}."
     numbers = {"value": shown, "high": edges[1], "low": edges[0], "ready": ready, "side": side.name.lower()}
-    return Reading(
+    return MetricReading(
         kind,
         described(source),
         count,
@@ -303,7 +311,7 @@ def _band(metric: str, upper: int, lower: int, *, binary: bool) -> Band:
     return Band(metric, upper + 1, lower - 1)
 
 
-def _told(side: Side, converging: bool, edges: list[str]) -> str:
+def _reported(side: Side, converging: bool, edges: list[str]) -> str:
     if side is Side.ABOVE:
         return f"above the high mark's edge {edges[1]}"
     if side is Side.BELOW:
@@ -317,13 +325,13 @@ def converge_between(wpa: WPA, current: int, fewest: int, most: int) -> int:
     return converged(TOWARDS.get(wpa.converge or "", STAY), current, wpa.modulo or 1, fewest, most)
 
 
-def _reply(look: Look) -> Reading:
+def _reply(look: WatermarkContext) -> MetricReading:
     wpa, reply, current = look.wpa, look.seen.reply, look.scale.replicas
     url = wpa.recommender.url if wpa.recommender else ""
     ready = ready_count(look)
     if reply is None or isinstance(reply, Failure):
         why = reply.message if reply else "its answer is not known here"
-        raise CannotRead(f"failed to get the recommendation from {told_address(url or '')}: {why}")
+        raise CannotRead(f"failed to get the recommendation from {shown_address(url or '')}: {why}")
     side = Side.ABOVE if current < reply.low else Side.BELOW if current > reply.high else Side.WITHIN
     name = metric_name(wpa.recommender) if wpa.recommender else "recommender"
     if reply.replicas == 0 and not wpa.tolerate_zero:
@@ -341,12 +349,14 @@ def _reply(look: Look) -> Reading:
     step = Step("recommend", "recommender", current, count, sentence, numbers)
     converging = side is Side.WITHIN and reply.replicas == current and count != current
     observed = round(reply.observed * 1000)
-    return Reading("Recommender", name, count, step, observed, status, ready=ready, side=side, converging=converging)
+    return MetricReading(
+        "Recommender", name, count, step, observed, status, ready=ready, side=side, converging=converging
+    )
 
 
 def _bounds(reply: Reply) -> str:
-    told = f"between {reply.low} and {reply.high}"
-    return f"{told}, because {reply.reason}" if reply.reason else told
+    reported = f"between {reply.low} and {reply.high}"
+    return f"{reported}, because {reply.reason}" if reply.reason else reported
 
 
 def described(source: ExternalBand | ResourceBand) -> str:
@@ -356,7 +366,7 @@ def described(source: ExternalBand | ResourceBand) -> str:
     return f"{source.name}{{map[{pairs}]}}"
 
 
-def _status(source: ExternalBand | ResourceBand, kind: str, value: int, look: Look) -> Mapping[str, Any]:
+def _status(source: ExternalBand | ResourceBand, kind: str, value: int, look: WatermarkContext) -> Mapping[str, Any]:
     """The metric's entry in status, in the shape this kind has always had."""
     averaged = look.wpa.algorithm == "average"
     if kind == "Resource":

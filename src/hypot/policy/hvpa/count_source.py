@@ -14,26 +14,26 @@ from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.node import Itself
 from hypot.kinds.version import Version
 from hypot.policy.horizontal.hpa import recommend
-from hypot.policy.hvpa.proposal import Glance, Wish
-from hypot.policy.model.decision import Reading, Step
+from hypot.policy.hvpa.proposal import HvpaContext, SizeProposal
+from hypot.policy.model.decision import MetricReading, Step
 from hypot.policy.model.seen import CountAdvice, Failure
 from hypot.policy.model.size import Place
 
 NAME = "hpa"
 
 
-def count_wish(glance: Glance) -> Wish | None:
+def count_proposal(context: HvpaContext) -> SizeProposal | None:
     """From our own reading of the metrics, or from an HPA's status where that is asked for or all there is."""
-    if not glance.hvpa.uses_hpa:
+    if not context.hvpa.uses_hpa:
         return None
-    settings, advice = glance.settings, glance.seen.count_advice
-    hpa = _counter(Itself(glance.hvpa), settings.kubernetes, tuple(settings.gates.items()))
-    if glance.hvpa.recommendations == "objects":
-        return _from_status(glance, hpa, advice)
-    readings = recommend(hpa, glance.seen, settings)
+    settings, advice = context.settings, context.seen.count_advice
+    hpa = _counter(Itself(context.hvpa), settings.kubernetes, tuple(settings.gates.items()))
+    if context.hvpa.recommendations == "objects":
+        return _from_status(context, hpa, advice)
+    readings = recommend(hpa, context.seen, settings)
     if advice is not None and all(reading.proposal is None for reading in readings):
-        return _from_status(glance, hpa, advice)
-    return _from_readings(glance, hpa, readings)
+        return _from_status(context, hpa, advice)
+    return _from_readings(context, hpa, readings)
 
 
 @lru_cache(4096)
@@ -50,51 +50,51 @@ def makes_total(metric: Metric) -> bool:
     return source.target.type == "Utilization" or source.target.utilization is not None
 
 
-def _from_readings(glance: Glance, hpa: HPA, readings: tuple[Reading, ...]) -> Wish:
+def _from_readings(context: HvpaContext, hpa: HPA, readings: tuple[MetricReading, ...]) -> SizeProposal:
     steps = tuple([reading.step for reading in readings])
     broken = [reading for reading in readings if reading.proposal is None]
     missing = broken[0].error if broken else "" if readings else "there is no metric"
     pairs = list(zip(hpa.metrics or (), readings, strict=True))
     of_totals = [r.proposal for m, r in pairs if r.proposal is not None and makes_total(m)]
     of_counts = [r.proposal for m, r in pairs if r.proposal is not None and not makes_total(m)]
-    return _wish(glance, hpa, steps, max(of_totals, default=None), max(of_counts, default=None), missing)
+    return _proposal(context, hpa, steps, max(of_totals, default=None), max(of_counts, default=None), missing)
 
 
-def _from_status(glance: Glance, hpa: HPA, advice: CountAdvice | Failure | None) -> Wish:
+def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure | None) -> SizeProposal:
     if advice is None or isinstance(advice, Failure):
-        words = "there is no HorizontalPodAutoscaler of this workload" if advice is None else advice.message
-        return _silent(words)
-    if advice.current != glance.replicas:
-        return _silent(f"{advice.origin} was computed at {advice.current} replicas, and there are {glance.replicas}")
+        message = "there is no HorizontalPodAutoscaler of this workload" if advice is None else advice.message
+        return _silent(message)
+    if advice.current != context.replicas:
+        return _silent(f"{advice.origin} was computed at {advice.current} replicas, and there are {context.replicas}")
     sentence = f"By {advice.origin} there should be {advice.desired} replicas."
-    step = Step("recommend", "count", glance.replicas, advice.desired, sentence, {"origin": advice.origin})
+    step = Step("recommend", "count", context.replicas, advice.desired, sentence, {"origin": advice.origin})
     if all(makes_total(metric) for metric in hpa.metrics or ()):
-        return _wish(glance, hpa, (step,), advice.desired, None, "")
-    return _wish(glance, hpa, (step,), None, advice.desired, "")
+        return _proposal(context, hpa, (step,), advice.desired, None, "")
+    return _proposal(context, hpa, (step,), None, advice.desired, "")
 
 
-def _silent(words: str) -> Wish:
-    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {words}.")
-    return Wish(NAME, (step,), missing=words)
+def _silent(message: str) -> SizeProposal:
+    step = Step("recommend", "no-count", None, None, f"No number of replicas is recommended: {message}.")
+    return SizeProposal(NAME, (step,), missing=message)
 
 
-def _wish(
-    glance: Glance, hpa: HPA, steps: tuple[Step, ...], by_total: int | None, by_count: int | None, missing: str
-) -> Wish:
+def _proposal(
+    context: HvpaContext, hpa: HPA, steps: tuple[Step, ...], by_total: int | None, by_count: int | None, missing: str
+) -> SizeProposal:
     low, high = hpa.min_replicas or 1, hpa.max_replicas or 1
     votes = [None if count is None else min(max(count, low), high) for count in (by_total, by_count)]
-    totals = {} if votes[0] is None else _totals(glance, votes[0])
+    totals = {} if votes[0] is None else _totals(context, votes[0])
     if votes[0] is not None and not totals:
         # Every container is switched off, which stops sizes and not the count.
         votes[1] = max(votes[0], votes[1] or 0)
-    return Wish(NAME, steps, totals, replicas=votes[1], missing=missing)
+    return SizeProposal(NAME, steps, totals, replicas=votes[1], missing=missing)
 
 
-def _totals(glance: Glance, desired: int) -> dict[Place, int]:
+def _totals(context: HvpaContext, desired: int) -> dict[Place, int]:
     """Each request of each container, as often as replicas are asked for; in its share of the total that is there."""
     return {
-        (one.container, resource): one.totals[resource] * desired // glance.replicas
-        for one in glance.standing
+        (one.container, resource): one.totals[resource] * desired // context.replicas
+        for one in context.current_sizes
         for resource in RESOURCES
-        if one.container not in glance.switched_off and one.totals[resource]
+        if one.container not in context.switched_off and one.totals[resource]
     }

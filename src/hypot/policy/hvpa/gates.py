@@ -40,7 +40,7 @@ class Gate(NamedTuple):
     """Why a container may not move now, in a word and in words; both empty where it may."""
 
     reason: Reason = ""
-    words: str = ""
+    message: str = ""
 
 
 OPEN = Gate()
@@ -87,12 +87,12 @@ def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: flo
     reason = closed_by(kind.mode, window, since, patient=patient, in_window=in_window(hvpa, now))
     if not reason:
         return OPEN
-    words = {
+    message = {
         "UpdatePolicy": f"scaling {direction} is switched off",
         "StabilizationWindow": f"to scale {direction} the last scaling must be {show_seconds(window)} ago",
         "MaintenanceWindow": f"scaling {direction} waits for the maintenance window",
     }
-    return Gate(reason, words[reason])
+    return Gate(reason, message[reason])
 
 
 def in_window(hvpa: HvpaSpec, now: float) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from hypot.kinds.hvpa import Hvpa
-from hypot.policy.model.current_size import Standing
+from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
@@ -18,13 +18,13 @@ from hypot.policy.model.state import Vertical
 Bound = Literal["", "at most", "at least"]
 
 
-class Glance(NamedTuple):
+class HvpaContext(NamedTuple):
     """What every source looks at. `switched_off` are the containers that nothing may size."""
 
     hvpa: Hvpa
     seen: Seen
     scale: Scale
-    standing: tuple[Standing, ...]
+    current_sizes: tuple[CurrentSize, ...]
     switched_off: frozenset[str]
     last_scale: float | None
     vertical: Vertical
@@ -37,7 +37,7 @@ class Glance(NamedTuple):
         return self.scale.replicas
 
 
-class Wish(NamedTuple):
+class SizeProposal(NamedTuple):
     """What one source asks for, and how it came about."""
 
     source: str
@@ -55,7 +55,7 @@ class Wish(NamedTuple):
     missing: str = ""
 
 
-Source = Callable[[Glance], Wish | None]
+Source = Callable[[HvpaContext], SizeProposal | None]
 
 
 class Total(NamedTuple):
@@ -66,9 +66,17 @@ class Total(NamedTuple):
     bound: Bound = ""
 
 
-def total_of(place: Place, now: int, wishes: tuple[Wish, ...]) -> Total | None:
+def total_of(place: Place, now: int, proposals: tuple[SizeProposal, ...]) -> Total | None:
     """What was measured counts; what was merely counted joins where nothing was measured, or where it asks for more."""
-    measured = [Total(wish.totals[place], wish.source) for wish in wishes if wish.measured and place in wish.totals]
-    counted = [Total(wish.totals[place], wish.source) for wish in wishes if not wish.measured and place in wish.totals]
+    measured = [
+        Total(proposal.totals[place], proposal.source)
+        for proposal in proposals
+        if proposal.measured and place in proposal.totals
+    ]
+    counted = [
+        Total(proposal.totals[place], proposal.source)
+        for proposal in proposals
+        if not proposal.measured and place in proposal.totals
+    ]
     heard = [*measured, *(total for total in counted if not measured or total.amount > now)]
     return min(heard, key=lambda total: (-total.amount, total.source), default=None)

@@ -7,56 +7,58 @@ from hypot.core.amount import brief, readable
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.intervals import intervals_of
 from hypot.policy.hvpa.gates import Gate, scale_type
-from hypot.policy.hvpa.resolve import Need, Point, Sized
+from hypot.policy.hvpa.resolve import ContainerNeed, Resolution, Sized
 from hypot.policy.model.decision import Event, Move, main_reason, show_time
 from hypot.policy.model.seen import Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly, resources_of, shown
-from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Effect, Refusal, Report, Telling, sentence
-from hypot.policy.stages.saturation import Saturation, told
+from hypot.policy.model.state import State
+from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
+from hypot.policy.stages.saturation import Saturation, reported
 
 # Where the status says what the last move was, and which sizes new pods come up with.
 SCALING, SIZES, LISTED = "lastScaling", "vpaStatus", "containerResources"
 
 
-class HvpaTelling(Telling):
+class HvpaFindings(Findings):
     """Collects while an Hvpa is decided."""
 
-    def __init__(self, hvpa: Hvpa, seen: Seen, memory: Memory) -> None:
-        super().__init__(hvpa, seen, memory)
+    def __init__(self, hvpa: Hvpa, seen: Seen, state: State) -> None:
+        super().__init__(hvpa, seen, state)
         self.hvpa = hvpa
-        self.vertical = memory.vertical
+        self.vertical = state.vertical
         self.urgent = ""
         self.blocked: dict[str, Gate] = {}
         self.limits: list[str] = []
         self.unknown += list(seen.notes)
 
-    def tell_recommendations(self, missing: list[str]) -> None:
+    def report_recommendations(self, missing: list[str]) -> None:
         if missing:
             self.condition("RecommendationProvided", "False", "PartlyMissing", missing[0])
             return
         self.condition("RecommendationProvided", "True", "Recommended", "every source that is switched on has spoken")
 
-    def tell_heat(self, heat: Saturation, replicas: int) -> None:
-        for place, one in heat.twice.items():
+    def report_saturation(self, pressure: Saturation, replicas: int) -> None:
+        for place, one in pressure.twice.items():
             total = brief(place[1], one.total(replicas))
-            words = f"{told(place, one)}, in two samples: at least {total} in total, whatever the minimum change"
-            self.step("recommend", "saturated", None, None, sentence(words))
-        for place, one in heat.once.items():
-            self.unknown.append(f"{told(place, one)}; seen once, and it overrides the minimum change when seen twice")
-        for name, resource in heat.uncapped:
+            message = f"{reported(place, one)}, in two samples: at least {total} in total, whatever the minimum change"
+            self.step("recommend", "saturated", None, None, sentence(message))
+        for place, one in pressure.once.items():
+            self.unknown.append(
+                f"{reported(place, one)}; seen once, and it overrides the minimum change when seen twice"
+            )
+        for name, resource in pressure.uncapped:
             self.unknown.append(
                 f"{resource} of {name} is used beyond its request and has no limit; without the Node in the input "
                 "nobody can say whether it is saturated"
             )
 
-    def tell_need(self, need: Need) -> None:
+    def report_need(self, need: ContainerNeed) -> None:
         if not need.totals:
             return
-        words = ", ".join(
+        message = ", ".join(
             f"{resource} {brief(resource, total.amount)} ({total.source}; has "
-            f"{brief(resource, need.standing.totals[resource])})"
+            f"{brief(resource, need.current_size.totals[resource])})"
             for resource, total in need.totals.items()
         )
         numbers = {
@@ -64,42 +66,44 @@ class HvpaTelling(Telling):
             "direction": need.direction,
             "totals": {r: {"total": readable(r, t.amount), "source": t.source} for r, t in need.totals.items()},
         }
-        self.step("resolve", "total", None, None, f"{need.container} needs in total: {words}.", numbers)
+        self.step("resolve", "total", None, None, f"{need.container} needs in total: {message}.", numbers)
 
-    def tell_vote(self, current: int, point: Point) -> str:
+    def report_vote(self, current: int, point: Resolution) -> str:
         """Who asks for this count; the reason of the decision where it changes."""
         vote, replicas = point.vote, point.replicas
-        words = ""
+        message = ""
         if vote is not None and vote.resource:
-            words = f"{vote.resource} of {vote.container}, {brief(vote.resource, vote.total)} in total by {vote.source}"
+            message = (
+                f"{vote.resource} of {vote.container}, {brief(vote.resource, vote.total)} in total by {vote.source}"
+            )
             numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
             self.step(
                 "resolve",
                 "interval",
                 current,
                 vote.replicas,
-                sentence(f"{words}, is for {vote.replicas} replicas"),
+                sentence(f"{message}, is for {vote.replicas} replicas"),
                 numbers,
             )
         elif vote is not None and vote.replicas != current:
-            words = f"{vote.source} asks for {vote.replicas} replicas"
-            self.step("resolve", "votes", current, vote.replicas, sentence(words), {"source": vote.source})
+            message = f"{vote.source} asks for {vote.replicas} replicas"
+            self.step("resolve", "votes", current, vote.replicas, sentence(message), {"source": vote.source})
         asked = current if vote is None else vote.replicas
         if replicas != asked:
-            words = (
+            message = (
                 f"intervals are for up to {replicas} replicas"
                 if asked > replicas
                 else f"they are for {replicas} or more"
             )
-            self.step("restrain", "intervals", asked, replicas, sentence(words))
-        return words if replicas != current else ""
+            self.step("restrain", "intervals", asked, replicas, sentence(message))
+        return message if replicas != current else ""
 
-    def size_reason(self, needs: Iterable[Need]) -> str:
+    def size_reason(self, needs: Iterable[ContainerNeed]) -> str:
         """Which container, resource and source asks for the change of size that is largest for what is there."""
         had = {size.container: size.requests for size in self.sizes}
         gets = {size.container: size.requests for size in self.desired_sizes}
         changes = [
-            (_share_of_change(total.amount, need.standing.totals[resource]), need.container, resource, total)
+            (_share_of_change(total.amount, need.current_size.totals[resource]), need.container, resource, total)
             for need in needs
             for resource, total in need.totals.items()
             if had[need.container].get(resource) != gets[need.container].get(resource)
@@ -109,8 +113,8 @@ class HvpaTelling(Telling):
         _, container, resource, total = max(changes, key=lambda change: change[:3])
         return f"{resource} of {container}, {brief(resource, total.amount)} in total by {total.source}"
 
-    def tell_size(self, need: Need, result: Sized, desired: int) -> None:
-        old, new = need.standing.size, result.size
+    def report_size(self, need: ContainerNeed, result: Sized, desired: int) -> None:
+        old, new = need.current_size.size, result.size
         if new == old:
             return
         changes = [
@@ -118,7 +122,7 @@ class HvpaTelling(Telling):
             for resource, amount in new.requests.items()
             if amount != old.requests.get(resource)
         ]
-        words = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
+        message = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
         rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
         while_what = "replicas rise" if rising else "an answer is missing"
         why_kept = f"is kept, for no pod shrinks while {while_what}"
@@ -128,25 +132,25 @@ class HvpaTelling(Telling):
             (result.capped, "is cut at what is allowed"),
         ):
             if resources:
-                words += f"; {' and '.join(resources)} {why}"
+                message += f"; {' and '.join(resources)} {why}"
         numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
-        self.step("resolve", "size", None, None, f"{words}.", numbers)
+        self.step("resolve", "size", None, None, f"{message}.", numbers)
         self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
 
-    def tell_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
+    def report_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
         changes = [
             (f"{resource} of {asked.container}", brief(resource, asked.requests[resource]), brief(resource, amount))
             for asked, gets in zip(wanted, taken, strict=True)
             for resource, amount in gets.requests.items()
             if amount != asked.requests[resource]
         ]
-        words = ", ".join(f"{what} {gets} instead of {asked}" for what, asked, gets in changes) or "other limits"
-        words = f"a LimitRange takes {words}"
-        words = f"{words}, which would be less in total than there is: nothing moves" if stays else words
-        self.step("restrain", "limit-range", None, None, sentence(words))
+        message = ", ".join(f"{what} {gets} instead of {asked}" for what, asked, gets in changes) or "other limits"
+        message = f"a LimitRange takes {message}"
+        message = f"{message}, which would be less in total than there is: nothing moves" if stays else message
+        self.step("restrain", "limit-range", None, None, sentence(message))
         self.limits += [f"{what} is what a LimitRange takes" for what, _, _ in changes]
 
-    def tell_limits(self, needs: Iterable[Need]) -> None:
+    def report_limits(self, needs: Iterable[ContainerNeed]) -> None:
         reason = "CutAtAllowed"
         for need in needs:
             for resource, total in need.totals.items():
@@ -159,12 +163,12 @@ class HvpaTelling(Telling):
         else:
             self.condition("ScalingLimited", "False", "WithinIntervals", "what is needed is within the intervals")
 
-    def tell_blocked(self) -> None:
+    def report_blocked(self) -> None:
         if not self.blocked:
             self.condition("ScalingBlocked", "False", "NotBlocked", "nothing is held back")
             return
-        name, door = min(self.blocked.items())
-        self.condition("ScalingBlocked", "True", door.reason, f"{name}: {door.words}")
+        name, gate = min(self.blocked.items())
+        self.condition("ScalingBlocked", "True", gate.reason, f"{name}: {gate.message}")
 
     def status(self, scale: Scale) -> dict[str, Any]:
         """As it is where nothing moves."""
@@ -172,7 +176,7 @@ class HvpaTelling(Telling):
         return {
             "replicas": scale.status_replicas,
             "targetSelector": scale.selector,
-            "desiredReplicas": self.memory.desired,
+            "desiredReplicas": self.state.desired,
             "scaleUpUpdatePolicy": {"updateMode": scale_type(self.hvpa, "up").mode},
             "scaleDownUpdatePolicy": {"updateMode": scale_type(self.hvpa, "down").mode},
             "overrideScaleUpStabilization": bool(self.urgent),
@@ -190,28 +194,28 @@ class HvpaTelling(Telling):
         return {"vpaStatus": {"containerResources": sizes}}
 
 
-def report(hvpa: Hvpa, move: Move, memory: Memory, _settings: Settings, effect: Effect) -> Report:
+def report(hvpa: Hvpa, move: Move, state: State, _settings: Settings, effect: Effect) -> MoveReport:
     """What is said of a move that is written."""
     if not move.decided:
-        return Report(move.unwritten, (), _with_recorded(move.observed, effect))
+        return MoveReport(move.unwritten, (), _with_recorded(move.observed, effect))
     status: dict[str, Any] = {"desiredReplicas": move.desired}
     if move.moves:
         status[SCALING] = _new_scaling(move)
-    elif memory.last_scale is not None:
-        status[SCALING] = {**last_scaling(hvpa), "lastUpdated": show_time(memory.last_scale)}
+    elif state.last_scale is not None:
+        status[SCALING] = {**last_scaling(hvpa), "lastUpdated": show_time(state.last_scale)}
     if move.wanted is not None and move.wanted.moves:
         known = move.observed.get("lastBlockedScaling")
         listed = known if isinstance(known, list) else []
         reasons = [str(one.get("reason")) for one in listed if isinstance(one, Mapping)]
         status["lastBlockedScaling"] = blockings([*reasons, main_reason(move.holds or ())])
     event = Event("Normal", "Scaled", f"{summary(move)}; reason: {move.reason}")
-    return Report(move.unwritten, (event,) if move.moves else (), {**status, **_with_recorded(status, effect)})
+    return MoveReport(move.unwritten, (event,) if move.moves else (), {**status, **_with_recorded(status, effect)})
 
 
-def refused(hvpa: Hvpa, _move: Move, memory: Memory, message: str) -> Refusal:
+def refused(hvpa: Hvpa, _move: Move, state: State, message: str) -> Refusal:
     """What is said of a move that could not be written."""
-    last = None if memory.last_scale is None else {"lastUpdated": show_time(memory.last_scale)}
-    status = {"desiredReplicas": memory.desired or None, SCALING: last_scaling(hvpa) or last}
+    last = None if state.last_scale is None else {"lastUpdated": show_time(state.last_scale)}
+    status = {"desiredReplicas": state.desired or None, SCALING: last_scaling(hvpa) or last}
     return Refusal("Ready", "FailedUpdate", "FailedScaling", message, status)
 
 

@@ -11,7 +11,7 @@ from hypot.kinds.hvpa.intervals import Allowed, allowed, intervals_of, only_coun
 from hypot.policy.hvpa.gates import Direction
 from hypot.policy.hvpa.proposal import Total
 from hypot.policy.hvpa.size_source import BOUNDS
-from hypot.policy.model.current_size import Standing
+from hypot.policy.model.current_size import CurrentSize
 from hypot.policy.model.size import Size
 
 # Memory is written in whole kilobytes, cpu in millicores.
@@ -19,10 +19,10 @@ GRAINS = {CPU: 1, "memory": 1000}
 _NUMBERS = {word: number for number, word in BOUNDS.items()}
 
 
-class Need(NamedTuple):
+class ContainerNeed(NamedTuple):
     """What one container needs: its totals, who asks for what, and which way that is."""
 
-    standing: Standing
+    current_size: CurrentSize
     totals: Mapping[str, Total]
     asked: tuple[tuple[str, Total], ...]
     direction: Direction
@@ -31,7 +31,7 @@ class Need(NamedTuple):
 
     @property
     def container(self) -> str:
-        return self.standing.container
+        return self.current_size.container
 
     @property
     def amounts(self) -> dict[str, int]:
@@ -48,7 +48,7 @@ class Vote(NamedTuple):
     total: int = 0
 
 
-def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
+def vote_of(hvpa: HvpaSpec, need: ContainerNeed, current: int) -> Vote | None:
     """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
     if not need.totals:
         return None
@@ -57,7 +57,7 @@ def vote_of(hvpa: HvpaSpec, need: Need, current: int) -> Vote | None:
     return largest_vote([v for resource, total in need.asked if (v := _lookup(hvpa, need, resource, total, current))])
 
 
-def _lookup(hvpa: HvpaSpec, need: Need, resource: str, total: Total, current: int) -> Vote | None:
+def _lookup(hvpa: HvpaSpec, need: ContainerNeed, resource: str, total: Total, current: int) -> Vote | None:
     intervals = intervals_of(hvpa, need.container, resource)
     if not intervals:
         return None
@@ -71,12 +71,12 @@ def controlled(hvpa: HvpaSpec, sizes: Iterable[Size]) -> tuple[Size, ...]:
     return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
 
 
-def grows_while_shrinking(hvpa: HvpaSpec, need: Need, current: int, fewer: int) -> bool:
+def grows_while_shrinking(hvpa: HvpaSpec, need: ContainerNeed, current: int, fewer: int) -> bool:
     """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
     if not need.totals or only_counts_at(hvpa, fewer):
         return False
     return all(
-        outgrows(total.amount, need.standing.requests.get(resource, 0), current, fewer, *_base(hvpa, resource))
+        outgrows(total.amount, need.current_size.requests.get(resource, 0), current, fewer, *_base(hvpa, resource))
         for resource, total in need.totals.items()
     )
 
@@ -95,7 +95,7 @@ class Sized(NamedTuple):
 
 
 def sized(
-    hvpa: HvpaSpec, need: Need, current: int, desired: int, *, spreads: bool = True, may_shrink: bool = True
+    hvpa: HvpaSpec, need: ContainerNeed, current: int, desired: int, *, spreads: bool = True, may_shrink: bool = True
 ) -> Sized:
     """The size of one container at the new count; bounds come last.
 
@@ -103,12 +103,12 @@ def sized(
     """
     rises = desired > current and not (spreads and need.direction == "down")
     bounds = allowed(hvpa, need.container)
-    requests = dict(need.standing.requests)
+    requests = dict(need.current_size.requests)
     kept, budgeted, capped = [], [], []
     for resource, total in need.totals.items():
         part = part_of(
             total.amount,
-            need.standing.totals[resource],
+            need.current_size.totals[resource],
             requests.get(resource, UNSET),
             current,
             desired,
@@ -120,34 +120,36 @@ def sized(
         )
         kept += [resource] if part.kept else []
         budgeted += [resource] if part.budgeted else []
-        requests[resource] = _bounded(bounds, need.standing, resource, part.amount)
+        requests[resource] = _bounded(bounds, need.current_size, resource, part.amount)
         if requests[resource] < part.enough:
             capped.append(resource)
     size = Size(need.container, requests, _limits(hvpa, bounds, need, requests, desired))
     return Sized(size, tuple(kept), tuple(budgeted), tuple(capped))
 
 
-def _pinned(hvpa: HvpaSpec, need: Need, resource: str, desired: int) -> int:
+def _pinned(hvpa: HvpaSpec, need: ContainerNeed, resource: str, desired: int) -> int:
     """The only size there is at this count; where none is written, the one that is there."""
     if not only_counts_at(hvpa, desired):
         return UNSET
     interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
-    return interval.pinned if interval is not None else need.standing.requests.get(resource, 0)
+    return interval.pinned if interval is not None else need.current_size.requests.get(resource, 0)
 
 
-def _bounded(bounds: Allowed, standing: Standing, resource: str, amount: int) -> int:
+def _bounded(bounds: Allowed, current_size: CurrentSize, resource: str, amount: int) -> int:
     """Within what the policy allows; where limits are left alone, requests stay below them."""
-    limit = standing.limits.get(resource, UNSET) if bounds.requests_only else UNSET
+    limit = current_size.limits.get(resource, UNSET) if bounds.requests_only else UNSET
     return permitted(amount, bounds.least.get(resource, 0), bounds.most.get(resource, 0), limit)
 
 
-def _limits(hvpa: HvpaSpec, bounds: Allowed, need: Need, requests: Mapping[str, int], desired: int) -> dict[str, int]:
+def _limits(
+    hvpa: HvpaSpec, bounds: Allowed, need: ContainerNeed, requests: Mapping[str, int], desired: int
+) -> dict[str, int]:
     """Each limit moves with its request; where that stays, so does the limit."""
-    limits = dict(need.standing.limits)
+    limits = dict(need.current_size.limits)
     if bounds.requests_only:
         return limits
     for resource in RESOURCES:
-        old = need.standing.requests.get(resource)
+        old = need.current_size.requests.get(resource)
         if resource in limits and resource in need.totals and requests[resource] != old:
             gap = [UNSET if given is None else given for given in share(hvpa, "limits_gap", resource)]
             request, grain = requests[resource], GRAINS[resource]
@@ -163,7 +165,7 @@ def largest_vote(votes: Sequence[Vote]) -> Vote | None:
     return ordered[0] if ordered else None
 
 
-class Point(NamedTuple):
+class Resolution(NamedTuple):
     """A number of replicas, the vote it comes from, and the new size of each container that moves."""
 
     replicas: int

@@ -10,7 +10,7 @@ from hypot.kinds.hvpa.intervals import allowed
 from hypot.kinds.node import Itself
 from hypot.kinds.vpa.knobs import Knobs, knobs_of
 from hypot.policy.hvpa.gates import settle_time
-from hypot.policy.hvpa.proposal import Bound, Glance, Wish
+from hypot.policy.hvpa.proposal import Bound, HvpaContext, SizeProposal
 from hypot.policy.model.decision import Step, show_seconds
 from hypot.policy.model.seen import Bounds, Failure, Recommendation
 from hypot.policy.model.size import Place, briefly, shown
@@ -20,34 +20,34 @@ NAME = "vpa"
 BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least"}
 
 
-def size_wish(glance: Glance) -> Wish | None:
+def size_proposal(context: HvpaContext) -> SizeProposal | None:
     """Totals from our own recommender, or from an object's status where that is asked for or all there is."""
-    if not glance.hvpa.uses_vpa or all(one.container in glance.switched_off for one in glance.standing):
+    if not context.hvpa.uses_vpa or all(one.container in context.switched_off for one in context.current_sizes):
         return None
-    found = advised(glance)
+    found = advised(context)
     if isinstance(found, Failure):
         step = Step("recommend", "no-size", None, None, f"No size is recommended: {found.message}.")
-        return Wish(NAME, (step,), measured=True, missing=found.message)
-    return _wish(glance, found)
+        return SizeProposal(NAME, (step,), measured=True, missing=found.message)
+    return _proposal(context, found)
 
 
-def advised(glance: Glance) -> Recommendation | Failure:
+def advised(context: HvpaContext) -> Recommendation | Failure:
     """Our own recommender reads histograms; a dump without them may still hold what another one made of them."""
-    seen = glance.seen
-    if glance.hvpa.recommendations == "own" and seen.usage is not None:
-        return Recommendation(_estimated(glance), "histograms of usage")
+    seen = context.seen
+    if context.hvpa.recommendations == "own" and seen.usage is not None:
+        return Recommendation(_estimated(context), "histograms of usage")
     if seen.size_advice is not None:
         return seen.size_advice
     return Failure("there is neither a history of usage nor a VerticalPodAutoscaler with a recommendation")
 
 
-def _estimated(glance: Glance) -> tuple[Bounds, ...]:
-    usage = glance.seen.usage
+def _estimated(context: HvpaContext) -> tuple[Bounds, ...]:
+    usage = context.seen.usage
     if usage is None:
         return ()
-    names = [one.container for one in glance.standing if one.container not in glance.switched_off]
-    each = {name: knobs_for(glance.hvpa, name, glance.settings.vpa) for name in names}
-    resources = {name: allowed(glance.hvpa, name).controlled for name in names}
+    names = [one.container for one in context.current_sizes if one.container not in context.switched_off]
+    each = {name: knobs_for(context.hvpa, name, context.settings.vpa) for name in names}
+    resources = {name: allowed(context.hvpa, name).controlled for name in names}
     return usage.estimate(each, names, resources)
 
 
@@ -61,50 +61,50 @@ def _knobs_for(this: Itself[Hvpa], container: str, base: Knobs) -> Knobs:
     return knobs_of(this.value, container, base)
 
 
-def _wish(glance: Glance, found: Recommendation) -> Wish:
-    replicas = glance.replicas
-    standing = {one.container: one for one in glance.standing}
+def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
+    replicas = context.replicas
+    current_size = {one.container: one for one in context.current_sizes}
     totals: dict[Place, int] = {}
     advice: dict[str, dict[str, int]] = {}
     bounded: dict[Place, Bound] = {}
     stale: list[str] = []
-    own = glance.hvpa.recommendations == "own"
+    own = context.hvpa.recommendations == "own"
     for bounds in found.containers:
         name = bounds.container
-        if name not in standing or name in glance.switched_off:
+        if name not in current_size or name in context.switched_off:
             continue
         # The bound of one pod does not bound the need of all: our own recommender hands on what it found.
-        target = bounds.uncapped if own and bounds.uncapped and glance.seen.usage is not None else bounds.target
+        target = bounds.uncapped if own and bounds.uncapped and context.seen.usage is not None else bounds.target
         advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
         for resource, amount in advice[name].items():
-            place, now, total = (name, resource), standing[name].totals[resource], amount * replicas
-            bound = _outdated(glance, name, resource, amount)
+            place, now, total = (name, resource), current_size[name].totals[resource], amount * replicas
+            bound = _outdated(context, name, resource, amount)
             bounded[place] = BOUNDS[bound]
             if bound != FREE and total != now:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             totals[place] = held_to(total, now, bound)
-    steps = [_told(advice, found.origin, replicas)]
+    steps = [_reported(advice, found.origin, replicas)]
     if stale:
-        steps.append(_told_stale(glance, stale))
+        steps.append(_told_stale(context, stale))
     missing = "" if totals else f"the {found.origin} say nothing about the containers that are there"
-    return Wish(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
+    return SizeProposal(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
 
 
-def _outdated(glance: Glance, container: str, resource: str, amount: int) -> int:
+def _outdated(context: HvpaContext, container: str, resource: str, amount: int) -> int:
     """Which way a recommendation may not move anything; see `core.gate.belief`."""
-    recount = glance.vertical.recount
+    recount = context.vertical.recount
     if recount is None:
         return FREE
-    knobs = knobs_for(glance.hvpa, container, glance.settings.vpa)
+    knobs = knobs_for(context.hvpa, container, context.settings.vpa)
     half_life = knobs.cpu_half_life if resource == "cpu" else knobs.memory_half_life
     then = recount.advice.get(container, {}).get(resource, UNSET)
-    counts, settle = (recount.before, recount.after), settle_time(glance.hvpa)
-    return belief(recount.at, *counts, then, amount, settle, half_life, bool(glance.urgency), glance.seen.now)
+    counts, settle = (recount.before, recount.after), settle_time(context.hvpa)
+    return belief(recount.at, *counts, then, amount, settle, half_life, bool(context.urgency), context.seen.now)
 
 
-def _told(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
-    words = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
-    sentence = f"By the {origin} each of the {replicas} pods needs: {words}."
+def _reported(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
+    message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
+    sentence = f"By the {origin} each of the {replicas} pods needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
     return Step("recommend", "size", None, None, sentence, numbers)
 
@@ -113,13 +113,13 @@ def _listed(target: Mapping[str, str]) -> str:
     return ", ".join(f"{resource} {amount}" for resource, amount in target.items()) or "nothing"
 
 
-def _told_stale(glance: Glance, places: list[str]) -> Step:
-    recount = glance.vertical.recount
+def _told_stale(context: HvpaContext, places: list[str]) -> Step:
+    recount = context.vertical.recount
     if recount is None:
         raise AssertionError("only a change of the count makes a recommendation stale")
-    ago = show_seconds(glance.seen.now - recount.at)
-    words = (
+    ago = show_seconds(context.seen.now - recount.at)
+    message = (
         f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there are "
         f"{recount.after} since {ago}: it is not read a second time."
     )
-    return Step("recommend", "stale-size", None, None, words, {"replicasAtRecommendation": recount.before})
+    return Step("recommend", "stale-size", None, None, message, {"replicasAtRecommendation": recount.before})

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from hypot.core.amount import of_milli
-from hypot.policy.model.current_size import Standing, live
+from hypot.policy.model.current_size import CurrentSize, live
 from hypot.policy.model.seen import Container, Pod, Seen
 
 
 def urgency(
     seen: Seen,
-    standing: Iterable[Standing],
+    current_sizes: Iterable[CurrentSize],
     switched_off: frozenset[str],
     last_up: float | None,
     last_scale: float | None,
@@ -19,7 +19,7 @@ def urgency(
     Where only the last scaling is known, a kill before it may have been what it answered.
     """
     answered = last_scale if last_up is None else last_up
-    sizes = {one.container: one for one in standing if one.container not in switched_off}
+    sizes = {one.container: one for one in current_sizes if one.container not in switched_off}
     killed = [
         f"{container.name} of pod {pod.name} was killed for want of memory"
         for pod in live(seen.pods)
@@ -37,10 +37,10 @@ def urgency(
     return min(killed or evicted, default="")
 
 
-def _up_to_date(container: Container, standing: Standing) -> bool:
+def _up_to_date(container: Container, current_size: CurrentSize) -> bool:
     """A pod of an older, smaller size tells nothing about the present one."""
     request = container.current_requests.get("memory")
-    return (None if request is None else of_milli("memory", request)) == standing.requests.get("memory")
+    return (None if request is None else of_milli("memory", request)) == current_size.requests.get("memory")
 
 
 def _killed_since(container: Container, then: float | None) -> bool:

@@ -11,7 +11,7 @@ from hypot.policy.model.size import Size
 LONGEST_WAIT = 600.0
 
 
-class Standing(NamedTuple):
+class CurrentSize(NamedTuple):
     """One container: the largest requests that any pod has, their limits, the total of all replicas, and the least."""
 
     container: str
@@ -36,7 +36,7 @@ def has_crashed(pod: Pod, now: float) -> bool:
     return pod.ready != "True" and any(now - finished < LONGEST_WAIT for finished in ends)
 
 
-def standing(seen: Seen, replicas: int) -> tuple[Standing, ...]:
+def current_size(seen: Seen, replicas: int) -> tuple[CurrentSize, ...]:
     """Every container, by name; of the pod template where no pod is there. Native sidecars are left alone."""
     found: dict[str, list[Container]] = {}
     for pod in live(seen.pods):
@@ -45,10 +45,10 @@ def standing(seen: Seen, replicas: int) -> tuple[Standing, ...]:
                 found.setdefault(container.name, []).append(container)
     if not found:
         found = {container.name: [container] for container in seen.template if not container.sidecar}
-    return tuple([_standing(name, found[name], replicas) for name in sorted(found)])
+    return tuple([_current_size(name, found[name], replicas) for name in sorted(found)])
 
 
-def _standing(name: str, containers: list[Container], replicas: int) -> Standing:
+def _current_size(name: str, containers: list[Container], replicas: int) -> CurrentSize:
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     least: dict[str, int] = {}
@@ -69,4 +69,4 @@ def _standing(name: str, containers: list[Container], replicas: int) -> Standing
             limits[resource] = of_milli(resource, its_limit)
         # While pods come and go, those that are there stand for the others.
         totals[resource] = of_milli(resource, -(-together * replicas // count))
-    return Standing(name, requests, limits, totals, least)
+    return CurrentSize(name, requests, limits, totals, least)

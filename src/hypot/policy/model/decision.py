@@ -164,7 +164,7 @@ class Name(NamedTuple):
         return {"apiVersion": self.api_version, "kind": self.kind, "namespace": self.namespace, "name": self.name}
 
 
-class Reading(NamedTuple):
+class MetricReading(NamedTuple):
     """What one metric says: a proposal, or why there is none."""
 
     metric: str
@@ -202,8 +202,8 @@ class PodAction(NamedTuple):
     or_resize: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        told = {"pod": self.pod, "action": self.action, "rule": self.rule, "sentence": self.sentence}
-        return {**told, "resources": resources_of(self.sizes)} if self.sizes else told
+        reported = {"pod": self.pod, "action": self.action, "rule": self.rule, "sentence": self.sentence}
+        return {**reported, "resources": resources_of(self.sizes)} if self.sizes else reported
 
 
 Blocks = Literal["both", "up", "down"]
@@ -213,7 +213,7 @@ class Hold(NamedTuple):
     """One reason to stay: a CamelCase word, the same in words, what it blocks, and the count that it insists on."""
 
     reason: str
-    words: str
+    message: str
     blocks: Blocks = "both"
     pinned: int | None = None
 
@@ -253,7 +253,7 @@ class Move:
     dry_run: bool = False
     # How long a scale event matters to rate limits, downwards and upwards; None where none are kept.
     event_periods: tuple[float | None, float | None] = (None, None)
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[MetricReading, ...] = ()
     # For kinds that size pods: what each container has now, and what it is to have.
     sizes: tuple[Size, ...] = ()
     desired_sizes: tuple[Size, ...] = ()
@@ -341,8 +341,8 @@ class Decision(Move):
     @property
     def status(self) -> dict[str, Any]:
         """The whole status that the controller would write."""
-        told = [condition.to_dict() for condition in self.conditions]
-        return {"conditions": told, **self.reported} if told else dict(self.reported)
+        reported = [condition.to_dict() for condition in self.conditions]
+        return {"conditions": reported, **self.reported} if reported else dict(self.reported)
 
     def to_dict(self) -> dict[str, Any]:
         """The stable form that `-o json` prints."""

@@ -129,7 +129,7 @@ class Progress(NamedTuple):
     actions: tuple[Action, ...]
     plan: Plan | None
     ended: Ended
-    words: str
+    message: str
 
 
 def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int, int]]:
@@ -175,7 +175,7 @@ def resizing_note(annotations: Mapping[str, str]) -> str:
     return f"annotation {RESIZE_ANNOTATION}: {str(written)[:40]!r} is none of {known}; {_DEFAULT} holds"
 
 
-def told(actions: Iterable[Action]) -> str:
+def reported(actions: Iterable[Action]) -> str:
     """What is done, for people."""
     done = list(actions)
     parts = [f"scale from {each.expected} to {each.replicas}" for each in done if isinstance(each, ScaleTo)]
@@ -184,8 +184,8 @@ def told(actions: Iterable[Action]) -> str:
     parts += [f"resize {_pods(resized)} in place"] if resized else []
     evicted = [each for each in done if isinstance(each, EvictPod)]
     parts += [f"evict {_pods([each.pod for each in evicted])} ({evicted[0].why})"] if evicted else []
-    words = ", ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    message = ", ".join(parts)
+    return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 
 def _pods(names: list[str]) -> str:

@@ -72,7 +72,7 @@ class Container:
 ResizeState = Literal["deferred", "infeasible", "in-progress", "error", "unknown"]
 
 
-class Resize(NamedTuple):
+class PendingResize(NamedTuple):
     """An in-place resize that is not done yet, as the pod's conditions tell it."""
 
     state: ResizeState
@@ -110,7 +110,7 @@ class Pod:
     reason: str = ""
     node: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    resize: Resize | None = None
+    resize: PendingResize | None = None
     qos: str = ""
     # Of the object that this was read from: a write to the pod is for no other.
     version: str = ""
@@ -182,8 +182,8 @@ class PodSample(NamedTuple):
 
     def is_whole(self, pod: Pod, resource: str) -> bool:
         """Whether no container that runs all the time is missing in the sum; those that end before never count."""
-        told = {name for name, _ in self.containers}
-        return self.usage(resource, "") is not None and all(container.name in told for container in pod.containers)
+        reported = {name for name, _ in self.containers}
+        return self.usage(resource, "") is not None and all(container.name in reported for container in pod.containers)
 
 
 class Value(NamedTuple):
@@ -195,7 +195,7 @@ class Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """A machine: what pods may ask for, what they ask for now, and whether it is short of memory."""
 
     name: str
@@ -286,11 +286,11 @@ class Seen:
     object_metrics: Mapping[str, int | Failure] = field(default_factory=dict)
     external_metrics: Mapping[str, tuple[int, ...] | Failure] = field(default_factory=dict)
     # Other autoscalers that select some of these pods.
-    rivals: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
     # The state of the DatadogMonitor that guards a WatermarkPodAutoscaler; None where there is no such object.
     monitor: str | None = None
     reply: Reply | Failure | None = None
-    nodes: Mapping[str, Node] = field(default_factory=dict)
+    nodes: Mapping[str, ClusterNode] = field(default_factory=dict)
     limit_ranges: tuple[LimitRange, ...] = ()
     # What made the pods, by the name of the pod's direct controller.
     controllers: Mapping[tuple[str, str], Controller] = field(default_factory=dict)
@@ -315,7 +315,7 @@ def metric_key(name: str | None, selector: Mapping[str, Any] | None, of: str = "
     return f"{of}|{name or ''}|{chosen}"
 
 
-def rivals(pods: Iterable[Pod], others: Mapping[str, Selector]) -> tuple[str, ...]:
+def conflicts(pods: Iterable[Pod], others: Mapping[str, Selector]) -> tuple[str, ...]:
     """Which other autoscalers select any of these pods."""
     labels = [pod.labels for pod in pods]
     return tuple(name for name, selector in others.items() if any(selector.matches(each) for each in labels))

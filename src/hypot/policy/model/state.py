@@ -120,44 +120,44 @@ def _plain(amounts: Amounts) -> dict[str, dict[str, int]]:
     return {container: dict(each) for container, each in amounts.items()}
 
 
-class History(NamedTuple):
+class TimedValues(NamedTuple):
     """Values and the times they were recorded at, oldest slots reused."""
 
     values: tuple[int, ...] = ()
     times: tuple[float, ...] = ()
 
-    def with_entry(self, value: int, at: float, reusable_before: float) -> "History":
+    def with_entry(self, value: int, at: float, reusable_before: float) -> "TimedValues":
         """Record a value, in the last slot older than the cut-off if there is one; recording twice changes nothing."""
         if at in self.times and (value, at) in zip(self.values, self.times, strict=True):
             return self
         slot = last_older(self.times, reusable_before)
         if slot == NO_SLOT:
-            return History((*self.values, value), (*self.times, at))
+            return TimedValues((*self.values, value), (*self.times, at))
         values, times = list(self.values), list(self.times)
         values[slot], times[slot] = value, at
-        return History(tuple(values), tuple(times))
+        return TimedValues(tuple(values), tuple(times))
 
-    def until(self, now: float) -> "History":
+    def until(self, now: float) -> "TimedValues":
         return self._replace(times=tuple([min(at, now) for at in self.times]))
 
     def to_list(self) -> list[dict[str, Any]]:
         return [{"value": v, "at": t} for v, t in zip(self.values, self.times, strict=True)]
 
 
-EMPTY = History()
+EMPTY = TimedValues()
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class State:
     """One autoscaler's past."""
 
     # Bare recommendations; None where it was never looked at, which is not the same as empty.
-    recommendations: History | None = None
+    recommendations: TimedValues | None = None
     # When recommendations began to be known, if that was later than the autoscaler itself.
     since: float | None = None
     # Scale events by direction, and the time of a move whose size nobody knows.
-    ups: History = EMPTY
-    downs: History = EMPTY
+    ups: TimedValues = EMPTY
+    downs: TimedValues = EMPTY
     unknown_move: float | None = None
     last_scale: float | None = None
     desired: int = 0
@@ -167,7 +167,7 @@ class Memory:
     # What is under way: a decision on both axes takes more than one step.
     plan: Plan | None = None
 
-    def until(self, now: float) -> "Memory":
+    def until(self, now: float) -> "State":
         """With no time in the future: a clock that was set back would else stop windows until it is there again.
 
         Times of samples are not of this clock, and stay.
@@ -203,21 +203,21 @@ class Memory:
             times.append(self.plan.since)
         return max(times)
 
-    def after_deciding(self, recommendations: History | None, vertical: Vertical | None = None) -> "Memory":
+    def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
         """What deciding alone leaves behind: no deed, only what was seen and recommended."""
         return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
 
-    def after_report(self, decision: Decision) -> "Memory":
+    def after_report(self, decision: Decision) -> "State":
         """What a decision leaves behind before it is written: its conditions, and the count if that does not change."""
         stays = decision.decided and (decision.by_pod or not decision.moves)
         desired = decision.desired if stays and decision.desired is not None else self.desired
         return replace(self, conditions=decision.unwritten, desired=desired)
 
-    def looked_at_first(self, replicas: int, at: float) -> "Memory":
+    def looked_at_first(self, replicas: int, at: float) -> "State":
         """As a controller starts: the current size counts as the first recommendation."""
-        return replace(self, recommendations=History((replicas,), (at,)), since=at)
+        return replace(self, recommendations=TimedValues((replicas,), (at,)), since=at)
 
-    def acted(self, decision: Decision, at: float) -> "Memory":
+    def acted(self, decision: Decision, at: float) -> "State":
         """What is remembered once the decision was written: the only way a deed enters memory."""
         if not decision.moves or decision.desired is None or decision.current is None:
             return self
@@ -233,7 +233,7 @@ class Memory:
             return moved
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
 
-    def told(self, decision: Decision) -> "Memory":
+    def reported(self, decision: Decision) -> "State":
         """The same with the conditions that were reported once the writes were tried."""
         return replace(self, conditions=decision.conditions)
 
@@ -242,7 +242,7 @@ class Memory:
         last = None if self.last_scale is None else show_time(self.last_scale)
         return {"desiredReplicas": self.desired, "lastScaleTime": last}
 
-    def with_event(self, before: int, after: int, at: float, period: float) -> "Memory":
+    def with_event(self, before: int, after: int, at: float, period: float) -> "State":
         """Remember a scale event in its direction, in the place of one older than every policy's period."""
         cutoff = at - period
         if after > before:
@@ -323,10 +323,10 @@ def _plan(data: Any) -> Plan | None:
         return None
 
 
-def _history(data: Any) -> History | None:
+def _history(data: Any) -> TimedValues | None:
     if data is None:
         return None
-    return History(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
+    return TimedValues(tuple(int(e["value"]) for e in data), tuple(float(e["at"]) for e in data))
 
 
 def read_conditions(data: Any) -> Conditions:
@@ -337,8 +337,8 @@ def _condition(data: Mapping[str, Any]) -> Condition:
     since = data.get("since")
     if not isinstance(since, int | float):
         since = read_time(data.get("lastTransitionTime")) or 0.0
-    words = [str(data.get(key) or "") for key in ("type", "status", "reason", "message")]
-    return Condition(words[0], words[1], words[2], words[3], float(since))
+    message = [str(data.get(key) or "") for key in ("type", "status", "reason", "message")]
+    return Condition(message[0], message[1], message[2], message[3], float(since))
 
 
 def read_time(text: Any) -> float | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hypot.core.quantity import QuantityError, milli
-from hypot.policy.model.seen import Container, Ended, Eviction, Owner, Pod, PodSample, Resize, ResizeState
+from hypot.policy.model.seen import Container, Ended, Eviction, Owner, PendingResize, Pod, PodSample, ResizeState
 from hypot.policy.model.state import read_time
 
 _GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
@@ -59,9 +59,9 @@ def read_amounts(data: Any) -> dict[str, int]:
 def read_pod(data: Mapping[str, Any]) -> Pod:
     metadata, spec, status = inner(data, "metadata"), inner(data, "spec"), inner(data, "status")
     ready = next((c for c in mappings(status.get("conditions")) if c.get("type") == "Ready"), None)
-    told = _by_name(status.get("containerStatuses"))
+    reported = _by_name(status.get("containerStatuses"))
     sidecars, others = _init_containers(spec, status)
-    containers = (*(read_container(c, told) for c in mappings(spec.get("containers"))), *sidecars)
+    containers = (*(read_container(c, reported) for c in mappings(spec.get("containers"))), *sidecars)
     return Pod(
         name=name_of(data),
         phase=str(status.get("phase") or ""),
@@ -99,19 +99,19 @@ def _init_containers(
     spec: Mapping[str, Any], status: Mapping[str, Any]
 ) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
     """Native sidecars, which run as long as the pod does, and those that end before it starts."""
-    given, told = list(mappings(spec.get("initContainers"))), _by_name(status.get("initContainerStatuses"))
-    sidecars = [read_container(c, told, sidecar=True) for c in given if c.get("restartPolicy") == "Always"]
-    return tuple(sidecars), tuple([read_container(c, told) for c in given if c.get("restartPolicy") != "Always"])
+    given, reported = list(mappings(spec.get("initContainers"))), _by_name(status.get("initContainerStatuses"))
+    sidecars = [read_container(c, reported, sidecar=True) for c in given if c.get("restartPolicy") == "Always"]
+    return tuple(sidecars), tuple([read_container(c, reported) for c in given if c.get("restartPolicy") != "Always"])
 
 
 def read_container(
-    data: Mapping[str, Any], told: Mapping[str, Mapping[str, Any]] | None = None, *, sidecar: bool = False
+    data: Mapping[str, Any], reported: Mapping[str, Mapping[str, Any]] | None = None, *, sidecar: bool = False
 ) -> Container:
     """A limit without a request is also the request, as the API server completes it."""
     resources = inner(data, "resources")
     limits = read_amounts(resources.get("limits"))
     name = _text(data, "name")
-    status = (told or {}).get(name, {})
+    status = (reported or {}).get(name, {})
     actual = status.get("resources")
     policies = [p.get("resourceName") for p in mappings(data.get("resizePolicy")) if _restarts(p)]
     restarts = status.get("restartCount")
@@ -144,19 +144,19 @@ def _ended(data: Mapping[str, Any]) -> Ended | None:
     return Ended(_text(data, "reason"), read_time(data.get("startedAt")), read_time(data.get("finishedAt")))
 
 
-def read_resize(conditions: Any) -> Resize | None:
+def read_resize(conditions: Any) -> PendingResize | None:
     """What a pod's conditions tell of a resize in place; only those that are true count, one that waits first."""
-    told = {_text(c, "type"): c for c in mappings(conditions) if c.get("status") == "True"}
-    waiting, running = told.get("PodResizePending"), told.get("PodResizeInProgress")
+    reported = {_text(c, "type"): c for c in mappings(conditions) if c.get("status") == "True"}
+    waiting, running = reported.get("PodResizePending"), reported.get("PodResizeInProgress")
     if waiting is not None:
         state = _PENDING.get(_text(waiting, "reason"), "unknown")
-        return Resize(state, read_time(waiting.get("lastTransitionTime")), _text(waiting, "message"))
+        return PendingResize(state, read_time(waiting.get("lastTransitionTime")), _text(waiting, "message"))
     if running is None:
         return None
     since, message = read_time(running.get("lastTransitionTime")), _text(running, "message")
     if _text(running, "reason") == "Error":
-        return Resize("error", since, message)
-    return Resize("unknown" if _text(running, "reason") or message else "in-progress", since, message)
+        return PendingResize("error", since, message)
+    return PendingResize("unknown" if _text(running, "reason") or message else "in-progress", since, message)
 
 
 def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) -> Eviction | None:
@@ -167,16 +167,16 @@ def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) ->
     at = _evicted_at(status.get("conditions"))
     if at is None or not message.startswith(_OUT_OF_MEMORY):
         return None
-    told = dict(_OFFENDER.findall(message))
-    amounts = read_amounts(told)
-    used = {c.name: amounts.get(c.name) for c in containers if c.name in told}
+    reported = dict(_OFFENDER.findall(message))
+    amounts = read_amounts(reported)
+    used = {c.name: amounts.get(c.name) for c in containers if c.name in reported}
     return Eviction(at, used) if used else None
 
 
 def _evicted_at(conditions: Any) -> float | None:
     """When the kubelet says that it ended the pod; older ones only say since when it is not ready."""
-    told = {_text(c, "type"): c for c in mappings(conditions)}
-    target, ready = told.get("DisruptionTarget", {}), told.get("Ready", {})
+    reported = {_text(c, "type"): c for c in mappings(conditions)}
+    target, ready = reported.get("DisruptionTarget", {}), reported.get("Ready", {})
     by_kubelet = target.get("status") == "True" and target.get("reason") == "TerminationByKubelet"
     at = read_time(target.get("lastTransitionTime")) if by_kubelet else None
     if at is None and ready.get("status") != "True":

@@ -7,12 +7,12 @@ from hypot.core.amount import RESOURCES, of_milli
 from hypot.kinds.base import Kind
 from hypot.policy.model.seen import (
     Bounds,
+    ClusterNode,
     Container,
     Controller,
     CountAdvice,
     Failure,
     LimitRange,
-    Node,
     Recommendation,
 )
 from hypot.policy.observe.read_pods import inner, mappings, name_of, read_amounts, read_container
@@ -63,14 +63,14 @@ def read_limit_range(data: Mapping[str, Any]) -> tuple[LimitRange, ...]:
     return tuple(made)
 
 
-def read_node(data: Mapping[str, Any]) -> Node:
+def read_node(data: Mapping[str, Any]) -> ClusterNode:
     """A node; what the pods on it ask for is not its own to say."""
     status = inner(data, "status")
     pressure = any(
         c.get("status") == "True" and c.get("reason") == "KubeletHasInsufficientMemory"
         for c in mappings(status.get("conditions"))
     )
-    return Node(name_of(data), read_amounts(status.get("allocatable")), short_of_memory=pressure)
+    return ClusterNode(name_of(data), read_amounts(status.get("allocatable")), short_of_memory=pressure)
 
 
 def read_template(workload: Mapping[str, Any]) -> tuple[Container, ...]:

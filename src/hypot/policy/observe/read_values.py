@@ -27,7 +27,7 @@ class _Described(NamedTuple):
     value: Value | None
 
 
-class _Series(NamedTuple):
+class _ValueSeries(NamedTuple):
     labels: Mapping[str, str]
     milli: int | None
 
@@ -38,7 +38,7 @@ class MetricValues:
     def __init__(self) -> None:
         self._custom: dict[tuple[str, str], list[_Described]] = defaultdict(list)
         self._of_pods: dict[tuple[str, str], dict[str, list[_Described]]] = {}
-        self._external: dict[str, dict[tuple[Any, ...], _Series]] = defaultdict(dict)
+        self._external: dict[str, dict[tuple[Any, ...], _ValueSeries]] = defaultdict(dict)
         self._sums: dict[tuple[str, Selector], tuple[int, ...] | Failure] = {}
 
     def add_custom(self, data: Mapping[str, Any]) -> None:
@@ -59,7 +59,7 @@ class MetricValues:
         # Answers to two queries may share a series. Labels tell which it is; without any, only a true copy is one.
         unnamed = (str(data.get("value")), str(data.get("timestamp")))
         key = tuple(sorted(labels.items())) or unnamed
-        self._external[str(data.get("metricName") or "")][key] = _Series(labels, read_amount(data.get("value")))
+        self._external[str(data.get("metricName") or "")][key] = _ValueSeries(labels, read_amount(data.get("value")))
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -104,7 +104,7 @@ class MetricValues:
         return self._sums[metric, wanted]
 
 
-def _amounts(series: Iterable[_Series], wanted: Selector) -> tuple[int, ...] | Failure:
+def _amounts(series: Iterable[_ValueSeries], wanted: Selector) -> tuple[int, ...] | Failure:
     found = [one.milli for one in series if wanted.matches(one.labels)]
     amounts = tuple([amount for amount in found if amount is not None])
     # A sum without one of its parts would be too small, and shrink the target.

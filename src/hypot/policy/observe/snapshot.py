@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from hypot.kinds.base import DEFAULT_NAMESPACE, Ref
 from hypot.kinds.catalogue import CATALOGUE, Autoscaler, find_autoscaler, info_of
 from hypot.kinds.node import replaced
-from hypot.policy.model.seen import Failure, LimitRange, Node, Pod, PodSample, Scale, Seen, UsageView
+from hypot.policy.model.seen import ClusterNode, Failure, LimitRange, Pod, PodSample, Scale, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.absent import IN_DUMP, Absent
@@ -169,7 +169,7 @@ class Snapshot:
     def take_pod(self, namespace: str, pod: Pod) -> None:
         self._namespace(namespace).take_pod(pod)
 
-    def take_node(self, node: Node) -> None:
+    def take_node(self, node: ClusterNode) -> None:
         self._surroundings.take_node(node)
 
     def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
@@ -247,14 +247,14 @@ class Snapshot:
             answers.of_pods,
             answers.of_objects,
             answers.external,
-            rivals=self._rivals(autoscaler, namespace, scale.selector),
+            conflicts=self._conflicts(autoscaler, namespace, scale.selector),
             monitor=monitor,
         )
         return self._with_sizes(autoscaler, seen, settings) if info_of(autoscaler).sizes else seen
 
-    def _rivals(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
+    def _conflicts(self, autoscaler: Autoscaler, namespace: Namespace, selector: str) -> tuple[str, ...]:
         if not info_of(autoscaler).counts:
-            return self._surroundings.rivals(autoscaler)
+            return self._surroundings.conflicts(autoscaler)
         itself = f"{namespace.name}/{autoscaler.name}" if info_of(autoscaler).claims_pods else ""
         return tuple([name for name in namespace.claimants(selector) if name != itself])
 

@@ -14,11 +14,11 @@ from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.vpa.knobs import knobs_of
 from hypot.policy.model.current_size import live
 from hypot.policy.model.seen import (
+    ClusterNode,
     Controller,
     CountAdvice,
     Failure,
     LimitRange,
-    Node,
     Pod,
     Recommendation,
     Seen,
@@ -41,17 +41,17 @@ class Surroundings:
     def __init__(self, pods: Callable[[], Iterable[Pod]]) -> None:
         """`pods` are all there are, wherever."""
         self._pods = pods
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, ClusterNode] = {}
         self._on_node: dict[str, list[Pod]] | None = None
         self._ranges: dict[str, dict[str, tuple[LimitRange, ...]]] = {}
         self._checkpoints: dict[tuple[str, str], dict[str, Object]] = {}
         self._sizers: dict[tuple[str, str, str], list[VPA]] = {}
         self._counters: dict[tuple[str, str, str], list[HPA]] = {}
         self._vpas: set[tuple[str, str]] = set()
-        self._read_nodes: dict[str, Node] = {}
+        self._read_nodes: dict[str, ClusterNode] = {}
         self._largest: list[str] | None = None
 
-    def take_node(self, node: Node) -> None:
+    def take_node(self, node: ClusterNode) -> None:
         self._nodes[node.name] = node
 
     def take_limit_range(self, namespace: str, name: str, items: tuple[LimitRange, ...]) -> None:
@@ -72,16 +72,16 @@ class Surroundings:
         elif info.claims_pods:
             self._counters.setdefault(key, []).append(autoscaler)
 
-    def nodes(self, pods: Iterable[Pod]) -> dict[str, Node]:
+    def nodes(self, pods: Iterable[Pod]) -> dict[str, ClusterNode]:
         """The nodes that these pods are on, and the largest there are: a pod that fits none of these fits nowhere."""
         if self._largest is None:
             self._largest = _largest(self._nodes.values())
         return {name: self._node(name) for name in {*self._largest, *[pod.node for pod in pods if pod.node]}}
 
-    def _node(self, name: str) -> Node:
+    def _node(self, name: str) -> ClusterNode:
         """With what the pods on it ask for together. Of one that is not in the input nobody knows how large it is."""
         if name not in self._nodes:
-            return Node(name)
+            return ClusterNode(name)
         if name not in self._read_nodes:
             requested: dict[str, int] = {}
             for pod in self._pods_on(name):
@@ -117,7 +117,7 @@ class Surroundings:
         taken = (autoscaler.namespace, autoscaler.name) in self._vpas and autoscaler.name not in names
         return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
 
-    def rivals(self, vpa: Kind) -> tuple[str, ...]:
+    def conflicts(self, vpa: Kind) -> tuple[str, ...]:
         """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
         others = [
             other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
@@ -144,7 +144,7 @@ class Surroundings:
         return None
 
 
-def _largest(nodes: Iterable[Node]) -> list[str]:
+def _largest(nodes: Iterable[ClusterNode]) -> list[str]:
     """Those that no other one has both more cpu and more memory than: a few, however many there are."""
     sizes = [(tuple([node.allocatable.get(resource, inf) for resource in RESOURCES]), node.name) for node in nodes]
     found: list[str] = []

@@ -9,12 +9,12 @@ from hypot.core import fate as rules
 from hypot.core.fate import spares, tolerance_of
 from hypot.kinds.version import Version
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.seen import Node, Pod, Resize
+from hypot.policy.model.seen import ClusterNode, PendingResize, Pod
 from hypot.policy.model.size import Size
 from hypot.policy.vertical.budget import Controllers, controller_of
 from hypot.policy.vertical.need import dies_again, observed_containers, quick_oom
 from hypot.policy.vertical.pod_size import WHOLE, Sizes, fits_nowhere, has_enough, node_obstacle, parts_of
-from hypot.policy.vertical.resize import gives_up, resize_obstacle, told_resize
+from hypot.policy.vertical.resize import gives_up, resize_message, resize_obstacle
 
 Deed = Literal["keep", "resize", "evict", "wait", "infeasible"]
 LATER = "it gets less only once the new pods serve"
@@ -36,7 +36,7 @@ def serving(pods: Iterable[Pod], sizes: Sizes) -> int:
     return sum(is_ready(pod) and has_enough(pod, sizes) for pod in pods)
 
 
-class Room(NamedTuple):
+class DisruptionRoom(NamedTuple):
     """How many pods may be away at once, and how many are taken in this step."""
 
     configured: int
@@ -44,7 +44,7 @@ class Room(NamedTuple):
     taken: int = 0
 
     @classmethod
-    def of(cls, pods: Iterable[Pod], sizes: Sizes, configured: int) -> "Room":
+    def of(cls, pods: Iterable[Pod], sizes: Sizes, configured: int) -> "DisruptionRoom":
         """A pod that is about to be restarted for its size counts as away."""
         return cls(configured, sum(is_ready(pod) and not _is_restarting(pod, sizes) for pod in pods))
 
@@ -52,11 +52,11 @@ class Room(NamedTuple):
         """Whether the pod may go; one that does not serve is away already."""
         return spares(is_ready(pod), self.running, self.configured, self.taken)
 
-    def without(self, pod: Pod) -> "Room":
+    def without(self, pod: Pod) -> "DisruptionRoom":
         return self._replace(taken=self.taken + 1) if is_ready(pod) else self
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         away = max(0, self.configured - self.running) + self.taken
         return f"{away} of {self.configured} pods are away and {tolerance_of(self.configured)} may be"
 
@@ -67,7 +67,7 @@ def _is_restarting(pod: Pod, sizes: Sizes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PlanContext:
     """What holds for every pod in one step of a plan."""
 
     sizes: Sizes
@@ -75,20 +75,20 @@ class Look:
     # Whether a pod may be evicted, and whether it may get less of anything yet.
     evicts: bool
     lowers: bool
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, ClusterNode]
     controllers: Controllers
     kubernetes: Version
     now: float
 
 
-class Fate(NamedTuple):
+class PodStep(NamedTuple):
     """What to do with a pod, and why. Infeasible is what no waiting will bring about.
 
     The sizes of one that is to be evicted are what it gets in place meanwhile, where it cannot wait.
     """
 
-    deed: Deed
-    words: str = ""
+    action: Deed
+    message: str = ""
     sizes: tuple[Size, ...] = ()
 
 
@@ -96,18 +96,18 @@ class Fate(NamedTuple):
 _DEEDS: tuple[Deed, ...] = ("keep", "resize", "evict", "wait", "infeasible")
 
 
-def fate_of(pod: Pod, look: Look, room: Room) -> Fate:
+def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
     """The rules are `core.fate`; here is what they ask for, and what they say in words."""
     parts = parts_of(pod.containers, look.sizes)
     if all(part.asked and part.actual for part in parts):
-        return Fate("keep")
+        return PodStep("keep")
     sizes = tuple([part.size for part in parts if not part.asked])
     obstacle = resize_obstacle(pod, sizes, look.kubernetes) or node_obstacle(pod, sizes, look.nodes)
     killed, asked = _killed_lately(pod, look), "" if sizes else _asked(pod, look)
     given_up = not sizes and _is_given_up(pod, look)
     # Whoever is not to be evicted need not be looked at for that, which takes long where there are many nodes.
     bar = _hopeless(pod, look) if look.evicts and (killed or obstacle or given_up) else ""
-    case = rules.Case(
+    case = rules.PodFacts(
         asked=not sizes,
         has=False,
         lowered=any(part.lowered for part in parts),
@@ -121,20 +121,20 @@ def fate_of(pod: Pod, look: Look, room: Room) -> Fate:
         spared=room.spares(pod),
         never=pod.resize is not None and pod.resize.state == "infeasible",
     )
-    deed, why, barred = rules.fate_for(case, look.evicts, look.lowers)
-    reasons = ("", LATER, killed, asked, obstacle, f"the new size restarts it, and {room.words}")
-    bars = ("", f", and {bar}", ", and it has not started yet", f", and {room.words}")
-    resized = deed == rules.RESIZE or (why == rules.DYING and deed != rules.INFEASIBLE and not obstacle)
-    return Fate(_DEEDS[deed], f"{reasons[why]}{bars[barred]}", sizes if resized else ())
+    action, why, barred = rules.fate_for(case, look.evicts, look.lowers)
+    reasons = ("", LATER, killed, asked, obstacle, f"the new size restarts it, and {room.message}")
+    bars = ("", f", and {bar}", ", and it has not started yet", f", and {room.message}")
+    resized = action == rules.RESIZE or (why == rules.DYING and action != rules.INFEASIBLE and not obstacle)
+    return PodStep(_DEEDS[action], f"{reasons[why]}{bars[barred]}", sizes if resized else ())
 
 
-def disrupts(pod: Pod, fate: Fate, sizes: Sizes) -> bool:
+def disrupts(pod: Pod, fate: PodStep, sizes: Sizes) -> bool:
     """Whether the pod stops serving for a while by what is done to it."""
     restarts = any(part.restarts for part in parts_of(pod.containers, sizes))
-    return rules.disrupts(_DEEDS.index(fate.deed), restarts)
+    return rules.disrupts(_DEEDS.index(fate.action), restarts)
 
 
-def _killed_lately(pod: Pod, look: Look) -> str:
+def _killed_lately(pod: Pod, look: PlanContext) -> str:
     killed = quick_oom(pod, observed_containers(pod), None, OOM_WINDOW)
     if killed is None or killed.name not in look.sizes or killed.sidecar:
         return ""
@@ -142,22 +142,22 @@ def _killed_lately(pod: Pod, look: Look) -> str:
     return f"container {killed.name} is killed for memory soon after each start" if dying else ""
 
 
-def _asked(pod: Pod, look: Look) -> str:
+def _asked(pod: Pod, look: PlanContext) -> str:
     """The pod's spec has the size: its node has the word. Asking for the same again would change nothing."""
     if pod.resize is None:
         return "its node has not taken up the new size yet"
-    return told_resize(pod.resize, _since(pod.resize, look), look.now).words
+    return resize_message(pod.resize, _since(pod.resize, look), look.now).message
 
 
-def _is_given_up(pod: Pod, look: Look) -> bool:
+def _is_given_up(pod: Pod, look: PlanContext) -> bool:
     return pod.resize is not None and gives_up(pod.resize, _since(pod.resize, look), look.now)
 
 
-def _since(resize: Resize, look: Look) -> float:
+def _since(resize: PendingResize, look: PlanContext) -> float:
     return look.since if resize.since is None else resize.since
 
 
-def _hopeless(pod: Pod, look: Look) -> str:
+def _hopeless(pod: Pod, look: PlanContext) -> str:
     """Why no new pod would have the size; empty where one would, and where it is too early to tell."""
     if controller_of(pod, look.controllers) is None:
         return "it has no controller that would make a new pod"

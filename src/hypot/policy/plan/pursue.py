@@ -24,14 +24,14 @@ from hypot.policy.model.plan import (
     ScaleTo,
     SetTemplate,
     needs_more,
+    reported,
     requests_of,
     resizing_note,
     resizing_of,
-    told,
 )
 from hypot.policy.model.seen import Failure, Pod, Seen
 from hypot.policy.model.size import Size
-from hypot.policy.plan.pods import Look, Room, disrupts, fate_of, is_ready, serving
+from hypot.policy.plan.pods import DisruptionRoom, PlanContext, disrupts, fate_of, is_ready, serving
 from hypot.policy.vertical.pod_size import Sizes, fits_nowhere, has_enough, has_size, parts_of
 
 __all__ = [
@@ -57,7 +57,7 @@ __all__ = [
 _ENDS: tuple[Ended, ...] = ("", "Done", "Infeasible", "TimedOut")
 
 
-class _Step(NamedTuple):
+class _PlanStep(NamedTuple):
     """What follows from one look: what to do, what is waited for, and what will never be."""
 
     actions: tuple[Action, ...] = ()
@@ -89,7 +89,7 @@ def begin(
 def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
     """The next step; the plan is over once it is done, cannot be done, or makes no progress for too long."""
     if isinstance(seen.scale, Failure):
-        waiting = _Step(waiting=(f"the scale of the target is not known: {seen.scale.message}",))
+        waiting = _PlanStep(waiting=(f"the scale of the target is not known: {seen.scale.message}",))
         return _progress(plan, waiting, seen, now)
     replicas = seen.scale.replicas
     if replicas not in {plan.before_replicas, plan.replicas}:
@@ -137,37 +137,37 @@ def _at_once(plan: Plan, seen: Seen) -> Progress:
     actions: tuple[Action, ...] = (ScaleTo(plan.replicas, replicas),)
     if plan.replicas > replicas and plan.resizing != "Template":
         actions = _recorded(plan, actions, seen)
-    return Progress(actions, None, "Done", told(actions))
+    return Progress(actions, None, "Done", reported(actions))
 
 
 def _superseded(plan: Plan, replicas: int) -> Progress:
-    words = (
+    message = (
         f"Somebody else scaled the target to {replicas} while it was to go from {plan.before_replicas} "
         f"to {plan.replicas}: the plan is given up."
     )
-    return Progress((), None, "Superseded", words)
+    return Progress((), None, "Superseded", message)
 
 
 def _pod_by_pod(decision: Move, seen: Seen) -> Progress:
     """A decision that names what happens to each pod, and needs no plan."""
     uids = {pod.name: pod.uid for pod in live(seen.pods)}
     actions: list[Action] = [RecordSize(decision.desired_sizes)] if decision.desired_sizes else []
-    for deed in decision.actions:
-        if deed.pod in uids and deed.action == "resize":
-            actions.append(ResizePod(deed.pod, uids[deed.pod], deed.sizes))
-        if deed.pod in uids and deed.action == "evict":
-            actions.append(EvictPod(deed.pod, uids[deed.pod], deed.sentence))
-    return Progress(tuple(actions), None, "Done", told(actions) or "No pod is to be changed.")
+    for action in decision.actions:
+        if action.pod in uids and action.action == "resize":
+            actions.append(ResizePod(action.pod, uids[action.pod], action.sizes))
+        if action.pod in uids and action.action == "evict":
+            actions.append(EvictPod(action.pod, uids[action.pod], action.sentence))
+    return Progress(tuple(actions), None, "Done", reported(actions) or "No pod is to be changed.")
 
 
-def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: float) -> _Step:
+def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: float) -> _PlanStep:
     """Pods are changed one by one: in place, or by eviction."""
     pods = sorted(live(seen.pods), key=lambda pod: (is_ready(pod), pod.name, pod.uid))
     sizes = plan.by_container
     if replicas > plan.replicas and (not plan.waits or _has_grown(plan, pods, sizes)):
         # The others would be changed in vain: those that stay get their size once the rest has gone.
-        return _Step((ScaleTo(plan.replicas, replicas),))
-    look = Look(
+        return _PlanStep((ScaleTo(plan.replicas, replicas),))
+    look = PlanContext(
         sizes,
         plan.since,
         evicts=plan.resizing == "InPlaceOrRecreate",
@@ -177,34 +177,34 @@ def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: fl
         kubernetes=kubernetes,
         now=now,
     )
-    step = _among(pods, look, Room.of(pods, sizes, max(replicas, plan.replicas)))
+    step = _among(pods, look, DisruptionRoom.of(pods, sizes, max(replicas, plan.replicas)))
     actions, waiting = step.actions, (*_missing(plan, pods), *step.waiting)
     if replicas < plan.replicas:
         actions = (ScaleTo(plan.replicas, replicas), *actions)
     if not actions and not waiting and not step.infeasible and replicas > plan.replicas:
         waiting = (f"{_ready(pods)} of {len(pods)} pods are ready, and {plan.replicas} must be before any goes",)
-    return _Step(_recorded(plan, actions, seen) if actions else (), waiting, step.infeasible)
+    return _PlanStep(_recorded(plan, actions, seen) if actions else (), waiting, step.infeasible)
 
 
-def _among(pods: list[Pod], look: Look, room: Room) -> _Step:
+def _among(pods: list[Pod], look: PlanContext, room: DisruptionRoom) -> _PlanStep:
     """One pod after the other, for each that stops serving leaves less for the next."""
     actions: list[Action] = []
     waiting, infeasible = [], []
     for pod in pods:
         fate = fate_of(pod, look, room)
-        if fate.deed == "resize":
+        if fate.action == "resize":
             actions.append(ResizePod(pod.name, pod.uid, fate.sizes))
-        elif fate.deed == "evict":
-            actions.append(EvictPod(pod.name, pod.uid, fate.words, fate.sizes))
-        elif fate.deed == "wait":
-            waiting.append(f"pod {pod.name}: {fate.words}")
-        elif fate.deed == "infeasible":
-            infeasible.append(f"pod {pod.name}: {fate.words}")
+        elif fate.action == "evict":
+            actions.append(EvictPod(pod.name, pod.uid, fate.message, fate.sizes))
+        elif fate.action == "wait":
+            waiting.append(f"pod {pod.name}: {fate.message}")
+        elif fate.action == "infeasible":
+            infeasible.append(f"pod {pod.name}: {fate.message}")
         room = room.without(pod) if disrupts(pod, fate, look.sizes) else room
-    return _Step(tuple(actions), tuple(waiting), tuple(infeasible))
+    return _PlanStep(tuple(actions), tuple(waiting), tuple(infeasible))
 
 
-def _by_template(plan: Plan, seen: Seen, replicas: int) -> _Step:
+def _by_template(plan: Plan, seen: Seen, replicas: int) -> _PlanStep:
     """The template is written, and the workload's own controller does the rest."""
     pods, sizes = live(seen.pods), _template_sizes(plan, seen)
     is_set = _template_has(plan, seen)
@@ -213,7 +213,7 @@ def _by_template(plan: Plan, seen: Seen, replicas: int) -> _Step:
     if replicas < plan.replicas or (replicas > plan.replicas and not plan.waits):
         actions.append(ScaleTo(plan.replicas, replicas))
     if is_set and replicas > plan.replicas and plan.waits and _has_grown(plan, pods, sizes):
-        return _Step((ScaleTo(plan.replicas, replicas),))
+        return _PlanStep((ScaleTo(plan.replicas, replicas),))
     if not is_set and may_lower(plan.waits, plan.before_replicas, plan.replicas, replicas, _ready(pods)):
         actions.append(SetTemplate(tuple(sizes.values())))
     elif not is_set:
@@ -221,7 +221,7 @@ def _by_template(plan: Plan, seen: Seen, replicas: int) -> _Step:
     done = sum(has_size(pod, sizes) for pod in pods)
     if done < len(pods) or (replicas > plan.replicas and plan.waits):
         waiting.append(f"{done} of {len(pods)} pods have the new size, and {_ready(pods)} are ready")
-    return _Step(tuple(actions), (*_missing(plan, pods), *waiting))
+    return _PlanStep(tuple(actions), (*_missing(plan, pods), *waiting))
 
 
 def _template_sizes(plan: Plan, seen: Seen) -> dict[str, Size]:
@@ -267,14 +267,14 @@ def _is_too_large(plan: Plan, seen: Seen) -> bool:
     return 2 * sum(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in pods) > len(pods)
 
 
-def _progress(plan: Plan, step: _Step, seen: Seen, now: float) -> Progress:
+def _progress(plan: Plan, step: _PlanStep, seen: Seen, now: float) -> Progress:
     lasted = show_seconds(max(0.0, now - plan.since))
     shrinks = any(isinstance(each, ScaleTo) and each.replicas < each.expected for each in step.actions)
     stands = bool(step.actions), bool(step.waiting), bool(step.infeasible), shrinks
     ended = _ENDS[ending(*stands, plan.since, _moved(plan, seen, now), now)]
     if ended == "":
-        words = told(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
-        return Progress(step.actions, plan, ended, words)
+        message = reported(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
+        return Progress(step.actions, plan, ended, message)
     if ended == "TimedOut":
         left = _several((*step.infeasible, *step.waiting)) or "what was asked for is not done"
         return Progress((), None, ended, f"Given up after {lasted}: {left}")

@@ -18,7 +18,7 @@ CATCHING_UP: tuple[Direction, ...] = ("up",)
 
 def entitled(plan: Plan, hvpa: Hvpa, now: float) -> Plan:
     """The plan as it begins. Ways that are closed by then were not asked for: it goes the way of its total."""
-    return replace(plan, closed=tuple([way for way in WAYS if _door(hvpa, way, now) != OPEN]))
+    return replace(plan, closed=tuple([way for way in WAYS if _gate(hvpa, way, now) != OPEN]))
 
 
 def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> str:
@@ -30,8 +30,8 @@ def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> 
     if left_alone:
         return f"the size of {left_alone[0]} is to be left alone now"
     ways = dict.fromkeys((*_of_totals(plan), *_of_steps(plan, actions)))
-    doors = [_door(hvpa, way, now) for way in ways if way not in {"none", *plan.closed}]
-    return next((door.words for door in doors if door != OPEN), "")
+    gates = [_gate(hvpa, way, now) for way in ways if way not in {"none", *plan.closed}]
+    return next((gate.message for gate in gates if gate != OPEN), "")
 
 
 def sized_by(hvpa: Hvpa, decision: Move) -> Move:
@@ -46,7 +46,7 @@ def outgrown(hvpa: Hvpa, plan: Plan, decision: Move) -> bool:
     return outgrows(plan, sized_by(hvpa, decision))
 
 
-def _door(hvpa: Hvpa, way: Direction, now: float) -> Gate:
+def _gate(hvpa: Hvpa, way: Direction, now: float) -> Gate:
     """Without stabilisation, which begins with the plan itself."""
     return time_gate(hvpa, way, None, now, urgent=False)
 

@@ -10,10 +10,10 @@ from hypot.policy.model.decision import (
     ErrorKind,
     Event,
     Hold,
+    MetricReading,
     Move,
     Name,
     PodAction,
-    Reading,
     Stage,
     Step,
     condition_of,
@@ -22,7 +22,7 @@ from hypot.policy.model.decision import (
     show_time,
 )
 from hypot.policy.model.seen import Failure, Seen
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.stages.restrain import LIMIT_REASONS, Limited, limit_step
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Effect(NamedTuple):
 DONE = Effect()
 
 
-class Report(NamedTuple):
+class MoveReport(NamedTuple):
     """What a kind says of a move that is written; of its status only what the move changes."""
 
     conditions: Conditions
@@ -82,31 +82,31 @@ class Refusal(NamedTuple):
     status: Mapping[str, Any] = {}
 
 
-def succeeded(move: Move, memory: Memory, reason: str) -> Conditions:
+def succeeded(move: Move, state: State, reason: str) -> Conditions:
     """The conditions once the count is written."""
-    words = f"the target's scale was set to {move.desired}"
-    old = condition_of(memory.conditions, "AbleToScale")
-    return placed(move.unwritten, renewed(old, "AbleToScale", "True", reason, words, move.at))
+    message = f"the target's scale was set to {move.desired}"
+    old = condition_of(state.conditions, "AbleToScale")
+    return placed(move.unwritten, renewed(old, "AbleToScale", "True", reason, message, move.at))
 
 
-def count_status(move: Move, memory: Memory) -> dict[str, Any]:
+def count_status(move: Move, state: State) -> dict[str, Any]:
     """The part of a status that a move of the count changes."""
-    last = move.at if move.moves else memory.last_scale
+    last = move.at if move.moves else state.last_scale
     return {"desiredReplicas": move.desired, "lastScaleTime": None if last is None else show_time(last)}
 
 
-class Telling:
+class Findings:
     """Collects while an autoscaler of any kind is decided; the kind says which reasons its conditions have."""
 
-    def __init__(self, spec: Scaler, seen: Seen, memory: Memory) -> None:
-        self.spec, self.seen, self.memory, self.now = spec, seen, memory, seen.now
-        self.began = {condition.type: condition for condition in memory.conditions}
-        self.told = dict(self.began)
+    def __init__(self, spec: Scaler, seen: Seen, state: State) -> None:
+        self.spec, self.seen, self.state, self.now = spec, seen, state, seen.now
+        self.began = {condition.type: condition for condition in state.conditions}
+        self.reported = dict(self.began)
         self.steps: list[Step] = []
         self.warnings: list[Event] = []
         self.unknown: list[str] = []
         self.last_condition = ""
-        self.readings: tuple[Reading, ...] = ()
+        self.readings: tuple[MetricReading, ...] = ()
         self.error = ""
         self.error_kind: ErrorKind = "none"
         self.sizes: tuple[Size, ...] = ()
@@ -116,11 +116,11 @@ class Telling:
 
     @property
     def conditions(self) -> Conditions:
-        return tuple(self.told.values())
+        return tuple(self.reported.values())
 
     def condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
         """Set one condition in its place, compared with how the pass began and not with what it said on the way."""
-        self.told[kind] = renewed(self.began.get(kind), kind, status, reason, message, self.now)
+        self.reported[kind] = renewed(self.began.get(kind), kind, status, reason, message, self.now)
         self.last_condition = kind
 
     def step(
@@ -156,7 +156,7 @@ class Telling:
         self.condition("ScalingActive", "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
         self.step("restrain", "scaling-disabled", 0, 0, f"{why}: it stays off until someone scales it up.")
 
-    def read(self, readings: Iterable[Reading]) -> None:
+    def read(self, readings: Iterable[MetricReading]) -> None:
         """Tell what each metric says, and warn of each that says nothing."""
         self.readings = tuple(readings)
         for reading in self.readings:
@@ -174,11 +174,11 @@ class Telling:
             return low
         return None
 
-    def resolved(self, current: int, best: Reading) -> None:
+    def resolved(self, current: int, best: MetricReading) -> None:
         """Tell which metric won, where there was a choice."""
         if len(self.readings) > 1:
-            words = f"The largest proposal is {best.proposal}, from {best.description}."
-            self.step("resolve", "largest", current, best.proposal, words)
+            message = f"The largest proposal is {best.proposal}, from {best.description}."
+            self.step("resolve", "largest", current, best.proposal, message)
 
     def limited(self, before: int, limited: Limited, low: int, high: int, numbers: dict[str, Any]) -> None:
         """Tell which bound or speed limit changed a count, or that none did."""
@@ -233,8 +233,8 @@ class Telling:
         return self.move(current, current, observed, decided=False, **more)
 
 
-def sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+def sentence(message: str) -> str:
+    return f"{message[:1].upper()}{message[1:]}."
 
 
 def kebab(word: str) -> str:

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from hypot.policy.model.decision import Reading
+from hypot.policy.model.decision import MetricReading
 
 
-def largest(readings: Sequence[Reading]) -> Reading | None:
+def largest(readings: Sequence[MetricReading]) -> MetricReading | None:
     """The reading that asks for most; the first of equals, so that the order of metrics never changes the count.
 
     Zero counts as nothing yet: among proposals of zero the last one gives its name.
     """
-    best: Reading | None = None
+    best: MetricReading | None = None
     for reading in readings:
         if reading.proposal is None:
             continue
@@ -19,5 +19,5 @@ def largest(readings: Sequence[Reading]) -> Reading | None:
     return best
 
 
-def failures(readings: Sequence[Reading]) -> list[Reading]:
+def failures(readings: Sequence[MetricReading]) -> list[MetricReading]:
     return [reading for reading in readings if reading.proposal is None]

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from hypot.core.bounds import (
-    Limit,
+    Bound,
     doubling_ceiling,
     limit_by_factors,
     limit_growth,
@@ -16,15 +16,15 @@ from hypot.core.window import allowed_reach, envelope, forced_into, highest_rece
 from hypot.kinds.hpa.fields import Limit as Policy
 from hypot.kinds.hpa.fields import Pace
 from hypot.policy.model.decision import Step, show_seconds, show_time
-from hypot.policy.model.state import EMPTY, History
+from hypot.policy.model.state import EMPTY, TimedValues
 
 # Each bound's reason, as conditions of every kind give it, and what it says.
-LIMIT_REASONS: dict[Limit, tuple[str, str]] = {
-    Limit.WITHIN_RANGE: ("DesiredWithinRange", "the desired count is within the acceptable range"),
-    Limit.TOO_FEW: ("TooFewReplicas", "the desired replica count is less than the minimum replica count"),
-    Limit.TOO_MANY: ("TooManyReplicas", "the desired replica count is more than the maximum replica count"),
-    Limit.SCALE_UP: ("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"),
-    Limit.SCALE_DOWN: ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"),
+LIMIT_REASONS: dict[Bound, tuple[str, str]] = {
+    Bound.WITHIN_RANGE: ("DesiredWithinRange", "the desired count is within the acceptable range"),
+    Bound.TOO_FEW: ("TooFewReplicas", "the desired replica count is less than the minimum replica count"),
+    Bound.TOO_MANY: ("TooManyReplicas", "the desired replica count is more than the maximum replica count"),
+    Bound.SCALE_UP: ("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate"),
+    Bound.SCALE_DOWN: ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate"),
 }
 
 
@@ -38,11 +38,11 @@ class Stabilised(NamedTuple):
 
 class Limited(NamedTuple):
     replicas: int
-    limit: Limit
+    limit: Bound
     unknown: str = ""
 
 
-def stabilise_downwards(recommendation: int, history: History, now: float, window: float) -> Stabilised:
+def stabilise_downwards(recommendation: int, history: TimedValues, now: float, window: float) -> Stabilised:
     """Without behavior: the highest recommendation of the window."""
     cutoff = now - window
     highest = highest_recent(recommendation, history.values, history.times, cutoff)
@@ -53,7 +53,7 @@ def stabilise_downwards(recommendation: int, history: History, now: float, windo
 
 
 def stabilise(
-    recommendation: int, current: int, history: History, now: float, up_window: float, down_window: float
+    recommendation: int, current: int, history: TimedValues, now: float, up_window: float, down_window: float
 ) -> Stabilised:
     """With behavior: move from the current size only as far as both windows force."""
     values, times = history.values, history.times
@@ -70,15 +70,15 @@ def stabilise(
     return Stabilised(settled, max(against) + window if against else None, window)
 
 
-class Past(NamedTuple):
+class RateHistory(NamedTuple):
     """Scale events that rate limits look at, and the time of a move whose size nobody knows."""
 
-    ups: History = EMPTY
-    downs: History = EMPTY
+    ups: TimedValues = EMPTY
+    downs: TimedValues = EMPTY
     unknown_move: float | None = None
 
 
-def allowed(pace: Pace, current: int, past: Past, now: float, *, grows: bool) -> int:
+def allowed(pace: Pace, current: int, past: RateHistory, now: float, *, grows: bool) -> int:
     """How many replicas the policies allow now, the most or the fewest."""
     policies = pace.limits or ()
     if pace.select == "Disabled":
@@ -100,21 +100,21 @@ def allowed(pace: Pace, current: int, past: Past, now: float, *, grows: bool) ->
 
 
 def limit_by_pace(
-    current: int, desired: int, low: int, high: int, up: Pace, down: Pace, past: Past, now: float
+    current: int, desired: int, low: int, high: int, up: Pace, down: Pace, past: RateHistory, now: float
 ) -> Limited:
     """Rate limits and bounds of a behavior."""
     if desired == current:
-        return Limited(desired, Limit.WITHIN_RANGE)
+        return Limited(desired, Bound.WITHIN_RANGE)
     if desired > current:
         replicas, limit = limit_growth(current, desired, high, allowed(up, current, past, now, grows=True))
-        unknown = _unknown_move(up, past, now) if limit == Limit.SCALE_UP else ""
+        unknown = _unknown_move(up, past, now) if limit == Bound.SCALE_UP else ""
     else:
         replicas, limit = limit_shrinking(current, desired, low, allowed(down, current, past, now, grows=False))
-        unknown = _unknown_move(down, past, now) if limit == Limit.SCALE_DOWN else ""
+        unknown = _unknown_move(down, past, now) if limit == Bound.SCALE_DOWN else ""
     return Limited(replicas, limit, unknown)
 
 
-def _unknown_move(pace: Pace, past: Past, now: float) -> str:
+def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
     """What is told where a rate limit holds only because the size of the last move is not known."""
     moved = past.unknown_move
     if moved is None or pace.select == "Disabled":
@@ -148,10 +148,10 @@ def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict
     if after == before:
         return Step("restrain", "within-range", before, after, f"{after} is within {low} to {high}.", numbers)
     sentences = {
-        Limit.TOO_FEW: ("min-replicas", f"{before} is below the minimum of {low}: {after}."),
-        Limit.TOO_MANY: ("max-replicas", f"{before} is above the maximum of {high}: {after}."),
-        Limit.SCALE_UP: ("scale-up-limit", f"{before} is more than the limits on growth allow now: {after}."),
-        Limit.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the limits on shrinking allow now: {after}."),
+        Bound.TOO_FEW: ("min-replicas", f"{before} is below the minimum of {low}: {after}."),
+        Bound.TOO_MANY: ("max-replicas", f"{before} is above the maximum of {high}: {after}."),
+        Bound.SCALE_UP: ("scale-up-limit", f"{before} is more than the limits on growth allow now: {after}."),
+        Bound.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the limits on shrinking allow now: {after}."),
     }
     rule, sentence = sentences[limit]
     return Step("restrain", rule, before, after, sentence, numbers)

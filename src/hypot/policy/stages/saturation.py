@@ -11,7 +11,7 @@ from hypot.policy.model.seen import Container, Failure, Pod, Seen
 from hypot.policy.model.size import Place
 
 
-class Heat(NamedTuple):
+class ResourcePressure(NamedTuple):
     """The use of one resource of one container over all sampled pods, and what it cannot exceed."""
 
     usage: int
@@ -35,31 +35,31 @@ _Measured = tuple[Pod, Container, Mapping[str, int], float]
 class Saturation(NamedTuple):
     """What is saturated in two samples, what in one so far, and the first samples to remember."""
 
-    twice: Mapping[Place, Heat]
-    once: Mapping[Place, Heat]
+    twice: Mapping[Place, ResourcePressure]
+    once: Mapping[Place, ResourcePressure]
     hot: Mapping[str, float]
     # Beyond the request, and how much more there is nobody can say.
     uncapped: tuple[Place, ...] = ()
 
 
 def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, float]) -> Saturation:
-    twice: dict[Place, Heat] = {}
-    once: dict[Place, Heat] = {}
+    twice: dict[Place, ResourcePressure] = {}
+    once: dict[Place, ResourcePressure] = {}
     hot: dict[str, float] = {}
     uncapped: list[Place] = []
-    for place, heat in _heats(seen, frozenset(containers)).items():
-        if heat.cap is None:
+    for place, pressure in _pressures(seen, frozenset(containers)).items():
+        if pressure.cap is None:
             uncapped.append(place)
-        if not heat.full:
+        if not pressure.full:
             continue
         key = "/".join(place)
         # A sample from before the first one: a clock was set back.
-        first = hot[key] = min(remembered.get(key, heat.at), heat.at)
-        (twice if first < heat.at else once)[place] = heat
+        first = hot[key] = min(remembered.get(key, pressure.at), pressure.at)
+        (twice if first < pressure.at else once)[place] = pressure
     return Saturation(twice, once, hot, tuple(uncapped))
 
 
-def _heats(seen: Seen, names: frozenset[str]) -> dict[Place, Heat]:
+def _pressures(seen: Seen, names: frozenset[str]) -> dict[Place, ResourcePressure]:
     """The heat of every place that was measured; without a cap only where the request is exceeded."""
     if isinstance(seen.pod_metrics, Failure):
         return {}
@@ -72,11 +72,11 @@ def _heats(seen: Seen, names: frozenset[str]) -> dict[Place, Heat]:
         for container in pod.containers:
             if container.name in measured and container.name in usages:
                 measured[container.name].append((pod, container, usages[container.name], sample.at))
-    found = {(name, r): _heat(seen, r, there) for name, there in measured.items() if there for r in RESOURCES}
-    return {place: heat for place, heat in found.items() if heat is not None}
+    found = {(name, r): _pressure(seen, r, there) for name, there in measured.items() if there for r in RESOURCES}
+    return {place: pressure for place, pressure in found.items() if pressure is not None}
 
 
-def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
+def _pressure(seen: Seen, resource: str, measured: list[_Measured]) -> ResourcePressure | None:
     together = asked = pods = 0
     newest = -inf
     for _, container, usage, at in measured:
@@ -89,7 +89,9 @@ def _heat(seen: Seen, resource: str, measured: list[_Measured]) -> Heat | None:
         # No cap is below the request.
         return None
     cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])
-    return Heat(of_milli(resource, together), None if cap is None else of_milli(resource, cap), pods, newest)
+    return ResourcePressure(
+        of_milli(resource, together), None if cap is None else of_milli(resource, cap), pods, newest
+    )
 
 
 def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int | None:
@@ -109,7 +111,7 @@ def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int 
     return cap + sum(max(0, room) for room in free)
 
 
-def told(place: Place, heat: Heat) -> str:
+def reported(place: Place, pressure: ResourcePressure) -> str:
     name, resource = place
-    used, cap = brief(resource, heat.usage), brief(resource, heat.cap or 0)
+    used, cap = brief(resource, pressure.usage), brief(resource, pressure.cap or 0)
     return f"{resource} of {name} uses {used} of the {cap} it can get"

@@ -14,7 +14,7 @@ class CheckpointError(ValueError):
     """The status of a checkpoint cannot be read; the message says which part of it and why."""
 
 
-class State(NamedTuple):
+class CheckpointContent(NamedTuple):
     """Both histograms, and when and how often cpu was sampled; None where it never was."""
 
     cpu: Saved
@@ -24,7 +24,7 @@ class State(NamedTuple):
     samples: int = 0
 
 
-def written(state: State, now: float) -> dict[str, Any]:
+def written(state: CheckpointContent, now: float) -> dict[str, Any]:
     return {
         "version": VERSION,
         "lastUpdateTime": show_time(now),
@@ -36,7 +36,7 @@ def written(state: State, now: float) -> dict[str, Any]:
     }
 
 
-def read(status: Any) -> State:
+def read(status: Any) -> CheckpointContent:
     """Says in an error why it cannot be read; what is merely absent is nothing."""
     if not isinstance(status, Mapping):
         raise CheckpointError("the checkpoint has no status")
@@ -46,7 +46,7 @@ def read(status: Any) -> State:
     samples = status.get("totalSamplesCount") or 0
     if type(samples) is not int or samples < 0:
         raise CheckpointError(f"totalSamplesCount: {samples!r} is not a number of samples")
-    return State(
+    return CheckpointContent(
         _read_histogram(status, "cpuHistogram"),
         _read_histogram(status, "memoryHistogram"),
         _read_time(status, "firstSampleStart"),

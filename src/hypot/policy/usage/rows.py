@@ -6,35 +6,35 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from hypot.core.columns import NONE, Chains, Column, Columns
+from hypot.core.columns import NONE, Chains, Columns, ColumnType
 from hypot.core.histogram import Bank, check_half_life
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, FloatArray, IntArray
 from hypot.kinds.vpa.knobs import Knobs
 
 AGGREGATE = {
     # Which of the knobs seen so far are its own; none where nobody has the row.
-    "kind": Column(np.int32, NONE),
-    "created": Column(np.float64),
-    "first": Column(np.float64, inf),
-    "last": Column(np.float64, -inf),
-    "samples": Column(np.int64),
-    "loaded": Column(np.bool_),
+    "kind": ColumnType(np.int32, NONE),
+    "created": ColumnType(np.float64),
+    "first": ColumnType(np.float64, inf),
+    "last": ColumnType(np.float64, -inf),
+    "samples": ColumnType(np.int64),
+    "loaded": ColumnType(np.bool_),
     # Another aggregate of the same owner.
-    "sibling": Column(np.int32, NONE),
+    "sibling": ColumnType(np.int32, NONE),
 }
 INSTANCE = {
-    "aggregate": Column(np.int32, NONE),
-    "last_cpu": Column(np.float64, -inf),
-    "last_memory": Column(np.float64, -inf),
-    "window_end": Column(np.float64, -inf),
-    "memory_peak": Column(np.float64),
-    "oom_peak": Column(np.float64),
+    "aggregate": ColumnType(np.int32, NONE),
+    "last_cpu": ColumnType(np.float64, -inf),
+    "last_memory": ColumnType(np.float64, -inf),
+    "window_end": ColumnType(np.float64, -inf),
+    "memory_peak": ColumnType(np.float64),
+    "oom_peak": ColumnType(np.float64),
     # Another instance of the same pod.
-    "beside": Column(np.int32, NONE),
+    "beside": ColumnType(np.int32, NONE),
 }
 
 
-class Rows:
+class UsageRows:
     """Aggregates and instances by number, valid until they are forgotten.
 
     All containers of one name under one owner make up an aggregate; a container of one pod is an instance of it.

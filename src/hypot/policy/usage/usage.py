@@ -15,9 +15,9 @@ from hypot.core.amount import scale
 from hypot.core.columns import NONE
 from hypot.core.histogram import Bank
 from hypot.core.layout import FloatArray, IntArray
-from hypot.policy.usage.checkpoint import State, read, written
-from hypot.policy.usage.rows import Rows
-from hypot.policy.usage.view import Amounts, Known, View
+from hypot.policy.usage.checkpoint import CheckpointContent, read, written
+from hypot.policy.usage.rows import UsageRows
+from hypot.policy.usage.view import Amounts, SizeBasis, View
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -46,7 +46,7 @@ class Estimates(NamedTuple):
     memory: Amounts
 
 
-class Usage(Rows):
+class Usage(UsageRows):
     """The histograms of all containers, and what folds samples into them."""
 
     def __init__(self, gc_period: float = GC_PERIOD) -> None:
@@ -211,7 +211,7 @@ class Usage(Rows):
         memory.subtract(np.zeros_like(live), peaks, PEAK_WEIGHT, table["window_end"][live])
         first, last = (_or_none(self.aggregates[name][row]) for name in ("first", "last"))
         samples = int(self.aggregates["samples"][row])
-        return written(State(self.cpu.save(row), memory.save(0), first, last, samples), now)
+        return written(CheckpointContent(self.cpu.save(row), memory.save(0), first, last, samples), now)
 
     def load(self, owner: Hashable, container: str, status: Any) -> None:
         """Add a checkpoint's status to what is known; where a ValueError says why it cannot be, nothing has changed."""
@@ -242,8 +242,8 @@ class Usage(Rows):
                 cpu[:, part], memory[:, part] = self._known().sizes(aggregates[part], self._knobs[kind], sharing)
         return Estimates(aggregates, cpu, memory)
 
-    def _known(self) -> Known:
-        return Known(self.cpu, self.memory, self.aggregates)
+    def _known(self) -> SizeBasis:
+        return SizeBasis(self.cpu, self.memory, self.aggregates)
 
     def _repeats(self, instances: IntArray) -> bool:
         met = np.zeros(len(self.instances), np.bool_)

@@ -52,7 +52,7 @@ def recipes(knobs: Knobs) -> tuple[Recipe, Recipe]:
     return cpu, memory
 
 
-class Known(NamedTuple):
+class SizeBasis(NamedTuple):
     """What sizes are read from: a histogram of each resource, and when and how often cpu was sampled, by row."""
 
     cpu: Bank
@@ -97,7 +97,7 @@ def _figures(usage: Iterable[Any], recipe: Recipe, sampled: Sequence[Any], shari
 class View:
     """The histograms of one target's containers, only read here."""
 
-    known: Known
+    known: SizeBasis
     rows: Mapping[str, int]
 
     def containers(self) -> tuple[str, ...]:

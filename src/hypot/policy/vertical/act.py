@@ -18,11 +18,11 @@ from hypot.kinds.vpa.fields import (
 )
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.decision import PodAction
-from hypot.policy.model.seen import Node, Pod
-from hypot.policy.vertical.budget import EXHAUSTED, Budget, Controllers
+from hypot.policy.model.seen import ClusterNode, Pod
+from hypot.policy.vertical.budget import EXHAUSTED, Controllers, DisruptionBudget
 from hypot.policy.vertical.fit import Fitted, amounts
 from hypot.policy.vertical.need import (
-    Need,
+    PodNeed,
     Priority,
     admits,
     dies_again,
@@ -57,7 +57,7 @@ BOOSTED = "vpaCpuStartupBoost/"
 _UNREADABLE = (EvictionRequirement(),)
 
 
-class Plan(NamedTuple):
+class UpdatePlan(NamedTuple):
     """What happens to each pod, in the order in which they are taken, and what to remember for the next pass."""
 
     actions: tuple[PodAction, ...]
@@ -72,7 +72,7 @@ class _Candidate(NamedTuple):
     pod: Pod
     fitted: Fitted
     rank: Priority
-    need: Need
+    need: PodNeed
     # It takes up no resize.
     dying: bool
 
@@ -91,7 +91,7 @@ class _Rules:
     now: float
     waiting: Mapping[str, float]
     refused: Mapping[str, Requests]
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, ClusterNode]
 
     def since(self, pod: Pod) -> float:
         return self.waiting.get(key_of(pod), self.now)
@@ -103,13 +103,13 @@ def plan(
     update_policy: UpdatePolicy | None,
     resource_policy: ResourcePolicy | None,
     controllers: Controllers,
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, ClusterNode],
     knobs: Knobs,
     kubernetes: Version,
     now: float,
     stuck: Mapping[str, float],
     infeasible: Mapping[str, Requests],
-) -> Plan:
+) -> UpdatePlan:
     """One action for each pod: first for those that want a change, by priority, then for the others, by name."""
     known = sorted(pods, key=lambda pod: (pod.name, pod.uid))
     waiting, refused = still_waiting(known, stuck, now), still_refused(known, infeasible)
@@ -117,7 +117,7 @@ def plan(
     if rules.mode not in _EVICTING + _RESIZING:
         word = ("mode-unknown", f"The update mode {rules.mode} is not known: running pods are left alone.")
         rule, sentence = _IDLE.get(rules.mode, word)
-        return Plan(tuple(PodAction(pod.name, "none", rule, sentence) for pod in known), waiting, refused)
+        return UpdatePlan(tuple(PodAction(pod.name, "none", rule, sentence) for pod in known), waiting, refused)
     looked = [_look(pod, fitted.get(pod.name), rules) for pod in known]
     wanting = sorted(
         (one for one in looked if isinstance(one, _Candidate)), key=lambda one: in_order(one.rank, one.pod.name)
@@ -125,7 +125,7 @@ def plan(
     live = [pod for pod in known if not _absence(pod)]
     taken = _take(wanting, _budget(live, controllers, rules), rules)
     resting = [one for one in looked if isinstance(one, PodAction)]
-    return Plan((*taken, *resting), waiting, refused)
+    return UpdatePlan((*taken, *resting), waiting, refused)
 
 
 def mode_of(policy: UpdatePolicy | None) -> str:
@@ -142,7 +142,7 @@ def _rules(
     now: float,
     waiting: Mapping[str, float],
     refused: Mapping[str, Requests],
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, ClusterNode],
 ) -> _Rules:
     policy = written if isinstance(written, UpdatePolicy) else UpdatePolicy()
     requirements: Any = policy.eviction_requirements
@@ -167,8 +167,8 @@ def positive(written: object, otherwise: float) -> float:
     return written if type(written) is int and written > 0 else otherwise
 
 
-def _budget(live: list[Pod], controllers: Controllers, rules: _Rules) -> Budget:
-    return Budget.of(
+def _budget(live: list[Pod], controllers: Controllers, rules: _Rules) -> DisruptionBudget:
+    return DisruptionBudget.of(
         live,
         controllers,
         minimum=rules.minimum,
@@ -203,15 +203,15 @@ def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAct
     age = None if pod.started is None else rules.now - pod.started
     need = needs_update(rank, killed, age, rules.knobs)
     if not need.wanted:
-        return _left(pod, need.rule, need.words)
+        return _left(pod, need.rule, need.message)
     if rules.requirements and not admits(pod, bounds, rules.requirements):
-        words = f"{need.words}, but no container changes as the eviction requirements want it"
-        return _left(pod, "eviction-requirements", words)
+        message = f"{need.message}, but no container changes as the eviction requirements want it"
+        return _left(pod, "eviction-requirements", message)
     dying = killed is not None and dies_again(killed, rules.oom_threshold, rules.now)
     return _Candidate(pod, fitted, rank, need, dying)
 
 
-def _take(wanting: Iterable[_Candidate], budget: Budget, rules: _Rules) -> list[PodAction]:
+def _take(wanting: Iterable[_Candidate], budget: DisruptionBudget, rules: _Rules) -> list[PodAction]:
     """One after the other, for each that is disrupted leaves less for the next."""
     taken = []
     for one in wanting:
@@ -224,21 +224,21 @@ def _take(wanting: Iterable[_Candidate], budget: Budget, rules: _Rules) -> list[
     return taken
 
 
-def _evict(one: _Candidate, budget: Budget, rules: _Rules, rule: str = "", because: str = "") -> PodAction:
+def _evict(one: _Candidate, budget: DisruptionBudget, rules: _Rules, rule: str = "", because: str = "") -> PodAction:
     """Evict the pod, where its group can spare it and a node could hold it; `because` says why it is not resized."""
-    words = f"{one.need.words}, and {because}" if because else one.need.words
+    message = f"{one.need.message}, and {because}" if because else one.need.message
     refusal = unevictable(one.pod, budget, since=rules.since(one.pod), now=rules.now)
     if refusal is not None:
-        return _left(one.pod, refusal.rule, f"{words}, but {refusal.words}")
+        return _left(one.pod, refusal.rule, f"{message}, but {refusal.message}")
     if one.pod.pod_requests is not None:
-        return _left(one.pod, "pod-level-resources", f"{words}, but {WHOLE}")
+        return _left(one.pod, "pod-level-resources", f"{message}, but {WHOLE}")
     if fits_nowhere(one.pod, {size.container: size for size in one.fitted.sizes}, rules.nodes):
-        return _left(one.pod, "fits-nowhere", f"{words}, but no node is large enough for its new size")
-    sentence = f"{_sentence(words)}: evict it, so that it comes back with the new size."
+        return _left(one.pod, "fits-nowhere", f"{message}, but no node is large enough for its new size")
+    sentence = f"{_sentence(message)}: evict it, so that it comes back with the new size."
     return PodAction(one.pod.name, "evict", rule or one.need.rule, sentence, one.fitted.sizes)
 
 
-def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
+def _resize(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -> PodAction:
     """Resize the pod in place; where that cannot be or would not help, evict it if the mode lets us."""
     if not one.dying or rules.mode == IN_PLACE:
         return _resize_in_place(one, budget, rules)
@@ -249,7 +249,7 @@ def _resize(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
     return evicted._replace(or_resize=resized.action == "resize") if evicted.action == "evict" else resized
 
 
-def _resize_in_place(one: _Candidate, budget: Budget, rules: _Rules) -> PodAction:
+def _resize_in_place(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -> PodAction:
     """In place; where that cannot be, by eviction if the mode lets us."""
     pod, sizes = one.pod, one.fitted.sizes
     verdict = in_place(
@@ -263,22 +263,22 @@ def _resize_in_place(one: _Candidate, budget: Budget, rules: _Rules) -> PodActio
         spares_budget=rules.knobs.in_place_skips_budget,
     )
     if verdict.decision == InPlace.EVICT:
-        return _evict(one, budget, rules, verdict.rule, verdict.words)
+        return _evict(one, budget, rules, verdict.rule, verdict.message)
     if verdict.decision not in {InPlace.APPROVED, InPlace.INFEASIBLE}:
-        return _left(pod, verdict.rule, f"{one.need.words}, but {verdict.words}")
+        return _left(pod, verdict.rule, f"{one.need.message}, but {verdict.message}")
     full = budget.exhausted(pod) if verdict.decision == InPlace.INFEASIBLE else None
     if full is not None and not rules.knobs.in_place_skips_budget:
         # What its node refused is asked for again, in a smaller size: that too is one of the pods of this pass.
-        return _left(pod, full.rule, f"{one.need.words}, but {full.words}")
+        return _left(pod, full.rule, f"{one.need.message}, but {full.message}")
     if _is_asked(one):
-        return _left(pod, "resize-asked", f"{one.need.words}, and its node has not taken up the new size yet")
+        return _left(pod, "resize-asked", f"{one.need.message}, and its node has not taken up the new size yet")
     obstacle = resize_obstacle(pod, sizes, rules.kubernetes)
     if obstacle and rules.mode == IN_PLACE:
-        return _left(pod, "resize-not-allowed", f"{one.need.words}, but {obstacle}")
+        return _left(pod, "resize-not-allowed", f"{one.need.message}, but {obstacle}")
     if obstacle:
         return _evict(one, budget, rules, "resize-not-allowed", obstacle)
     again = ", and this is less than what its node refused" if verdict.decision == InPlace.INFEASIBLE else ""
-    sentence = f"{_sentence(one.need.words)}{again}: resize it in place."
+    sentence = f"{_sentence(one.need.message)}{again}: resize it in place."
     return PodAction(pod.name, "resize", one.need.rule, sentence, sizes)
 
 
@@ -292,9 +292,9 @@ def _is_asked(one: _Candidate) -> bool:
     )
 
 
-def _left(pod: Pod, rule: str, words: str) -> PodAction:
-    return PodAction(pod.name, "none", rule, f"{_sentence(words)}: leave it.")
+def _left(pod: Pod, rule: str, message: str) -> PodAction:
+    return PodAction(pod.name, "none", rule, f"{_sentence(message)}: leave it.")
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:]

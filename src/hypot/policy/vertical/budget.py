@@ -16,11 +16,11 @@ Controllers = Mapping[tuple[str, str], Controller]
 EXHAUSTED = "disruption-budget"
 
 
-class Refusal(NamedTuple):
+class DisruptionRefusal(NamedTuple):
     """Why a pod must not be disrupted now: a rule, and a clause of a sentence."""
 
     rule: str
-    words: str
+    message: str
 
 
 class Group(NamedTuple):
@@ -49,7 +49,7 @@ class Group(NamedTuple):
         return may_disrupt(self.running, self.configured, self.tolerance, self.evicted + self.resized)
 
 
-class Budget(NamedTuple):
+class DisruptionBudget(NamedTuple):
     """The groups of one pass, and what was taken from them so far."""
 
     groups: Mapping[Owner, Group]
@@ -67,7 +67,7 @@ class Budget(NamedTuple):
         minimum: int,
         tolerance: float,
         spares_minimum: bool = False,
-    ) -> "Budget":
+    ) -> "DisruptionBudget":
         """The budget of these live pods."""
         members: dict[Owner, list[Pod]] = {}
         owners: dict[str, Owner] = {}
@@ -83,50 +83,50 @@ class Budget(NamedTuple):
         owner = self.owners.get(pod.name)
         return None if owner is None else self.groups[owner]
 
-    def uncounted(self, pod: Pod) -> Refusal | None:
+    def uncounted(self, pod: Pod) -> DisruptionRefusal | None:
         """Why the pod is in no group from which any may be taken; None where it is in one."""
         group = self.group_of(pod)
         if group is None:
-            return Refusal("no-controller", "it has no controller that would make a new pod")
+            return DisruptionRefusal("no-controller", "it has no controller that would make a new pod")
         name = f"{group.owner.kind} {group.owner.name}"
         if group.configured is None:
-            return Refusal(
+            return DisruptionRefusal(
                 "replicas-unknown", f"how many pods {name} keeps is not known: it is not in the input, or does not say"
             )
         if group.too_few and not self.spares_minimum:
             return _too_few(group)
         return None
 
-    def unevictable(self, pod: Pod) -> Refusal | None:
+    def unevictable(self, pod: Pod) -> DisruptionRefusal | None:
         """Why the pod cannot be evicted now; None where it can. A pod that does not run is no loss."""
         refusal, group = self.uncounted(pod), self.group_of(pod)
         if refusal is not None or group is None or pod.phase == "Pending":
             return refusal
         return _too_few(group) if group.too_few else self.exhausted(pod)
 
-    def exhausted(self, pod: Pod) -> Refusal | None:
+    def exhausted(self, pod: Pod) -> DisruptionRefusal | None:
         """Why no more pods of the group may go in this pass; None where one may."""
         group = self.group_of(pod)
         if group is None or group.disruptable:
             return None
         taken = group.evicted + group.resized
-        words = (
+        message = (
             f"{group.owner.kind} {group.owner.name} keeps {group.configured} pods, {group.running} run, {taken} are "
             f"taken in this pass, and {group.tolerance} may be missing"
         )
-        return Refusal(EXHAUSTED, words)
+        return DisruptionRefusal(EXHAUSTED, message)
 
-    def after_evicting(self, pod: Pod) -> "Budget":
+    def after_evicting(self, pod: Pod) -> "DisruptionBudget":
         group = self.group_of(pod)
         if group is None or pod.phase == "Pending":
             return self
         return self._with(group._replace(evicted=group.evicted + 1))
 
-    def after_resizing(self, pod: Pod) -> "Budget":
+    def after_resizing(self, pod: Pod) -> "DisruptionBudget":
         group = self.group_of(pod)
         return self if group is None else self._with(group._replace(resized=group.resized + 1))
 
-    def _with(self, group: Group) -> "Budget":
+    def _with(self, group: Group) -> "DisruptionBudget":
         return self._replace(groups={**self.groups, group.owner: group})
 
 
@@ -159,8 +159,8 @@ def _configured(owner: Owner, live: int, controllers: Controllers) -> int | None
     return None if known is None or not known.replicas else known.replicas
 
 
-def _too_few(group: Group) -> Refusal:
-    words = (
+def _too_few(group: Group) -> DisruptionRefusal:
+    message = (
         f"{group.owner.kind} {group.owner.name} has {group.live} live pods, fewer than the minimum of {group.minimum}"
     )
-    return Refusal("min-replicas", words)
+    return DisruptionRefusal("min-replicas", message)

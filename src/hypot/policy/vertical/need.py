@@ -36,12 +36,12 @@ class Priority(NamedTuple):
     why: str = ""
 
 
-class Need(NamedTuple):
+class PodNeed(NamedTuple):
     """Whether a pod is to be changed, by which rule, and why as a clause of a sentence."""
 
     wanted: bool
     rule: str
-    words: str
+    message: str
 
 
 def observed_containers(pod: Pod) -> frozenset[str]:
@@ -113,14 +113,14 @@ def _killed_young(container: Container, threshold: float) -> float:
     return ended.finished if ended.finished - ended.started < threshold else -inf
 
 
-def needs_update(rank: Priority, killed: Container | None, age: float | None, knobs: Knobs) -> Need:
+def needs_update(rank: Priority, killed: Container | None, age: float | None, knobs: Knobs) -> PodNeed:
     """Whether to change a pod, and why."""
     lived, least = -inf if age is None else age, knobs.lifetime_threshold
     outside, difference = rank.outside_range, rank.resource_diff
     why = why_change(killed is not None, outside, difference, lived, least, knobs.update_threshold)
     if age is None and why == TOO_YOUNG:
-        return Need(wanted=False, rule="start-unknown", words="within bounds, and nobody says since when it runs")
-    return Need(why in WANTED, _RULES[why], _words(why, rank, killed, lived, knobs))
+        return PodNeed(wanted=False, rule="start-unknown", message="within bounds, and nobody says since when it runs")
+    return PodNeed(why in WANTED, _RULES[why], _message(why, rank, killed, lived, knobs))
 
 
 _RULES = {
@@ -134,14 +134,14 @@ _RULES = {
 }
 
 
-def _words(why: int, rank: Priority, killed: Container | None, age: float, knobs: Knobs) -> str:
+def _message(why: int, rank: Priority, killed: Container | None, age: float, knobs: Knobs) -> str:
     if why == OUTSIDE:
         return rank.why or "a request is outside its bounds"
     if why == SAME:
         return "within bounds, and its requests add up to the target"
     if killed is not None:
-        words = f"container {killed.name} was killed for memory soon after its start"
-        return f"{words}, but nothing else is recommended" if why == KILLED_IN_VAIN else words
+        message = f"container {killed.name} was killed for memory soon after its start"
+        return f"{message}, but nothing else is recommended" if why == KILLED_IN_VAIN else message
     if why == TOO_YOUNG:
         return f"within bounds, and started {show_seconds(age)} ago, less than {show_seconds(knobs.lifetime_threshold)}"
     far = f"{rank.resource_diff * 100:.3g} % away from its target"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, of_milli
-from hypot.policy.model.seen import Container, Node, Pod
+from hypot.policy.model.seen import ClusterNode, Container, Pod
 from hypot.policy.model.size import Size
 from hypot.policy.vertical.fit import amounts
 
@@ -13,7 +13,7 @@ Sizes = Mapping[str, Size]
 WHOLE = "it has resources as a whole, which new pods keep"
 
 
-class Part(NamedTuple):
+class PlannedContainer(NamedTuple):
     """A container that the plan names, what it is to have of it, and the whole size to ask for."""
 
     container: Container
@@ -62,7 +62,7 @@ def _includes(given: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
     return all(given.get(resource) == amount for resource, amount in wanted.items())
 
 
-def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[Part]:
+def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[PlannedContainer]:
     """The containers that the plan names. Native sidecars are left alone."""
     return [
         _part(container, sizes[container.name])
@@ -71,11 +71,13 @@ def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[Part]:
     ]
 
 
-def _part(container: Container, size: Size) -> Part:
+def _part(container: Container, size: Size) -> PlannedContainer:
     """A resize cannot take away what is set, so what the plan does not name is asked for as it is."""
     named = Size(container.name, _known(size.requests), _known(size.limits))
     requests = {**amounts(container.requests), **named.requests}
-    return Part(container, named, Size(container.name, requests, {**amounts(container.limits), **named.limits}))
+    return PlannedContainer(
+        container, named, Size(container.name, requests, {**amounts(container.limits), **named.limits})
+    )
 
 
 def _known(given: Mapping[str, int]) -> dict[str, int]:
@@ -91,7 +93,7 @@ def has_enough(pod: Pod, sizes: Sizes) -> bool:
     return all(part.enough for part in parts_of(pod.containers, sizes))
 
 
-def node_obstacle(pod: Pod, sizes: Iterable[Size], nodes: Mapping[str, Node]) -> str:
+def node_obstacle(pod: Pod, sizes: Iterable[Size], nodes: Mapping[str, ClusterNode]) -> str:
     """What its node could not grant even if the pod were alone on it."""
     node = nodes.get(pod.node)
     needed = _needed(pod, sizes)
@@ -109,13 +111,13 @@ def _needed(pod: Pod, sizes: Iterable[Size]) -> dict[str, int]:
     return {resource: sum(of.get(resource, 0) for of in requests) for resource in RESOURCES}
 
 
-def _lacked(node: Node, needed: Mapping[str, int]) -> str | None:
+def _lacked(node: ClusterNode, needed: Mapping[str, int]) -> str | None:
     """What a node has too little of, though nobody else were on it."""
     there = node.allocatable
     return next((r for r in RESOURCES if r in there and needed[r] > of_milli(r, there[r])), None)
 
 
-def fits_nowhere(pod: Pod, sizes: Sizes, nodes: Mapping[str, Node]) -> bool:
+def fits_nowhere(pod: Pod, sizes: Sizes, nodes: Mapping[str, ClusterNode]) -> bool:
     """Whether no node could hold the pod, were it alone there; where no node is known, nobody can tell."""
     needed = _needed(pod, [part.size for part in parts_of(pod.containers, sizes)])
     return bool(nodes) and all(_lacked(node, needed) for node in nodes.values())

@@ -9,9 +9,9 @@ from hypot.core.fate import DEFERRED_PATIENCE, IN_PROGRESS_PATIENCE
 from hypot.kinds.version import Version, show_version
 from hypot.kinds.vpa.fields import IN_PLACE
 from hypot.policy.model.decision import show_seconds
-from hypot.policy.model.seen import Bounds, Container, Pod, Resize
+from hypot.policy.model.seen import Bounds, Container, PendingResize, Pod
 from hypot.policy.model.size import Size
-from hypot.policy.vertical.budget import Budget, Refusal
+from hypot.policy.vertical.budget import DisruptionBudget, DisruptionRefusal
 from hypot.policy.vertical.fit import amounts
 
 RESIZES: Version = (1, 33)
@@ -31,12 +31,12 @@ class InPlace(StrEnum):
     INFEASIBLE_CACHED = "infeasible-cached"
 
 
-class Verdict(NamedTuple):
+class ResizeVerdict(NamedTuple):
     """What to do with a pod that is to be resized, and by which rule where that is not a resize."""
 
     decision: InPlace
     rule: str = ""
-    words: str = ""
+    message: str = ""
 
 
 def key_of(pod: Pod) -> str:
@@ -49,7 +49,7 @@ def still_waiting(pods: Iterable[Pod], stuck: Mapping[str, float], now: float) -
     return {key_of(pod): _since(pod.resize, stuck.get(key_of(pod), now)) for pod in pods if pod.resize is not None}
 
 
-def _since(resize: Resize, remembered: float) -> float:
+def _since(resize: PendingResize, remembered: float) -> float:
     return remembered if resize.since is None else resize.since
 
 
@@ -74,7 +74,7 @@ def asks_less(bounds: Iterable[Bounds], refused: Requests) -> bool:
     )
 
 
-def gives_up(resize: Resize, since: float, now: float) -> bool:
+def gives_up(resize: PendingResize, since: float, now: float) -> bool:
     """Whether a resize will not come about by waiting."""
     if resize.state == "deferred":
         return now - since > DEFERRED_PATIENCE
@@ -83,69 +83,71 @@ def gives_up(resize: Resize, since: float, now: float) -> bool:
     return True
 
 
-def told_resize(resize: Resize, since: float, now: float) -> Verdict:
+def resize_message(resize: PendingResize, since: float, now: float) -> ResizeVerdict:
     """A resize that is not done yet, as a reason to leave the pod alone."""
     waited = show_seconds(max(0.0, now - since))
-    words = {
+    message = {
         "deferred": f"its node has put off a resize for {waited}",
         "infeasible": "its node can never grant the resize that was asked for",
         "in-progress": f"a resize has been in progress for {waited}",
         "error": "a resize fails on its node",
         "unknown": "a resize waits for an unknown reason",
     }[resize.state]
-    told = f"{words} ({resize.message})" if resize.message else words
-    return Verdict(InPlace.DEFERRED, f"resize-{resize.state}", told)
+    reported = f"{message} ({resize.message})" if resize.message else message
+    return ResizeVerdict(InPlace.DEFERRED, f"resize-{resize.state}", reported)
 
 
-def unevictable(pod: Pod, budget: Budget, *, since: float, now: float) -> Refusal | None:
+def unevictable(pod: Pod, budget: DisruptionBudget, *, since: float, now: float) -> DisruptionRefusal | None:
     """Why the pod cannot be evicted now; None where it can. A resize that may still come about is waited for."""
     refusal = budget.unevictable(pod)
     if refusal is not None or pod.phase == "Pending" or pod.resize is None or gives_up(pod.resize, since, now):
         return refusal
-    told = told_resize(pod.resize, since, now)
-    return Refusal(told.rule, told.words)
+    reported = resize_message(pod.resize, since, now)
+    return DisruptionRefusal(reported.rule, reported.message)
 
 
 def in_place(
     pod: Pod,
     bounds: Sequence[Bounds] | None,
-    budget: Budget,
+    budget: DisruptionBudget,
     mode: str,
     *,
     since: float,
     now: float,
     refused: Requests | None = None,
     spares_budget: bool = False,
-) -> Verdict:
+) -> ResizeVerdict:
     """Whether to resize this pod now; `refused` is what its node could not grant before."""
     refusal = budget.uncounted(pod)
     if refusal is not None:
-        return Verdict(InPlace.DEFERRED, *refusal)
+        return ResizeVerdict(InPlace.DEFERRED, *refusal)
     if pod.phase == "Pending":
-        return Verdict(InPlace.DEFERRED, "pending", "it does not run yet")
+        return ResizeVerdict(InPlace.DEFERRED, "pending", "it does not run yet")
     if bounds is None:
-        return Verdict(InPlace.DEFERRED, "no-recommendation", "nothing is recommended for it")
+        return ResizeVerdict(InPlace.DEFERRED, "no-recommendation", "nothing is recommended for it")
     if mode == IN_PLACE and refused is not None and not asks_less(bounds, refused):
-        words = "its node refused that much for good and nothing less is recommended since"
-        return Verdict(InPlace.INFEASIBLE_CACHED, "resize-infeasible", words)
+        message = "its node refused that much for good and nothing less is recommended since"
+        return ResizeVerdict(InPlace.INFEASIBLE_CACHED, "resize-infeasible", message)
     if pod.resize is not None:
         return _while_resizing(pod, pod.resize, budget, mode, since, now)
     if spares_budget and not any(container.restarts_on_resize for container in pod.containers):
-        return Verdict(InPlace.APPROVED)
+        return ResizeVerdict(InPlace.APPROVED)
     refusal = budget.exhausted(pod)
-    return Verdict(InPlace.APPROVED) if refusal is None else Verdict(InPlace.DEFERRED, *refusal)
+    return ResizeVerdict(InPlace.APPROVED) if refusal is None else ResizeVerdict(InPlace.DEFERRED, *refusal)
 
 
-def _while_resizing(pod: Pod, resize: Resize, budget: Budget, mode: str, since: float, now: float) -> Verdict:
-    told = told_resize(resize, since, now)
+def _while_resizing(
+    pod: Pod, resize: PendingResize, budget: DisruptionBudget, mode: str, since: float, now: float
+) -> ResizeVerdict:
+    reported = resize_message(resize, since, now)
     if mode == IN_PLACE:
-        return told._replace(decision=InPlace.INFEASIBLE) if resize.state == "infeasible" else told
+        return reported._replace(decision=InPlace.INFEASIBLE) if resize.state == "infeasible" else reported
     if not gives_up(resize, since, now):
-        return told
+        return reported
     refusal = budget.exhausted(pod)
     if refusal is None:
-        return told._replace(decision=InPlace.EVICT)
-    return Verdict(InPlace.DEFERRED, refusal.rule, f"{told.words}, and {refusal.words}")
+        return reported._replace(decision=InPlace.EVICT)
+    return ResizeVerdict(InPlace.DEFERRED, refusal.rule, f"{reported.message}, and {refusal.message}")
 
 
 def resize_obstacle(pod: Pod, sizes: Iterable[Size], kubernetes: Version) -> str:

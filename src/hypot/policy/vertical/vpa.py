@@ -10,14 +10,14 @@ from hypot.kinds.problem import Problem
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, ResourcePolicy, policy_of
 from hypot.kinds.vpa.knobs import Knobs, for_container, for_updates, knobs_from
-from hypot.policy.model.current_size import live, standing
+from hypot.policy.model.current_size import current_size, live
 from hypot.policy.model.decision import Event, Move, PodAction
 from hypot.policy.model.seen import Bounds, Container, Failure, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly
-from hypot.policy.model.state import Memory
-from hypot.policy.stages.report import Effect, Refusal, Report, Telling, sentence
-from hypot.policy.vertical.act import Plan, plan
+from hypot.policy.model.state import State
+from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
+from hypot.policy.vertical.act import UpdatePlan, plan
 from hypot.policy.vertical.fit import Fitted, capped, fit, is_off, with_integer_cpu
 
 NO_PODS = "No pods match this VPA object"
@@ -25,9 +25,9 @@ NO_PODS = "No pods match this VPA object"
 _LIKE_OURS = {DEFAULT_RECOMMENDER, "hypot"}
 
 
-def decide(vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> tuple[Move, Memory]:
+def decide(vpa: VPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
     """What the recommender and the updater would do now, why, and what must be remembered."""
-    return _Pass(with_defaults(vpa), seen, memory, settings).run()
+    return _VpaPass(with_defaults(vpa), seen, state, settings).run()
 
 
 def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
@@ -35,7 +35,7 @@ def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
     if seen.usage is None or not follows_ours(vpa):
         advice = seen.size_advice
         return advice or Failure("there is neither a history of usage nor a recommendation in the status")
-    there = {one.container for one in standing(seen, 1)}
+    there = {one.container for one in current_size(seen, 1)}
     policy = vpa.resource_policy
     known = [c for c in seen.usage.containers() if not there or c in there]
     sized = [c for c in known if not is_off(policy, c)]
@@ -60,15 +60,15 @@ def resolve(vpa: VPA, advice: Recommendation, knobs: Knobs) -> tuple[Bounds, ...
 
 
 def restrain(
-    vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, memory: Memory, settings: Settings
-) -> tuple[Mapping[str, Fitted], Plan]:
+    vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, state: State, settings: Settings
+) -> tuple[Mapping[str, Fitted], UpdatePlan]:
     """The recommendation as it fits each pod, and which pods are changed now."""
-    if seen.rivals:
-        oldest = f"VerticalPodAutoscaler {seen.rivals[0]} is older and sizes the same pods: only that one acts."
+    if seen.conflicts:
+        oldest = f"VerticalPodAutoscaler {seen.conflicts[0]} is older and sizes the same pods: only that one acts."
         left = tuple(
             [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
         )
-        return {}, Plan(left, memory.vertical.stuck, memory.vertical.infeasible)
+        return {}, UpdatePlan(left, state.vertical.stuck, state.vertical.infeasible)
     fitted = _fitted(vpa, seen, bounds)
     done = plan(
         seen.pods,
@@ -80,8 +80,8 @@ def restrain(
         for_updates(knobs, vpa.update_policy),
         settings.kubernetes,
         seen.now,
-        memory.vertical.stuck,
-        memory.vertical.infeasible,
+        state.vertical.stuck,
+        state.vertical.infeasible,
     )
     return fitted, done
 
@@ -112,21 +112,21 @@ def forbids(problem: Problem) -> bool:
     return problem.severity == "error" and problem.where[0] == "spec" and problem.rule not in {"unknown-field", "knob"}
 
 
-class Told(NamedTuple):
+class VpaReport(NamedTuple):
     type: str
     status: str
     reason: str = ""
     message: str = ""
 
 
-def conditions_of(*, pods_matched: bool, recommended: bool) -> tuple[Told, ...]:
+def conditions_of(*, pods_matched: bool, recommended: bool) -> tuple[VpaReport, ...]:
     """What the recommender says of an object; that pods are missing is said only while they are."""
     missing = ("NoPodsMatched", NO_PODS)
-    provided = Told("RecommendationProvided", str(recommended), *(() if recommended or pods_matched else missing))
-    return (provided,) if pods_matched else (provided, Told("NoPodsMatched", "True", *missing))
+    provided = VpaReport("RecommendationProvided", str(recommended), *(() if recommended or pods_matched else missing))
+    return (provided,) if pods_matched else (provided, VpaReport("NoPodsMatched", "True", *missing))
 
 
-def report(_vpa: VPA, move: Move, _memory: Memory, _settings: Settings, _effect: Effect) -> Report:
+def report(_vpa: VPA, move: Move, _state: State, _settings: Settings, _effect: Effect) -> MoveReport:
     """What is said of pods once they are changed."""
     events = [
         Event("Normal", reason, f"{one.pod}: {one.sentence}", one.pod)
@@ -134,73 +134,73 @@ def report(_vpa: VPA, move: Move, _memory: Memory, _settings: Settings, _effect:
         for one in move.actions
         if one.action == action
     ]
-    return Report(move.unwritten, tuple(events))
+    return MoveReport(move.unwritten, tuple(events))
 
 
-def refused(_vpa: VPA, _move: Move, _memory: Memory, message: str) -> Refusal:
+def refused(_vpa: VPA, _move: Move, _state: State, message: str) -> Refusal:
     """What is said of a status that could not be written."""
     return Refusal("RecommendationProvided", "FailedUpdate", "FailedUpdate", message)
 
 
-class _Pass(Telling):
+class _VpaPass(Findings):
     """One pass of recommender and updater, in their order."""
 
-    def __init__(self, vpa: VPA, seen: Seen, memory: Memory, settings: Settings) -> None:
-        super().__init__(vpa, seen, memory)
+    def __init__(self, vpa: VPA, seen: Seen, state: State, settings: Settings) -> None:
+        super().__init__(vpa, seen, state)
         self.vpa, self.settings = vpa, settings
         self.knobs = knobs_from(vpa.annotations, settings.vpa)
         self.unknown += list(seen.notes)
 
-    def run(self) -> tuple[Move, Memory]:
+    def run(self) -> tuple[Move, State]:
         problems = [p for p in self.vpa.problems() if forbids(p)]
         if problems:
-            words = "; ".join(str(p) for p in problems)
-            self.step("observe", "bad-spec", None, None, sentence(words))
-            self.failed(words, "spec")
+            message = "; ".join(str(p) for p in problems)
+            self.step("observe", "bad-spec", None, None, sentence(message))
+            self.failed(message, "spec")
             return self._undecided()
         scale = self.seen.scale
         if isinstance(scale, Failure):
-            words = f"the target cannot be read: {scale.message}"
-            self.condition("ConfigUnsupported", "True", "", words)
-            self.step("observe", "no-target", None, None, sentence(words))
+            message = f"the target cannot be read: {scale.message}"
+            self.condition("ConfigUnsupported", "True", "", message)
+            self.step("observe", "no-target", None, None, sentence(message))
             self.failed(scale.message, scale.kind)
             return self._undecided()
-        self.told.pop("ConfigUnsupported", None)
-        self.told.pop("ConfigDeprecated", None)
-        self.sizes = self.desired_sizes = tuple([one.size for one in standing(self.seen, scale.replicas)])
+        self.reported.pop("ConfigUnsupported", None)
+        self.reported.pop("ConfigDeprecated", None)
+        self.sizes = self.desired_sizes = tuple([one.size for one in current_size(self.seen, scale.replicas)])
         return self._decided(scale)
 
-    def _decided(self, scale: Scale) -> tuple[Move, Memory]:
+    def _decided(self, scale: Scale) -> tuple[Move, State]:
         advice = recommend(self.vpa, self.seen, self.knobs)
         matched = bool(live(self.seen.pods))
-        self._tell_conditions(matched=matched, recommended=not isinstance(advice, Failure))
+        self._report_conditions(matched=matched, recommended=not isinstance(advice, Failure))
         if isinstance(advice, Failure):
             self.step("recommend", "no-size", None, None, sentence(f"no size is recommended: {advice.message}"))
             self.failed(advice.message, advice.kind)
             return self._undecided(scale)
         bounds = resolve(self.vpa, advice, self.knobs)
-        self._tell_advice(advice, bounds)
-        fitted, done = restrain(self.vpa, self.seen, bounds, self.knobs, self.memory, self.settings)
+        self._report_advice(advice, bounds)
+        fitted, done = restrain(self.vpa, self.seen, bounds, self.knobs, self.state, self.settings)
         self.desired_sizes = self._desired(bounds)
-        self._tell_fitting(fitted)
-        self._tell_plan(done)
+        self._report_fitting(fitted)
+        self._report_plan(done)
         return self._finish(scale, bounds, done)
 
-    def _tell_conditions(self, *, matched: bool, recommended: bool) -> None:
-        self.told.pop("NoPodsMatched", None)
-        for told in conditions_of(pods_matched=matched, recommended=recommended):
-            self.condition(*told)
+    def _report_conditions(self, *, matched: bool, recommended: bool) -> None:
+        self.reported.pop("NoPodsMatched", None)
+        for reported in conditions_of(pods_matched=matched, recommended=recommended):
+            self.condition(*reported)
 
-    def _tell_advice(self, advice: Recommendation, bounds: Iterable[Bounds]) -> None:
+    def _report_advice(self, advice: Recommendation, bounds: Iterable[Bounds]) -> None:
         raw = {each.container: each for each in advice.containers}
         for each in bounds:
             found = raw[each.container]
-            words = f"{each.container}, by the {advice.origin}: {_ranges(found)}"
+            message = f"{each.container}, by the {advice.origin}: {_ranges(found)}"
             numbers = {"container": each.container, "origin": advice.origin, "target": _shown(found.target)}
-            self.step("recommend", "size", None, None, f"{words}.", numbers)
+            self.step("recommend", "size", None, None, f"{message}.", numbers)
             if each.target != found.target:
-                words = f"{each.container}: the target within what the object allows is {_listed(each.target)}"
-                self.step("resolve", "allowed", None, None, f"{words}.", {"target": _shown(each.target)})
+                message = f"{each.container}: the target within what the object allows is {_listed(each.target)}"
+                self.step("resolve", "allowed", None, None, f"{message}.", {"target": _shown(each.target)})
 
     def _desired(self, bounds: tuple[Bounds, ...]) -> tuple[Size, ...]:
         """What a new pod would have: as the pod template fits, else as a pod that is there does."""
@@ -211,7 +211,7 @@ class _Pass(Telling):
         made = {size.container: size for size in fitted.sizes}
         return tuple([made.get(size.container, size) for size in self.sizes])
 
-    def _tell_fitting(self, fitted: Mapping[str, Fitted]) -> None:
+    def _report_fitting(self, fitted: Mapping[str, Fitted]) -> None:
         """What was cut, once for all pods that it was cut for."""
         notes = Counter(
             f"{container}: {note}"
@@ -222,34 +222,34 @@ class _Pass(Telling):
         for note, count in sorted(notes.items()):
             self.step("resolve", "fitted", None, None, f"{note}, in {count} of {len(fitted)} pods.")
 
-    def _tell_plan(self, done: Plan) -> None:
+    def _report_plan(self, done: UpdatePlan) -> None:
         self.actions = done.actions
         if not done.actions:
             self.step("restrain", "no-pods", None, None, "No pods match: new ones come up as recommended.")
         for (action, rule), alike in _grouped(done).items():
             names = [one.pod for one in alike]
             more = f" (the first of {len(alike)})" if len(alike) > 1 else ""
-            words = f"{names[0]}{more}: {_lower(alike[0].sentence)}"
-            self.step("restrain", rule, None, None, words, {"action": action, "pods": names})
+            message = f"{names[0]}{more}: {_lower(alike[0].sentence)}"
+            self.step("restrain", rule, None, None, message, {"action": action, "pods": names})
 
-    def _finish(self, scale: Scale, bounds: tuple[Bounds, ...], done: Plan) -> tuple[Move, Memory]:
+    def _finish(self, scale: Scale, bounds: tuple[Bounds, ...], done: UpdatePlan) -> tuple[Move, State]:
         counts: Counter[str] = Counter(action.action for action in done.actions)
-        words = [f"{counts[a]} of {len(done.actions)} pods {w}" for a, w in _DONE.items() if counts[a]]
+        message = [f"{counts[a]} of {len(done.actions)} pods {w}" for a, w in _DONE.items() if counts[a]]
         count, status = scale.replicas, self._status(bounds)
-        move = self.move(count, count, status, reason=", ".join(words), by_pod=True)
+        move = self.move(count, count, status, reason=", ".join(message), by_pod=True)
         advice = {each.container: dict(each.target) for each in bounds}
         vertical = replace(
-            self.memory.vertical.learnt(advice),
+            self.state.vertical.learnt(advice),
             stuck=done.stuck,
             infeasible=done.infeasible,
         )
-        return move, self.memory.after_deciding(None, vertical)
+        return move, self.state.after_deciding(None, vertical)
 
-    def _undecided(self, scale: Scale | None = None) -> tuple[Move, Memory]:
+    def _undecided(self, scale: Scale | None = None) -> tuple[Move, State]:
         old = self.vpa.status if isinstance(self.vpa.status, dict) else {}
         status = {key: value for key, value in old.items() if key != "conditions"}
         move = self.stays(scale.replicas if scale else None, status, by_pod=True)
-        return move, self.memory.after_deciding(None)
+        return move, self.state.after_deciding(None)
 
     def _status(self, bounds: Iterable[Bounds]) -> dict[str, Any]:
         status: dict[str, Any] = {
@@ -262,15 +262,15 @@ class _Pass(Telling):
 _DONE = {"resize": "resized in place", "evict": "evicted"}
 
 
-def _grouped(done: Plan) -> dict[tuple[str, str], list[PodAction]]:
+def _grouped(done: UpdatePlan) -> dict[tuple[str, str], list[PodAction]]:
     found: dict[tuple[str, str], list[PodAction]] = {}
     for action in done.actions:
         found.setdefault((action.action, action.rule), []).append(action)
     return found
 
 
-def _lower(words: str) -> str:
-    return f"{words[:1].lower()}{words[1:]}"
+def _lower(message: str) -> str:
+    return f"{message[:1].lower()}{message[1:]}"
 
 
 def _recommended(bounds: Bounds) -> dict[str, Any]:

@@ -62,9 +62,9 @@ def act_on_pods(
         if action.action != "none" and size is not None:
             serial, number = (int(part) for part in action.pod.rsplit("-", 2)[1:])
             wanted.append((action.action, size, serial, number))
-    for (deed, size, serial), first, last in _runs(sorted(wanted)):
+    for (step, size, serial), first, last in _runs(sorted(wanted)):
         for k in isolate(c, p, serial, first, last):
-            if deed == "evict":
+            if step == "evict":
                 evict(c, s, p, k, c.count[k], now)
             elif in_place:
                 resize(c, s, p, k, *size, now)

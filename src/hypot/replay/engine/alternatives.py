@@ -14,16 +14,16 @@ from hypot.kinds.vpa.knobs import Knobs, for_container, knobs_from
 from hypot.policy.decide import decide
 from hypot.policy.hvpa.gates import in_window
 from hypot.policy.hvpa.urgency import urgency
-from hypot.policy.model.current_size import Standing, standing
+from hypot.policy.model.current_size import CurrentSize, current_size
 from hypot.policy.model.decision import Decision, Name, Step
 from hypot.policy.model.seen import Bounds, Failure, Seen
 from hypot.policy.model.size import Size, briefly
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.vertical import vpa
 from hypot.policy.vertical.fit import capped
-from hypot.replay.engine.parts import Feed, Part, Scene, act, is_held_back
-from hypot.replay.numbers.plan import Plan, no_plan, pursue_plan
-from hypot.replay.policies.vpa_step import Range, stepped
+from hypot.replay.engine.parts import Decider, Feed, Scene, act, is_held_back
+from hypot.replay.numbers.plan import NumericPlan, no_plan, pursue_plan
+from hypot.replay.policies.vpa_step import SizeRange, stepped
 from hypot.replay.policies.weights import Blend, Direction, Situation, released
 from hypot.replay.world.lifecycle import scale_to
 from hypot.replay.world.record import Moment
@@ -58,21 +58,21 @@ class Weighted:
     blend: Blend
     every: float
     feed: Feed
-    memory: Memory = field(default_factory=Memory)
+    state: State = field(default_factory=State)
     last: float | None = None
     last_up: float | None = None
-    plan: Plan = field(default_factory=no_plan)
+    plan: NumericPlan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        seen = scene.eyes.seen(i, now, self.feed.view())
+        seen = scene.observer.seen(i, now, self.feed.view())
         child = hpa_of(self.hvpa)
-        asked, self.memory = decide(child, seen, self.memory, scene.settings)
-        has = standing(seen, scene.s.asked[0])
+        asked, self.state = decide(child, seen, self.state, scene.settings)
+        has = current_size(seen, scene.s.asked[0])
         blended = released(self.blend, self._situation(seen, has, asked, scene))
         sizes = tuple([one.size for one in has])
         decision = self._decision(asked, blended.replicas, sizes, blended.sizes, sorted(blended.blocked))
         held = is_held_back(scene, self.plan, self.hvpa, decision)
-        if (decision.moves and not held) or scene.is_told(now):
+        if (decision.moves and not held) or scene.is_reported(now):
             scene.moments.append(Moment(now, decision))
         if held:
             pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
@@ -81,7 +81,7 @@ class Weighted:
             self.last_up = now if decision.grows else self.last_up
             act(scene, self.plan, decision, now)
 
-    def _situation(self, seen: Seen, has: tuple[Standing, ...], asked: Decision, scene: Scene) -> Situation:
+    def _situation(self, seen: Seen, has: tuple[CurrentSize, ...], asked: Decision, scene: Scene) -> Situation:
         urgent = urgency(seen, has, frozenset(), self.last_up, self.last)
         desired, most = asked.desired, self.hvpa.max_replicas or MOST_REPLICAS
         return Situation(
@@ -107,10 +107,10 @@ class Weighted:
     def _decision(
         self, asked: Decision, replicas: int, sizes: tuple[Size, ...], wanted: tuple[Size, ...], blocked: list[str]
     ) -> Decision:
-        told = "; ".join(f"{size.container} {', '.join(briefly(size.requests).values())}" for size in wanted)
+        reported = "; ".join(f"{size.container} {', '.join(briefly(size.requests).values())}" for size in wanted)
         held = f", held by {', '.join(blocked)}" if blocked else ""
-        words = f"By weights: {replicas} replicas of {told}{held}."
-        step = Step("resolve", "weights", asked.current, replicas, words)
+        message = f"By weights: {replicas} replicas of {reported}{held}."
+        step = Step("resolve", "weights", asked.current, replicas, message)
         return replace(
             asked,
             autoscaler=Name(self.hvpa.API_VERSION, self.hvpa.KIND, self.hvpa.namespace, self.hvpa.name),
@@ -128,7 +128,7 @@ class Weighted:
 class Stepping:
     """A VerticalPodAutoscaler, and a replica more or less where the size that is needed leaves the allowed range."""
 
-    sizing: Part
+    sizing: Decider
     autoscaler: VPA
     bounds: tuple[int, int]
     every: float
@@ -137,7 +137,7 @@ class Stepping:
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         self.sizing.step(scene, i, now)
-        seen = scene.eyes.seen(i, now, self.feed.view())
+        seen = scene.observer.seen(i, now, self.feed.view())
         knobs: Knobs = knobs_from(self.autoscaler.annotations, scene.settings.vpa)
         advice = vpa.recommend(self.autoscaler, seen, knobs)
         if isinstance(advice, Failure):
@@ -148,13 +148,13 @@ class Stepping:
         needed = next((b.target for b in advice.containers if b.container == scene.container), {})
         current = scene.s.asked[0]
         since = None if self.last is None else now - self.last
-        replicas, step = stepped(needed, Range(least, most, *self.bounds), current, since)
+        replicas, step = stepped(needed, SizeRange(least, most, *self.bounds), current, since)
         if replicas == current:
             return
         kind = self.autoscaler
         decision = Decision(
             Name(kind.API_VERSION, kind.KIND, kind.namespace, kind.name),
-            Name("apps/v1", "Deployment", kind.namespace, scene.eyes.workload),
+            Name("apps/v1", "Deployment", kind.namespace, scene.observer.workload),
             now,
             current,
             replicas,

@@ -20,9 +20,18 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.resize import RESIZES
 from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
 from hypot.replay.engine.demand import Load
-from hypot.replay.engine.minds import HpaMind, Watched, WpaMind
-from hypot.replay.engine.observer import Eyes, Queries
-from hypot.replay.engine.parts import NEVER, Both, Part, Quick, Scene, Sizing, UsageFeed, Whole
+from hypot.replay.engine.minds import HpaReplicaRule, WatchedDecider, WpaReplicaRule
+from hypot.replay.engine.observer import Queries, WorldObserver
+from hypot.replay.engine.parts import (
+    NEVER,
+    Decider,
+    ExplainedDecider,
+    HvpaDecider,
+    NumericDecider,
+    Scene,
+    UsageFeed,
+    VpaDecider,
+)
 from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
 from hypot.replay.numbers.hpa import past_for
 from hypot.replay.numbers.usage import EVERY
@@ -51,12 +60,12 @@ def replay(
     load: Load,
     world: World,
     settings: Settings,
-    told: Span = NEVER,
+    reported: Span = NEVER,
     progress: Callable[[int], None] | None = None,
 ) -> Run:
-    """What would have happened. `told` is the stretch of time whose decisions are all kept, with their steps."""
+    """What would have happened. `reported` is the stretch of time whose decisions are all kept, with their steps."""
     p = params_for(policy, world)
-    scene = begin(policy, load, world, p, settings, told)
+    scene = begin(policy, load, world, p, settings, reported)
     parts = list(parts_of(policy, scene, world, load.start))
     rows = run(scene, parts, load, progress)
     table = np.frombuffer(rows).reshape(-1, COLUMNS).T
@@ -86,7 +95,7 @@ def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
     return roomy and not restarts and "memory" not in allowed(hvpa, policy.workload.container).controlled
 
 
-def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, told: Span = NEVER) -> Scene:
+def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, reported: Span = NEVER) -> Scene:
     """The world at its first moment: all replicas have served the first load for long."""
     first, c, start = policy.workload, empty(PLACES, p.slots), load.start
     s = site_of(first, world, start, p)
@@ -98,9 +107,9 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     settle(c, s, p, load)
     target = Ref(api_version="apps/v1", kind=first.kind, name=first.name)
     queries = queries_of(policy.autoscalers, world, settings)
-    eyes = Eyes(target, first, c, s, p, queries, world.metrics.gaps, start)
+    observer = WorldObserver(target, first, c, s, p, queries, world.metrics.gaps, start)
     in_place = can_resize(world, settings)
-    return Scene(c, s, p, eyes, settings, first.container, in_place, bool(world.metrics.gaps), told)
+    return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), reported)
 
 
 def can_resize(world: World, settings: Settings) -> bool:
@@ -126,7 +135,7 @@ def site_of(first: Start, world: World, start: float, p: Params) -> Site:
     return new_site(first.replicas, first.cpu, first.memory, limits[0], limits[1], world.nodes.start, start, p)
 
 
-def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Part]:
+def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Decider]:
     for autoscaler in policy.autoscalers:
         if sizes_pods(autoscaler):
             feed = UsageFeed(autoscaler, scene)
@@ -138,41 +147,41 @@ def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterat
 
 def vertical(
     policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
-) -> Part:
+) -> Decider:
     """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
     often = scene.settings.sync_period
     if isinstance(autoscaler, Hvpa) and policy.weights:
         return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
     if isinstance(autoscaler, Hvpa):
         both = hvpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
-        return Whole(autoscaler, often, feed) if both is None else Both(autoscaler, both, feed, often)
+        return ExplainedDecider(autoscaler, often, feed) if both is None else HvpaDecider(autoscaler, both, feed, often)
     rule = vpa_rule.rule_of(autoscaler, scene.container, policy.workload.restarts_on_resize, scene.settings)
-    sizing = Whole(autoscaler, EVERY, feed) if rule is None else Sizing(autoscaler, rule, feed, EVERY)
+    sizing = ExplainedDecider(autoscaler, EVERY, feed) if rule is None else VpaDecider(autoscaler, rule, feed, EVERY)
     return sizing if policy.step is None else Stepping(sizing, autoscaler, policy.step, EVERY, feed)
 
 
-def horizontal(autoscaler: Autoscaler, scene: Scene, world: World, start: float) -> Part:
+def horizontal(autoscaler: Autoscaler, scene: Scene, world: World, start: float) -> Decider:
     """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
     names, every = world.metrics.names, scene.settings.sync_period
     if isinstance(autoscaler, HPA):
         rule = hpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
         return (
-            Whole(autoscaler, every)
+            ExplainedDecider(autoscaler, every)
             if rule is None
-            else Quick(autoscaler, HpaMind(rule, start, past_for(rule, every)), every)
+            else NumericDecider(autoscaler, HpaReplicaRule(rule, start, past_for(rule, every)), every)
         )
     marks = wpa_rule.marks_rule(autoscaler, names) if isinstance(autoscaler, WPA) else None
     if marks is None or not isinstance(autoscaler, WPA):
-        return Whole(autoscaler, every)
-    mind = WpaMind(marks, no_marks(marks.metrics), wpa_rule.first_metric(autoscaler))
+        return ExplainedDecider(autoscaler, every)
+    replica_rule = WpaReplicaRule(marks, no_marks(marks.metrics), wpa_rule.first_metric(autoscaler))
     if wpa_rule.rule_of(autoscaler, names) is None:
-        return Watched(Whole(autoscaler, every), mind, every)
-    return Quick(autoscaler, mind, every)
+        return WatchedDecider(ExplainedDecider(autoscaler, every), replica_rule, every)
+    return NumericDecider(autoscaler, replica_rule, every)
 
 
-def watch_of(parts: Sequence[Part]) -> Watch | None:
-    minds = [part.mind for part in parts if isinstance(part, Quick | Watched)]
-    return next((mind.watch() for mind in minds if isinstance(mind, WpaMind)), None)
+def watch_of(parts: Sequence[Decider]) -> Watch | None:
+    minds = [part.replica_rule for part in parts if isinstance(part, NumericDecider | WatchedDecider)]
+    return next((replica_rule.watch() for replica_rule in minds if isinstance(replica_rule, WpaReplicaRule)), None)
 
 
 def queries_of(autoscalers: Sequence[Autoscaler], world: World, settings: Settings) -> Queries:
@@ -198,7 +207,7 @@ def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
     return tuple(getattr(autoscaler, "metrics", None) or ())
 
 
-def run(scene: Scene, parts: list[Part], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
+def run(scene: Scene, parts: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
     """One row a tick, one after the other."""
     c, s, p = scene.c, scene.s, scene.p
     work, efficiency, memory = load.work.tolist(), load.efficiency.tolist(), load.memory.tolist()

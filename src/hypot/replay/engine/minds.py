@@ -9,19 +9,19 @@ import numpy as np
 from hypot.core.window import forced_into
 from hypot.policy.horizontal.wpa import ABOVE, BELOW
 from hypot.policy.model.decision import Condition
-from hypot.policy.model.state import History, Memory
-from hypot.replay.engine.parts import Scene, Whole
+from hypot.policy.model.state import State, TimedValues
+from hypot.replay.engine.parts import ExplainedDecider, Scene
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
-from hypot.replay.numbers.past import Past
-from hypot.replay.numbers.wpa import Marks, WpaRule, wpa_step
+from hypot.replay.numbers.past import PastMoves
+from hypot.replay.numbers.wpa import WpaColumns, WpaRule, wpa_step
 from hypot.replay.world.record import Watch
 
 
 @dataclass(slots=True)
-class HpaMind:
+class HpaReplicaRule:
     rule: HpaRule
     since: float
-    past: Past
+    past: PastMoves
     last_scale: float | None = None
 
     def blind(self, current: int, now: float) -> int:
@@ -35,9 +35,9 @@ class HpaMind:
         moved(self.rule, self.past, before, after, now)
         self.last_scale = now
 
-    def memory(self) -> Memory:
+    def state(self) -> State:
         past = self.past
-        return Memory(
+        return State(
             recommendations=_history(past.used[0], past.values, past.times) if past.used[0] else None,
             since=self.since,
             ups=_history(past.ups_used[0], past.ups, past.up_times),
@@ -46,14 +46,14 @@ class HpaMind:
         )
 
 
-def _history(used: int, values: list[int], times: list[float]) -> History:
-    return History(tuple(values[:used]), tuple(times[:used]))
+def _history(used: int, values: list[int], times: list[float]) -> TimedValues:
+    return TimedValues(tuple(values[:used]), tuple(times[:used]))
 
 
 @dataclass(slots=True)
-class WpaMind:
+class WpaReplicaRule:
     rule: WpaRule
-    marks: Marks
+    marks: WpaColumns
     metric: str
     # What there was to see at every decision.
     watched: list[tuple[float, ...]] = field(default_factory=list)
@@ -77,10 +77,10 @@ class WpaMind:
         del before, after
         self.marks.last_scale[0] = now
 
-    def memory(self) -> Memory:
+    def state(self) -> State:
         marks, last = self.marks, self.marks.last_scale[0]
         conditions = (_since(ABOVE, marks.above_since[0]), _since(BELOW, marks.below_since[0]))
-        return Memory(last_scale=None if last == -inf else last, conditions=conditions)
+        return State(last_scale=None if last == -inf else last, conditions=conditions)
 
     def watch(self) -> Watch:
         table: Any = np.array(self.watched, np.float64).reshape(-1, 6).T
@@ -90,24 +90,24 @@ class WpaMind:
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedDecider:
     """Watermarks by their whole decision, with a quick look beside it for what is shown of them."""
 
-    whole: Whole
-    mind: WpaMind
+    whole: ExplainedDecider
+    replica_rule: WpaReplicaRule
     every: float
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         before = scene.s.asked[0]
-        looks = not scene.eyes.blind(now)
+        looks = not scene.observer.blind(now)
         if looks:
-            self.mind.count(scene, i, now)
+            self.replica_rule.count(scene, i, now)
         self.whole.step(scene, i, now)
         after = scene.s.asked[0]
         if looks:
-            self.mind.settled(after)
+            self.replica_rule.settled(after)
         if after != before:
-            self.mind.moved(before, after, now)
+            self.replica_rule.moved(before, after, now)
 
 
 def _since(kind: str, since: float) -> Condition:

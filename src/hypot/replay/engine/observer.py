@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from hypot.kinds.base import Ref
 from hypot.policy.model.seen import (
+    ClusterNode,
     Container,
     Controller,
     Ended,
     Failure,
-    Node,
     Owner,
+    PendingResize,
     Pod,
     PodSample,
-    Resize,
     Scale,
     Seen,
     UsageView,
@@ -31,7 +31,7 @@ from hypot.replay.world.tick import cap_of
 
 NO_METRICS = Failure("the world has no metrics at this time")
 # A pod that goes may come back on a node that is not there yet, as large as it need be.
-ELSEWHERE = Node("elsewhere")
+ELSEWHERE = ClusterNode("elsewhere")
 
 
 class Queries(NamedTuple):
@@ -42,7 +42,7 @@ class Queries(NamedTuple):
     external: dict[str, int]
 
 
-class Eyes:
+class WorldObserver:
     """Looks at one workload. Pods that did not change are not made anew."""
 
     def __init__(
@@ -64,8 +64,8 @@ class Eyes:
         self._restarting = first.restarts_on_resize
         unseen = {"used", "serials", "due", "started", "most_cpu", "backlog", "heap", "share"}
         unseen |= {"cpu_seen", "heap_seen", "load_seen", "window_end", "peak", "oom_peak", "known_kill"}
-        unseen |= {"stuck", "deed", "taken", "leader", "mass"}
-        self._telling = [column for name, column in zip(Cohorts._fields, c, strict=True) if name not in unseen]
+        unseen |= {"stuck", "action", "taken", "leader", "mass"}
+        self._findings = [column for name, column in zip(Cohorts._fields, c, strict=True) if name not in unseen]
         self._made: dict[tuple[object, ...], tuple[Pod, ...]] = {}
 
     @property
@@ -124,7 +124,7 @@ class Eyes:
     def _total(self, signal: int, i: int) -> int:
         return total_value(self._s, self._p, signal, i)
 
-    def _nodes(self) -> Iterator[tuple[str, Node]]:
+    def _nodes(self) -> Iterator[tuple[str, ClusterNode]]:
         """Each pod has what it can get to itself, so each has a node of its own here."""
         c = self._c
         for k in range(c.used[0]):
@@ -133,10 +133,10 @@ class Eyes:
             has = {"cpu": c.cpu[k], "memory": c.memory[k] * 1000}
             room = {"cpu": int(cap_of(c, self._p, k) * 1000), "memory": int(self._p.node_memory) * 1000}
             for name in self.names(k):
-                yield name, Node(name, room, has)
+                yield name, ClusterNode(name, room, has)
 
     def _pods(self, k: int) -> tuple[Pod, ...]:
-        key = tuple([column[k] for column in self._telling])
+        key = tuple([column[k] for column in self._findings])
         found = self._made.get(key)
         if found is None:
             if len(self._made) > 4096:
@@ -180,11 +180,11 @@ class Eyes:
             qos="Guaranteed" if guaranteed else "Burstable",
         )
 
-    def _resize(self, k: int) -> Resize | None:
+    def _resize(self, k: int) -> PendingResize | None:
         c = self._c
         if c.deferred[k] < inf:
-            return Resize("deferred", c.deferred[k], "the node has no room for it")
-        return Resize("in-progress") if c.resize_due[k] < inf else None
+            return PendingResize("deferred", c.deferred[k], "the node has no room for it")
+        return PendingResize("in-progress") if c.resize_due[k] < inf else None
 
     def _sized(self, cpu: int, memory: int, cpu_limit: int, memory_limit: int) -> Container:
         limits = {"cpu": cpu_limit, "memory": memory_limit * 1000}

@@ -17,16 +17,16 @@ from hypot.policy.decide import decide
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.seen import Bounds, UsageView
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, Vertical
+from hypot.policy.model.state import State, Vertical
 from hypot.policy.plan.rights import sized_by
 from hypot.policy.usage.view import listed
 from hypot.policy.vertical.act import mode_of
 from hypot.replay.engine.acting import act_on_pods, current_size, set_template, size_of
-from hypot.replay.engine.observer import Eyes
+from hypot.replay.engine.observer import WorldObserver
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held, no_hvpa_past
-from hypot.replay.numbers.hvpa_rule import memory_of
-from hypot.replay.numbers.plan import Plan, begin_plan, is_bound, no_plan, pursue_plan
-from hypot.replay.numbers.usage import EVERY, UNKNOWN, Usage, bound, observe
+from hypot.replay.numbers.hvpa_rule import state_of
+from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound, no_plan, pursue_plan
+from hypot.replay.numbers.usage import EVERY, UNKNOWN, NumericUsage, bound, observe
 from hypot.replay.numbers.vpa import (
     EVICTED,
     RESIZED,
@@ -60,21 +60,21 @@ class Scene:
     c: Cohorts
     s: Site
     p: Params
-    eyes: Eyes
+    observer: WorldObserver
     settings: Settings
     container: str
     in_place: bool
     # Whether there are times without metrics at all.
     gaps: bool = False
     # Decisions inside are told whole, whether or not they change something.
-    told: Span = NEVER
+    reported: Span = NEVER
     moments: list[Moment] = field(default_factory=list)
 
-    def is_told(self, now: float) -> bool:
-        return self.told.start <= now <= self.told.end
+    def is_reported(self, now: float) -> bool:
+        return self.reported.start <= now <= self.reported.end
 
 
-class Part(Protocol):
+class Decider(Protocol):
     """One autoscaler; `every` is how often it decides."""
 
     every: float
@@ -89,13 +89,13 @@ class Feed(Protocol):
     def view(self) -> UsageView: ...
 
 
-class Recorder(Feed, Protocol):
+class HistoryRecorder(Feed, Protocol):
     """A history in plain numbers."""
 
-    usage: Usage
+    usage: NumericUsage
 
 
-class Mind(Protocol):
+class ReplicaRule(Protocol):
     """A horizontal autoscaler in plain numbers, and what it remembers."""
 
     def blind(self, current: int, now: float) -> int:
@@ -107,135 +107,135 @@ class Mind(Protocol):
     def moved(self, before: int, after: int, now: float) -> None:
         """What is remembered of a move."""
 
-    def memory(self) -> Memory:
+    def state(self) -> State:
         """The same past, as the whole decision reads it."""
 
 
 @dataclass(slots=True)
-class Quick:
+class NumericDecider:
     """A horizontal autoscaler by its quick step; the whole decision is made only where it is told."""
 
     autoscaler: HPA | WPA
-    mind: Mind
+    replica_rule: ReplicaRule
     every: float
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         current = scene.s.asked[0]
-        blind = scene.gaps and scene.eyes.blind(now)
-        desired = self.mind.blind(current, now) if blind else self.mind.count(scene, i, now)
-        if desired != current or scene.is_told(now):
-            self._tell(scene, i, now, desired)
+        blind = scene.gaps and scene.observer.blind(now)
+        desired = self.replica_rule.blind(current, now) if blind else self.replica_rule.count(scene, i, now)
+        if desired != current or scene.is_reported(now):
+            self._report(scene, i, now, desired)
         if desired != current:
-            self.mind.moved(current, desired, now)
+            self.replica_rule.moved(current, desired, now)
             scale_to(scene.c, scene.s, scene.p, desired, now)
 
-    def _tell(self, scene: Scene, i: int, now: float, desired: int) -> None:
+    def _report(self, scene: Scene, i: int, now: float, desired: int) -> None:
         """The whole decision, which must be the same."""
-        decision, _ = decide(self.autoscaler, scene.eyes.seen(i, now), self.mind.memory(), scene.settings)
+        decision, _ = decide(self.autoscaler, scene.observer.seen(i, now), self.replica_rule.state(), scene.settings)
         if decision.desired != desired:
-            words = f"{decision.autoscaler} at {now}: {desired} replicas quickly, {decision.desired} in full"
-            raise DisagreementError(words)
+            message = f"{decision.autoscaler} at {now}: {desired} replicas quickly, {decision.desired} in full"
+            raise DisagreementError(message)
         scene.moments.append(Moment(now, decision))
 
 
 @dataclass(slots=True)
-class Whole:
+class ExplainedDecider:
     """Any autoscaler by its whole decision; one that sizes pods reads the history of usage."""
 
     autoscaler: Autoscaler
     every: float
     feed: Feed | None = None
-    memory: Memory = field(default_factory=Memory)
-    plan: Plan = field(default_factory=no_plan)
+    state: State = field(default_factory=State)
+    plan: NumericPlan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         usage = None if self.feed is None else self.feed.view()
-        decision, memory = decide(self.autoscaler, scene.eyes.seen(i, now, usage), self.memory, scene.settings)
+        decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
         held = is_held_back(scene, self.plan, self.autoscaler, decision)
-        if (decision.rescales and not held) or scene.is_told(now):
+        if (decision.rescales and not held) or scene.is_reported(now):
             scene.moments.append(Moment(now, decision))
         if held:
             pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
         elif decision.rescales:
-            memory = memory.acted(decision, now)
+            state = state.acted(decision, now)
             act(scene, self.plan, decision, now)
         elif decision.by_pod and self._sizes_new_pods():
             prepare(scene, decision)
-        self.memory = memory
+        self.state = state
 
     def _sizes_new_pods(self) -> bool:
         return isinstance(self.autoscaler, VPA) and mode_of(self.autoscaler.update_policy) != OFF
 
 
 @dataclass(slots=True)
-class Sizing:
+class VpaDecider:
     """A VerticalPodAutoscaler by its quick step; the whole decision is made only where it is told."""
 
     autoscaler: VPA
     rule: VpaRule
-    feed: "Recorder"
+    feed: "HistoryRecorder"
     every: float
     advice: Advice = field(default_factory=no_advice)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, rule, advice = scene.c, scene.s, self.rule, self.advice
-        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_told(now):
-            self._tell(scene, i, now)
+        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_reported(now):
+            self._report(scene, i, now)
         size_new_pods(rule, advice, s)
         vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
 
-    def _tell(self, scene: Scene, i: int, now: float) -> None:
+    def _report(self, scene: Scene, i: int, now: float) -> None:
         """The whole decision, which must be the same."""
-        c, names = scene.c, scene.eyes.names
+        c, names = scene.c, scene.observer.names
         stuck = {pod: c.stuck[k] for k in range(c.used[0]) if c.stuck[k] < inf for pod in names(k)}
-        seen = scene.eyes.seen(i, now, self.feed.view())
-        decision, _ = decide(self.autoscaler, seen, Memory(vertical=Vertical(stuck=stuck)), scene.settings)
+        seen = scene.observer.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, State(vertical=Vertical(stuck=stuck)), scene.settings)
         whole = {
             one.pod: (one.action, size_of(one.sizes, scene.container))
             for one in decision.actions
             if one.action != "none"
         }
-        quick = {
-            pod: (_DEEDS[c.deed[k]], new_size(self.rule, self.advice, *current_size(c, k)))
+        numeric = {
+            pod: (_DEEDS[c.action[k]], new_size(self.rule, self.advice, *current_size(c, k)))
             for k in range(c.used[0])
-            if c.deed[k]
+            if c.action[k]
             for pod in names(k)[: c.taken[k]]
         }
-        if quick != whole:
-            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        if numeric != whole:
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {numeric} quickly, {whole} in full")
         scene.moments.append(Moment(now, decision))
 
 
 @dataclass(slots=True)
-class Both:
+class HvpaDecider:
     """An Hvpa by its quick step; the whole decision is made only where it is told."""
 
     autoscaler: Hvpa
     rule: HvpaRule
-    feed: "Recorder"
+    feed: "HistoryRecorder"
     every: float
     past: HvpaPast = field(default_factory=no_hvpa_past)
-    plan: Plan = field(default_factory=no_plan)
+    plan: NumericPlan = field(default_factory=no_plan)
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, p, past = scene.c, scene.s, scene.p, self.past
-        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.eyes.blind(now))
+        moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.observer.blind(now))
         held = is_held(self.rule, past, self.plan, moves)
-        if (moves and not held) or scene.is_told(now):
-            self._tell(scene, i, now, moves=moves)
+        if (moves and not held) or scene.is_reported(now):
+            self._report(scene, i, now, moves=moves)
         if held:
             pursue_plan(self.plan, c, s, p, scene.in_place, now)
         elif moves:
             hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
 
-    def _tell(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
+    def _report(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
         """The whole decision, which must be the same."""
-        seen = scene.eyes.seen(i, now, self.feed.view())
-        decision, _ = decide(self.autoscaler, seen, memory_of(self.past, scene.container), scene.settings)
+        seen = scene.observer.seen(i, now, self.feed.view())
+        decision, _ = decide(self.autoscaler, seen, state_of(self.past, scene.container), scene.settings)
         whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
-        quick = (self.past.desired[0], tuple(self.past.size))
-        if decision.moves != moves or (moves and quick != whole):
-            raise DisagreementError(f"{decision.autoscaler} at {now}: {quick} quickly, {whole} in full")
+        numeric = (self.past.desired[0], tuple(self.past.size))
+        if decision.moves != moves or (moves and numeric != whole):
+            raise DisagreementError(f"{decision.autoscaler} at {now}: {numeric} quickly, {whole} in full")
         scene.moments.append(Moment(now, decision))
 
 
@@ -249,14 +249,14 @@ def prepare(scene: Scene, decision: Decision) -> None:
         set_template(scene.s, size)
 
 
-def is_held_back(scene: Scene, plan: Plan, autoscaler: Autoscaler, decision: Decision) -> bool:
+def is_held_back(scene: Scene, plan: NumericPlan, autoscaler: Autoscaler, decision: Decision) -> bool:
     """Whether the decision waits for a plan that is under way."""
     sized = sized_by(autoscaler, decision) if isinstance(autoscaler, Hvpa) else decision
     cpu, memory, *_ = size_of(sized.desired_sizes, scene.container) or (0, 0)
     return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
 
 
-def act(scene: Scene, plan: Plan, decision: Decision, now: float) -> None:
+def act(scene: Scene, plan: NumericPlan, decision: Decision, now: float) -> None:
     """Write a decision; what cannot be done at once is left as the plan."""
     c, s, p = scene.c, scene.s, scene.p
     if decision.by_pod:
@@ -282,7 +282,7 @@ class UsageFeed:
         self._container = scene.container
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        observe(self.usage, scene.c, scene.p, i, now, scene.eyes.blind(now))
+        observe(self.usage, scene.c, scene.p, i, now, scene.observer.blind(now))
         bound(self.usage)
 
     def view(self) -> UsageView:

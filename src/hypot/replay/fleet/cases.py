@@ -13,7 +13,7 @@ from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import Load
 from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
-from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, NotCoveredError, Sizes, check, record_of
+from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, LargestSizes, NotCoveredError, check, record_of
 from hypot.replay.numbers import hpa as quick_hpa
 from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa, wpa_rule
 from hypot.replay.numbers.hvpa import no_hvpa_past
@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     loop: Callable[..., bool]
     # Each with the places that its columns have.
     own: tuple[tuple[Any, int], ...] = ()
-    told: tuple[Any, ...] = ()
+    reported: tuple[Any, ...] = ()
     most_replicas: int = 0
     entries: int = 0
     lines: int = 0
@@ -61,7 +61,7 @@ class Prepared(NamedTuple):
 
     loop: Callable[..., bool]
     records: tuple[Any, ...]
-    told: tuple[Any, ...]
+    reported: tuple[Any, ...]
 
 
 def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Prepared:
@@ -69,7 +69,7 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
     rules = rules_for(policy, world, settings)
     first, p = policy.workload, params_for(policy, world)
     most = 2 * max(rules.most_replicas, first.replicas)
-    largest = Sizes(most, first.cpu, max(first.memory, first.memory_limit or 0))
+    largest = LargestSizes(most, first.cpu, max(first.memory, first.memory_limit or 0))
     check(p.slots, p.retry_ticks, rules.lines, rules.entries, largest)
     scene = begin(policy, load, world, p, settings)
     own = [record_of(value, places) for value, places in rules.own]
@@ -77,7 +77,7 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
     if not policy.autoscalers:
         return Prepared(rules.loop, records, (load.start,))
     gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
-    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.told))
+    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.reported))
 
 
 def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
@@ -126,11 +126,11 @@ def _sizing(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]
     if rule is None or counting is None:
         return
     usage = vpa_rule.usage_of(vpa, first.container, settings)
-    told = (can_resize(world, settings), hpa is not None, policy.autoscalers[0] is hpa)
+    reported = (can_resize(world, settings), hpa is not None, policy.autoscalers[0] is hpa)
     yield counting._replace(
         loop=loops.vpa_loop,
         own=(*counting.own, (rule, RULES), (no_advice(), 0), (usage, 0)),
-        told=told,
+        reported=reported,
         most_replicas=0 if hpa is None else counting.most_replicas,
         lines=max(counting.lines, rule.requirements),
     )

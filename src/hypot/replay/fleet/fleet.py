@@ -49,7 +49,7 @@ from hypot.replay.fleet import loops as fleet_loops
 from hypot.replay.fleet import rows as fleet_rows
 from hypot.replay.fleet.cases import EXAMPLES, example, prepared, rules_for
 from hypot.replay.fleet.records import NotCoveredError, TooLargeError
-from hypot.replay.fleet.rows import Rows
+from hypot.replay.fleet.rows import TallyRows
 from hypot.replay.numbers import hpa, hvpa, hvpa_resolve, past, plan, usage, vpa, wpa
 from hypot.replay.policies.policy import Policy
 from hypot.replay.score import tally
@@ -161,7 +161,7 @@ _INLINED: set[Any] = {
     hvpa.hvpa_step,
     hvpa.ask_metrics,
     hvpa.ask_usage,
-    hvpa.feel_heat,
+    hvpa.feel_saturation,
     hvpa.stand,
     hvpa_resolve.resolve,
     hvpa_resolve.settle,
@@ -380,7 +380,7 @@ def covers(policy: Policy, world: World, settings: Settings) -> bool:
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
     """As `engine.replay` does, without telling any decision. Raises NotCoveredError where it cannot."""
     ticks = len(load.work)
-    rows = Rows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
+    rows = TallyRows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
     _run(policy, workload, load, world, settings, rows)
     return Run(policy.name, workload, world, Ticks(*rows.columns), notes=policy.notes)
 
@@ -389,14 +389,14 @@ def account(
     policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, against: Reference
 ) -> Account:
     """What such a run comes to from its first tick on that is judged; no row of it is kept."""
-    rows = Rows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
+    rows = TallyRows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
     _run(policy, workload, load, world, settings, rows)
     return rows.account()
 
 
 def account_of(run: Run, against: Reference) -> Account:
     """As `scores.account_of`."""
-    rows = Rows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
+    rows = TallyRows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
     rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
     table = np.stack(run.ticks, axis=1)
     _compile_once(COUNTING)
@@ -404,10 +404,10 @@ def account_of(run: Run, against: Reference) -> Account:
     return rows.account()
 
 
-def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: Rows) -> None:
+def _run(policy: Policy, workload: str, load: Load, world: World, settings: Settings, rows: TallyRows) -> None:
     ready = prepared(policy, load, world, settings)
     _compile_once(ready.loop.__name__)
     given = tuple([np.ascontiguousarray(column) for column in (load.work, load.efficiency, load.memory)])
-    if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.told):
+    if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.reported):
         raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")
     rows.finish(len(load.work))

@@ -6,11 +6,11 @@ from hypot.core.fit import LARGEST
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held
-from hypot.replay.numbers.past import Past
-from hypot.replay.numbers.plan import Plan, pursue_plan
-from hypot.replay.numbers.usage import EVERY, Usage, bound, observe
+from hypot.replay.numbers.past import PastMoves
+from hypot.replay.numbers.plan import NumericPlan, pursue_plan
+from hypot.replay.numbers.usage import EVERY, NumericUsage, bound, observe
 from hypot.replay.numbers.vpa import Advice, VpaRule, size_new_pods, vpa_act, vpa_step
-from hypot.replay.numbers.wpa import Marks, WpaRule, wpa_step
+from hypot.replay.numbers.wpa import WpaColumns, WpaRule, wpa_step
 from hypot.replay.world.cohorts import Cohorts
 from hypot.replay.world.lifecycle import pass_time, scale_to
 from hypot.replay.world.params import Params
@@ -25,7 +25,7 @@ MOST_WHOLE = 9e18
 
 def hpa_loop(
     rule: HpaRule,
-    past: Past,
+    past: PastMoves,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -48,7 +48,9 @@ def hpa_loop(
     return True
 
 
-def look_at_count(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool) -> None:
+def look_at_count(
+    rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
+) -> None:
     """One decision of an HPA; without metrics only its bounds move it."""
     current = s.asked[0]
     if blind:
@@ -63,7 +65,7 @@ def look_at_count(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: 
 
 def wpa_loop(
     rule: WpaRule,
-    marks: Marks,
+    marks: WpaColumns,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -151,10 +153,10 @@ MOST_TOGETHER = 2**63 // 200_000
 
 def vpa_loop(
     count_rule: HpaRule,
-    past: Past,
+    past: PastMoves,
     rule: VpaRule,
     a: Advice,
-    u: Usage,
+    u: NumericUsage,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -196,8 +198,8 @@ def vpa_loop(
 def hvpa_loop(
     rule: HvpaRule,
     past: HvpaPast,
-    plan: Plan,
-    u: Usage,
+    plan: NumericPlan,
+    u: NumericUsage,
     c: Cohorts,
     s: Site,
     p: Params,

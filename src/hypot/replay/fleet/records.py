@@ -9,10 +9,10 @@ import numpy as np
 
 from hypot.core.decay import Decaying
 from hypot.replay.numbers.hvpa import COUNTS, HvpaPast, HvpaRule, ResourceRule
-from hypot.replay.numbers.plan import Plan
-from hypot.replay.numbers.usage import Recipe, Usage
+from hypot.replay.numbers.plan import NumericPlan
+from hypot.replay.numbers.usage import NumericRecipe, NumericUsage
 from hypot.replay.numbers.vpa import Advice
-from hypot.replay.numbers.wpa import Marks
+from hypot.replay.numbers.wpa import WpaColumns
 from hypot.replay.score.tally import Tally
 from hypot.replay.world.cohorts import Cohorts
 from hypot.replay.world.site import Site
@@ -36,9 +36,9 @@ class TooLargeError(NotCoveredError):
 _TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
 _AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
 # Columns with several places, of those tuples that have most columns for a single number.
-_MANY = {Marks: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
+_MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
 # Tuples whose columns are as long as they are, and columns with a place for each count of replicas.
-_WHOLE = {Advice, Decaying, Recipe, Usage, HvpaPast, Plan, Tally}
+_WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally}
 _COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
 # Columns of times, which are so also where there are none.
@@ -63,7 +63,7 @@ def record_of(value: Any, place: int) -> Any:
     return made[0]
 
 
-class _Form(NamedTuple):
+class _RecordForm(NamedTuple):
     """How a record lies in memory, and what puts its numbers there."""
 
     shape: "np.dtype[np.void]"
@@ -71,7 +71,7 @@ class _Form(NamedTuple):
 
 
 # Workloads come by the thousand, their records in a handful of forms.
-_FORMS: dict[Any, _Form] = {}
+_FORMS: dict[Any, _RecordForm] = {}
 _CODES = {"f": "d", "i": "q", "b": "?"}
 
 
@@ -95,13 +95,13 @@ def _collect(value: Any, used: int | None, kinds: list[Any], numbers: list[Any])
             numbers.extend(column)
 
 
-def _form(value: Any, place: int, used: int | None) -> _Form:
+def _form(value: Any, place: int, used: int | None) -> _RecordForm:
     shape = _shape(value, place)
-    words, end = ["="], 0
+    message, end = ["="], 0
     for start, count, code in _runs(value, shape, used, 0):
-        words.append(f"{start - end}x{count}{code}")
+        message.append(f"{start - end}x{count}{code}")
         end = start + count * calcsize(f"={code}")
-    return _Form(shape, Struct("".join(words)))
+    return _RecordForm(shape, Struct("".join(message)))
 
 
 def _runs(value: Any, shape: Any, used: int | None, at: int) -> Iterator[tuple[int, int, str]]:
@@ -154,7 +154,7 @@ def _is_record(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-class Sizes(NamedTuple):
+class LargestSizes(NamedTuple):
     """The largest that a workload can become."""
 
     replicas: int
@@ -162,7 +162,7 @@ class Sizes(NamedTuple):
     memory: int
 
 
-def check(slots: int, returning: int, rules: int, entries: int, sizes: Sizes) -> None:
+def check(slots: int, returning: int, rules: int, entries: int, sizes: LargestSizes) -> None:
     """Raises where anything would not fit."""
     if max(slots, returning) > SLOTS:
         raise TooLargeError(

@@ -36,7 +36,7 @@ def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
                 columns[j, i - place + n] = block[n, j]
 
 
-class Rows:
+class TallyRows:
     """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
 
     def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:

@@ -27,21 +27,21 @@ from hypot.replay.world.record import NO_TICKS, Run
 BASELINE_TARGET = 70
 
 
-class Job(NamedTuple):
+class ReplayJob(NamedTuple):
     """One policy on one workload, as it is handed to whoever runs it."""
 
     policy: Policy
     trace: Trace
     world: World
     settings: Settings
-    told: Span = NEVER
+    reported: Span = NEVER
     # Whether the run itself is wanted, or its scores alone.
     keep: bool = True
     # Whether the compiled engine may do it.
     compiled: bool = False
 
 
-class Judged(NamedTuple):
+class Scored(NamedTuple):
     """What came of it: scores over all that counts, over each window, and over the part that is for tuning."""
 
     policy: str
@@ -69,7 +69,7 @@ class Course(NamedTuple):
     account_of: Callable[[Run, Reference], Account]
 
 
-def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
+def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
     """Replay and judge; progress is told in ticks since it was told last."""
     scoring, world = job.world.scoring, job.world
     load = load_of(job.trace, world)
@@ -80,7 +80,7 @@ def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     tuning = _part_score(job, course, load, 0, first) if scoring.tune and first else None
     borders = window_borders(last - first, scoring.windows) if scoring.windows > 1 else []
     oracle, static = _references(against, world)
-    return Judged(
+    return Scored(
         job.policy.name,
         job.trace.workload,
         judge(course.account, world, against),
@@ -95,7 +95,9 @@ def do(job: Job, progress: Callable[[int], None] | None = None) -> Judged:
     )
 
 
-def _course(job: Job, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None) -> Course:
+def _course(
+    job: ReplayJob, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None
+) -> Course:
     """By the compiled engine where it may and can; both give the same rows. To ask before would take as long."""
     from hypot.replay.fleet.records import NotCoveredError  # noqa: PLC0415  only where it is used
 
@@ -105,11 +107,11 @@ def _course(job: Job, load: Load, first: int, against: Reference, progress: Call
             if progress is not None:
                 progress(len(load.work))
             return course
-    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.told, progress)
+    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.reported, progress)
     return Course(account_of(_cut(job, run, first, len(load.work)), against), run, account_of)
 
 
-def _compiled_course(job: Job, load: Load, first: int, against: Reference) -> Course:
+def _compiled_course(job: ReplayJob, load: Load, first: int, against: Reference) -> Course:
     from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, which a worker elsewhere may not have
 
     scoring, given = job.world.scoring, (job.policy, job.trace.workload, load, job.world, job.settings)
@@ -119,17 +121,17 @@ def _compiled_course(job: Job, load: Load, first: int, against: Reference) -> Co
     return Course(fleet.account_of(_cut(job, run, first, len(load.work)), against), run, fleet.account_of)
 
 
-def _unseen(job: Job) -> Run:
+def _unseen(job: ReplayJob) -> Run:
     return Run(job.policy.name, job.trace.workload, job.world, NO_TICKS, notes=job.policy.notes)
 
 
-def _part_score(job: Job, course: Course, load: Load, first: int, last: int) -> Scores:
+def _part_score(job: ReplayJob, course: Course, load: Load, first: int, last: int) -> Scores:
     """Of the ticks from one up to, not with, another."""
     against = reference_from(job, load, first, last)
     return judge(course.account_of(_cut(job, course.run, first, last), against), job.world, against)
 
 
-def _cut(job: Job, run: Run, first: int, last: int) -> Run:
+def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:
     """The ticks of a run from one up to, not with, another."""
     if first == 0 and last == len(run.ticks.at):
         return run
@@ -137,7 +139,7 @@ def _cut(job: Job, run: Run, first: int, last: int) -> Run:
     return part(run, run.ticks.at[0] + (first - 0.5) * tick, run.ticks.at[0] + (last - 0.5) * tick)
 
 
-def reference_from(job: Job, load: Load, first: int, last: int) -> Reference:
+def reference_from(job: ReplayJob, load: Load, first: int, last: int) -> Reference:
     """The oracle for these ticks; where a trace has memory, that is what is needed, else it is estimated."""
     held = None if job.trace.memory is None else load.memory[first:last]
     return reference(load.work[first:last], load.efficiency[first:last], job.world, held)
@@ -168,7 +170,7 @@ class Comparison:
     source: str
     start: float
     end: float
-    judged: tuple[Judged, ...]
+    judged: tuple[Scored, ...]
     oracle: Scores
     static: Scores
     notes: tuple[str, ...]
@@ -192,7 +194,7 @@ class Comparison:
         return front({name: point for name, point in points.items() if point is not None})
 
 
-def compared(trace: Trace, judged: Sequence[Judged], policies: Sequence[Policy], world: World) -> Comparison:
+def compared(trace: Trace, judged: Sequence[Scored], policies: Sequence[Policy], world: World) -> Comparison:
     """Put together what came of every policy on one trace."""
     return Comparison(
         trace.workload,
@@ -233,7 +235,7 @@ def _ratio(cost: float | None, other: float | None) -> float | None:
     return cost / other if cost is not None and other else None
 
 
-def _with_speedup(judged: Sequence[Judged], policies: Sequence[Policy]) -> tuple[Judged, ...]:
+def _with_speedup(judged: Sequence[Scored], policies: Sequence[Policy]) -> tuple[Scored, ...]:
     """Elastic speedup, where the policy that it is measured against is among them."""
     named = {one.policy: one.scores for one in judged}
     base = next((named[policy.name] for policy in policies if is_baseline(policy) and policy.name in named), None)
@@ -254,7 +256,7 @@ def is_baseline(policy: Policy) -> bool:
     return target is not None and target.utilization == BASELINE_TARGET
 
 
-def tuned(judged: Sequence[Judged], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def tuned(judged: Sequence[Scored], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """The variant of each family that was cheapest on the part for tuning, late requests and restarts included."""
     known = {one.policy: one.tuning.price for one in judged if one.tuning is not None}
     found: dict[str, str] = {}

@@ -9,8 +9,8 @@ from distributed import Client, as_completed
 from distributed.scheduler import KilledWorker
 
 from hypot.replay.engine.demand import ticks_of
-from hypot.replay.jobs.comparison import Job, Judged, do
-from hypot.replay.jobs.local_jobs import CrewError
+from hypot.replay.jobs.comparison import ReplayJob, Scored, do
+from hypot.replay.jobs.local_jobs import JobsError
 
 # How long a scheduler may take to answer.
 PATIENCE = 15.0
@@ -19,8 +19,8 @@ IN_HAND = 4
 
 
 def spread(
-    jobs: Iterable[Job], address: str, progress: Callable[[int], None] | None = None
-) -> Generator[tuple[int, Judged]]:
+    jobs: Iterable[ReplayJob], address: str, progress: Callable[[int], None] | None = None
+) -> Generator[tuple[int, Scored]]:
     """What came of each job, with its place, as they are done; a worker that is lost is replaced by another.
 
     Jobs are taken as they can be used, so that not all of them need be in memory.
@@ -50,13 +50,13 @@ def _await_workers(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
-        words = (
+        message = (
             f"{address}: the scheduler has no worker; start some with: dask worker {address.removeprefix('dask://')}"
         )
-        raise CrewError(words) from error
+        raise JobsError(message) from error
 
 
-def _hand_out(client: Any, job: Job, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:
+def _hand_out(client: Any, job: ReplayJob, place: int, places: dict[Any, tuple[int, int]], done: Any) -> None:
     future = client.submit(do, job, pure=False)
     places[future] = place, ticks_of(job.trace, job.world.tick)
     done.add(future)
@@ -72,18 +72,18 @@ def _connected(address: str) -> Any:
         connect: Any = Client
         return connect(address.replace("dask://", "tcp://", 1), timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise CrewError(f"{address}: no Dask scheduler answers there; start one with: dask scheduler") from error
+        raise JobsError(f"{address}: no Dask scheduler answers there; start one with: dask scheduler") from error
 
 
-def _answer(future: Any, address: str) -> Judged:
+def _answer(future: Any, address: str) -> Scored:
     try:
-        judged: Judged = future.result()
+        judged: Scored = future.result()
     except KilledWorker as error:
-        words = f"{address}: several workers died of the same replay, most often for want of memory"
-        raise CrewError(words) from error
+        message = f"{address}: several workers died of the same replay, most often for want of memory"
+        raise JobsError(message) from error
     except CancelledError as error:
-        raise CrewError(f"{address}: the cluster gave up a replay; is it still there?") from error
+        raise JobsError(f"{address}: the cluster gave up a replay; is it still there?") from error
     except ModuleNotFoundError as error:
-        words = f"{address}: a worker lacks {error.name}: install the same hypot on all of them"
-        raise CrewError(words) from error
+        message = f"{address}: a worker lacks {error.name}: install the same hypot on all of them"
+        raise JobsError(message) from error
     return judged

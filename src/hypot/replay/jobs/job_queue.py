@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.parts import NEVER
-from hypot.replay.jobs.comparison import Comparison, Job, Judged, compared
+from hypot.replay.jobs.comparison import Comparison, ReplayJob, Scored, compared
 from hypot.replay.policies.policy import Policy
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Span, World
 
 
-class Board:
+class JobQueue:
     """Jobs go out in order and come back in any."""
 
     def __init__(
@@ -18,24 +18,24 @@ class Board:
         policies: Sequence[Policy],
         world: World,
         settings: Settings,
-        told: Span = NEVER,
+        reported: Span = NEVER,
         *,
         keep: bool = False,
         compiled: bool = False,
     ) -> None:
         self._policies, self._world, self._settings = policies, world, settings
-        self._told, self._keep, self._compiled = told, keep, compiled
-        self._open: dict[int, tuple[Trace, dict[int, Judged]]] = {}
+        self._reported, self._keep, self._compiled = reported, keep, compiled
+        self._open: dict[int, tuple[Trace, dict[int, Scored]]] = {}
         self._done: dict[int, Comparison] = {}
 
-    def jobs(self, traces: Iterable[Trace]) -> Iterator[Job]:
+    def jobs(self, traces: Iterable[Trace]) -> Iterator[ReplayJob]:
         """All policies on one trace, then on the next, which is read only when it is wanted."""
         for number, trace in enumerate(traces):
             self._open[number] = trace, {}
             for policy in self._policies:
-                yield Job(policy, trace, self._world, self._settings, self._told, self._keep, self._compiled)
+                yield ReplayJob(policy, trace, self._world, self._settings, self._reported, self._keep, self._compiled)
 
-    def enter(self, place: int, judged: Judged) -> None:
+    def enter(self, place: int, judged: Scored) -> None:
         """What came of the job at this place."""
         number, which = divmod(place, len(self._policies))
         trace, known = self._open[number]
@@ -49,7 +49,7 @@ class Board:
         return [self._done[number] for number in sorted(self._done)]
 
 
-def _sharing(known: dict[int, Judged]) -> list[Judged]:
+def _sharing(known: dict[int, Scored]) -> list[Scored]:
     """In the order of the policies; what is the same for all of them is held once."""
     judged = [known[which] for which in sorted(known)]
     oracle, static = judged[0].oracle, judged[0].static

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from hypot.replay.engine.demand import ticks_of
-from hypot.replay.jobs.comparison import Job, Judged, do
+from hypot.replay.jobs.comparison import ReplayJob, Scored, do
 from hypot.replay.jobs.pool import CONTEXT, Pool, pool_of
-from hypot.replay.jobs.shared_traces import Shelf, Slip, shelf_for
+from hypot.replay.jobs.shared_traces import SharedTraces, Slip, shared_for
 from hypot.replay.traces.trace import Trace
 
 # How often progress is looked at while others work.
@@ -34,20 +34,20 @@ FEWEST_IN_HAND, MOST_IN_HAND = 2, 100
 SHELF = 4
 _ENDED = "a process that replayed was ended from outside, most often for want of memory; replay fewer workloads at once"
 _NO_TRACE = Trace("", np.empty(0), np.empty(0))
-_Batch: TypeAlias = list[tuple[int, Job]]
-_Future: TypeAlias = Future[list[Judged]]
+_Batch: TypeAlias = list[tuple[int, ReplayJob]]
+_Future: TypeAlias = Future[list[Scored]]
 # What a process shares with the one that started it.
 _done: Any = None
-_shelf: Any = None
+_shared: Any = None
 
 
-class CrewError(RuntimeError):
+class JobsError(RuntimeError):
     """A process that replayed ended without a word: killed, most often for want of memory."""
 
 
 def work(
-    jobs: Iterable[Job], ticks: int, progress: Callable[[int], None] | None = None
-) -> Generator[tuple[int, Judged]]:
+    jobs: Iterable[ReplayJob], ticks: int, progress: Callable[[int], None] | None = None
+) -> Generator[tuple[int, Scored]]:
     """What came of each job, with its place, as they are done; progress is told in ticks of all of them together.
 
     Jobs are taken as they can be used, so that not all of them need be in memory; while they are made, others are done.
@@ -63,12 +63,12 @@ def work(
     yield from _together(_batches(jobs, at_once), workers, progress)
 
 
-def _alone(jobs: Iterable[Job], progress: Callable[[int], None] | None) -> Generator[tuple[int, Judged]]:
+def _alone(jobs: Iterable[ReplayJob], progress: Callable[[int], None] | None) -> Generator[tuple[int, Scored]]:
     for place, job in enumerate(jobs):
         yield place, do(job, progress)
 
 
-def _batches(jobs: Iterable[Job], most: int) -> Iterator[_Batch]:
+def _batches(jobs: Iterable[ReplayJob], most: int) -> Iterator[_Batch]:
     """Short jobs go together, by ticks or by rows of traces if these are more, as if each were as long as the last."""
     batch: _Batch = []
     together = 0
@@ -85,20 +85,20 @@ def _batches(jobs: Iterable[Job], most: int) -> Iterator[_Batch]:
 
 def _together(
     batches: Iterator[_Batch], workers: int, progress: Callable[[int], None] | None
-) -> Generator[tuple[int, Judged]]:
+) -> Generator[tuple[int, Scored]]:
     done: Any = CONTEXT.Value("q", 0)
-    told = 0
-    with shelf_for(SHELF * ROWS_IN_HAND) as shelf, pool_of(workers, _begin, done, shelf) as pool:
-        hands = _Hands(pool, shelf, workers)
+    reported = 0
+    with shared_for(SHELF * ROWS_IN_HAND) as shared, pool_of(workers, _begin, done, shared) as pool:
+        hands = _Hands(pool, shared, workers)
         while True:
             while not hands.full and (following := next(batches, None)) is not None:
                 hands.take(following)
             if not hands.given:
                 return
             finished = hands.finished()
-            if progress is not None and done.value > told:
-                progress(done.value - told)
-                told = done.value
+            if progress is not None and done.value > reported:
+                progress(done.value - reported)
+                reported = done.value
             for places, one in finished:
                 yield from zip(places, _answer(one), strict=True)
 
@@ -114,13 +114,13 @@ class _Given(NamedTuple):
 class _Hands:
     """What is handed out and not done."""
 
-    def __init__(self, pool: Pool, shelf: Shelf | None, workers: int) -> None:
-        self._pool, self._shelf, self._workers = pool, shelf, workers
+    def __init__(self, pool: Pool, shared: SharedTraces | None, workers: int) -> None:
+        self._pool, self._shared, self._workers = pool, shared, workers
         self.given: dict[_Future, _Given] = {}
         self._rows = 0
         self._finished: SimpleQueue[_Future] = SimpleQueue()
         # What jobs are beside their traces is the same for many of them, and written once.
-        self._heads: dict[tuple[int, ...], tuple[Job, bytes]] = {}
+        self._heads: dict[tuple[int, ...], tuple[ReplayJob, bytes]] = {}
 
     @property
     def full(self) -> bool:
@@ -130,17 +130,17 @@ class _Hands:
         return enough and count >= FEWEST_IN_HAND * self._workers
 
     def take(self, batch: _Batch) -> None:
-        traces = [job.trace if self._shelf is None else self._shelf.put(job.trace) for _, job in batch]
+        traces = [job.trace if self._shared is None else self._shared.put(job.trace) for _, job in batch]
         try:
             future = self._pool.submit(_do, [self._head(job) for _, job in batch], traces)
         except BrokenProcessPool as error:
-            raise CrewError(_ENDED) from error
+            raise JobsError(_ENDED) from error
         rows = sum(len(job.trace.times) for _, job in batch)
         self.given[future] = _Given([place for place, _ in batch], rows, traces)
         self._rows += rows
         future.add_done_callback(self._finished.put)
 
-    def _head(self, job: Job) -> bytes:
+    def _head(self, job: ReplayJob) -> bytes:
         rest = job._replace(trace=_NO_TRACE)
         key = tuple(map(id, rest))
         if key not in self._heads:
@@ -160,37 +160,37 @@ class _Hands:
         places, rows, traces = self.given.pop(done)
         self._rows -= rows
         for slip in traces:
-            if self._shelf is not None and isinstance(slip, Slip):
-                self._shelf.give_back(slip)
+            if self._shared is not None and isinstance(slip, Slip):
+                self._shared.give_back(slip)
         return places
 
 
-def _answer(done: _Future) -> list[Judged]:
+def _answer(done: _Future) -> list[Scored]:
     try:
         return done.result()
     except BrokenProcessPool as error:
-        raise CrewError(_ENDED) from error
+        raise JobsError(_ENDED) from error
 
 
-def _begin(done: Any, shelf: Shelf | None) -> None:
-    global _done, _shelf
-    _done, _shelf = done, shelf
+def _begin(done: Any, shared: SharedTraces | None) -> None:
+    global _done, _shared
+    _done, _shared = done, shared
 
 
-def _do(heads: list[bytes], traces: list[Slip | Trace]) -> list[Judged]:
+def _do(heads: list[bytes], traces: list[Slip | Trace]) -> list[Scored]:
     return [do(_read(head)._replace(trace=_found(trace)), _add) for head, trace in zip(heads, traces, strict=True)]
 
 
 def _found(trace: Slip | Trace) -> Trace:
     if isinstance(trace, Trace):
         return trace
-    lying: Trace = _shelf.take(trace)
+    lying: Trace = _shared.take(trace)
     return lying
 
 
 @lru_cache(1000)
-def _read(head: bytes) -> Job:
-    job: Job = pickle.loads(head)  # noqa: S301  our own, from the process that started us
+def _read(head: bytes) -> ReplayJob:
+    job: ReplayJob = pickle.loads(head)  # noqa: S301  our own, from the process that started us
     return job
 
 

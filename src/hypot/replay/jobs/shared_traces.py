@@ -28,7 +28,7 @@ class Slip(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Shelf:
+class SharedTraces:
     """A file in memory. It has no name, so that nothing is left of it however a process ends."""
 
     def __init__(self, file: int) -> None:
@@ -92,20 +92,20 @@ class Shelf:
 
 
 @contextmanager
-def shelf_for(numbers: int) -> Iterator[Shelf | None]:
+def shared_for(numbers: int) -> Iterator[SharedTraces | None]:
     """None where the system has no such files, or none of this size."""
     with ExitStack() as stack:
-        shelf = None
+        shared = None
         with suppress(AttributeError, OSError):
             file = os.memfd_create("hypot-traces")
             stack.callback(os.close, file)
             os.ftruncate(file, _BYTES * max(1, numbers))
-            shelf = Shelf(file)
-        yield shelf
+            shared = SharedTraces(file)
+        yield shared
 
 
-def _opened(file: Any) -> Shelf:
-    return Shelf(file.detach())
+def _opened(file: Any) -> SharedTraces:
+    return SharedTraces(file.detach())
 
 
 def _size(numbers: int) -> int:

@@ -11,7 +11,7 @@ from hypot.core.bounds import doubling_ceiling, limit_growth, limit_shrinking, l
 from hypot.core.ratio import assumed_usage, count_by_average, count_by_share, count_by_utilization, count_by_value
 from hypot.core.readiness import cpu_unready
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
-from hypot.replay.numbers.past import Past, is_steady, no_past, note, recommended
+from hypot.replay.numbers.past import PastMoves, is_steady, no_past, note, recommended
 from hypot.replay.world.cohorts import NOT_READY, PENDING, STOPPING, Cohorts
 from hypot.replay.world.lifecycle import alive
 from hypot.replay.world.params import Params
@@ -24,7 +24,7 @@ CPU, MEMORY = range(2)
 FAILED = -1
 
 
-class Pace(NamedTuple):
+class NumericPace(NamedTuple):
     """One direction of a behavior."""
 
     window: float
@@ -54,22 +54,22 @@ class HpaRule(NamedTuple):
     up: float
     behavior: bool
     window: float
-    pace_up: Pace
-    pace_down: Pace
+    pace_up: NumericPace
+    pace_down: NumericPace
     factor: float
     floor: float
     cpu_period: float
     readiness_delay: float
 
 
-def past_for(rule: HpaRule, every: float) -> Past:
+def past_for(rule: HpaRule, every: float) -> PastMoves:
     """Places for all that its windows and periods hold, at one decision every so many seconds."""
     window = max(rule.pace_up.window, rule.pace_down.window) if rule.behavior else rule.window
     period = max(rule.pace_up.longest, rule.pace_down.longest)
     return no_past(int(window / every) + 4, int(period / every) + 4)
 
 
-def hpa_step(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+def hpa_step(rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
     """How many replicas there are to be, as seen after tick `i`; what is recommended is remembered."""
     current = s.asked[0]
     look_first(past, current, now)
@@ -85,7 +85,7 @@ def hpa_step(rule: HpaRule, past: Past, c: Cohorts, s: Site, p: Params, i: int, 
     return restrain(rule, past, best, current, now)
 
 
-def look_first(past: Past, current: int, now: float) -> None:
+def look_first(past: PastMoves, current: int, now: float) -> None:
     """The size at the first look counts as the first recommendation, whether or not there are metrics."""
     if past.used[0] == 0:
         recommended(past, current, now, now)
@@ -168,7 +168,7 @@ def propose_by_pods(
     return count_by_average(used, samples, samples, unready, missing, target, current, rule.down, rule.up)[0]
 
 
-def restrain(rule: HpaRule, past: Past, recommendation: int, current: int, now: float) -> int:
+def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, now: float) -> int:
     """Stabilise, then limit; what is remembered is the bare recommendation."""
     if not rule.behavior:
         settled = highest_of(past, recommendation, now - rule.window)
@@ -186,21 +186,23 @@ def restrain(rule: HpaRule, past: Past, recommendation: int, current: int, now: 
     return limit_shrinking(current, settled, rule.low, allowed(down, past, current, now, grows=False))[0]
 
 
-def highest_of(past: Past, recommendation: int, cutoff: float) -> int:
+def highest_of(past: PastMoves, recommendation: int, cutoff: float) -> int:
     if is_steady(past, recommendation, cutoff):
         return recommendation
     n = past.used[0]
     return highest_recent(recommendation, past.values[:n], past.times[:n], cutoff)
 
 
-def bounds_of(past: Past, recommendation: int, now: float, up_window: float, down_window: float) -> tuple[int, int]:
+def bounds_of(
+    past: PastMoves, recommendation: int, now: float, up_window: float, down_window: float
+) -> tuple[int, int]:
     if is_steady(past, recommendation, now - max(up_window, down_window)):
         return recommendation, recommendation
     n = past.used[0]
     return envelope(recommendation, past.values[:n], past.times[:n], now, up_window, down_window)
 
 
-def allowed(pace: Pace, past: Past, current: int, now: float, grows: bool) -> int:
+def allowed(pace: NumericPace, past: PastMoves, current: int, now: float, grows: bool) -> int:
     if pace.disabled:
         return current
     ups, downs = past.ups_used[0], past.downs_used[0]
@@ -220,7 +222,7 @@ def allowed(pace: Pace, past: Past, current: int, now: float, grows: bool) -> in
     )
 
 
-def moved(rule: HpaRule, past: Past, before: int, after: int, now: float) -> None:
+def moved(rule: HpaRule, past: PastMoves, before: int, after: int, now: float) -> None:
     """Remember a move, for the policies of a behavior."""
     if not rule.behavior or before == after:
         return

@@ -11,7 +11,7 @@ from hypot.policy.hold import holds_of
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
 from hypot.policy.stages.restrain import longest_period
-from hypot.replay.numbers.hpa import AVERAGE, CPU, MEMORY, PODS, SHARE, UTILIZATION, VALUE, HpaRule, Pace
+from hypot.replay.numbers.hpa import AVERAGE, CPU, MEMORY, PODS, SHARE, UTILIZATION, VALUE, HpaRule, NumericPace
 from hypot.replay.world.parameters import Signal
 from hypot.replay.world.signals import SIGNALS
 
@@ -53,9 +53,9 @@ def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Set
     )
 
 
-def _pace(written: WrittenPace, window: float) -> Pace:
+def _pace(written: WrittenPace, window: float) -> NumericPace:
     limits = written.limits or ()
-    return Pace(
+    return NumericPace(
         window,
         written.select == "Disabled",
         written.select == "Min",

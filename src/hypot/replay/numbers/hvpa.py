@@ -20,7 +20,7 @@ from hypot.replay.numbers.hvpa_resolve import (
     no_hvpa_past,
     resolve,
 )
-from hypot.replay.numbers.plan import Plan, begin_plan, is_bound
+from hypot.replay.numbers.plan import NumericPlan, begin_plan, is_bound
 from hypot.replay.world.cohorts import STOPPING, Cohorts
 from hypot.replay.world.params import Params
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
@@ -51,7 +51,7 @@ def hvpa_step(
         known = ask_usage(rule, past, u, current, urgent, now)
         heard = heard or known
         missing = missing or not known
-    hot = feel_heat(past, c, p, i, now, blind, current)
+    hot = feel_saturation(past, c, p, i, now, blind, current)
     if not heard and not hot:
         return False
     resolve(rule, past, current, count, missing, urgent, now)
@@ -82,14 +82,14 @@ def is_behind(of: ResourceRule, past: HvpaPast, r: int) -> bool:
     return bool(of.controlled and past.size[r] >= past.request[r] > past.least[r])
 
 
-def is_held(rule: HvpaRule, past: HvpaPast, plan: Plan, moves: bool) -> bool:
+def is_held(rule: HvpaRule, past: HvpaPast, plan: NumericPlan, moves: bool) -> bool:
     """Whether what was decided waits for a plan that is under way. What it may not size needs no more than there is."""
     cpu = past.size[0] if rule.cpu.controlled else 0
     memory = past.size[1] if rule.memory.controlled else 0
     return is_bound(plan, past.desired[0] if moves else 0, cpu, memory)
 
 
-def hvpa_act(past: HvpaPast, plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
+def hvpa_act(past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
     """Do what was decided, as far as it can be done at once."""
     hvpa_moved(past, now)
     cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
@@ -164,7 +164,7 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
     if pods != current:
         # While pods come and go, those that are there stand for the others.
         all_cpu, all_memory = -(-all_cpu * current // pods), -(-all_memory * current // pods)
-    past.standing[CPU], past.standing[MEMORY] = all_cpu, all_memory
+    past.current_total[CPU], past.current_total[MEMORY] = all_cpu, all_memory
     return killed
 
 
@@ -173,7 +173,7 @@ def stay(past: HvpaPast, current: int) -> None:
     past.desired[0] = current
     past.resizes[0] = past.grows[0] = past.rises[0] = 0
     for r in range(2):
-        past.by_usage[r] = past.by_metrics[r] = past.by_heat[r] = past.total[r] = UNSET
+        past.by_usage[r] = past.by_metrics[r] = past.by_saturation[r] = past.total[r] = UNSET
         past.bound[r] = FREE
 
 
@@ -197,11 +197,11 @@ def ask_metrics(
     if by_total == FAILED:
         return by_count, missing
     for r in range(2):
-        if past.standing[r] > 0:
-            past.by_metrics[r] = past.standing[r]
+        if past.current_total[r] > 0:
+            past.by_metrics[r] = past.current_total[r]
             if by_total != current:
-                past.by_metrics[r] = past.standing[r] * by_total // current
-    if past.standing[CPU] == 0 and past.standing[MEMORY] == 0:
+                past.by_metrics[r] = past.current_total[r] * by_total // current
+    if past.current_total[CPU] == 0 and past.current_total[MEMORY] == 0:
         by_count = max(by_total, by_count)
     return by_count, missing
 
@@ -226,10 +226,10 @@ def ask_resource(
     before, after = past.recount_before[0], past.recount_after[0]
     if at > -inf:
         past.bound[r] = belief(at, before, after, then, amount, settle, of.half_life, urgent, now)
-    past.by_usage[r] = held_to(amount * current, past.standing[r], past.bound[r])
+    past.by_usage[r] = held_to(amount * current, past.current_total[r], past.bound[r])
 
 
-def feel_heat(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
+def feel_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
     """Whether pods use all they can get, in two samples; what is asked for then."""
     used_cpu = used_memory = cpu = memory = most_cpu = most_memory = pods = 0
     for k in range(0 if blind else c.used[0]):
@@ -250,11 +250,11 @@ def feel_heat(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: 
     # Requests and usage are compared in milli-units, as they are observed.
     memory_is_hot = pods > 0 and is_full(used_memory * 1000, memory * 1000)
     memory_is_hot = memory_is_hot and most_memory > 0 and is_full(used_memory, most_memory)
-    twice = note_heat(past, CPU, cpu_is_hot, most_cpu, at, current, pods)
-    return note_heat(past, MEMORY, memory_is_hot, most_memory, at, current, pods) or twice
+    twice = note_saturation(past, CPU, cpu_is_hot, most_cpu, at, current, pods)
+    return note_saturation(past, MEMORY, memory_is_hot, most_memory, at, current, pods) or twice
 
 
-def note_heat(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current: int, pods: int) -> bool:
+def note_saturation(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current: int, pods: int) -> bool:
     """Remember the first of those samples; only with another one more is asked for."""
     if not is_hot:
         past.hot[r] = inf
@@ -263,5 +263,5 @@ def note_heat(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current
         past.hot[r] = at
     if past.hot[r] >= at:
         return False
-    past.by_heat[r] = beyond(cap, current, pods)
+    past.by_saturation[r] = beyond(cap, current, pods)
     return True

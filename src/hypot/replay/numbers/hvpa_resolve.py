@@ -107,11 +107,11 @@ class HvpaPast(NamedTuple):
     request: Any
     limit: Any
     least: Any
-    standing: Any
+    current_total: Any
     by_usage: Any
     bound: Any
     by_metrics: Any
-    by_heat: Any
+    by_saturation: Any
     total: Any
 
 
@@ -142,9 +142,9 @@ def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
     if not of.controlled:
         return UNSET
     total, counted = past.by_usage[r], past.by_metrics[r]
-    if total < 0 or counted > past.standing[r]:
+    if total < 0 or counted > past.current_total[r]:
         total = max(total, counted)
-    return int(max(total, past.by_heat[r]))
+    return int(max(total, past.by_saturation[r]))
 
 
 def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: bool, urgent: bool, now: float) -> None:
@@ -153,8 +153,8 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
     cpu, memory = past.total[CPU], past.total[MEMORY]
     sized = cpu >= 0 or memory >= 0
     way = way_of(
-        cpu > past.standing[CPU] or memory > past.standing[MEMORY],
-        0 <= cpu < past.standing[CPU] or 0 <= memory < past.standing[MEMORY],
+        cpu > past.current_total[CPU] or memory > past.current_total[MEMORY],
+        0 <= cpu < past.current_total[CPU] or 0 <= memory < past.current_total[MEMORY],
     )
     gate = gate_of(rule, past, way, missing, urgent, now) if sized else OPEN
     held = gate in HOLDS
@@ -184,8 +184,8 @@ def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: boo
         return gate
     if way == DOWN and missing:
         return MISSING_DATA
-    saturated = (rule.cpu.controlled and past.by_heat[CPU] >= 0) or (
-        rule.memory.controlled and past.by_heat[MEMORY] >= 0
+    saturated = (rule.cpu.controlled and past.by_saturation[CPU] >= 0) or (
+        rule.memory.controlled and past.by_saturation[MEMORY] >= 0
     )
     if way == UP and (urgent or saturated):
         return OPEN
@@ -201,11 +201,11 @@ def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float
 
 
 def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
-    total, standing = past.total[r], past.standing[r]
+    total, current_total = past.total[r], past.current_total[r]
     if total < 0:
         return False
     value, percent = (of.up_value, of.up_percent) if way == UP else (of.down_value, of.down_percent)
-    return bool(abs(total - standing) >= needed_change(value, percent, standing, of.default_change))
+    return bool(abs(total - current_total) >= needed_change(value, percent, current_total, of.default_change))
 
 
 def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
@@ -234,8 +234,8 @@ def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current:
         most = held_to(looked_up(of, first, past.by_usage[r], current), current, past.bound[r])
     if past.by_metrics[r] >= 0:
         most = max(most, looked_up(of, first, past.by_metrics[r], current))
-    if past.by_heat[r] >= 0:
-        most = max(most, looked_up(of, first, past.by_heat[r], current))
+    if past.by_saturation[r] >= 0:
+        most = max(most, looked_up(of, first, past.by_saturation[r], current))
     return NOBODY if most == NOBODY else 2 * most + 1
 
 
@@ -308,7 +308,7 @@ def size_resource(
         return
     part = part_of(
         total,
-        past.standing[r],
+        past.current_total[r],
         old,
         current,
         desired,

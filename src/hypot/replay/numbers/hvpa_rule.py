@@ -18,13 +18,13 @@ from hypot.policy.hvpa.gates import DEFAULT_LEAST_CHANGE, MODES, scale_type, set
 from hypot.policy.hvpa.hvpa import forbidding
 from hypot.policy.hvpa.resolve import GRAINS
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, Recount, Vertical
+from hypot.policy.model.state import Recount, State, Vertical
 from hypot.replay.numbers import hpa_rule
-from hypot.replay.numbers.hpa import HpaRule, Pace
+from hypot.replay.numbers.hpa import HpaRule, NumericPace
 from hypot.replay.numbers.hvpa_resolve import COUNTS, HvpaPast, HvpaRule, ResourceRule
 from hypot.replay.world.parameters import Signal
 
-_NO_PACE = Pace(
+_NO_PACE = NumericPace(
     window=0.0, disabled=True, least=False, policies=0, percents=[False], values=[0], periods=[0.0], longest=0.0
 )
 # The largest amount and percentage whose products fit a machine's integer for thousands of replicas.
@@ -134,12 +134,12 @@ def _given(written: Share) -> tuple[int, int]:
     return value, percent
 
 
-def memory_of(past: HvpaPast, container: str) -> Memory:
+def state_of(past: HvpaPast, container: str) -> State:
     """The same past, as the whole decision reads it."""
     advice = _advised(container, past.advice)
     recounted = past.recount_at[0] > -inf
     counts = (past.recount_before[0], past.recount_after[0])
-    return Memory(
+    return State(
         last_scale=_time(past.last_scale[0]),
         vertical=Vertical(
             last_up=_time(past.last_up[0]),

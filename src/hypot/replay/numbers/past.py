@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from hypot.core.window import NO_SLOT, last_older
 
 
-class Past(NamedTuple):
+class PastMoves(NamedTuple):
     """Recommendations, and moves up and down, each with its time."""
 
     used: Any
@@ -23,9 +23,9 @@ class Past(NamedTuple):
     down_times: Any
 
 
-def no_past(recommendations: int, moves: int) -> Past:
+def no_past(recommendations: int, moves: int) -> PastMoves:
     """Nothing yet, with places for as many as the longest window and the longest period hold."""
-    return Past([0], *_places(recommendations), [0], [-inf], [0], *_places(moves), [0], *_places(moves))
+    return PastMoves([0], *_places(recommendations), [0], [-inf], [0], *_places(moves), [0], *_places(moves))
 
 
 def _places(count: int) -> tuple[list[int], list[float]]:
@@ -43,7 +43,7 @@ def note(used: Any, values: Any, times: Any, value: int, at: float, reusable_bef
     return int(slot)
 
 
-def recommended(past: Past, value: int, at: float, reusable_before: float) -> None:
+def recommended(past: PastMoves, value: int, at: float, reusable_before: float) -> None:
     """Remember a recommendation. They come in turn, so the oldest is the one after the newest, as a rule."""
     newest, n = past.newest[0], past.used[0]
     if n > 0 and past.values[newest] != value:
@@ -55,6 +55,6 @@ def recommended(past: Past, value: int, at: float, reusable_before: float) -> No
         past.newest[0] = note(past.used, past.values, past.times, value, at, reusable_before)
 
 
-def is_steady(past: Past, value: int, cutoff: float) -> bool:
+def is_steady(past: PastMoves, value: int, cutoff: float) -> bool:
     """Whether nothing else was recommended since; what is older may have been anything."""
     return bool(past.used[0] > 0 and past.values[past.newest[0]] == value and past.differed[0] < cutoff)

@@ -16,7 +16,7 @@ from hypot.core.fate import (
     KEEP,
     RESIZE,
     WAIT,
-    Case,
+    PodFacts,
     disrupts,
     ending,
     fate_for,
@@ -37,7 +37,7 @@ ADDED = 2
 UNSEEN, CHOSEN = -1, 1
 
 
-class Plan(NamedTuple):
+class NumericPlan(NamedTuple):
     """What there is to be, with both limits, since when, what there was, and whether what shrinks waits."""
 
     active: Any
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
     had: Any
 
 
-class Step(NamedTuple):
+class PlanStep(NamedTuple):
     """Whether there is something to do, something to wait for, and something that will never be."""
 
     acts: bool
@@ -57,12 +57,12 @@ class Step(NamedTuple):
     fails: bool
 
 
-def no_plan() -> Plan:
-    return Plan([0], [0], [0, 0, -1, -1], [0.0], [0], [0], [0, 0])
+def no_plan() -> NumericPlan:
+    return NumericPlan([0], [0], [0, 0, -1, -1], [0.0], [0], [0], [0, 0])
 
 
 def begin_plan(
-    plan: Plan,
+    plan: NumericPlan,
     c: Cohorts,
     s: Site,
     p: Params,
@@ -99,7 +99,7 @@ def begin_plan(
         record_size(plan, s)
 
 
-def is_bound(plan: Plan, replicas: int, cpu: int, memory: int) -> bool:
+def is_bound(plan: NumericPlan, replicas: int, cpu: int, memory: int) -> bool:
     """Whether a plan is under way and gives as much as is wanted now: then it goes on, and the wish waits."""
     if plan.active[0] == 0:
         return False
@@ -107,7 +107,7 @@ def is_bound(plan: Plan, replicas: int, cpu: int, memory: int) -> bool:
     return not is_more(cpu, replicas, plan.size[0], planned) and not is_more(memory, replicas, plan.size[1], planned)
 
 
-def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
+def pursue_plan(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
     """One step further, and whether anything was done; the plan is over once it is done, cannot be, or takes too long.
 
     Where somebody else has changed the count, it is given up.
@@ -118,11 +118,11 @@ def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now:
         return False
     goes = replicas > planned and (plan.waits[0] == 0 or has_grown(plan, c))
     # The others would be changed in vain: those that stay get their size once the rest has gone.
-    step = Step(acts=True, waits=False, fails=False) if goes else look_at_pods(plan, c, s, p, in_place, now)
+    step = PlanStep(acts=True, waits=False, fails=False) if goes else look_at_pods(plan, c, s, p, in_place, now)
     since, moved = plan.since[0], last_move(plan, c, now)
     if ending(step.acts, step.waits, step.fails, goes, since, moved, now) != GOES_ON:
         plan.active[0] = 0
-        forget_deeds(c)
+        forget_actions(c)
         return False
     if not step.acts or not has_place(c, p.slots, ADDED):
         return False
@@ -134,12 +134,12 @@ def pursue_plan(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now:
     return True
 
 
-def record_size(plan: Plan, s: Site) -> None:
+def record_size(plan: NumericPlan, s: Site) -> None:
     """The size that new pods come up with."""
     s.template[0], s.template[1], s.template[2], s.template[3] = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
 
 
-def template_has(plan: Plan, s: Site) -> bool:
+def template_has(plan: NumericPlan, s: Site) -> bool:
     return bool(
         s.template[0] == plan.size[0]
         and s.template[1] == plan.size[1]
@@ -148,7 +148,7 @@ def template_has(plan: Plan, s: Site) -> bool:
     )
 
 
-def has_size(plan: Plan, c: Cohorts, k: int) -> bool:
+def has_size(plan: NumericPlan, c: Cohorts, k: int) -> bool:
     return bool(
         c.cpu[k] == plan.size[0]
         and c.memory[k] == plan.size[1]
@@ -157,7 +157,7 @@ def has_size(plan: Plan, c: Cohorts, k: int) -> bool:
     )
 
 
-def asks_for_size(plan: Plan, c: Cohorts, k: int) -> bool:
+def asks_for_size(plan: NumericPlan, c: Cohorts, k: int) -> bool:
     return bool(
         c.next_cpu[k] == plan.size[0]
         and c.next_memory[k] == plan.size[1]
@@ -166,14 +166,14 @@ def asks_for_size(plan: Plan, c: Cohorts, k: int) -> bool:
     )
 
 
-def all_have_enough(plan: Plan, c: Cohorts) -> bool:
+def all_have_enough(plan: NumericPlan, c: Cohorts) -> bool:
     for k in range(c.used[0]):
         if c.life[k] != STOPPING and (c.cpu[k] < plan.size[0] or c.memory[k] < plan.size[1]):
             return False
     return True
 
 
-def has_grown(plan: Plan, c: Cohorts) -> bool:
+def has_grown(plan: NumericPlan, c: Cohorts) -> bool:
     """Whether pods may go: whichever do, those that stay have the size, and enough of them serve."""
     count = 0
     for k in range(c.used[0]):
@@ -182,7 +182,7 @@ def has_grown(plan: Plan, c: Cohorts) -> bool:
     return bool(all_have_enough(plan, c) and count >= plan.replicas[0])
 
 
-def serving(plan: Plan, c: Cohorts) -> int:
+def serving(plan: NumericPlan, c: Cohorts) -> int:
     """How many pods serve and have no less than they are to have of what there is to be less of."""
     cpu = plan.size[0] if plan.size[0] < plan.had[0] else 0
     memory = plan.size[1] if plan.size[1] < plan.had[1] else 0
@@ -193,7 +193,7 @@ def serving(plan: Plan, c: Cohorts) -> int:
     return count
 
 
-def last_move(plan: Plan, c: Cohorts, now: float) -> float:
+def last_move(plan: NumericPlan, c: Cohorts, now: float) -> float:
     """When there was the last sign of progress. A node's delay is one, and where it ends in an eviction, so is that."""
     last = plan.since[0]
     for k in range(c.used[0]):
@@ -204,7 +204,7 @@ def last_move(plan: Plan, c: Cohorts, now: float) -> float:
     return float(last)
 
 
-def restarts(plan: Plan, c: Cohorts, p: Params, k: int) -> bool:
+def restarts(plan: NumericPlan, c: Cohorts, p: Params, k: int) -> bool:
     """Whether pods are restarted for the size, once they get it in place."""
     cpu = c.cpu[k] != plan.size[0] or c.cpu_limit[k] != plan.size[2]
     memory = c.memory[k] != plan.size[1] or c.memory_limit[k] != plan.size[3]
@@ -217,11 +217,11 @@ def changes_class(c: Cohorts, k: int, cpu: int, memory: int, cpu_limit: int, mem
     return bool(was_equal != (cpu == cpu_limit and memory == memory_limit))
 
 
-def case_of(plan: Plan, c: Cohorts, p: Params, in_place: bool, k: int, spared: bool, now: float) -> Case:
+def case_of(plan: NumericPlan, c: Cohorts, p: Params, in_place: bool, k: int, spared: bool, now: float) -> PodFacts:
     cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
     asked, started = asks_for_size(plan, c, k), c.life[k] != WAITING
     killed_young = c.killed_at[k] > -inf and c.killed_after[k] < OOM_WINDOW
-    return Case(
+    return PodFacts(
         asked,
         has_size(plan, c, k),
         bool(c.cpu[k] > cpu or c.memory[k] > memory),
@@ -237,7 +237,7 @@ def case_of(plan: Plan, c: Cohorts, p: Params, in_place: bool, k: int, spared: b
     )
 
 
-def look_at_pods(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> Step:
+def look_at_pods(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> PlanStep:
     """What becomes of each group, one after the other: each pod that stops serving leaves less for the next."""
     replicas, planned = s.asked[0], plan.replicas[0]
     lowers = may_lower(plan.waits[0] != 0, plan.before[0], planned, replicas, serving(plan, c))
@@ -252,19 +252,19 @@ def look_at_pods(plan: Plan, c: Cohorts, s: Site, p: Params, in_place: bool, now
     while k != NONE:
         ready = c.life[k] == SERVING
         case = case_of(plan, c, p, in_place, k, spares(ready, running, configured, taken), now)
-        deed = fate_for(case, evicts=True, lowers=lowers).deed
+        action = fate_for(case, evicts=True, lowers=lowers).action
         count = c.count[k]
-        if ready and disrupts(deed, case.restarts):
+        if ready and disrupts(action, case.restarts):
             count = 0
             while count < c.count[k] and spares(ready, running, configured, taken):
                 count, taken = count + 1, taken + 1
-        acts = acts or deed in (RESIZE, EVICT)
-        waits = waits or deed == WAIT or count < c.count[k]
-        fails = fails or deed == INFEASIBLE
-        c.deed[k], c.taken[k] = (deed, count) if deed in (RESIZE, EVICT) else (KEEP, 0)
+        acts = acts or action in (RESIZE, EVICT)
+        waits = waits or action == WAIT or count < c.count[k]
+        fails = fails or action == INFEASIBLE
+        c.action[k], c.taken[k] = (action, count) if action in (RESIZE, EVICT) else (KEEP, 0)
         k = next_group(c, UNSEEN)
     # Pods that are to go stay until enough of the others serve.
-    return Step(acts, waits or (not acts and not fails and replicas > planned), fails)
+    return PlanStep(acts, waits or (not acts and not fails and replicas > planned), fails)
 
 
 def next_group(c: Cohorts, which: int) -> int:
@@ -284,22 +284,22 @@ def goes_first(c: Cohorts, a: int, b: int) -> bool:
     return bool(c.offset[a] < c.offset[b])
 
 
-def act_on_groups(plan: Plan, c: Cohorts, s: Site, p: Params, now: float) -> None:
+def act_on_groups(plan: NumericPlan, c: Cohorts, s: Site, p: Params, now: float) -> None:
     """Do to each group what was found, to as many of its pods as can be spared, the first ones."""
     cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
     k = next_group(c, CHOSEN)
     while k != NONE and has_place(c, p.slots, ADDED):
-        deed, taken = c.deed[k], c.taken[k]
-        c.deed[k], c.taken[k] = KEEP, 0
+        action, taken = c.action[k], c.taken[k]
+        c.action[k], c.taken[k] = KEEP, 0
         if taken < c.count[k]:
             split(c, p.slots, k, c.count[k] - taken)
-        if deed == EVICT:
+        if action == EVICT:
             evict(c, s, p, k, taken, now)
         else:
             resize(c, s, p, k, cpu, memory, cpu_limit, memory_limit, now)
         k = next_group(c, CHOSEN)
 
 
-def forget_deeds(c: Cohorts) -> None:
+def forget_actions(c: Cohorts) -> None:
     for k in range(c.used[0]):
-        c.deed[k], c.taken[k] = KEEP, 0
+        c.action[k], c.taken[k] = KEEP, 0

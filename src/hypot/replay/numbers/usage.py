@@ -22,7 +22,7 @@ UNKNOWN = -1
 EVERY = 60.0
 
 
-class Recipe(NamedTuple):
+class NumericRecipe(NamedTuple):
     """How one resource is recommended: three percentiles, and what is made of them."""
 
     controlled: bool
@@ -34,13 +34,13 @@ class Recipe(NamedTuple):
     grain: int
 
 
-class Usage(NamedTuple):
+class NumericUsage(NamedTuple):
     """Histograms of both resources, when and how often cpu was sampled, and what follows from them."""
 
     cpu: Decaying
     memory: Decaying
-    cpu_recipe: Recipe
-    memory_recipe: Recipe
+    cpu_recipe: NumericRecipe
+    memory_recipe: NumericRecipe
     # For how long a peak of memory counts as one sample, and what a kill for want of memory adds to it.
     window: float
     bump_ratio: float
@@ -61,15 +61,15 @@ class Usage(NamedTuple):
 
 
 def new_usage(
-    cpu: Recipe,
-    memory: Recipe,
+    cpu: NumericRecipe,
+    memory: NumericRecipe,
     half_lives: tuple[float, float],
     window: float,
     bump_ratio: float,
     least_bump: int,
-) -> Usage:
+) -> NumericUsage:
     """Nothing is known yet."""
-    return Usage(
+    return NumericUsage(
         new_decaying(CPU_LAYOUT, half_lives[CPU]),
         new_decaying(MEMORY_LAYOUT, half_lives[MEMORY]),
         cpu,
@@ -91,7 +91,7 @@ def new_usage(
     )
 
 
-def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> None:
+def observe(u: NumericUsage, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> None:
     """Take in what all pods used as of now, after tick `i`, and which of them were killed for want of memory."""
     at, heard, by_memory = now - p.lag, 0, u.memory_recipe.controlled
     weight, value, bucket = CPU_WEIGHT * weight_at(u.cpu, at), -1, 0
@@ -117,7 +117,7 @@ def observe(u: Usage, c: Cohorts, p: Params, i: int, now: float, blind: bool) ->
         advise(u)
 
 
-def learn_of_kill(u: Usage, c: Cohorts, k: int) -> None:
+def learn_of_kill(u: NumericUsage, c: Cohorts, k: int) -> None:
     """It needs more than it asked for or ever used; earlier kills are left out, or each would call for more."""
     c.known_kill[k] = c.killed_at[k]
     used = max(c.memory[k], int(c.peak[k]))
@@ -126,7 +126,7 @@ def learn_of_kill(u: Usage, c: Cohorts, k: int) -> None:
         c.oom_peak[k] = float(needed)
 
 
-def is_new_peak(u: Usage, c: Cohorts, k: int, at: float, memory: float) -> bool:
+def is_new_peak(u: NumericUsage, c: Cohorts, k: int, at: float, memory: float) -> bool:
     """A higher peak takes the place of the one before; a sample past the window's end opens the next window."""
     before = max(c.peak[k], c.oom_peak[k])
     if at < c.window_end[k] and (before == 0.0 or memory <= before):
@@ -135,7 +135,7 @@ def is_new_peak(u: Usage, c: Cohorts, k: int, at: float, memory: float) -> bool:
     return True
 
 
-def take_in(u: Usage, c: Cohorts, k: int, at: float, before: float, memory: float) -> None:
+def take_in(u: NumericUsage, c: Cohorts, k: int, at: float, before: float, memory: float) -> None:
     """A peak of memory in the place of the one before, or as the first of its window."""
     end, opens = c.window_end[k], at >= c.window_end[k]
     if opens:
@@ -150,7 +150,7 @@ def take_in(u: Usage, c: Cohorts, k: int, at: float, before: float, memory: floa
     u.is_new[0] = 1
 
 
-def advise(u: Usage) -> None:
+def advise(u: NumericUsage) -> None:
     """Make sizes of what is known now."""
     if u.cpu_recipe.controlled:
         percentiles(u.cpu, u.cpu_recipe.shares, u.cpu_usage)
@@ -161,7 +161,7 @@ def advise(u: Usage) -> None:
         u.is_new[0] = 0
 
 
-def recommend(u: Usage, recipe: Recipe, used: Any, wanted: Any, resource: int) -> None:
+def recommend(u: NumericUsage, recipe: NumericRecipe, used: Any, wanted: Any, resource: int) -> None:
     """Nothing is said of what was never measured; what percentiles ask for is made anew where they have changed."""
     if used[1] == 0.0:
         u.target[resource] = UNKNOWN
@@ -172,13 +172,13 @@ def recommend(u: Usage, recipe: Recipe, used: Any, wanted: Any, resource: int) -
         u.target[resource] = round_up(max(wanted[1], recipe.least), recipe.grain)
 
 
-def bound(u: Usage) -> None:
+def bound(u: NumericUsage) -> None:
     """From where to where a size may be left alone; how sure memory is depends on the samples of cpu, as upstream."""
     bound_one(u, u.cpu_recipe, u.cpu_asked, CPU)
     bound_one(u, u.memory_recipe, u.memory_asked, MEMORY)
 
 
-def bound_one(u: Usage, recipe: Recipe, wanted: Any, resource: int) -> None:
+def bound_one(u: NumericUsage, recipe: NumericRecipe, wanted: Any, resource: int) -> None:
     if u.target[resource] == UNKNOWN:
         return
     sure = confidence(u.first[0], u.last[0], u.samples[0], recipe.interval)

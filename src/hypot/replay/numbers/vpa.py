@@ -1,7 +1,7 @@
 """The decision of a VerticalPodAutoscaler from plain numbers: the rules of `policy.vpa_act` for groups of pods.
 
-It says which pods of each group get another size now, and how: `deed` and `taken` of the group. The Decision that tells
-why is made where that is something. A test holds that both agree.
+It says which pods of each group get another size now, and how: `action` and `taken` of the group. The Decision that
+says why is made only where somebody asks for it. A test holds that both agree.
 """
 
 from math import inf
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hypot.core.disruption import WANTED, may_disrupt, why_change
 from hypot.core.fit import NO_LIMIT, limit_to_follow, whole_cores, within
 from hypot.replay.numbers.plan import changes_class
-from hypot.replay.numbers.usage import CPU, MEMORY, UNKNOWN, Usage
+from hypot.replay.numbers.usage import CPU, MEMORY, UNKNOWN, NumericUsage
 from hypot.replay.world.cohorts import CREATING, NONE, STOPPING, WAITING, Cohorts, has_place, have_same_size, split
 from hypot.replay.world.lifecycle import evict, resize
 from hypot.replay.world.params import Params
@@ -79,7 +79,7 @@ class Rank(NamedTuple):
 NO_RANK = Rank(lasting=False, outside=False, scale_up=False, difference=0.0)
 
 
-class Room(NamedTuple):
+class NumericRoom(NamedTuple):
     """Pods that may be disrupted: how many there are, run, should be and may be missing."""
 
     live: int
@@ -88,7 +88,7 @@ class Room(NamedTuple):
     tolerance: int
 
 
-def vpa_step(rule: VpaRule, a: Advice, u: Usage, c: Cohorts, s: Site, now: float) -> int:
+def vpa_step(rule: VpaRule, a: Advice, u: NumericUsage, c: Cohorts, s: Site, now: float) -> int:
     """How many pods get another size now; what happens to each group is written beside it."""
     allow(rule, a, u, CPU)
     allow(rule, a, u, MEMORY)
@@ -105,7 +105,7 @@ def vpa_step(rule: VpaRule, a: Advice, u: Usage, c: Cohorts, s: Site, now: float
     return take_turns(rule, a, c, room_of(rule, c, s), now) if found > 0 else 0
 
 
-def allow(rule: VpaRule, a: Advice, u: Usage, resource: int) -> None:
+def allow(rule: VpaRule, a: Advice, u: NumericUsage, resource: int) -> None:
     """Bring a recommendation within what the object allows."""
     a.lower[resource], a.target[resource], a.upper[resource] = u.lower[resource], u.target[resource], u.upper[resource]
     if u.target[resource] == UNKNOWN or not rule.bounds:
@@ -216,32 +216,32 @@ def moves_so(rule: VpaRule, a: Advice, resource: int, request: int, limit: int, 
     return target > request if upwards else target < request
 
 
-def room_of(rule: VpaRule, c: Cohorts, s: Site) -> Room:
+def room_of(rule: VpaRule, c: Cohorts, s: Site) -> NumericRoom:
     live = running = 0
     for k in range(c.used[0]):
         if c.life[k] != STOPPING and c.life[k] != WAITING:
             live += c.count[k]
             running += c.count[k] if c.life[k] != CREATING else 0
-    return Room(live, running, s.asked[0], int(s.asked[0] * rule.tolerance))
+    return NumericRoom(live, running, s.asked[0], int(s.asked[0] * rule.tolerance))
 
 
-def take_turns(rule: VpaRule, a: Advice, c: Cohorts, room: Room, now: float) -> int:
+def take_turns(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, now: float) -> int:
     """Those that want to grow first, then those furthest off, then by name; each that is disrupted counts."""
     for k in range(c.used[0]):
         if c.taken[k] == IN_LINE:
-            c.deed[k] = deed_for(rule, a, c, room, k, now)
-            c.taken[k] = IN_LINE if c.deed[k] != NOTHING else 0
+            c.action[k] = action_for(rule, a, c, room, k, now)
+            c.taken[k] = IN_LINE if c.action[k] != NOTHING else 0
     disrupted = taken = 0
     k = next_one(rule, a, c)
     while k != NONE:
-        deed = c.deed[k]
-        free = (deed == EVICTED and c.life[k] == CREATING) or (
-            deed == RESIZED and rule.spares_budget and not rule.restarts
+        action = c.action[k]
+        free = (action == EVICTED and c.life[k] == CREATING) or (
+            action == RESIZED and rule.spares_budget and not rule.restarts
         )
         count = c.count[k] if free else spared(room, disrupted, c.count[k])
         disrupted += count if c.life[k] != CREATING else 0
         taken += count
-        c.deed[k], c.taken[k] = deed if count > 0 else NOTHING, count
+        c.action[k], c.taken[k] = action if count > 0 else NOTHING, count
         k = next_one(rule, a, c)
     return taken
 
@@ -268,7 +268,7 @@ def goes_first(a: Rank, b: Rank, c: Cohorts, k: int, other: int) -> bool:
     return bool(c.offset[k] < c.offset[other])
 
 
-def spared(room: Room, disrupted: int, wanting: int) -> int:
+def spared(room: NumericRoom, disrupted: int, wanting: int) -> int:
     """How many of so many pods may go."""
     count = 0
     while count < wanting and may_disrupt(room.running, room.configured, room.tolerance, disrupted + count):
@@ -276,7 +276,7 @@ def spared(room: Room, disrupted: int, wanting: int) -> int:
     return count if room.configured > 0 else 0
 
 
-def deed_for(rule: VpaRule, a: Advice, c: Cohorts, room: Room, k: int, now: float) -> int:
+def action_for(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, k: int, now: float) -> int:
     """What is done to a pod of this group, as far as the budget goes."""
     waits, patient = c.stuck[k] < inf, is_patient(rule, c, k, now)
     few = room.live < rule.minimum
@@ -315,16 +315,16 @@ def vpa_act(rule: VpaRule, a: Advice, c: Cohorts, s: Site, p: Params, in_place: 
     """Do what was decided; false where there was no room for the groups that it makes."""
     k = 0
     while k < c.used[0]:
-        deed, taken = c.deed[k], c.taken[k]
-        c.deed[k], c.taken[k] = NOTHING, 0
-        if deed == NOTHING:
+        action, taken = c.action[k], c.taken[k]
+        c.action[k], c.taken[k] = NOTHING, 0
+        if action == NOTHING:
             k += 1
             continue
         if not has_place(c, p.slots, 4):
             return False
         if taken < c.count[k]:
             split(c, p.slots, k, c.count[k] - taken)
-        if deed == EVICTED:
+        if action == EVICTED:
             # Another group may come to stand here.
             evict(c, s, p, k, taken, now)
         elif in_place:

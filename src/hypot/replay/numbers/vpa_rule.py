@@ -32,28 +32,28 @@ from hypot.policy.vertical.act import mode_of, positive
 from hypot.policy.vertical.fit import INTEGER_CPU, is_off
 from hypot.policy.vertical.resize import LOWERS_MEMORY, RESIZES
 from hypot.policy.vertical.vpa import controlled, follows_ours, forbids
-from hypot.replay.numbers import vpa as quick_vpa
-from hypot.replay.numbers.usage import Recipe, Usage, new_usage
+from hypot.replay.numbers import vpa as numeric_vpa
+from hypot.replay.numbers.usage import NumericRecipe, NumericUsage, new_usage
 from hypot.replay.numbers.vpa import VpaRule
 
 _MODES = {
-    OFF: quick_vpa.IDLE,
-    INITIAL: quick_vpa.ONLY_NEW,
-    RECREATE: quick_vpa.EVICTS,
-    AUTO: quick_vpa.EVICTS,
-    IN_PLACE_OR_RECREATE: quick_vpa.RESIZES,
-    IN_PLACE: quick_vpa.RESIZES_ONLY,
+    OFF: numeric_vpa.IDLE,
+    INITIAL: numeric_vpa.ONLY_NEW,
+    RECREATE: numeric_vpa.EVICTS,
+    AUTO: numeric_vpa.EVICTS,
+    IN_PLACE_OR_RECREATE: numeric_vpa.RESIZES,
+    IN_PLACE: numeric_vpa.RESIZES_ONLY,
 }
 
 
-def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Usage:
+def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> NumericUsage:
     """An empty history for the knobs of this autoscaler."""
     resources: Sequence[str] = controlled(autoscaler.container_policies, container)
     if isinstance(autoscaler, Hvpa):
         resources = allowed(autoscaler, container).controlled
     knobs = knobs_of(autoscaler, container, settings.vpa)
     cpu, memory = (
-        Recipe(
+        NumericRecipe(
             resource in resources,
             [*written.percentiles],
             written.unit,

@@ -43,7 +43,7 @@ class WpaRule(NamedTuple):
     tolerate_zero: bool
 
 
-class Marks(NamedTuple):
+class WpaColumns(NamedTuple):
     """What it remembers, and what there is to see of its last decision; each column has one place."""
 
     # When it last moved, and since when each mark is left: infinite where it is not; minus infinite: never moved.
@@ -62,11 +62,11 @@ class Marks(NamedTuple):
     readies: Any
 
 
-def no_marks(metrics: int) -> Marks:
-    return Marks([-inf], [inf], [inf], [0.0], [0], [0.0], [0.0], [0] * metrics, [0] * metrics, [0] * metrics)
+def no_marks(metrics: int) -> WpaColumns:
+    return WpaColumns([-inf], [inf], [inf], [0.0], [0], [0.0], [0.0], [0] * metrics, [0] * metrics, [0] * metrics)
 
 
-def wpa_step(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
+def wpa_step(rule: WpaRule, marks: WpaColumns, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
     """How many replicas there are to be, as seen after tick `i`."""
     current = s.asked[0]
     best, ready, stable = look(rule, marks, c, s, p, i, now)
@@ -87,7 +87,7 @@ def wpa_step(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int
     return wanted if opens(rule, marks, wanted, current, stable, now) else int(current)
 
 
-def look(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int, now: float) -> tuple[int, int, bool]:
+def look(rule: WpaRule, marks: WpaColumns, c: Cohorts, s: Site, p: Params, i: int, now: float) -> tuple[int, int, bool]:
     """The largest proposal, how many pods counted for it, and whether every metric is between its marks."""
     current, n = s.asked[0], rule.metrics
     stable = True
@@ -109,7 +109,7 @@ def look(rule: WpaRule, marks: Marks, c: Cohorts, s: Site, p: Params, i: int, no
     return best, ready, stable
 
 
-def read(rule: WpaRule, marks: Marks, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> None:
+def read(rule: WpaRule, marks: WpaColumns, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> None:
     """One metric: which side it is on, and its count."""
     current = s.asked[0]
     marks.counts[m] = FAILED
@@ -180,7 +180,7 @@ def sampled_use(rule: WpaRule, source: int, c: Cohorts, p: Params, i: int, now: 
     return ready, usage
 
 
-def note_sides(rule: WpaRule, marks: Marks, now: float) -> None:
+def note_sides(rule: WpaRule, marks: WpaColumns, now: float) -> None:
     above = below = False
     for m in range(rule.metrics):
         above = above or marks.sides[m] == Side.ABOVE
@@ -189,14 +189,14 @@ def note_sides(rule: WpaRule, marks: Marks, now: float) -> None:
     marks.below_since[0] = min(marks.below_since[0], now) if below else inf
 
 
-def wait(rule: WpaRule, marks: Marks, now: float) -> None:
+def wait(rule: WpaRule, marks: WpaColumns, now: float) -> None:
     """For how long windows still forbid to move; before the first move nothing waits."""
     last = marks.last_scale[0]
     marks.wait_up[0] = 0.0 if last == -inf else seconds_left(last, rule.up_rest, now)
     marks.wait_down[0] = 0.0 if last == -inf else seconds_left(last, rule.down_rest, now)
 
 
-def opens(rule: WpaRule, marks: Marks, wanted: int, current: int, stable: bool, now: float) -> bool:
+def opens(rule: WpaRule, marks: WpaColumns, wanted: int, current: int, stable: bool, now: float) -> bool:
     """Whether windows and delays let this move happen now."""
     if wanted == current or marks.last_scale[0] == -inf:
         return True

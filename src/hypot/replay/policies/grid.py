@@ -47,20 +47,20 @@ class _Wrong(Exception):  # noqa: N818  a verdict on one text; all of them becom
     pass
 
 
-def parse_sweeps(texts: Sequence[str]) -> tuple[Sweep, ...]:
+def parse_grid(texts: Sequence[str]) -> tuple[Sweep, ...]:
     """Sweeps as people write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`; raises with all that is wrong."""
     found: list[Sweep] = []
     problems: list[str] = []
     for text in texts:
         try:
-            sweep = _parsed(text)
+            reconcile = _parsed(text)
         except _Wrong as wrong:
             problems.append(f"--sweep {text[:80]}: {wrong}")
             continue
-        if any(sweep.subject == other.subject for other in found):
-            problems.append(f"--sweep {text[:80]}: {sweep.subject} is swept twice; write all values in one")
-        found.append(sweep)
-    count = prod(len(sweep.values) for sweep in found)
+        if any(reconcile.subject == other.subject for other in found):
+            problems.append(f"--sweep {text[:80]}: {reconcile.subject} is swept twice; write all values in one")
+        found.append(reconcile)
+    count = prod(len(reconcile.values) for reconcile in found)
     if count > MOST_COMBINATIONS:
         problems.append(f"--sweep: {count} combinations are more than {MOST_COMBINATIONS}; write longer steps")
     if problems:
@@ -156,19 +156,19 @@ class _Choice:
     def picks(self, sweeps: Sequence[Sweep]) -> list[list[_Pick]]:
         chosen: list[list[_Pick]] = [[] for _ in self._policies]
         problems = []
-        for sweep in sweeps:
+        for reconcile in sweeps:
             try:
-                for i, pick in self._of(sweep):
+                for i, pick in self._of(reconcile):
                     self._refuse_twice(i, pick, chosen[i])
                     chosen[i].append(pick)
             except _Wrong as wrong:
-                problems.append(f"--sweep {sweep}: {wrong}")
+                problems.append(f"--sweep {reconcile}: {wrong}")
         if problems:
             raise SweepError(problems)
         return chosen
 
-    def _of(self, sweep: Sweep) -> list[tuple[int, _Pick]]:
-        policies, kind, knob = self._subject(sweep.subject)
+    def _of(self, reconcile: Sweep) -> list[tuple[int, _Pick]]:
+        policies, kind, knob = self._subject(reconcile.subject)
         found: list[tuple[int, _Pick]] = []
         refusals: list[str] = []
         changes = False
@@ -179,11 +179,11 @@ class _Choice:
                     continue
                 try:
                     apply = change(autoscaler, knob)
-                    changes = changes or any(_differs(autoscaler, apply, value) for value in sweep.values)
+                    changes = changes or any(_differs(autoscaler, apply, value) for value in reconcile.values)
                 except NotHere as reason:
                     refusals.append(f"{autoscaler}: {reason}")
                     continue
-                found.append((i, _Pick(_label(knob), place, sweep.values, apply)))
+                found.append((i, _Pick(_label(knob), place, reconcile.values, apply)))
         if not found:
             raise _Wrong(
                 "; ".join(dict.fromkeys(refusals))
@@ -213,8 +213,8 @@ class _Choice:
         kind, _, knob = rest.partition(".")
         kind, knob = (kind, knob) if kind in WORDS.values() and knob else ("", rest)
         if not named and not kind:
-            words = f"{subject.partition('.')[0]} is neither a policy nor one of {', '.join(WORDS.values())}"
-            raise _Wrong(f"{words}; policies are {', '.join(names[:10])}")
+            message = f"{subject.partition('.')[0]} is neither a policy nor one of {', '.join(WORDS.values())}"
+            raise _Wrong(f"{message}; policies are {', '.join(names[:10])}")
         return [i for i, name in enumerate(names) if name == named or not named], kind, knob
 
 
@@ -254,9 +254,9 @@ class _Making:
         autoscalers = [type(one).from_dict(changed) for one, changed in zip(policy.autoscalers, data, strict=True)]
         placed = list(zip(autoscalers, policy.sources or (None,) * len(autoscalers), strict=True))
         mishaps = [
-            Mishap(source, where, f"{name}: {words}")
+            Mishap(source, where, f"{name}: {message}")
             for autoscaler, source in placed
-            for where, words in own_obstacles(autoscaler, self._cluster)
+            for where, message in own_obstacles(autoscaler, self._cluster)
         ]
         mishaps += hindrances(name, placed, Found(policy.workload), self._world)
         self.mishaps += mishaps

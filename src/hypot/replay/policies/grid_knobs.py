@@ -26,7 +26,7 @@ class NotHere(Exception):  # noqa: N818  told together with what else cannot be 
     """A knob that this object does not have."""
 
 
-class _Place(NamedTuple):
+class _ManifestPlace(NamedTuple):
     """A place in a manifest, and how the text of a value is written there."""
 
     path: Path
@@ -56,34 +56,34 @@ def _percentage(text: str) -> dict[str, Any]:
 
 _UP, _DOWN = ("behavior", "scaleUp"), ("behavior", "scaleDown")
 # Below the spec of an HPA, or of an Hvpa's template of one.
-_HPA: dict[str, tuple[_Place, ...]] = {
-    "min": (_Place(("minReplicas",), scalar),),
-    "max": (_Place(("maxReplicas",), scalar),),
-    "up-window": (_Place((*_UP, "stabilizationWindowSeconds"), _seconds),),
-    "down-window": (_Place((*_DOWN, "stabilizationWindowSeconds"), _seconds),),
-    "tolerance": (_Place((*_UP, "tolerance"), scalar), _Place((*_DOWN, "tolerance"), scalar)),
+_HPA: dict[str, tuple[_ManifestPlace, ...]] = {
+    "min": (_ManifestPlace(("minReplicas",), scalar),),
+    "max": (_ManifestPlace(("maxReplicas",), scalar),),
+    "up-window": (_ManifestPlace((*_UP, "stabilizationWindowSeconds"), _seconds),),
+    "down-window": (_ManifestPlace((*_DOWN, "stabilizationWindowSeconds"), _seconds),),
+    "tolerance": (_ManifestPlace((*_UP, "tolerance"), scalar), _ManifestPlace((*_DOWN, "tolerance"), scalar)),
 }
-_WPA: dict[str, tuple[_Place, ...]] = {
-    "min": (_Place(("minReplicas",), scalar),),
-    "max": (_Place(("maxReplicas",), scalar),),
-    "tolerance": (_Place(("tolerance",), scalar),),
-    "up-rest": (_Place(("upscaleForbiddenWindowSeconds",), _seconds),),
-    "down-rest": (_Place(("downscaleForbiddenWindowSeconds",), _seconds),),
-    "up-factor": (_Place(("scaleUpLimitFactor",), scalar),),
-    "down-factor": (_Place(("scaleDownLimitFactor",), scalar),),
-    "up-after": (_Place(("upscaleDelayAboveWatermarkSeconds",), _seconds),),
-    "down-after": (_Place(("downscaleDelayBelowWatermarkSeconds",), _seconds),),
+_WPA: dict[str, tuple[_ManifestPlace, ...]] = {
+    "min": (_ManifestPlace(("minReplicas",), scalar),),
+    "max": (_ManifestPlace(("maxReplicas",), scalar),),
+    "tolerance": (_ManifestPlace(("tolerance",), scalar),),
+    "up-rest": (_ManifestPlace(("upscaleForbiddenWindowSeconds",), _seconds),),
+    "down-rest": (_ManifestPlace(("downscaleForbiddenWindowSeconds",), _seconds),),
+    "up-factor": (_ManifestPlace(("scaleUpLimitFactor",), scalar),),
+    "down-factor": (_ManifestPlace(("scaleDownLimitFactor",), scalar),),
+    "up-after": (_ManifestPlace(("upscaleDelayAboveWatermarkSeconds",), _seconds),),
+    "down-after": (_ManifestPlace(("downscaleDelayBelowWatermarkSeconds",), _seconds),),
 }
 _MARKS = {"high": "highWatermark", "low": "lowWatermark"}
-_LEAST_UP = tuple(_Place(("scaleUp", "minChange", resource), _percentage) for resource in RESOURCES)
-_LEAST_DOWN = tuple(_Place(("scaleDown", "minChange", resource), _percentage) for resource in RESOURCES)
-_HVPA: dict[str, tuple[_Place, ...]] = {
-    "overlap": tuple(_Place(("scalingIntervalsOverlap", resource), _percentage) for resource in RESOURCES),
+_LEAST_UP = tuple(_ManifestPlace(("scaleUp", "minChange", resource), _percentage) for resource in RESOURCES)
+_LEAST_DOWN = tuple(_ManifestPlace(("scaleDown", "minChange", resource), _percentage) for resource in RESOURCES)
+_HVPA: dict[str, tuple[_ManifestPlace, ...]] = {
+    "overlap": tuple(_ManifestPlace(("scalingIntervalsOverlap", resource), _percentage) for resource in RESOURCES),
     "min-change": (*_LEAST_UP, *_LEAST_DOWN),
     "min-change-up": _LEAST_UP,
     "min-change-down": _LEAST_DOWN,
-    "up-stabilization": (_Place(("scaleUp", "stabilizationDuration"), _duration),),
-    "down-stabilization": (_Place(("scaleDown", "stabilizationDuration"), _duration),),
+    "up-stabilization": (_ManifestPlace(("scaleUp", "stabilizationDuration"), _duration),),
+    "down-stabilization": (_ManifestPlace(("scaleDown", "stabilizationDuration"), _duration),),
 }
 _WEIGHT = "weight"
 # Names for several annotations at once; each annotation is a knob as well.
@@ -113,7 +113,7 @@ def change(autoscaler: Autoscaler, knob: str) -> Change:
     """What a knob does to the manifest of this autoscaler."""
     data = autoscaler.to_dict()
     if knob.startswith("spec."):
-        return _set_all([_Place(_path(data, knob), scalar)])
+        return _set_all([_ManifestPlace(_path(data, knob), scalar)])
     match autoscaler:
         case HPA():
             return _set_all(_hpa_places(data, ("spec",), knob, HPA))
@@ -133,7 +133,7 @@ def _unknown(kind: type[Autoscaler], knob: str, has: str = "") -> NotHere:
     return NotHere(f"there is no knob {knob}{has}; known are {', '.join(knobs_of(kind))} and paths such as spec.a.0.b")
 
 
-def _set_all(places: list[_Place]) -> Change:
+def _set_all(places: list[_ManifestPlace]) -> Change:
     def apply(data: dict[str, Any], value: str) -> None:
         for place in places:
             _put(data, place.path, place.write(value))
@@ -172,19 +172,19 @@ def _path(data: Mapping[str, Any], knob: str) -> Path:
     return tuple(found)
 
 
-def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autoscaler]) -> list[_Place]:
+def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autoscaler]) -> list[_ManifestPlace]:
     if knob in _HPA:
-        return [_Place((*root, *place.path), place.write) for place in _HPA[knob]]
+        return [_ManifestPlace((*root, *place.path), place.write) for place in _HPA[knob]]
     metrics = _at(data, (*root, "metrics")) or []
     if not metrics and knob == "cpu":
-        return [_Place((*root, "metrics"), _cpu_metric)]
+        return [_ManifestPlace((*root, "metrics"), _cpu_metric)]
     named = list(_hpa_metrics(metrics))
     found = [(*root, "metrics", *path) for name, path in named if name == knob]
     if not found:
         raise _unknown(kind, knob, f", and its metrics are {', '.join(name for name, _ in named) or 'none'}")
     if len(found) > 1:
         raise NotHere(f"it has {len(found)} metrics called {knob}; write a path such as spec.metrics.0...")
-    return [_Place(found[0], scalar)]
+    return [_ManifestPlace(found[0], scalar)]
 
 
 def _cpu_metric(text: str) -> list[dict[str, Any]]:
@@ -212,9 +212,9 @@ def _at(data: Any, path: Path) -> Any:
     return data
 
 
-def _wpa_places(data: Mapping[str, Any], knob: str) -> list[_Place]:
+def _wpa_places(data: Mapping[str, Any], knob: str) -> list[_ManifestPlace]:
     if knob in _WPA:
-        return [_Place(("spec", *place.path), place.write) for place in _WPA[knob]]
+        return [_ManifestPlace(("spec", *place.path), place.write) for place in _WPA[knob]]
     metric, _, mark = knob.rpartition(".")
     bands = list(_wpa_bands(_at(data, ("spec", "metrics")) or []))
     has = f", and its metrics are {', '.join(name for name, _ in bands) or 'none'}"
@@ -225,7 +225,7 @@ def _wpa_places(data: Mapping[str, Any], knob: str) -> list[_Place]:
         raise _unknown(WPA, knob, has)
     if len(found) > 1:
         raise NotHere(f"it has several metrics; write one of {', '.join(f'{name}.{mark}' for name, _ in bands)}")
-    return [_Place((*found[0], _MARKS[mark]), scalar)]
+    return [_ManifestPlace((*found[0], _MARKS[mark]), scalar)]
 
 
 def _wpa_bands(metrics: list[Any]) -> Iterator[tuple[str, Path]]:
@@ -238,7 +238,7 @@ def _wpa_bands(metrics: list[Any]) -> Iterator[tuple[str, Path]]:
 def _annotate(at: Path, knob: str) -> Change:
     if knob == "percentile":
         return lambda data, value: _set_percentile(data, at, value)
-    return _set_all([_Place((*at, PREFIX + name), str) for name in _ANNOTATED[knob]])
+    return _set_all([_ManifestPlace((*at, PREFIX + name), str) for name in _ANNOTATED[knob]])
 
 
 def _set_percentile(data: dict[str, Any], at: Path, value: str) -> None:
@@ -262,11 +262,13 @@ def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
         if not hvpa.is_weight_based:
             raise NotHere("it has no weights; only the released form has")
         count = len(hvpa.weights or ())
-        return _set_all([_Place(("spec", "weightBasedScalingIntervals", i, "vpaWeight"), scalar) for i in range(count)])
+        return _set_all(
+            [_ManifestPlace(("spec", "weightBasedScalingIntervals", i, "vpaWeight"), scalar) for i in range(count)]
+        )
     if knob in _HVPA:
         if hvpa.is_weight_based:
             raise NotHere(f"{knob} is for scaling intervals, and it has weights; write a path")
-        return _set_all([_Place(("spec", *place.path), place.write) for place in _HVPA[knob]])
+        return _set_all([_ManifestPlace(("spec", *place.path), place.write) for place in _HVPA[knob]])
     if knob in _ANNOTATED:
         return _in_block("vpa", _annotate(_IN_VPA, knob), used=hvpa.uses_vpa)
     places = _hpa_places(data, IN_HPA, knob, Hvpa)

@@ -19,11 +19,11 @@ def hindrances(name: str, placed: Sequence[Placed], found: Found, world: World) 
 
 
 def _mishaps(name: str, placed: Sequence[Placed], found: Found, world: World) -> Iterator[Mishap]:
-    for i, words in axis_obstacles([one for one, _ in placed]):
-        yield Mishap(placed[i][1], ("kind",), f"policy {name!r}: {words}")
+    for i, message in axis_obstacles([one for one, _ in placed]):
+        yield Mishap(placed[i][1], ("kind",), f"policy {name!r}: {message}")
     for autoscaler, source in placed:
-        for where, words in obstacles(autoscaler, found.start, world):
-            yield Mishap(source, where, f"{autoscaler}: {words}")
+        for where, message in obstacles(autoscaler, found.start, world):
+            yield Mishap(source, where, f"{autoscaler}: {message}")
 
 
 def made(name: str, placed: Sequence[Placed], start: Start, notes: Iterable[str]) -> Policy:

@@ -38,16 +38,16 @@ class Obstacle(NamedTuple):
     """Why an object cannot be replayed, and where in it."""
 
     where: Where
-    words: str
+    message: str
 
 
 def own_obstacles(autoscaler: Autoscaler, cluster: Cluster) -> list[Obstacle]:
     """The errors in the object itself, as `hypot lint` finds them."""
     found = autoscaler.problems(cluster.kubernetes, cluster.gates)
-    return [Obstacle(one.where, _words(one)) for one in found if one.severity == "error"]
+    return [Obstacle(one.where, _message(one)) for one in found if one.severity == "error"]
 
 
-def _words(problem: Problem) -> str:
+def _message(problem: Problem) -> str:
     return f"{problem} ({problem.hint})" if problem.hint else str(problem)
 
 
@@ -81,8 +81,8 @@ def remarks(autoscaler: Autoscaler) -> Iterator[str]:
 
 def _hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Obstacle]:
     if hvpa.recommendations == OBJECTS:
-        words = f"{RECOMMENDATIONS}: {OBJECTS} asks objects of a cluster, and a replay has none; remove it"
-        yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), words)
+        message = f"{RECOMMENDATIONS}: {OBJECTS} asks objects of a cluster, and a replay has none; remove it"
+        yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), message)
     if hvpa.uses_hpa:
         yield from _hpa_obstacles(hpa_of(hvpa), IN_HPA, start, world)
 
@@ -99,9 +99,9 @@ def _metric_obstacles(metric: Metric, where: Where, start: Start | None, world: 
     elif metric.type == "ContainerResource" and own is not None:
         yield from _resource_obstacles(own.name, (*where, "containerResource", "name"))
         if start is not None and own.container and own.container != start.container:
-            words = f"container {own.container} is not replayed, only {start.container} is"
+            message = f"container {own.container} is not replayed, only {start.container} is"
             todo = "name the other one in hypot.dev/container of the workload, or remove this metric"
-            yield Obstacle((*where, "containerResource", "container"), f"{words}; {todo}")
+            yield Obstacle((*where, "containerResource", "container"), f"{message}; {todo}")
     named = {"Pods": metric.pods, "Object": metric.object, "External": metric.external}.get(metric.type or "")
     if named is not None and named.metric is not None:
         place = (*where, (metric.type or "").lower(), "metric", "name")
@@ -123,8 +123,8 @@ def _name_obstacles(name: str | None, where: Where, world: World) -> Iterator[Ob
 
 def _wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obstacle]:
     if wpa.recommender is not None:
-        words = "a recommender is somebody else's service, which cannot be replayed; write metrics instead"
-        yield Obstacle(("spec", "recommender"), words)
+        message = "a recommender is somebody else's service, which cannot be replayed; write metrics instead"
+        yield Obstacle(("spec", "recommender"), message)
     for i, metric in enumerate(wpa.metrics or ()):
         where = ("spec", "metrics", i)
         if metric.type == "External" and metric.external is not None:
@@ -143,23 +143,23 @@ def _selector_obstacles(selector: Mapping[str, Any] | None, where: Where, start:
         return
     if not selects:
         labels = ", ".join(f"{key}={value}" for key, value in start.labels.items()) or "none"
-        words = f"selects no pod of {start}, whose labels are {labels}, so nothing would be measured"
-        yield Obstacle(where, f"{words}; correct it, or give the manifest of the workload")
+        message = f"selects no pod of {start}, whose labels are {labels}, so nothing would be measured"
+        yield Obstacle(where, f"{message}; correct it, or give the manifest of the workload")
 
 
 def _vpa_obstacles(vpa: VPA, start: Start | None) -> Iterator[Obstacle]:
     strange = [one.name for one in vpa.recommenders or () if one.name not in {None, DEFAULT_RECOMMENDER, "hypot"}]
     if strange:
-        words = f"the recommender {strange[0]} is somebody else's, and cannot be replayed; remove it for the default"
-        yield Obstacle(("spec", "recommenders"), words)
+        message = f"the recommender {strange[0]} is somebody else's, and cannot be replayed; remove it for the default"
+        yield Obstacle(("spec", "recommenders"), message)
     if HORIZONTAL_STEP not in vpa.annotations:
         return
     if step_of(vpa) is None:
-        words = f"{shown(vpa.annotations[HORIZONTAL_STEP])} are no bounds of replicas; write them as 2..6"
-        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {words}, from 1 to {MOST_REPLICAS}")
+        message = f"{shown(vpa.annotations[HORIZONTAL_STEP])} are no bounds of replicas; write them as 2..6"
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {message}, from 1 to {MOST_REPLICAS}")
     if start is not None and not step_range(vpa, start.container):
-        words = f"there is no range that a recommendation for container {start.container} could leave"
-        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {words}; write minAllowed and maxAllowed of cpu or memory")
+        message = f"there is no range that a recommendation for container {start.container} could leave"
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {message}; write minAllowed and maxAllowed of cpu or memory")
 
 
 def step_of(vpa: Autoscaler) -> tuple[int, int] | None:
@@ -189,8 +189,8 @@ def axis_obstacles(autoscalers: Iterable[Autoscaler]) -> Iterator[tuple[int, str
         for axis in _axes(one):
             holder = holders.setdefault(axis, one)
             if holder is not one:
-                words = f"{one} and {holder} would both set the {axis}; write them into policies of their own"
-                yield i, words
+                message = f"{one} and {holder} would both set the {axis}; write them into policies of their own"
+                yield i, message
                 break
 
 

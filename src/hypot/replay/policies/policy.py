@@ -66,12 +66,12 @@ class Mishap(NamedTuple):
 
     source: Source | None
     where: Where
-    words: str
+    message: str
 
     def __str__(self) -> str:
         if self.source is None:
-            return self.words
-        return f"{self.source.file}:{self.source.line_of(self.where)}: {self.words}"
+            return self.message
+        return f"{self.source.file}:{self.source.line_of(self.where)}: {self.message}"
 
 
 class PolicyError(ValueError):

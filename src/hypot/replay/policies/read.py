@@ -8,7 +8,7 @@ from typing import Any
 from hypot.kinds.base import Ref, refer
 from hypot.kinds.catalogue import Autoscaler, autoscalers, find_autoscaler, info_of, names_of
 from hypot.kinds.problem import Where
-from hypot.kinds.text.load import Loaded, Source
+from hypot.kinds.text.load import LoadedFiles, Source
 from hypot.kinds.version import NEWEST, Version
 from hypot.policy.observe.read_pods import inner, mappings
 from hypot.policy.observe.read_scale import group_of
@@ -37,10 +37,10 @@ class _Scaler:
 
 
 @dataclass(eq=False, slots=True)
-class _Workload:
+class _InputWorkload:
     """A workload of the input; it is read once, and only where a policy needs it."""
 
-    loaded: Loaded
+    loaded: LoadedFiles
     annotated: bool
     found: Found | None = None
     used: bool = False
@@ -60,17 +60,17 @@ class _Group:
 
     name: str
     scalers: list[_Scaler] = field(default_factory=list)
-    workloads: list[_Workload] = field(default_factory=list)
+    workloads: list[_InputWorkload] = field(default_factory=list)
 
 
 def read_policies(
-    loaded: Sequence[Loaded],
+    loaded: Sequence[LoadedFiles],
     world: World,
     kubernetes: Version = NEWEST,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Policy]:
     """All policies in the order of the input; raises with everything that cannot be replayed."""
-    reading = _Reading(world, Cluster(kubernetes, gates))
+    reading = _PolicyReader(world, Cluster(kubernetes, gates))
     for one in loaded:
         reading.take(one)
     policies = reading.policies()
@@ -90,17 +90,17 @@ def _in_order(mishaps: list[Mishap], files: list[str]) -> list[Mishap]:
     return sorted(mishaps, key=place)
 
 
-class _Reading:
+class _PolicyReader:
     """One pass over the input, and then over the policies that are in it."""
 
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world, self._cluster = world, cluster
         self._groups: dict[object, _Group] = {}
-        self._workloads: list[_Workload] = []
+        self._workloads: list[_InputWorkload] = []
         self._passed_over: Counter[str] = Counter()
         self.mishaps: list[Mishap] = []
 
-    def take(self, loaded: Loaded) -> None:
+    def take(self, loaded: LoadedFiles) -> None:
         data = loaded.data
         group, kind = group_of(data.get("apiVersion")), str(data.get("kind"))
         if find_autoscaler(group, kind) is not None:
@@ -108,14 +108,14 @@ class _Reading:
         elif group == "apps" and kind in _WORKLOADS and not _is_controlled(data):
             self._take_workload(loaded)
         elif POLICY in inner(data, "metadata", "annotations"):
-            self._tell(loaded.source, ("kind",), f"{refer(data)}: a {kind} cannot be replayed; {_what_can()}")
+            self._report(loaded.source, ("kind",), f"{refer(data)}: a {kind} cannot be replayed; {_what_can()}")
         else:
             self._passed_over[kind] += 1
 
-    def _take_autoscaler(self, autoscaler: Autoscaler, loaded: Loaded) -> None:
+    def _take_autoscaler(self, autoscaler: Autoscaler, loaded: LoadedFiles) -> None:
         wrong = own_obstacles(autoscaler, self._cluster)
-        for where, words in wrong:
-            self._tell(loaded.source, where, f"{autoscaler}: {words}")
+        for where, message in wrong:
+            self._report(loaded.source, where, f"{autoscaler}: {message}")
         scaler = _Scaler(autoscaler, loaded.source, target_of(autoscaler), sound=not wrong)
         names = self._names(loaded)
         if names is None:
@@ -124,27 +124,27 @@ class _Reading:
         for name in names:
             self._groups.setdefault(name, _Group(name)).scalers.append(scaler)
 
-    def _take_workload(self, loaded: Loaded) -> None:
+    def _take_workload(self, loaded: LoadedFiles) -> None:
         names = self._names(loaded)
-        workload = _Workload(loaded, names is not None)
+        workload = _InputWorkload(loaded, names is not None)
         self._workloads.append(workload)
         for name in names or ():
             self._groups.setdefault(name, _Group(name)).workloads.append(workload)
 
-    def _names(self, loaded: Loaded) -> list[str] | None:
+    def _names(self, loaded: LoadedFiles) -> list[str] | None:
         """The policies that an object says it belongs to; None where it says nothing."""
         written = inner(loaded.data, "metadata", "annotations").get(POLICY)
         if written is None:
             return None
         place = ("metadata", "annotations", POLICY)
         if not isinstance(written, str):
-            self._tell(loaded.source, place, f"{POLICY}: write text: names of policies, with commas between them")
+            self._report(loaded.source, place, f"{POLICY}: write text: names of policies, with commas between them")
             return []
         names = [name.strip() for name in written.split(",")]
-        wrong = [(name, words) for name in names if (words := _name_fault(name))]
+        wrong = [(name, message) for name in names if (message := _name_fault(name))]
         twice = [name for name, count in Counter(names).items() if count > 1]
-        for name, words in [*wrong, *((name, "is given twice") for name in twice)]:
-            self._tell(loaded.source, place, f"{POLICY}: the name {name[:80]!r} {words}")
+        for name, message in [*wrong, *((name, "is given twice") for name in twice)]:
+            self._report(loaded.source, place, f"{POLICY}: the name {name[:80]!r} {message}")
         bad = {name for name, _ in wrong}
         return [name for name in dict.fromkeys(names) if name not in bad]
 
@@ -152,7 +152,7 @@ class _Reading:
         groups = list(self._groups.values())
         self._name(groups)
         if not groups and not self.mishaps:
-            self._tell(None, (), f"there is no policy in the manifests: {_what_can()}; {_STATIC_HINT}")
+            self._report(None, (), f"there is no policy in the manifests: {_what_can()}; {_STATIC_HINT}")
         found = [policy for group in groups if (policy := self._policy(group)) is not None]
         note = self._note_on_the_rest()
         return [replace(policy, notes=(*policy.notes, note)) for policy in found] if note else found
@@ -166,17 +166,17 @@ class _Reading:
             scaler = group.scalers[0]
             if times[group.name] > 1:
                 group.name = f"{WORDS[type(scaler.autoscaler)]} {group.name}"
-            if scaler.sound and (words := _name_fault(group.name)):
+            if scaler.sound and (message := _name_fault(group.name)):
                 todo = f"name it by the annotation {POLICY}"
-                self._tell(scaler.source, ("metadata", "name"), f"as a policy {group.name[:80]!r} {words}; {todo}")
+                self._report(scaler.source, ("metadata", "name"), f"as a policy {group.name[:80]!r} {message}; {todo}")
         first: dict[str, _Group] = {}
         for group in groups:
             if first.setdefault(group.name, group) is not group:
-                words = f"a second policy has the name {group.name!r}; tell them apart by the annotation {POLICY}"
-                self._tell(group.scalers[0].source, ("metadata", "name"), words)
+                message = f"a second policy has the name {group.name!r}; tell them apart by the annotation {POLICY}"
+                self._report(group.scalers[0].source, ("metadata", "name"), message)
 
     def _policy(self, group: _Group) -> Policy | None:
-        self._tell_other_targets(group)
+        self._report_other_targets(group)
         found = self._start(group)
         placed: list[Placed] = [(one.autoscaler, one.source) for one in group.scalers]
         mishaps = hindrances(group.name, placed, found, self._world)
@@ -185,18 +185,18 @@ class _Reading:
             return None
         return made(group.name, placed, found.start, found.notes)
 
-    def _tell_other_targets(self, group: _Group) -> None:
+    def _report_other_targets(self, group: _Group) -> None:
         """One policy is of one workload."""
         named = [(one.source, _target_place(one.autoscaler), one.target) for one in group.scalers if one.target.name]
         own = group.workloads[:1] or []
         first = own[0].ref if own else named[0][2] if named else Ref()
         for source, where, ref in named:
             if (ref.kind, ref.name) != (first.kind, first.name):
-                words = f"policy {group.name!r} is of {first}, and this is of {ref}; a policy has one target"
-                self._tell(source, where, words)
+                message = f"policy {group.name!r} is of {first}, and this is of {ref}; a policy has one target"
+                self._report(source, where, message)
         for other in group.workloads[1:]:
-            words = f"policy {group.name!r} has {own[0].ref} already; a policy has one workload"
-            self._tell(other.loaded.source, ("metadata", "annotations", POLICY), words)
+            message = f"policy {group.name!r} has {own[0].ref} already; a policy has one workload"
+            self._report(other.loaded.source, ("metadata", "annotations", POLICY), message)
 
     def _start(self, group: _Group) -> Found:
         if group.workloads:
@@ -204,31 +204,31 @@ class _Reading:
         scaler = group.scalers[0]
         ref = scaler.target
         if ref.kind in _NEVER:
-            words = f"a {ref.kind} cannot be replayed: nobody sets the number of its pods"
-            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+            message = f"a {ref.kind} cannot be replayed: nobody sets the number of its pods"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
         free = [one for one in self._workloads if not one.annotated]
         fitting = [one for one in free if _fits(scaler, one)]
         if len(fitting) > 1:
             place = ", ".join(f"{one.loaded.source.file}:{one.loaded.source.line}" for one in fitting)
-            words = f"{ref} is there more than once ({place}); give it once, or write {POLICY} on each"
-            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+            message = f"{ref} is there more than once ({place}); give it once, or write {POLICY} on each"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
         if fitting:
             return self._read(fitting[0])
         return self._replacement(scaler, free)
 
-    def _replacement(self, scaler: _Scaler, free: list[_Workload]) -> Found:
+    def _replacement(self, scaler: _Scaler, free: list[_InputWorkload]) -> Found:
         """The only workload there is, or the world's, for a target that is not among the manifests."""
         ref = scaler.target
         if len(free) == 1:
             found = self._read(free[0])
             return found._replace(notes=(f"{ref} is not among the manifests: {free[0].ref} is replayed", *found.notes))
         if free:
-            words = f"{ref} is not among the manifests; add it, or give exactly one workload"
-            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), words),))
+            message = f"{ref} is not among the manifests; add it, or give exactly one workload"
+            return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
         start = start_of_world(self._world, str(ref.kind or "Deployment"), str(ref.name or "workload"))
         return Found(start, (f"{ref} is not among the manifests: the workload of the world is replayed",))
 
-    def _read(self, workload: _Workload) -> Found:
+    def _read(self, workload: _InputWorkload) -> Found:
         workload.used = True
         if workload.found is None:
             workload.found = start_of(workload.loaded, self._world)
@@ -242,8 +242,8 @@ class _Reading:
             return ""
         return f"not replayed: {', '.join(f'{count} {kind}' for kind, count in sorted(rest.items()))}"
 
-    def _tell(self, source: Source | None, where: Where, words: str) -> None:
-        self.mishaps.append(Mishap(source, where, words))
+    def _report(self, source: Source | None, where: Where, message: str) -> None:
+        self.mishaps.append(Mishap(source, where, message))
 
 
 def _is_controlled(data: Mapping[str, Any]) -> bool:
@@ -252,7 +252,7 @@ def _is_controlled(data: Mapping[str, Any]) -> bool:
     return any(owner.get("controller") is True for owner in owners)
 
 
-def _fits(scaler: _Scaler, workload: _Workload) -> bool:
+def _fits(scaler: _Scaler, workload: _InputWorkload) -> bool:
     """Whether this is the target. A namespace that is not written may be any."""
     ref, target = workload.ref, scaler.target
     metadata = scaler.autoscaler.metadata

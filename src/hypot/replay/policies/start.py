@@ -7,7 +7,7 @@ from hypot.core.amount import CPU, MEMORY, RESOURCES, of_milli
 from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import refer
 from hypot.kinds.problem import Where, shown
-from hypot.kinds.text.load import Loaded
+from hypot.kinds.text.load import LoadedFiles
 from hypot.policy.model.seen import Failure
 from hypot.policy.observe.read_pods import inner, labels_of, mappings, read_container
 from hypot.policy.observe.read_scale import scale_of_workload
@@ -43,15 +43,15 @@ def start_of_world(world: World, kind: str, name: str) -> Start:
     )
 
 
-def start_of(loaded: Loaded, world: World) -> Found:
+def start_of(loaded: LoadedFiles, world: World) -> Found:
     """What a manifest of a workload says; everything that is wrong with it at once."""
-    reading = _Workload(loaded, world)
+    reading = _StartWorkload(loaded, world)
     start = reading.start()
     return Found(None if reading.mishaps else start, tuple(reading.notes), tuple(reading.mishaps))
 
 
-class _Workload:
-    def __init__(self, loaded: Loaded, world: World) -> None:
+class _StartWorkload:
+    def __init__(self, loaded: LoadedFiles, world: World) -> None:
         self._data, self._source, self._world = loaded.data, loaded.source, world
         self._ref = refer(loaded.data)
         self.notes: list[str] = []
@@ -61,7 +61,7 @@ class _Workload:
         namespace = inner(self._data, "metadata").get("namespace")
         scale = scale_of_workload(self._data, self._ref)
         if isinstance(scale, Failure):
-            self._tell(("spec",), scale.message)
+            self._report(("spec",), scale.message)
             return None
         at, container = self._container()
         if container is None:
@@ -90,7 +90,7 @@ class _Workload:
             self.notes.append(f"{self._ref} does not say how many replicas there are: it starts with {replicas}")
             return replicas
         if asked == 0:
-            self._tell(("spec", "replicas"), "0 replicas are switched off, so there is nothing to replay; write 1")
+            self._report(("spec", "replicas"), "0 replicas are switched off, so there is nothing to replay; write 1")
         return asked
 
     def _container(self) -> tuple[Where, Mapping[str, Any] | None]:
@@ -98,13 +98,13 @@ class _Workload:
         spec = inner(self._data, *map(str, _IN_POD))
         given = list(mappings(spec.get("containers")))
         if not given:
-            self._tell(_IN_POD, "there is no pod template with containers; give the whole manifest")
+            self._report(_IN_POD, "there is no pod template with containers; give the whole manifest")
             return (), None
         names = [str(one.get("name") or "") for one in given]
         wanted = inner(self._data, "metadata", "annotations").get(CONTAINER, names[0])
         if wanted not in names:
-            words = f"{CONTAINER}: there is no container {shown(wanted)}; there are {', '.join(names)}"
-            self._tell(("metadata", "annotations", CONTAINER), words)
+            message = f"{CONTAINER}: there is no container {shown(wanted)}; there are {', '.join(names)}"
+            self._report(("metadata", "annotations", CONTAINER), message)
             return (), None
         index = names.index(wanted)
         sidecars = [one for one in mappings(spec.get("initContainers")) if one.get("restartPolicy") == "Always"]
@@ -122,10 +122,10 @@ class _Workload:
         try:
             amount = of_milli(resource, milli(written))
         except QuantityError as error:
-            self._tell(place, f"{resource} in {key}: {error}")
+            self._report(place, f"{resource} in {key}: {error}")
             return 0
         if amount <= 0:
-            self._tell(place, f"{resource} in {key}: {shown(written)} must be above 0")
+            self._report(place, f"{resource} in {key}: {shown(written)} must be above 0")
         return amount
 
     def _request(self, sizes: Mapping[tuple[str, str], int | None], at: Where, name: str, resource: str) -> int:
@@ -135,13 +135,13 @@ class _Workload:
         if request is None:
             request = limit
         if request is None:
-            words = f"container {name} has no {resource} request, so utilisation cannot be measured"
-            self._tell((*at, "resources", "requests"), f"{words}; write resources.requests.{resource}")
+            message = f"container {name} has no {resource} request, so utilisation cannot be measured"
+            self._report((*at, "resources", "requests"), f"{message}; write resources.requests.{resource}")
             return 0
         if limit and limit < request:
             place = (*at, "resources", "limits", resource)
-            self._tell(place, f"the {resource} limit is below the request of {resource}; raise it")
+            self._report(place, f"the {resource} limit is below the request of {resource}; raise it")
         return request
 
-    def _tell(self, where: Where, words: str) -> None:
-        self.mishaps.append(Mishap(self._source, where, f"{self._ref}: {words}"))
+    def _report(self, where: Where, message: str) -> None:
+        self.mishaps.append(Mishap(self._source, where, f"{self._ref}: {message}"))

@@ -13,7 +13,7 @@ from hypot.policy.model.decision import Step
 PAUSE = 3600.0
 
 
-class Range(NamedTuple):
+class SizeRange(NamedTuple):
     """The sizes that a pod may have, by resource, and how many pods there may be."""
 
     least: Mapping[str, int]
@@ -22,18 +22,18 @@ class Range(NamedTuple):
     high: int
 
 
-def stepped(needed: Mapping[str, int], allowed: Range, replicas: int, since_last: float | None) -> tuple[int, Step]:
+def stepped(needed: Mapping[str, int], allowed: SizeRange, replicas: int, since_last: float | None) -> tuple[int, Step]:
     """The count, and why: one more where any resource is needed beyond its range, one less where all are below."""
     above = [r for r, amount in needed.items() if r in allowed.most and amount > allowed.most[r]]
     below = [r for r, amount in needed.items() if r in allowed.least and amount < allowed.least[r]]
     if since_last is not None and since_last < PAUSE:
-        words = f"The last step was less than {PAUSE:.0f} s ago: stay at {replicas}."
-        return replicas, Step("resolve", "step-pause", replicas, replicas, words)
+        message = f"The last step was less than {PAUSE:.0f} s ago: stay at {replicas}."
+        return replicas, Step("resolve", "step-pause", replicas, replicas, message)
     if above and replicas < allowed.high:
-        words = f"{above[0]} needs {brief(above[0], needed[above[0]])}, more than a pod may have: one replica more."
-        return replicas + 1, Step("resolve", "step-out", replicas, replicas + 1, words)
+        message = f"{above[0]} needs {brief(above[0], needed[above[0]])}, more than a pod may have: one replica more."
+        return replicas + 1, Step("resolve", "step-out", replicas, replicas + 1, message)
     if below and len(below) == len([r for r in needed if r in allowed.least]) and replicas > allowed.low:
-        words = f"{below[0]} needs {brief(below[0], needed[below[0]])}, less than a pod must have: one replica less."
-        return replicas - 1, Step("resolve", "step-in", replicas, replicas - 1, words)
-    words = f"The size that is needed is within its range: stay at {replicas}."
-    return replicas, Step("resolve", "step-none", replicas, replicas, words)
+        message = f"{below[0]} needs {brief(below[0], needed[below[0]])}, less than a pod must have: one replica less."
+        return replicas - 1, Step("resolve", "step-in", replicas, replicas - 1, message)
+    message = f"The size that is needed is within its range: stay at {replicas}."
+    return replicas, Step("resolve", "step-none", replicas, replicas, message)

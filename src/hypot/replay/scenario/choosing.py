@@ -14,7 +14,7 @@ from hypot.policy.decide import decide
 from hypot.policy.model.seen import Failure, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size
-from hypot.policy.model.state import EMPTY, Memory
+from hypot.policy.model.state import EMPTY, State
 from hypot.replay.policies.weights import blended, plain_blend
 
 # The other ways to read a manifest, for the side that shows what goes wrong.
@@ -42,11 +42,11 @@ class Deciding:
 
     autoscaler: Autoscaler
     settings: Settings
-    memory: Memory = field(default_factory=lambda: Memory(recommendations=EMPTY))
+    state: State = field(default_factory=lambda: State(recommendations=EMPTY))
 
     def chosen(self, seen: Seen) -> Chosen:
-        decision, memory = decide(self.autoscaler, seen, self.memory, self.settings)
-        self.memory = memory.acted(decision, seen.now) if decision.rescales else memory
+        decision, state = decide(self.autoscaler, seen, self.state, self.settings)
+        self.state = state.acted(decision, seen.now) if decision.rescales else state
         current = replicas_in(seen)
         replicas = current if decision.desired is None or not decision.rescales else decision.desired
         size = _size_of(decision.desired_sizes) if decision.rescales else {}
@@ -60,7 +60,7 @@ class Blending:
     hvpa: Hvpa
 
     def chosen(self, seen: Seen) -> Chosen:
-        current, size = replicas_in(seen), standing_in(seen)
+        current, size = replicas_in(seen), size_in(seen)
         first, last = self.hvpa.min_replicas, self.hvpa.max_replicas or current
         weights = [Weight(w.vpa_weight or 0, w.start or first, w.last or last) for w in self.hvpa.weights or ()]
         weight = weight_at(weights, current)
@@ -96,7 +96,7 @@ def replicas_in(seen: Seen) -> int:
     raise TypeError("a scenario always has a scale")
 
 
-def standing_in(seen: Seen) -> dict[str, int]:
+def size_in(seen: Seen) -> dict[str, int]:
     """The size that pods have."""
     requests = seen.pods[0].containers[0].requests
     return {resource: of_milli(resource, requests[resource]) for resource in RESOURCES if resource in requests}

@@ -53,7 +53,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class Operation:
     """Two terms and what is done with them."""
 
     left: "Term"
@@ -72,11 +72,11 @@ class Both:
         yield from self.right.names()
 
 
-Term = Number | Figure | Both
+Term = Number | Figure | Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Requirement:
     """Terms with comparisons between them; all of these must hold."""
 
     text: str
@@ -103,14 +103,14 @@ class Condition:
         )
 
 
-def parse(text: Any) -> Condition:
+def parse(text: Any) -> Requirement:
     """Read one condition; raises with what is wrong and where."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ConditionError(f"{str(text)[:60]!r} is no condition; write one such as 'late <= 0.1'")
-    return _Reading(text).condition()
+    return _Parser(text).condition()
 
 
-class _Reading:
+class _Parser:
     """One pass from left to right."""
 
     def __init__(self, text: str) -> None:
@@ -118,7 +118,7 @@ class _Reading:
         self._tokens = list(self._split())
         self._place = 0
 
-    def condition(self) -> Condition:
+    def condition(self) -> Requirement:
         terms, signs = [self._sum()], []
         while self._next() in COMPARED:
             signs.append(self._take())
@@ -127,7 +127,7 @@ class _Reading:
             raise self._wrong(f"{self._next()!r} is not expected there")
         if not signs:
             raise self._wrong(f"nothing is compared; write one of {', '.join(COMPARED)}")
-        return Condition(self._text.strip(), tuple(terms), tuple(signs))
+        return Requirement(self._text.strip(), tuple(terms), tuple(signs))
 
     def _split(self) -> Iterator[_Token]:
         place, end = 0, len(self._text.rstrip())
@@ -149,7 +149,7 @@ class _Reading:
         term = part()
         while self._next() in signs:
             sign = self._take()
-            term = Both(term, sign, part())
+            term = Operation(term, sign, part())
         return term
 
     def _factor(self) -> Term:
@@ -160,7 +160,7 @@ class _Reading:
         if token.kind == "name":
             return Figure(token.text)
         if token.text == "-":
-            return Both(Number(-1.0), "*", self._factor())
+            return Operation(Number(-1.0), "*", self._factor())
         if token.text != "(":
             raise self._wrong(f"{token.text!r} is not a figure" if token.text else "a figure is missing at the end")
         inner = self._sum()
@@ -177,5 +177,5 @@ class _Reading:
         self._place += 1
         return self._tokens[self._place - 1].text
 
-    def _wrong(self, words: str) -> ConditionError:
-        return ConditionError(f"{self._text!r}: {words}")
+    def _wrong(self, message: str) -> ConditionError:
+        return ConditionError(f"{self._text!r}: {message}")

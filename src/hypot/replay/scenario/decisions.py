@@ -12,7 +12,7 @@ from hypot.policy.model.settings import Settings
 from hypot.replay.scenario.choosing import Chooser, chooser_of
 from hypot.replay.scenario.demand import EPOCH, seconds
 from hypot.replay.scenario.file import ScenarioError
-from hypot.replay.scenario.looks import Look, State, amounts, seen_of, start_of, ways_of
+from hypot.replay.scenario.looks import FleetState, Look, amounts, seen_of, start_of, ways_of
 from hypot.replay.scenario.loop import policy_of
 from hypot.replay.score.columns import HOUR
 from hypot.replay.score.families import path_dependence
@@ -36,12 +36,12 @@ UNITS = {
 class Walk:
     """One way: the start and the state after each look, what was asked for, and how often nothing was decided."""
 
-    states: tuple[State, ...]
+    states: tuple[FleetState, ...]
     needs: tuple[Mapping[str, int], ...]
     undecided: int
 
     @property
-    def end(self) -> State:
+    def end(self) -> FleetState:
         return self.states[-1]
 
 
@@ -60,14 +60,14 @@ def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, floa
     return figures(walks, every)
 
 
-def walked(chooser: Chooser, autoscaler: Autoscaler, start: State, looks: Sequence[Look], every: float) -> Walk:
+def walked(chooser: Chooser, autoscaler: Autoscaler, start: FleetState, looks: Sequence[Look], every: float) -> Walk:
     """Look after look; what was decided at one is there at the next."""
     states, undecided, now = [start], 0, EPOCH
     for look in looks:
         now += seconds(look["after"]) if "after" in look else every
         state = states[-1]
         replicas, size, decided = chooser.chosen(seen_of(state, look, autoscaler, now))
-        states.append(State(replicas, {**state.size, **size}))
+        states.append(FleetState(replicas, {**state.size, **size}))
         undecided += not decided
     return Walk(tuple(states), tuple([amounts(look.get("need") or {}) for look in looks]), undecided)
 
@@ -103,7 +103,7 @@ def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
     }
 
 
-def _is_paradox(before: State, after: State) -> bool:
+def _is_paradox(before: FleetState, after: FleetState) -> bool:
     """Whether the total of a resource went one way and the size of a pod the other."""
     return any(
         (after.total(r) - before.total(r)) * (after.size.get(r, 0) - before.size.get(r, 0)) < 0 for r in RESOURCES

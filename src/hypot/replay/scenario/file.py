@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hypot.replay.scenario.conditions import Condition, ConditionError, parse
+from hypot.replay.scenario.conditions import ConditionError, Requirement, parse
 from hypot.replay.scenario.demand import FORMS, DemandError
 from hypot.replay.scenario.measures import MeasureError, checked
 
@@ -38,8 +38,8 @@ class Case:
     """One variant of a scenario, complete: what is run for the bad and for the good policy, and what must hold."""
 
     name: str
-    bar: tuple[Condition, ...]
-    worse: tuple[Condition, ...]
+    bar: tuple[Requirement, ...]
+    worse: tuple[Requirement, ...]
     # What is run: the whole mapping of the file with the changes of the variant in it.
     data: Mapping[str, Any] = field(hash=False)
 
@@ -67,7 +67,7 @@ class Scenario:
         return (int(digits) if digits.isdigit() else 0, self.id)
 
 
-def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
+def read_scenario(folder: Path, *, numeric: bool = False) -> Scenario:
     """The scenario of a folder; quick: in its reduced form."""
     path = folder / FILE
     try:
@@ -79,7 +79,7 @@ def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
     problems = list(_problems(data))
     if problems:
         raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems))
-    if quick:
+    if numeric:
         data = overlaid(data, data.get("quick") or {})
     try:
         cases = tuple(_cases(data))
@@ -133,7 +133,7 @@ def _cases(data: Mapping[str, Any]) -> Iterator[Case]:
         yield Case(str(name), _conditions(made["bar"]), _conditions(made["worse"]), made)
 
 
-def _conditions(written: Any) -> tuple[Condition, ...]:
+def _conditions(written: Any) -> tuple[Requirement, ...]:
     return tuple([parse(one) for one in written])
 
 

@@ -57,7 +57,7 @@ class LookError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FleetState:
     """So many pods of this size; amounts are millicores and bytes."""
 
     replicas: int
@@ -67,11 +67,11 @@ class State:
         return self.replicas * self.size.get(resource, 0)
 
 
-def start_of(data: Mapping[str, Any]) -> State:
+def start_of(data: Mapping[str, Any]) -> FleetState:
     start = data.get("start")
     if not isinstance(start, Mapping) or not isinstance(start.get("replicas"), int):
         raise LookError("start: write what there is, such as {replicas: 3, cpu: 500m}")
-    return State(start["replicas"], amounts({name: start[name] for name in RESOURCES if name in start}))
+    return FleetState(start["replicas"], amounts({name: start[name] for name in RESOURCES if name in start}))
 
 
 def amounts(written: Mapping[str, Any]) -> dict[str, int]:
@@ -114,7 +114,7 @@ def _sampled(needs: Mapping[str, Any], every: float) -> list[Look]:
     return [{"need": {CPU: f"{round(value * 1000)}m"}} for value in np.interp(at, trace.times, trace.values)]
 
 
-def seen_of(state: State, look: Look, autoscaler: Autoscaler, now: float) -> Seen:
+def seen_of(state: FleetState, look: Look, autoscaler: Autoscaler, now: float) -> Seen:
     """What an autoscaler gets to see."""
     pods = tuple([_pod(state, i, now) for i in range(state.replicas)])
     need = amounts(look.get("need") or {})
@@ -131,7 +131,7 @@ def seen_of(state: State, look: Look, autoscaler: Autoscaler, now: float) -> See
     )
 
 
-def _pod(state: State, index: int, now: float) -> Pod:
+def _pod(state: FleetState, index: int, now: float) -> Pod:
     name = f"{WEB}-1-{index}"
     requests = {resource: to_milli(resource, size) for resource, size in state.size.items()}
     return Pod(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypot.kinds.text.load import Loaded, LoadError, load
+from hypot.kinds.text.load import LoadedFiles, LoadError, load
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.demand import load_of
 from hypot.replay.engine.engine import replay
@@ -20,12 +20,12 @@ from hypot.replay.world.parameters import Span, World
 from hypot.replay.world.record import Run
 
 
-def run_side(folder: Path, data: Mapping[str, Any], side: str, told: Span = NEVER) -> Run:
+def run_side(folder: Path, data: Mapping[str, Any], side: str, reported: Span = NEVER) -> Run:
     """The replay of one policy of one case."""
     world = world_from_dict(data.get("world") or {})
     settings = Settings.from_dict(data.get("settings") or {})
     demand = load_of(trace_of(data["demand"], folder_of_traces()), world)
-    return replay(policy_of(folder, data, side, world), WORKLOAD, demand, world, settings, told)
+    return replay(policy_of(folder, data, side, world), WORKLOAD, demand, world, settings, reported)
 
 
 def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, float | None]:
@@ -45,14 +45,14 @@ def policy_of(folder: Path, data: Mapping[str, Any], side: str, world: World) ->
     return policies[0]
 
 
-def manifests_of(folder: Path, data: Mapping[str, Any], side: str) -> list[Loaded]:
+def manifests_of(folder: Path, data: Mapping[str, Any], side: str) -> list[LoadedFiles]:
     """The objects of a side, with the changes that the case makes to them."""
     name = (data.get("manifests") or {}).get(side, f"{side}.yaml")
     patches = (data.get("patch") or {}).get(side) or []
     return list(_patched(load([str(folder / name)]), patches))
 
 
-def _patched(loaded: Iterator[Loaded], patches: Sequence[Mapping[str, Any]]) -> Iterator[Loaded]:
+def _patched(loaded: Iterator[LoadedFiles], patches: Sequence[Mapping[str, Any]]) -> Iterator[LoadedFiles]:
     """Each change is laid over the objects of its kind."""
     for one in loaded:
         made = one.data

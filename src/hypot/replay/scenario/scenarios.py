@@ -63,7 +63,7 @@ def _plain(figures: Figures) -> dict[str, float | None]:
     return {name: value if value is not None and isfinite(value) else None for name, value in figures.items()}
 
 
-class Job(NamedTuple):
+class ScenarioJob(NamedTuple):
     """One policy of one case, as it is handed to whoever runs it."""
 
     folder: Path
@@ -96,13 +96,13 @@ def default_folder() -> Path:
     return next((place for place in places if place.is_dir()), places[-1])
 
 
-def read_scenarios(folder: Path, *, quick: bool = False) -> list[Scenario]:
+def read_scenarios(folder: Path, *, numeric: bool = False) -> list[Scenario]:
     """All scenarios of a folder in their order; raises with everything that is wrong with any."""
     found: list[Scenario] = []
     problems: list[str] = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         try:
-            found.append(read_scenario(path.parent, quick=quick))
+            found.append(read_scenario(path.parent, numeric=numeric))
         except ScenarioError as error:
             problems.append(str(error))
     if problems:
@@ -127,10 +127,10 @@ def chosen(scenarios: Sequence[Scenario], ids: Sequence[str]) -> list[Scenario]:
     return [one for one in scenarios if one.id in wanted or one.id.partition("-")[0] in wanted]
 
 
-def jobs_of(scenarios: Sequence[Scenario]) -> dict[str, Job]:
+def jobs_of(scenarios: Sequence[Scenario]) -> dict[str, ScenarioJob]:
     """Everything that must be run for them, once each."""
     cases = [(one, case) for one in scenarios if not one.waits for case in one.cases]
-    made = [Job(one.folder, one.kind, side, case.data) for one, case in cases for side in SIDES]
+    made = [ScenarioJob(one.folder, one.kind, side, case.data) for one, case in cases for side in SIDES]
     return {job.key: job for job in made}
 
 
@@ -148,7 +148,7 @@ def run_scenarios(
     return [judged(one, done) for one in scenarios]
 
 
-def do(job: Job) -> Figures:
+def do(job: ScenarioJob) -> Figures:
     """The figures of one policy of one case."""
     try:
         if job.kind == "loop":
@@ -166,9 +166,9 @@ def judged(scenario: Scenario, done: Mapping[str, Figures]) -> Result:
     good: dict[str, Figures] = {}
     broken: list[str] = []
     for case in scenario.cases:
-        by_side = {side: done[Job(scenario.folder, scenario.kind, side, case.data).key] for side in SIDES}
+        by_side = {side: done[ScenarioJob(scenario.folder, scenario.kind, side, case.data).key] for side in SIDES}
         try:
-            broken += [f"{case.name}: {words}" for words in _broken(case, by_side)]
+            broken += [f"{case.name}: {message}" for message in _broken(case, by_side)]
         except ConditionError as error:
             raise ScenarioError(f"{scenario.folder / FILE}: {error}") from error
         wanted = figures_of(scenario, case)
@@ -208,7 +208,7 @@ def _found(names: set[str], figures: Figures) -> str:
     return ", ".join(f"{name} is {'nothing' if value is None else f'{value:.4g}'}" for name, value in values)
 
 
-def _worked(jobs: Mapping[str, Job], workers: int) -> Generator[tuple[str, Figures]]:
+def _worked(jobs: Mapping[str, ScenarioJob], workers: int) -> Generator[tuple[str, Figures]]:
     if min(workers, len(jobs)) < 2 or sum(job.ticks for job in jobs.values()) < WORTH_A_PROCESS:
         yield from ((key, do(job)) for key, job in jobs.items())
         return
@@ -219,5 +219,5 @@ def _worked(jobs: Mapping[str, Job], workers: int) -> Generator[tuple[str, Figur
             try:
                 yield places[future], future.result()
             except BrokenProcessPool as error:
-                words = "a process that ran a scenario was ended from outside, most often for want of memory"
-                raise ScenarioError(f"{words}; run fewer scenarios at once") from error
+                message = "a process that ran a scenario was ended from outside, most often for want of memory"
+                raise ScenarioError(f"{message}; run fewer scenarios at once") from error

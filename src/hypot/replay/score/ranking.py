@@ -14,17 +14,17 @@ from hypot.replay.score.scorecard import Scores
 LEAST_LATE = 1e-4
 
 
-class Point(NamedTuple):
+class PolicyPoint(NamedTuple):
     """A policy between money and users: dollars, or times the oracle's, and late and lost requests in percent."""
 
     cost: float
     late: float
 
 
-def point_of(scores: Scores, cost: str = "cost") -> Point | None:
+def point_of(scores: Scores, cost: str = "cost") -> PolicyPoint | None:
     """Where a run stands, by this field of cost; None where nothing can be compared. No request: nobody was late."""
     paid = getattr(scores, cost)
-    return None if paid is None else Point(paid, late_or_lost(scores))
+    return None if paid is None else PolicyPoint(paid, late_or_lost(scores))
 
 
 def late_or_lost(scores: Scores) -> float:
@@ -32,10 +32,10 @@ def late_or_lost(scores: Scores) -> float:
     return (scores.late or 0.0) + (scores.lost or 0.0)
 
 
-def front(entries: Mapping[str, Point]) -> set[str]:
+def front(entries: Mapping[str, PolicyPoint]) -> set[str]:
     """Who is not beaten. Equal in both is a tie and all of them stay; equal in one and worse in the other is beaten."""
     kept: set[str] = set()
-    last: Point | None = None
+    last: PolicyPoint | None = None
     for name, point in sorted(entries.items(), key=lambda entry: entry[1]):
         if last is None or point.late < last.late or point == last:
             kept.add(name)
@@ -43,12 +43,12 @@ def front(entries: Mapping[str, Point]) -> set[str]:
     return kept
 
 
-def cost_at(curve: Iterable[Point], late: float) -> float | None:
+def cost_at(curve: Iterable[PolicyPoint], late: float) -> float | None:
     """The cost at which the curve of a sweep has this lateness, in percent: linear in its logarithm, along the front.
 
     None where the curve does not reach there: what lies outside of it was not tried.
     """
-    points = [Point(cost, max(there, LEAST_LATE)) for cost, there in curve]
+    points = [PolicyPoint(cost, max(there, LEAST_LATE)) for cost, there in curve]
     kept = front({str(i): point for i, point in enumerate(points)})
     line = sorted({points[int(i)] for i in kept}, key=lambda point: point.late)
     wanted = max(late, LEAST_LATE)
@@ -114,11 +114,11 @@ def _cheapest(scores: Mapping[str, Scores]) -> str:
         nearest = min(scores, key=lambda name: (late_or_lost(scores[name]), name))
         return f"None keeps the SLO; {nearest} comes nearest: {_quality(scores[nearest])}."
     first, *others = sorted(costs, key=lambda name: (costs[name], name))
-    told = f"{first} is the cheapest that keeps the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
+    reported = f"{first} is the cheapest that keeps the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
     if not others or costs[first] <= NOTHING:
-        return f"{told}."
+        return f"{reported}."
     more = 100.0 * (costs[others[0]] / costs[first] - 1.0)
-    return f"{told}; the next, {others[0]}, costs {more:.1f} % more."
+    return f"{reported}; the next, {others[0]}, costs {more:.1f} % more."
 
 
 def _quality(scores: Scores) -> str:

@@ -61,7 +61,7 @@ class Tally(NamedTuple):
     windows: Any
     worst: Any
     # Ticks with demand, by which shares supply missed it, what was too much in shares of supply, and ticks with either.
-    told: Any
+    reported: Any
     under: Any
     over: Any
     over_supply: Any
@@ -104,7 +104,7 @@ def terms_of(world: World) -> Terms:
 
 
 def no_tally() -> Tally:
-    counted = {"broken", "stretch", "stretches", "inside", "windows", "told", "under_ticks", "over_ticks"}
+    counted = {"broken", "stretch", "stretches", "inside", "windows", "reported", "under_ticks", "over_ticks"}
     counted |= {"pinned", "starving", "stuck", "asked"}
     nothing = Tally(*([0] if name in counted else [0.0] for name in Tally._fields))
     return nothing._replace(sums=[0.0] * COLUMNS, worst=[-1.0], overshoot=[-1.0])
@@ -151,7 +151,7 @@ def compare(t: Tally, supply: float, demand: float) -> None:
             t.over_ticks[0] += 1
             t.over_supply[0] += 1.0
         return
-    t.told[0] += 1
+    t.reported[0] += 1
     share = (supply - demand) / demand
     if share > SAME:
         t.over_ticks[0] += 1

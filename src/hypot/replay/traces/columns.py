@@ -18,7 +18,7 @@ VALUES: dict[str, Unit | None] = {
 _MEANINGS = {None: "what the world's demand.unit says", "requests": "requests/s", "cores": "cores"}
 
 
-class Columns(NamedTuple):
+class TraceColumns(NamedTuple):
     """The places of the columns in a file, counted from 0."""
 
     time: int
@@ -32,7 +32,7 @@ class Columns(NamedTuple):
         return [place for place in (self.time, self.value, self.workload, self.memory) if place is not None]
 
 
-class Part(NamedTuple):
+class WorkloadBatch(NamedTuple):
     """Some workloads of a file, each with all its rows."""
 
     # How many rows they have.
@@ -51,7 +51,7 @@ class Opened(NamedTuple):
 
     frame: pl.LazyFrame
     names: list[str]
-    columns: Columns
+    columns: TraceColumns
     # The number of the first row of data as people count it, and how many there must be.
     first_row: int
     rows: int
@@ -69,11 +69,11 @@ class Opened(NamedTuple):
         return self.scan(row_index_name=name, row_index_offset=self.first_row)
 
     @property
-    def whole(self) -> Part:
-        return Part(self.rows, 0, self.rows)
+    def whole(self) -> WorkloadBatch:
+        return WorkloadBatch(self.rows, 0, self.rows)
 
 
-def find_columns(file: str, names: Sequence[str]) -> Columns:
+def find_columns(file: str, names: Sequence[str]) -> TraceColumns:
     """By their names; case and blanks around them do not matter."""
     plain = [name.strip().lower() for name in names]
     times = [i for i, name in enumerate(plain) if name in TIMES]
@@ -85,7 +85,7 @@ def find_columns(file: str, names: Sequence[str]) -> Columns:
         raise TraceError(*(f"{file}: {problem}" for problem in problems))
     known = {*times, *values, *workloads, *memories}
     others = [name for i, name in enumerate(names) if i not in known]
-    return Columns(
+    return TraceColumns(
         time=times[0],
         value=values[0],
         workload=workloads[0] if workloads else None,
@@ -117,12 +117,12 @@ def _is_number(text: str) -> bool:
 
 
 def _too_many(plain: list[str], times: list[int], values: list[int], *others: list[int]) -> list[str]:
-    words = [
+    message = [
         f"columns {several([plain[i] for i in group])} mean the same: keep one of them"
         for group in (times, *others)
         if len(group) > 1
     ]
     if len(values) > 1:
         choices = [f"{plain[i]} ({_MEANINGS[VALUES[plain[i]]]})" for i in values]
-        words.append(f"{len(values)} columns of values: keep {several(choices, 'or')} and remove the others")
-    return words
+        message.append(f"{len(values)} columns of values: keep {several(choices, 'or')} and remove the others")
+    return message

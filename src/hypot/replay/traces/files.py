@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, Part
+from hypot.replay.traces.columns import Opened, WorkloadBatch
 from hypot.replay.traces.csv_file import open_csv
 from hypot.replay.traces.parquet import MAGIC, open_parquet
 from hypot.replay.traces.parts import parts_of
 from hypot.replay.traces.rows import Across, traces_of
 from hypot.replay.traces.table import read_table
-from hypot.replay.traces.trace import Trace, TraceError, Window, fewest
+from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, fewest
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 _PACKED |= {b"x\x01": "zlib", b"x\x5e": "zlib", b"x\x9c": "zlib", b"x\xda": "zlib"}
@@ -27,7 +27,7 @@ class File(NamedTuple):
 
     path: str
     opened: Opened
-    parts: list[Part]
+    parts: list[WorkloadBatch]
 
 
 def open_file(path: str, progress: Callable[[int, int], None]) -> File:
@@ -43,7 +43,7 @@ def open_file(path: str, progress: Callable[[int, int], None]) -> File:
         raise TraceError(opened.broken(str(error))) from error
 
 
-def read_file(file: File, window: Window) -> Iterator[Trace]:
+def read_file(file: File, window: TimeWindow) -> Iterator[Trace]:
     """Its traces, a part at a time; after the first problem only the others are looked for, and all are told.
 
     What is known only at the end is a note of the last trace; so one is held back.
@@ -70,7 +70,7 @@ def read_file(file: File, window: Window) -> Iterator[Trace]:
         yield replace(trace, notes=trace.notes + notes)
 
 
-def _read(file: File, part: Part, across: Across) -> list[Trace]:
+def _read(file: File, part: WorkloadBatch, across: Across) -> list[Trace]:
     try:
         return traces_of(read_table(file.path, file.opened, part), across)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -4,19 +4,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hypot.replay.traces.trace import PART_ROWS, Trace, TraceError, Window, fewest
+from hypot.replay.traces.trace import PART_ROWS, TimeWindow, Trace, TraceError, fewest
 
 if TYPE_CHECKING:
     from hypot.replay.traces.files import File
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TraceFiles:
     """The traces of files, read as they are wanted, so that a fleet may be larger than the memory."""
 
     # What is wrong with a file stands in its place.
     files: "tuple[File | TraceError, ...]"
-    window: Window
+    window: TimeWindow
 
     @property
     def rows(self) -> int:
@@ -64,14 +64,14 @@ def open_history(
     start: float | None = None,
     end: float | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> History:
+) -> TraceFiles:
     """The files, cut to the time from start to end. Of large ones the workloads are counted, progress told in rows."""
-    window = Window(start, end)
+    window = TimeWindow(start, end)
     if not paths:
         raise TraceError("no file with history was named")
     if start is not None and end is not None and not start < end:
         raise TraceError(f"nothing lies {window}: the end must be later than the start")
-    return History(tuple([_opened(path, progress or _silent) for path in paths]), window)
+    return TraceFiles(tuple([_opened(path, progress or _silent) for path in paths]), window)
 
 
 def read_traces(paths: Sequence[str], start: float | None = None, end: float | None = None) -> list[Trace]:
@@ -90,7 +90,7 @@ def _opened(path: str, progress: Callable[[int, int], None]) -> "File | TraceErr
         return _unreadable(path, error)
 
 
-def _traces(file: "File | TraceError", window: Window) -> Iterator[Trace]:
+def _traces(file: "File | TraceError", window: TimeWindow) -> Iterator[Trace]:
     from hypot.replay.traces.files import read_file  # noqa: PLC0415  as above
 
     if isinstance(file, TraceError):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, Part
+from hypot.replay.traces.columns import Opened, WorkloadBatch
 from hypot.replay.traces.table import workload_names
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, PART_ROWS, TraceError
 
@@ -19,7 +19,7 @@ MAX_WORKLOADS = 1_000_000
 _NAME, _ROWS, _FIRST, _END = "name", "rows", "first", "end"
 
 
-class Place(NamedTuple):
+class RowRange(NamedTuple):
     """Where the rows of a workload are: so many, from one up to, not with, another. Those of others may be between."""
 
     name: str | None
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     end: int
 
 
-def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) -> list[Part]:
+def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
     """A large fleet in parts of whole workloads, in the order in which they appear; anything else as it is."""
     column = opened.columns.workload
     most = PART_ROWS if not opened.size else min(PART_ROWS, PART_BYTES * opened.rows // opened.size)
@@ -40,7 +40,7 @@ def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) ->
     return list(_parted(places, max(most, 1)))
 
 
-def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int], None]) -> list[Place]:
+def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
     """All workloads by their first row. Reads no other column."""
     name = workload_names(file, opened, column)
     raw = opened.names[column]
@@ -59,10 +59,10 @@ def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int]
         progress(min(first + SEEN_ROWS, opened.rows), opened.rows)
     if known[_ROWS].sum() != opened.rows:
         raise TraceError(opened.broken(f"of {opened.rows} rows only {known[_ROWS].sum()} were found"))
-    return [Place(*row) for row in known.sort(_FIRST).iter_rows()]
+    return [RowRange(*row) for row in known.sort(_FIRST).iter_rows()]
 
 
-def _refuse_too_long(file: str, one: Place, opened: Opened) -> None:
+def _refuse_too_long(file: str, one: RowRange, opened: Opened) -> None:
     size = one.rows * opened.size // opened.rows
     if one.rows > MAX_ROWS or size > MAX_BYTES:
         raise TraceError(
@@ -71,22 +71,22 @@ def _refuse_too_long(file: str, one: Place, opened: Opened) -> None:
         )
 
 
-def _parted(places: list[Place], most: int) -> Iterator[Part]:
+def _parted(places: list[RowRange], most: int) -> Iterator[WorkloadBatch]:
     """Stretches of the file, as many together as fit; one that is too long is cut by names."""
     for stretches in _packed(_stretches(places), most):
         together = [one for stretch in stretches for one in stretch]
         first, end = together[0].first, max(one.end for one in together)
         if len(stretches) > 1 or len(together) == 1 or _rows(together) <= most:
-            yield Part(_rows(together), first, end - first, None, len(together))
+            yield WorkloadBatch(_rows(together), first, end - first, None, len(together))
             continue
         for group in _packed(([one] for one in together), MIXED * most):
             names = tuple([one.name for (one,) in group])
-            yield Part(sum(map(_rows, group)), first, end - first, names, len(names))
+            yield WorkloadBatch(sum(map(_rows, group)), first, end - first, names, len(names))
 
 
-def _stretches(places: list[Place]) -> Iterator[list[Place]]:
+def _stretches(places: list[RowRange]) -> Iterator[list[RowRange]]:
     """Workloads whose rows are mixed; where a file is sorted by workload, each is alone."""
-    stretch: list[Place] = []
+    stretch: list[RowRange] = []
     end = 0
     for one in places:
         if stretch and one.first >= end:
@@ -97,9 +97,9 @@ def _stretches(places: list[Place]) -> Iterator[list[Place]]:
     yield stretch
 
 
-def _packed(stretches: Iterable[list[Place]], most: int) -> Iterator[list[list[Place]]]:
+def _packed(stretches: Iterable[list[RowRange]], most: int) -> Iterator[list[list[RowRange]]]:
     """As many after each other as have so many rows, and at least one."""
-    packed: list[list[Place]] = []
+    packed: list[list[RowRange]] = []
     rows = 0
     for stretch in stretches:
         if packed and rows + _rows(stretch) > most:
@@ -110,5 +110,5 @@ def _packed(stretches: Iterable[list[Place]], most: int) -> Iterator[list[list[P
     yield packed
 
 
-def _rows(places: list[Place]) -> int:
+def _rows(places: list[RowRange]) -> int:
     return sum(one.rows for one in places)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hypot.replay.traces.prometheus_http import TOKEN, Answer, Server, ask, find_server
-from hypot.replay.traces.rows import Origin, Rows, make_trace
-from hypot.replay.traces.trace import MAX_ROWS, Trace, TraceError, Window, count, fewest, moment, named
+from hypot.replay.traces.prometheus_http import TOKEN, HttpAnswer, PrometheusServer, ask, find_server
+from hypot.replay.traces.rows import Origin, TraceRows, make_trace
+from hypot.replay.traces.trace import MAX_ROWS, TimeWindow, Trace, TraceError, count, fewest, moment, named
 from hypot.replay.world.record import Floats
 
 # Prometheus refuses more than 11,000 points a series.
@@ -45,7 +45,7 @@ def from_prometheus(
         if progress is not None:
             progress(done, len(windows))
     if not found:
-        asked = Window(start, end)
+        asked = TimeWindow(start, end)
         raise TraceError(
             f"{server.url}: the query found no series {asked}: try it in Prometheus' own expression browser"
         )
@@ -60,7 +60,7 @@ def _seconds(milli: int) -> str:
     return f"{milli / 1000:.3f}"
 
 
-def _windows(server: Server, start: float, end: float, step: float) -> Iterator[tuple[int, int]]:
+def _windows(server: PrometheusServer, start: float, end: float, step: float) -> Iterator[tuple[int, int]]:
     """Pieces that one request can ask for, in milliseconds; none has a time twice."""
     if not (np.isfinite([start, end, step]).all() and step >= 0.001 and end - start >= step):
         raise TraceError(f"{server.url}: the time asked for must be longer than one step, and the step 1 ms or more")
@@ -72,7 +72,7 @@ def _windows(server: Server, start: float, end: float, step: float) -> Iterator[
         first += MAX_POINTS * pace
 
 
-def _data(server: Server, answer: Answer, notes: dict[str, None]) -> Any:
+def _data(server: PrometheusServer, answer: HttpAnswer, notes: dict[str, None]) -> Any:
     """The data of an answer, or what Prometheus says is wrong."""
     if answer.status in {401, 403}:
         raise TraceError(
@@ -93,11 +93,11 @@ def _data(server: Server, answer: Answer, notes: dict[str, None]) -> Any:
     return content.get("data")
 
 
-def _no_prometheus(server: Server, status: int) -> str:
+def _no_prometheus(server: PrometheusServer, status: int) -> str:
     return f"{server.url}: does not answer as Prometheus does ({status}): is a part of the path missing?"
 
 
-def _gather(server: Server, data: Any, found: Found) -> None:
+def _gather(server: PrometheusServer, data: Any, found: Found) -> None:
     """Adds one answer to what is there, as an array of times and values a series."""
     try:
         series = [(_labels(one), "values" in one or "histograms" not in one, one) for one in data["result"]]
@@ -121,7 +121,7 @@ def _points(values: Any) -> Floats:
     return np.array([(float(at), float(value)) for at, value in values], np.float64).reshape(-1, 2)
 
 
-def _traces(server: Server, query: str, found: Found, notes: tuple[str, ...]) -> list[Trace]:
+def _traces(server: PrometheusServer, query: str, found: Found, notes: tuple[str, ...]) -> list[Trace]:
     names = workload_names(list(found), query)
     series = [(name, np.concatenate(pieces)) for name, pieces in zip(names, found.values(), strict=True)]
     short = [name for name, points in series if np.count_nonzero(~np.isnan(points[:, 1])) < 2]
@@ -143,7 +143,7 @@ def _traces(server: Server, query: str, found: Found, notes: tuple[str, ...]) ->
     return traces
 
 
-def _trace(server: Server, name: str, points: Floats, notes: tuple[str, ...]) -> Trace:
+def _trace(server: PrometheusServer, name: str, points: Floats, notes: tuple[str, ...]) -> Trace:
     """NaN is how Prometheus says that there is no number, so it is a gap."""
     empty = np.isnan(points[:, 1])
     if empty.any():
@@ -159,7 +159,9 @@ def _trace(server: Server, name: str, points: Floats, notes: tuple[str, ...]) ->
             "demand must be a number of 0 or more"
         )
     return make_trace(
-        name, Rows(times, values, None, np.arange(1, len(times) + 1, dtype=np.uint32)), Origin(server.url, None, notes)
+        name,
+        TraceRows(times, values, None, np.arange(1, len(times) + 1, dtype=np.uint32)),
+        Origin(server.url, None, notes),
     )
 
 

@@ -20,7 +20,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 5
 
 
-class Server(NamedTuple):
+class PrometheusServer(NamedTuple):
     """Where to ask, and what to show for it."""
 
     url: str
@@ -34,14 +34,14 @@ class Server(NamedTuple):
         return "".join(c for c in " ".join(text.split()) if c.isprintable())[:500]
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """The status and the body of an answer."""
 
     status: int
     body: bytes
 
 
-def find_server(url: str) -> Server:
+def find_server(url: str) -> PrometheusServer:
     """Reads the URL; credentials come from it, or from the environment."""
     shown = url.rpartition("@")[2]
     try:
@@ -57,7 +57,7 @@ def find_server(url: str) -> Server:
     plain = urlunsplit((parts.scheme, name if port is None else f"{name}:{port}", parts.path.rstrip("/"), "", ""))
     if not plain.isascii() or any(c.isspace() or not c.isprintable() for c in plain):
         raise TraceError(f"{shown}: is not a URL: write for example http://prometheus:9090")
-    return Server(plain, *_credentials(parts))
+    return PrometheusServer(plain, *_credentials(parts))
 
 
 def _credentials(parts: SplitResult) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -73,7 +73,7 @@ def _credentials(parts: SplitResult) -> tuple[dict[str, str], tuple[str, ...]]:
     return {"Authorization": f"Bearer {token}"}, (token,)
 
 
-def ask(server: Server, path: str, form: dict[str, str], timeout: float) -> Answer:
+def ask(server: PrometheusServer, path: str, form: dict[str, str], timeout: float) -> HttpAnswer:
     """The answer, of whatever status; what keeps it from coming is a TraceError."""
     deadline = time.monotonic() + timeout
     url = server.url + path
@@ -81,7 +81,7 @@ def ask(server: Server, path: str, form: dict[str, str], timeout: float) -> Answ
         for _ in range(_MOST_REDIRECTS + 1):
             with _post(url, server.headers, form, timeout) as response:
                 if response.status not in _REDIRECTS:
-                    return Answer(response.status, _body(server, response, deadline))
+                    return HttpAnswer(response.status, _body(server, response, deadline))
                 url = _followed(server, url, response.headers.get("Location", ""))
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, TraceError):
@@ -101,7 +101,7 @@ def _post(url: str, headers: dict[str, str], form: dict[str, str], timeout: floa
     return response
 
 
-def _body(server: Server, response: http.client.HTTPResponse, deadline: float) -> bytes:
+def _body(server: PrometheusServer, response: http.client.HTTPResponse, deadline: float) -> bytes:
     """All of it, unless it is too much or takes too long."""
     blocks, size = [], 0
     while block := response.read1(_BLOCK):
@@ -118,7 +118,7 @@ def _body(server: Server, response: http.client.HTTPResponse, deadline: float) -
     return b"".join(blocks)
 
 
-def _followed(server: Server, url: str, location: str) -> str:
+def _followed(server: PrometheusServer, url: str, location: str) -> str:
     """Where a redirect leads; not to another host, which must not see the credentials."""
     try:
         old, new = urlsplit(url), urlsplit(urljoin(url, location))
@@ -132,7 +132,7 @@ def _followed(server: Server, url: str, location: str) -> str:
     return urlunsplit((new.scheme, new.netloc.rpartition("@")[2], new.path, new.query, ""))
 
 
-def _why(server: Server, error: Exception, timeout: float) -> str:
+def _why(server: PrometheusServer, error: Exception, timeout: float) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, TimeoutError):
         return f"no whole answer within {timeout:g} s: ask for a shorter time or a longer step, or wait longer"

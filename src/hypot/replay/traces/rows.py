@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, Table, wrong_cells
+from hypot.replay.traces.table import MEMORY, ROW, RUNS, TIME, VALUE, WORKLOAD, ZONE, TraceTable, wrong_cells
 from hypot.replay.traces.times import EXAMPLE, NO_ZONE, scaled, zone_note
-from hypot.replay.traces.trace import Trace, TraceError, Unit, Window, count, fewest, moment, named, span
+from hypot.replay.traces.trace import TimeWindow, Trace, TraceError, Unit, count, fewest, moment, named, span
 from hypot.replay.world.record import Floats
 
 
 class Across:
     """Grows from part to part."""
 
-    def __init__(self, file: str, window: Window) -> None:
+    def __init__(self, file: str, window: TimeWindow) -> None:
         self.file, self.window = file, window
         self._first: dict[str, tuple[int, int]] = {}
         self._covered: tuple[float, float] | None = None
@@ -52,7 +52,7 @@ class Across:
 _GAP = 1.5
 
 
-class Rows(NamedTuple):
+class TraceRows(NamedTuple):
     """What was read of one workload; `rows` are numbers as people count them."""
 
     times: Floats
@@ -60,9 +60,9 @@ class Rows(NamedTuple):
     memory: Floats | None
     rows: npt.NDArray[np.uint32]
 
-    def at(self, which: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "Rows":
+    def at(self, which: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> "TraceRows":
         memory = None if self.memory is None else self.memory[which]
-        return Rows(self.times[which], self.values[which], memory, self.rows[which])
+        return TraceRows(self.times[which], self.values[which], memory, self.rows[which])
 
 
 class Origin(NamedTuple):
@@ -73,7 +73,7 @@ class Origin(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def make_trace(workload: str, read: Rows, origin: Origin) -> Trace:
+def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
     """The trace, or all that is wrong with it."""
     inverted = int(np.count_nonzero(np.diff(read.times) < 0))
     notes = list(origin.notes)
@@ -96,7 +96,7 @@ def make_trace(workload: str, read: Rows, origin: Origin) -> Trace:
     return Trace(workload, read.times, read.values, read.memory, origin.unit, origin.source, tuple(notes))
 
 
-def _refuse_contradictions(workload: str, read: Rows, again: npt.NDArray[np.bool_], source: str) -> None:
+def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np.bool_], source: str) -> None:
     differs = np.diff(read.values) != 0
     if read.memory is not None:
         differs |= np.diff(read.memory) != 0
@@ -122,7 +122,7 @@ def gap_notes(times: Floats) -> list[str]:
     return [f"{count(len(gaps), 'gap')}, {where}: filled by straight lines"]
 
 
-def traces_of(table: Table, across: Across) -> list[Trace]:
+def traces_of(table: TraceTable, across: Across) -> list[Trace]:
     """All traces of a part of a file, cut to the window. Rows outside of it need only have a time."""
     table, problems = _in_seconds(table, across)
     table = _within(table, across) if table.rows.height else table
@@ -138,7 +138,7 @@ def traces_of(table: Table, across: Across) -> list[Trace]:
     return _by_workload(table)
 
 
-def _in_seconds(table: Table, across: Across) -> tuple[Table, list[str]]:
+def _in_seconds(table: TraceTable, across: Across) -> tuple[TraceTable, list[str]]:
     """The rows that have a time, and what is wrong with the others."""
     wrong = pl.col(TIME).is_null() | ~pl.col(TIME).is_finite()
     problems = wrong_cells(table, table.opened.columns.time, wrong, "time", f": {EXAMPLE}")
@@ -163,7 +163,7 @@ def _in_seconds(table: Table, across: Across) -> tuple[Table, list[str]]:
     return table.now(table.rows.with_columns(pl.Series(TIME, read.times)), read.note), problems
 
 
-def _zoned(table: Table, problems: list[str], across: Across) -> tuple[Table, list[str]]:
+def _zoned(table: TraceTable, problems: list[str], across: Across) -> tuple[TraceTable, list[str]]:
     zones = table.rows[ZONE]
     without = zones.null_count()
     row = int(table.rows[ROW][0])
@@ -178,10 +178,10 @@ def _zoned(table: Table, problems: list[str], across: Across) -> tuple[Table, li
     return table, [*problems, f"{table.file}: row {row} has no time zone{more}, though other rows have one: add it"]
 
 
-def _within(table: Table, across: Across) -> Table:
+def _within(table: TraceTable, across: Across) -> TraceTable:
     """What is left of the window; workloads of which too little is left are passed over."""
     window = across.window
-    if window == Window():
+    if window == TimeWindow():
         return table
     start = -np.inf if window.start is None else window.start
     end = np.inf if window.end is None else window.end
@@ -195,7 +195,7 @@ def _within(table: Table, across: Across) -> Table:
     return table.now(known)
 
 
-def _by_workload(table: Table) -> list[Trace]:
+def _by_workload(table: TraceTable) -> list[Trace]:
     origin = Origin(table.file, table.opened.columns.unit, table.notes)
     if not table.rows.height:
         return []
@@ -224,6 +224,6 @@ def _groups(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
         yield str(name), rows.slice(start, end - start)
 
 
-def _numbers(rows: pl.DataFrame) -> Rows:
+def _numbers(rows: pl.DataFrame) -> TraceRows:
     memory = rows[MEMORY].to_numpy() if MEMORY in rows.columns else None
-    return Rows(rows[TIME].to_numpy(), rows[VALUE].to_numpy(), memory, rows[ROW].to_numpy())
+    return TraceRows(rows[TIME].to_numpy(), rows[VALUE].to_numpy(), memory, rows[ROW].to_numpy())

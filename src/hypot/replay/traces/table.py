@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from hypot.replay.traces.columns import Opened, Part
-from hypot.replay.traces.times import EXAMPLE, Reading, number, reading, telling
+from hypot.replay.traces.columns import Opened, WorkloadBatch
+from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, reading
 from hypot.replay.traces.trace import PART_ROWS, TraceError, count, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
@@ -17,21 +17,21 @@ _LONGEST_TEXT = 40
 RUNS = pl.col(WORKLOAD).ne_missing(pl.col(WORKLOAD).shift()).arg_true()
 
 
-class Table(NamedTuple):
+class TraceTable(NamedTuple):
     """The wanted columns of a part of a file, and what was repaired so far."""
 
     file: str
     opened: Opened
-    part: Part
-    times: Reading
+    part: WorkloadBatch
+    times: TimeFormat
     rows: pl.DataFrame
     notes: tuple[str, ...]
 
-    def now(self, rows: pl.DataFrame, *notes: str) -> "Table":
+    def now(self, rows: pl.DataFrame, *notes: str) -> "TraceTable":
         return self._replace(rows=rows, notes=self.notes + tuple(filter(None, notes)))
 
 
-def read_table(file: str, opened: Opened, part: Part) -> Table:
+def read_table(file: str, opened: Opened, part: WorkloadBatch) -> TraceTable:
     """The only place that reads all of a part: once, and no more columns than are wanted."""
     columns = opened.columns
     times = _times(file, opened)
@@ -47,14 +47,14 @@ def read_table(file: str, opened: Opened, part: Part) -> Table:
     rows = frame.select(*cells, pl.col(_NUMBERED).alias(ROW)).collect(engine="streaming")
     if len(rows) != part.rows:
         raise TraceError(opened.broken(f"of {part.rows} rows only {len(rows)} were found"))
-    table = Table(file, opened, part, times, _with_clean_names(rows), columns.notes)
+    table = TraceTable(file, opened, part, times, _with_clean_names(rows), columns.notes)
     if rows.height and not rows[TIME].null_count():
         return table
     filled = pl.any_horizontal(*(_filled(opened, place) for place in columns.wanted()))
     return _without_empty_rows(table, frame.select(filled).collect(engine="streaming").to_series())
 
 
-def _only(file: str, opened: Opened, part: Part) -> pl.LazyFrame:
+def _only(file: str, opened: Opened, part: WorkloadBatch) -> pl.LazyFrame:
     """The rows of a part, each with the number that it has in the file."""
     if part.length < opened.rows:
         frame = opened.frame.slice(part.first, part.length).with_row_index(_NUMBERED, opened.first_row + part.first)
@@ -72,11 +72,11 @@ def _cell(opened: Opened, place: int) -> tuple[pl.Expr, pl.DataType]:
     return pl.col(name), kind
 
 
-def _times(file: str, opened: Opened) -> Reading:
+def _times(file: str, opened: Opened) -> TimeFormat:
     cell, kind = _cell(opened, opened.columns.time)
     dated = False
     if isinstance(kind, pl.String):
-        first = opened.frame.select(telling(cell).alias(TIME)).drop_nulls().head(1).collect()
+        first = opened.frame.select(findings(cell).alias(TIME)).drop_nulls().head(1).collect()
         dated = first.height > 0 and first.item()
     found = reading(cell, kind, dated)
     if found is None:
@@ -124,7 +124,7 @@ def _filled(opened: Opened, place: int) -> pl.Expr:
     return (cell.str.strip_chars() != "").fill_null(value=False) if isinstance(kind, pl.String) else cell.is_not_null()
 
 
-def _without_empty_rows(table: Table, filled: pl.Series) -> Table:
+def _without_empty_rows(table: TraceTable, filled: pl.Series) -> TraceTable:
     """Blank lines say nothing; at the end of a file they are not worth a word."""
     kept, opened = table.rows.filter(filled), table.opened
     if not kept.height:
@@ -137,17 +137,17 @@ def _without_empty_rows(table: Table, filled: pl.Series) -> Table:
     return table.now(kept, f"{count(missing, 'empty row')} passed over" if missing else "")
 
 
-def wrong_cells(table: Table, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
+def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
     """One line about all cells of a column that are wrong: the first with what stands there, and how many more."""
     rows = table.rows.select(pl.col(ROW).filter(wrong)).to_series()
     if not len(rows):
         return []
     cell, _ = _cell(table.opened, place)
     texts = opened_texts(table.opened, cell, rows.head(_SHOWN_CELLS))
-    words = [f"row {row} {_why(text, wanted)}" for row, text in texts]
-    if len(rows) > len(words):
-        words.append(count(len(rows) - len(words), "more row"))
-    return [f"{table.file}: column {table.opened.names[place]}: {several(words)}{hint}"]
+    message = [f"row {row} {_why(text, wanted)}" for row, text in texts]
+    if len(rows) > len(message):
+        message.append(count(len(rows) - len(message), "more row"))
+    return [f"{table.file}: column {table.opened.names[place]}: {several(message)}{hint}"]
 
 
 def opened_texts(opened: Opened, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:

@@ -19,7 +19,7 @@ EXAMPLE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
 NO_ZONE = "times have no zone and are taken as UTC"
 
 
-class Reading(NamedTuple):
+class TimeFormat(NamedTuple):
     """How a column of times is read: seconds, and minutes ahead of UTC where each row says so itself."""
 
     seconds: pl.Expr
@@ -29,22 +29,22 @@ class Reading(NamedTuple):
     plain: bool = False
 
 
-def telling(cell: pl.Expr) -> pl.Expr:
+def findings(cell: pl.Expr) -> pl.Expr:
     """Whether a text begins as a date; null where it is neither a date nor a number, which tells nothing."""
     text = cell.str.strip_chars()
     dated = text.str.contains(_DATE)
     return pl.when(dated | text.cast(pl.Float64, strict=False).is_not_null()).then(dated)
 
 
-def reading(cell: pl.Expr, kind: pl.DataType, dated: bool) -> Reading | None:
+def reading(cell: pl.Expr, kind: pl.DataType, dated: bool) -> TimeFormat | None:
     """By the type of the column, and whether its texts are dates. None: these are no times."""
     if isinstance(kind, pl.Datetime):
-        return Reading(_epoch(cell), note="" if kind.time_zone else NO_ZONE)
+        return TimeFormat(_epoch(cell), note="" if kind.time_zone else NO_ZONE)
     if isinstance(kind, pl.Date):
-        return Reading(_epoch(cell.cast(pl.Datetime("us"))), note=NO_ZONE)
+        return TimeFormat(_epoch(cell.cast(pl.Datetime("us"))), note=NO_ZONE)
     if isinstance(kind, pl.String):
-        return _text(cell) if dated else Reading(number(cell, kind), plain=True)
-    return Reading(number(cell, kind), plain=True) if kind.is_numeric() else None
+        return _text(cell) if dated else TimeFormat(number(cell, kind), plain=True)
+    return TimeFormat(number(cell, kind), plain=True) if kind.is_numeric() else None
 
 
 def number(cell: pl.Expr, kind: pl.DataType) -> pl.Expr:
@@ -56,17 +56,17 @@ def _epoch(cell: pl.Expr) -> pl.Expr:
     return cell.dt.timestamp("us") / 1e6
 
 
-def _text(cell: pl.Expr) -> Reading:
+def _text(cell: pl.Expr) -> TimeFormat:
     parts = cell.str.strip_chars().str.extract_groups(_FORM)
     clock = parts.struct[1] + parts.struct[2].fill_null(":00")
     local = (parts.struct[0] + "T" + clock).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
     minutes = parts.struct[5].cast(pl.Int32) * 60 + parts.struct[6].cast(pl.Int32)
     ahead = pl.when(parts.struct[4] == "-").then(-minutes).otherwise(minutes)
     zone = pl.when(parts.struct[3].is_not_null()).then(0).otherwise(ahead)
-    return Reading(_epoch(local) - zone.fill_null(0) * 60, zone=zone)
+    return TimeFormat(_epoch(local) - zone.fill_null(0) * 60, zone=zone)
 
 
-class Scaled(NamedTuple):
+class ScaledTimes(NamedTuple):
     """Times in seconds; or the first two that do not belong together."""
 
     times: Floats
@@ -76,22 +76,24 @@ class Scaled(NamedTuple):
     odd: tuple[int, int] | None = None
 
 
-def scaled(times: Floats) -> Scaled:
+def scaled(times: Floats) -> ScaledTimes:
     """The unit is told by the size of the numbers; all must be of one."""
     sizes = np.abs(times)
     least, unit = (int(size) for size in np.digitize([sizes.min(initial=np.inf), sizes.max(initial=0)], _EDGES))
     if unit == 0:
-        return Scaled(times)
+        return ScaledTimes(times)
     if least != unit or unit == len(_UNITS):
         classes = np.digitize(sizes, _EDGES)
         others, largest = np.flatnonzero(classes != unit), int(np.argmax(classes))
-        return Scaled(times, odd=(int(others[0]) if len(others) else largest, largest))
-    return Scaled(times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds", unit)
+        return ScaledTimes(times, odd=(int(others[0]) if len(others) else largest, largest))
+    return ScaledTimes(
+        times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds", unit
+    )
 
 
 def zone_note(minutes: list[int]) -> str:
     """What the zones that occur mean; several are fine, as with summer time."""
     if len(minutes) < 2:
         return ""
-    words = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
-    return f"times are of different zones ({several(words)}); each was read by its own"
+    message = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
+    return f"times are of different zones ({several(message)}); each was read by its own"

@@ -45,7 +45,7 @@ class TraceError(ValueError):
         return "\n".join(self.problems)
 
 
-class Window(NamedTuple):
+class TimeWindow(NamedTuple):
     """The time that was asked for, in Unix seconds, ends included. None: as far as the data goes."""
 
     start: float | None = None
@@ -82,11 +82,11 @@ def fewest(problems: list[str], file: str, most: int = 20) -> list[str]:
     return [*problems[:most], f"{file}: and {count(len(problems) - most, 'more problem')} of this kind"]
 
 
-def several(words: list[str], last: str = "and", most: int = 8) -> str:
+def several(message: list[str], last: str = "and", most: int = 8) -> str:
     """A list for people, cut where it gets long."""
-    if len(words) > most:
-        words = [*words[:most], f"{len(words) - most} more"]
-    return f" {last} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    if len(message) > most:
+        message = [*message[:most], f"{len(message) - most} more"]
+    return f" {last} ".join(filter(None, [", ".join(message[:-1]), *message[-1:]]))
 
 
 def named(names: list[str], thing: str) -> str:

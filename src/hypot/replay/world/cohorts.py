@@ -58,7 +58,7 @@ class Cohorts(NamedTuple):
     known_kill: Any
     stuck: Any
     # What a vertical autoscaler has decided to do, and to how many of its pods, the first ones.
-    deed: Any
+    action: Any
     taken: Any
     # The first group that lives through the same, itself where none does; and of such a first one, the pods of all.
     leader: Any
@@ -75,7 +75,7 @@ class Cohorts(NamedTuple):
     exponent: Any
 
 
-_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu", "deed", "taken", "leader", "mass"} | {
+_NUMBERS = {"serial", "offset", "count", "life", "crashes", "most_cpu", "action", "taken", "leader", "mass"} | {
     f"{when}{name}" for when in ("", "next_") for name in ("cpu", "memory", "cpu_limit", "memory_limit")
 }
 _SEEN = {"cpu_seen", "heap_seen", "load_seen"}
@@ -147,7 +147,7 @@ def born(
     c.window_end[k] = c.known_kill[k] = -inf
     c.peak[k] = c.oom_peak[k] = 0.0
     c.stuck[k] = inf
-    c.deed[k] = c.taken[k] = 0
+    c.action[k] = c.taken[k] = 0
     c.leader[k], c.mass[k] = k, count
     for s in range(slots):
         c.cpu_seen[k][s] = c.heap_seen[k][s] = c.load_seen[k][s] = 0.0
@@ -216,7 +216,7 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
     c.oom_peak[target] = c.oom_peak[source]
     c.known_kill[target] = c.known_kill[source]
     c.stuck[target] = c.stuck[source]
-    c.deed[target] = c.deed[source]
+    c.action[target] = c.action[source]
     c.taken[target] = c.taken[source]
     c.leader[target] = c.leader[source]
     c.mass[target] = c.mass[source]

@@ -32,8 +32,8 @@ def read_world(path: str | Path) -> World:
     world, troubles = _read(_data_of(file, text))
     if troubles:
         lines = lines_by_path(text)
-        placed = sorted((_line(lines, trouble.where), trouble.words) for trouble in troubles)
-        raise WorldError([f"{file}:{line}: {words}" for line, words in placed])
+        placed = sorted((_line(lines, trouble.where), trouble.message) for trouble in troubles)
+        raise WorldError([f"{file}:{line}: {message}" for line, message in placed])
     return world
 
 
@@ -41,7 +41,7 @@ def world_from_dict(data: Mapping[str, Any]) -> World:
     """A world by the names of a file; raises with all that is wrong."""
     world, troubles = _read(data)
     if troubles:
-        raise WorldError([trouble.words for trouble in troubles])
+        raise WorldError([trouble.message for trouble in troubles])
     return world
 
 
@@ -82,9 +82,9 @@ def _text_of(file: str) -> str:
 def _data_of(file: str, text: str) -> Any:
     """What the one document of a text holds; an empty one is a world of defaults."""
 
-    def fail(offset: int, words: str, cause: Fault | None = None) -> NoReturn:
+    def fail(offset: int, message: str, cause: Fault | None = None) -> NoReturn:
         line = text.count("\n", 0, offset) + 1
-        raise WorldError([f"{file}:{line}: {words}"]) from cause
+        raise WorldError([f"{file}:{line}: {message}"]) from cause
 
     try:
         given = list(documents(text, 0, depth=_DEPTH, aliased=_ALIASED, take=lambda data, _: data))
@@ -103,13 +103,13 @@ def _line(lines: Mapping[Where, int], where: Where) -> int:
 
 
 def _read(data: Any) -> tuple[World, list[Trouble]]:
-    reading = _Reading()
+    reading = _WorldReader()
     world = reading.world({} if data is None else data)
     world = in_whole_ticks(world)
     return world, [*reading.troubles, *inconsistencies(world, reading.written, reading.unread)]
 
 
-class _Reading:
+class _WorldReader:
     """One pass over a mapping: what was written, what of it could not be read, and what is wrong."""
 
     def __init__(self) -> None:
@@ -155,32 +155,32 @@ class _Reading:
             return self._names(written, place)
         if written is None:
             if not parameter.optional:
-                self._tell(place, "is empty; write a value, or leave it out for the default")
+                self._report(place, "is empty; write a value, or leave it out for the default")
             return None
         if parameter.choices:
             return self._word(parameter.choices, written, place)
         try:
             return value_in(parameter, written)
         except ValueError as error:
-            return self._tell(place, str(error), written)
+            return self._report(place, str(error), written)
 
     def _word(self, choices: Sequence[str], written: Any, place: Where) -> Any:
         if isinstance(written, str) and written in choices:
             return written
-        return self._tell(place, f"is none of {', '.join(choices)}", written)
+        return self._report(place, f"is none of {', '.join(choices)}", written)
 
     def _names(self, written: Any, place: Where) -> dict[str, Any]:
         if written is None or not self._is_mapping(written, place, "http_requests: requests"):
             return {}
         if "" in written:
-            self._tell(place, "a metric without a name")
+            self._report(place, "a metric without a name")
         return {str(name): self._word(SIGNALS, signal, (*place, str(name))) for name, signal in written.items()}
 
     def _stretches(self, are_drops: bool, written: Any, place: Where) -> tuple[Any, ...]:
         if written is None:
             return ()
         if not isinstance(written, list) or len(written) > _MOST_ELEMENTS:
-            self._tell(place, f"write a list of at most {_MOST_ELEMENTS} entries, such as '- {{start: 2h, end: 4h}}'")
+            self._report(place, f"write a list of at most {_MOST_ELEMENTS} entries, such as '- {{start: 2h, end: 4h}}'")
             return ()
         return tuple(self._elements(are_drops, written, place))
 
@@ -193,14 +193,14 @@ class _Reading:
             self._strangers(one, where, [part.name for part in parts])
             missing = [part.name for part in parts if one.get(part.name) is None]
             if missing:
-                self._tell(where, f"has no {' and no '.join(missing)}")
+                self._report(where, f"has no {' and no '.join(missing)}")
                 continue
             values = [self._value(part, one[part.name], (*where, part.name)) for part in parts]
             if None in values:
                 continue
             if values[1] <= values[0]:
                 ends = [shown_in("seconds", value) for value in values[:2]]
-                self._tell((*where, "end"), f"{ends[1]} is not after the start, {ends[0]}")
+                self._report((*where, "end"), f"{ends[1]} is not after the start, {ends[0]}")
             yield (Drop if are_drops else Span)(*values)
 
     def _strangers(self, data: Mapping[str, Any], where: Where, known: Sequence[str]) -> None:
@@ -208,18 +208,18 @@ class _Reading:
             if name not in known:
                 near = get_close_matches(str(name)[:100], known, 1, 0.6)
                 todo = f"did you mean {near[0]}?" if near else f"known here are {', '.join(known)}"
-                self._tell((*where, str(name)), f"no such parameter; {todo}")
+                self._report((*where, str(name)), f"no such parameter; {todo}")
 
     def _is_mapping(self, data: Any, where: Where, example: str) -> bool:
         if isinstance(data, Mapping):
             return True
-        words = f"is no mapping; write one, such as '{example}'"
-        self._tell(where or ("the world",), words, data)
+        message = f"is no mapping; write one, such as '{example}'"
+        self._report(where or ("the world",), message, data)
         return False
 
-    def _tell(self, where: Where, words: str, value: Any = _UNREAD) -> None:
-        told = "" if value is _UNREAD else f"{_bounded(value)} "
-        self.troubles.append(Trouble(where, f"{_bounded_text(dotted(where))}: {told}{words}"))
+    def _report(self, where: Where, message: str, value: Any = _UNREAD) -> None:
+        reported = "" if value is _UNREAD else f"{_bounded(value)} "
+        self.troubles.append(Trouble(where, f"{_bounded_text(dotted(where))}: {reported}{message}"))
 
 
 def _bounded(value: Any) -> str:

@@ -109,7 +109,7 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
-class Resize:
+class ResizeParameters:
     """Changes of size in place."""
 
     in_place: bool = field(default=True, metadata={"unit": "truth", "why": "Whether the cluster can."})
@@ -183,7 +183,7 @@ class World:
     memory: Heap = field(default=Heap(), metadata={"why": Heap.__doc__})
     pods: Pods = field(default=Pods(), metadata={"why": Pods.__doc__})
     metrics: Metrics = field(default=Metrics(), metadata={"why": Metrics.__doc__})
-    resize: Resize = field(default=Resize(), metadata={"why": Resize.__doc__})
+    resize: ResizeParameters = field(default=ResizeParameters(), metadata={"why": ResizeParameters.__doc__})
     nodes: Nodes = field(default=Nodes(), metadata={"why": Nodes.__doc__})
     workload: Workload = field(default=Workload(), metadata={"why": Workload.__doc__})
     shapes: Shapes = field(default=Shapes(), metadata={"why": Shapes.__doc__})

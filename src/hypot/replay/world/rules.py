@@ -17,7 +17,7 @@ class Trouble(NamedTuple):
     """Something wrong with a world, and where it stands."""
 
     where: Where
-    words: str
+    message: str
 
 
 class _Order(NamedTuple):
@@ -75,8 +75,8 @@ class _Judge:
             low, high = (self._value(place) for place in places)
             if high is None or low <= high:
                 continue
-            words = f"{self._said(places[0])} is above {self._said(places[1])}; {order.todo}"
-            yield Trouble(self._place(*places), words)
+            message = f"{self._said(places[0])} is above {self._said(places[1])}; {order.todo}"
+            yield Trouble(self._place(*places), message)
 
     def one_scale(self) -> Iterator[Trouble]:
         demand, places = self._world.demand, (("demand", "peak"), ("demand", "scale"))
@@ -90,8 +90,8 @@ class _Judge:
         for i, (before, one) in enumerate(pairwise(given), 1):
             if one.start < before.end:
                 start, end = (shown_in("seconds", at) for at in (one.start, before.end))
-                words = f"{section}.{name}[{i}].start: {start} is before the end of the one above it, {end}"
-                yield Trouble((section, name, i, "start"), f"{words}; write them in order")
+                message = f"{section}.{name}[{i}].start: {start} is before the end of the one above it, {end}"
+                yield Trouble((section, name, i, "start"), f"{message}; write them in order")
 
     def pod_on_a_node(self) -> Iterator[Trouble]:
         """Where nodes are counted, one must be able to take a pod."""
@@ -102,9 +102,9 @@ class _Judge:
             places: tuple[Where, Where] = (("workload", name), ("nodes", name))
             involved = {*places, ("nodes", "reserved"), ("nodes", "start")}
             if self._unread.isdisjoint(involved) and asked > node * (1 - nodes.reserved):
-                words = f"{self._said(places[0])} is more than a node has for pods: {self._said(places[1])}"
+                message = f"{self._said(places[0])} is more than a node has for pods: {self._said(places[1])}"
                 kept = f"of which the system keeps {self._said(('nodes', 'reserved'))}"
-                yield Trouble(self._place(*places), f"{words}, {kept}; write larger nodes")
+                yield Trouble(self._place(*places), f"{message}, {kept}; write larger nodes")
 
     def short_window(self) -> Iterator[Trouble]:
         place: Where = ("metrics", "window")

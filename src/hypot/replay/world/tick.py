@@ -119,7 +119,7 @@ def live_through(
 def look_around(c: Cohorts, s: Site, p: Params, now: float) -> None:
     """What is true of the pods until they change, and which live through the same, where such are not merged anyway."""
     if s.stale[0]:
-        take_stock(c, s, p)
+        take_watches(c, s, p)
     if not p.merging:
         follow(c, s, p, now - p.window - p.lag)
 
@@ -139,7 +139,7 @@ def kill(c: Cohorts, s: Site, p: Params, now: float) -> None:
             crash(c, s, p, k, now)
 
 
-def take_stock(c: Cohorts, s: Site, p: Params) -> None:
+def take_watches(c: Cohorts, s: Site, p: Params) -> None:
     """What stays as it is until pods change: what follows from their sizes, and the sums of it."""
     row = s.row
     row[PODS] = row[CPU] = row[MEMORY] = row[READY] = row[READY_CPU] = row[READY_MEMORY] = row[CAP_CPU] = 0.0

@@ -36,7 +36,7 @@ UNITS: dict[str, Unit] = {
 }
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """Where a value must be; an end that is open does not belong to it."""
 
     least: float
@@ -49,60 +49,60 @@ class Range(NamedTuple):
             return False
         return not (self.open_low and value == self.least) and not (self.open_high and value == self.most)
 
-    def words(self, unit: str) -> str:
+    def message(self, unit: str) -> str:
         high = f"{'below' if self.open_high else 'at most'} {shown_in(unit, self.most)}"
         return f"{self._low(unit)} and {high}"
 
     def short_words(self, unit: str) -> str:
         """The same without an upper end that all of this unit have, and that nobody comes near."""
         usual = self.most == _RANGES[unit].most and unit != "share"
-        return self._low(unit) if usual else self.words(unit)
+        return self._low(unit) if usual else self.message(unit)
 
     def _low(self, unit: str) -> str:
         return f"{'above' if self.open_low else 'at least'} {shown_in(unit, self.least)}"
 
 
-_NO_RANGE = Range(0, 0)
-_PART = Range(0, 1, open_low=True)
+_NO_RANGE = ValueRange(0, 0)
+_PART = ValueRange(0, 1, open_low=True)
 _RANGES = {
-    "number": Range(0, 1e12),
-    "share": Range(0, 1),
-    "seconds": Range(0, _TEN_YEARS),
-    "cores": Range(0, _MOST_CORES),
-    "bytes": Range(0, _MOST_BYTES),
-    "bytes/second": Range(0, _MOST_BYTES),
-    "dollars": Range(0, 1e9),
-    "count": Range(0, 1_000_000),
+    "number": ValueRange(0, 1e12),
+    "share": ValueRange(0, 1),
+    "seconds": ValueRange(0, _TEN_YEARS),
+    "cores": ValueRange(0, _MOST_CORES),
+    "bytes": ValueRange(0, _MOST_BYTES),
+    "bytes/second": ValueRange(0, _MOST_BYTES),
+    "dollars": ValueRange(0, 1e9),
+    "count": ValueRange(0, 1_000_000),
 }
-_SPAN = Range(0, _TEN_YEARS, open_low=True)
-_SOME_CPU, _SOME_MEMORY = Range(_MILLICORE, _MOST_CORES), Range(1, _MOST_BYTES)
-_REPLICAS = Range(1, 1_000_000)
+_SPAN = ValueRange(0, _TEN_YEARS, open_low=True)
+_SOME_CPU, _SOME_MEMORY = ValueRange(_MILLICORE, _MOST_CORES), ValueRange(1, _MOST_BYTES)
+_REPLICAS = ValueRange(1, 1_000_000)
 # Parameters whose range is not the usual one of their unit.
 _OWN_RANGES = {
-    "tick": Range(0, 300, open_low=True),
-    "seed": Range(0, 2**32 - 1),
-    "demand.scale": Range(0, 1e12, open_low=True),
-    "demand.peak": Range(0, _MOST_CORES, open_low=True),
-    "demand.noise": Range(0, 3),
-    "demand.dropsPerDay": Range(0, 1000),
+    "tick": ValueRange(0, 300, open_low=True),
+    "seed": ValueRange(0, 2**32 - 1),
+    "demand.scale": ValueRange(0, 1e12, open_low=True),
+    "demand.peak": ValueRange(0, _MOST_CORES, open_low=True),
+    "demand.noise": ValueRange(0, 3),
+    "demand.dropsPerDay": ValueRange(0, 1000),
     "demand.dropFactor": _PART,
     "demand.dropLength": _SPAN,
     "service.work": _SPAN,
     "service.deadline": _SPAN,
-    "service.slo": Range(0, 1, open_low=True, open_high=True),
+    "service.slo": ValueRange(0, 1, open_low=True, open_high=True),
     "service.timeout": _SPAN,
-    "service.baseShare": Range(0, 1, open_high=True),
-    "service.skew": Range(0, 10),
+    "service.baseShare": ValueRange(0, 1, open_high=True),
+    "service.skew": ValueRange(0, 10),
     "service.useful": _PART,
     "memory.cacheFill": _SPAN,
     "memory.rise": _SPAN,
     "memory.fall": _SPAN,
     "memory.useful": _PART,
-    "pods.headroom": Range(0, 100),
+    "pods.headroom": ValueRange(0, 100),
     "metrics.window": _SPAN,
     "nodes.cpu": _SOME_CPU,
     "nodes.memory": _SOME_MEMORY,
-    "nodes.reserved": Range(0, 1, open_high=True),
+    "nodes.reserved": ValueRange(0, 1, open_high=True),
     "workload.replicas": _REPLICAS,
     "workload.cpu": _SOME_CPU,
     "workload.memory": _SOME_MEMORY,
@@ -114,8 +114,8 @@ _OWN_RANGES = {
     "shapes.maxCpu": _SOME_CPU,
     "shapes.minMemory": _SOME_MEMORY,
     "shapes.maxMemory": _SOME_MEMORY,
-    "scoring.windows": Range(1, 1000),
-    "scoring.tune": Range(0, 1, open_high=True),
+    "scoring.windows": ValueRange(1, 1000),
+    "scoring.tune": ValueRange(0, 1, open_high=True),
 }
 
 
@@ -125,7 +125,7 @@ class Parameter(NamedTuple):
     name: str
     attribute: str
     unit: str
-    range: Range
+    range: ValueRange
     default: Any
     why: str
     optional: bool = False
@@ -185,7 +185,7 @@ def value_in(parameter: Parameter, written: Any) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise ValueError(f"is not {unit.example}") from error
     if not isinstance(value, bool) and not parameter.range.holds(value):
-        raise ValueError(f"must be {parameter.range.words(parameter.unit)}")
+        raise ValueError(f"must be {parameter.range.message(parameter.unit)}")
     return value
 
 

@@ -12,7 +12,7 @@ from hypot.policy.model.size import Size
 from hypot.policy.observe.read_pods import inner
 from hypot.policy.plan.pursue import Action, EvictPod, RecordSize, ResizePod, ScaleTo, SetTemplate
 from hypot.run.observe.rows import Object
-from hypot.run.observe.watches import PODS, Resource, Stock
+from hypot.run.observe.watches import PODS, ApiResource, Watches
 from hypot.run.outcome import FINE, Done
 from hypot.run.requests import (
     WRITE_WITHIN,
@@ -42,9 +42,9 @@ class DryRunPort:
 class Actor:
     """Carries out actions on one target; each says for itself how it went."""
 
-    def __init__(self, port: Port, stock: Stock, discovery: Discovery, *, dry_run: bool = False) -> None:
+    def __init__(self, port: Port, watches: Watches, discovery: Discovery, *, dry_run: bool = False) -> None:
         """In a dry run nothing that is sent is done, so the same is sent each time, and hardly worth a line."""
-        self._port, self._stock, self._discovery, self._dry_run = port, stock, discovery, dry_run
+        self._port, self._watches, self._discovery, self._dry_run = port, watches, discovery, dry_run
 
     async def do(self, target: Name, action: Action, seen: Seen) -> Done:
         """Act on what was seen, and only while it is as it was then; what was not seen is left to the next sweep."""
@@ -131,13 +131,13 @@ class Actor:
         return Done(f"{answer.status} {answer.message}", overtaken=overtaken)
 
     def _workload(self, target: Name) -> Object | None:
-        return self._stock.workload(target.api_version, target.kind, (target.namespace, target.name))
+        return self._watches.workload(target.api_version, target.kind, (target.namespace, target.name))
 
     async def _path(self, target: Name) -> str | None:
         """Where the target is; without a name it is nowhere, rather than everything of its kind."""
         if not target.namespace or not target.name:
             return None
-        watched: Resource | None = self._stock.watches(target.api_version, target.kind)
+        watched: ApiResource | None = self._watches.watches(target.api_version, target.kind)
         if watched is not None:
             return f"{watched.path(target.namespace)}/{target.name}"
         try:

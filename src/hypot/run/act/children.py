@@ -12,7 +12,7 @@ from hypot.kinds.vpa.fields import OFF, UpdatePolicy
 from hypot.policy.model.seen import Scale
 from hypot.policy.observe.read_pods import inner, mappings, name_of
 from hypot.run.observe.rows import AutoscalerRow, Object
-from hypot.run.observe.watches import Stock, resource_of
+from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
@@ -68,20 +68,20 @@ def _child(hvpa: Hvpa, uid: str, made: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": made["apiVersion"], "kind": made["kind"], "metadata": metadata, "spec": made["spec"]}
 
 
-def requests_for(hvpa: Hvpa, row: AutoscalerRow, stock: Stock) -> list[Request]:
+def requests_for(hvpa: Hvpa, row: AutoscalerRow, watches: Watches) -> list[Request]:
     """What has to be written so that the children are as they should be; nothing for one that cannot be told apart."""
     if not (hvpa.name and hvpa.namespace and row.uid):
         return []
     asked = {child["kind"]: child for child in wanted(hvpa, row.uid)}
     found: list[Request] = []
     for kind in _KINDS:
-        owned = list(_owned(stock, kind, hvpa, row.uid))
+        owned = list(_owned(watches, kind, hvpa, row.uid))
         child = asked.get(kind)
         if child is None:
             found += [_delete(each) for each in owned]
             continue
         found += [_delete(each) for each in owned if name_of(each.data) != hvpa.name]
-        there = stock.row((kind, hvpa.namespace, hvpa.name))
+        there = watches.row((kind, hvpa.namespace, hvpa.name))
         if there is None:
             found.append(_create(child))
         elif there.version and _is_ours(there.data, hvpa, row.uid) and not covers(there.data, child):
@@ -89,8 +89,8 @@ def requests_for(hvpa: Hvpa, row: AutoscalerRow, stock: Stock) -> list[Request]:
     return found
 
 
-def _owned(stock: Stock, kind: str, hvpa: Hvpa, uid: str) -> Iterator[AutoscalerRow]:
-    watched = stock.autoscalers.get(kind)
+def _owned(watches: Watches, kind: str, hvpa: Hvpa, uid: str) -> Iterator[AutoscalerRow]:
+    watched = watches.autoscalers.get(kind)
     for (namespace, name), row in watched.items() if watched else ():
         if namespace == hvpa.namespace and name and row.uid and row.version and uid in _owners(row.data):
             yield row
@@ -152,18 +152,18 @@ def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) ->
     return Request("PATCH", path, {"fieldManager": MANAGER}, encoded(body), MERGE_PATCH, timeout=WRITE_WITHIN)
 
 
-def housekeeping(outcomes: Iterable[Outcome], stock: Stock, version: Callable[[Outcome], str]) -> list[Request]:
+def housekeeping(outcomes: Iterable[Outcome], watches: Watches, version: Callable[[Outcome], str]) -> list[Request]:
     """Everything that the children of all Hvpas need now; nothing while what is watched may be outdated."""
     found: list[Request] = []
-    if stock.blind:
+    if watches.blind:
         return found
     for outcome in outcomes:
-        hvpa, row = outcome.autoscaler, stock.row(outcome.key)
+        hvpa, row = outcome.autoscaler, watches.row(outcome.key)
         if outcome.acting != "act" or row is None or not isinstance(hvpa, Hvpa):
             continue
         if outcome.decision.error_kind == "spec":
             continue
-        found += requests_for(hvpa, row, stock)
+        found += requests_for(hvpa, row, watches)
         scale = outcome.seen.scale
         request = count_request(hvpa, row, scale, version(outcome)) if isinstance(scale, Scale) else None
         found += [request] if request else []

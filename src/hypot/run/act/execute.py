@@ -11,9 +11,9 @@ from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, condition_of, renewed
 from hypot.policy.model.plan import SetTemplate, ways_of
-from hypot.policy.model.plan import told as in_words
+from hypot.policy.model.plan import reported as in_words
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.plan.pursue import (
     Action,
     EvictPod,
@@ -35,8 +35,8 @@ from hypot.run.act.proof import Objection, lacking, objection, proof_of
 from hypot.run.act.recorded import is_recorded, recorded, unrecorded
 from hypot.run.act.steps import ALL_AT_ONCE, Results, Steps, in_place_meanwhile
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome
-from hypot.run.report.events import Told, plan_ended, resize_failed, subject_of
-from hypot.run.webhook.admission import told_blocks
+from hypot.run.report.events import PostedEvent, plan_ended, resize_failed, subject_of
+from hypot.run.webhook.admission import blocks_message
 
 log = structlog.get_logger()
 # The reason of the condition that says how the last decision on both axes fares, while it does.
@@ -54,7 +54,7 @@ class Attempt:
     """What became of a move so far, and what is to be told beside its report."""
 
     judged: Judged
-    memory: Memory
+    state: State
     effect: Effect = DONE
     # Whether the move happened, so that its windows and counters begin.
     acted: bool = False
@@ -63,43 +63,43 @@ class Attempt:
     refusal: str = ""
     unsure: bool = False
     counted: int | None = None
-    told: tuple[Event, ...] = ()
+    reported: tuple[Event, ...] = ()
 
     @classmethod
     def of(cls, judged: Judged, effect: Effect = DONE) -> Self:
-        return cls(judged, judged.memory, effect)
+        return cls(judged, judged.state, effect)
 
     def with_results(self, results: Results) -> Self:
         """With the count and the size that were set, and when the last pod was evicted."""
-        effect, memory, counted = self.effect, self.memory, self.counted
+        effect, state, counted = self.effect, self.state, self.counted
         for action in results.done:
             if isinstance(action, RecordSize | SetTemplate):
                 effect = recorded(effect, action.sizes)
             elif isinstance(action, ScaleTo):
                 counted = action.replicas
         if results.evicted:
-            memory = replace(memory, vertical=replace(memory.vertical, evicted=self.judged.seen.now))
-        return replace(self, effect=effect, memory=memory, counted=counted)
+            state = replace(state, vertical=replace(state.vertical, evicted=self.judged.seen.now))
+        return replace(self, effect=effect, state=state, counted=counted)
 
     def with_plan(self, plan: Plan | None) -> Self:
-        return replace(self, memory=replace(self.memory, plan=plan))
+        return replace(self, state=replace(self.state, plan=plan))
 
-    def with_told(self, *events: Event) -> Self:
-        return replace(self, told=(*self.told, *events))
+    def with_reported(self, *events: Event) -> Self:
+        return replace(self, reported=(*self.reported, *events))
 
     def objected(self, found: Iterable[Objection]) -> Self:
         """With what stands in the way of evictions; the first that is a hold shows where all others do."""
         objections = list(found)
         note = next((each.hold for each in objections if each.hold is not None), None)
         effect = self.effect if note is None or self.effect.note is not None else self.effect._replace(note=note)
-        return replace(self, effect=effect).with_told(*[each.event for each in objections])
+        return replace(self, effect=effect).with_reported(*[each.event for each in objections])
 
     def progressed(self, progress: Progress) -> Self:
         """With how the plan stands, in a condition that stays until there is another one."""
         judged, word = self.judged, "True" if progress.ended == "Done" else "False"
         old = condition_of(judged.move.unwritten, CARRIED_OUT)
         reason = progress.ended or UNDER_WAY
-        condition = renewed(old, CARRIED_OUT, word, reason, progress.words, judged.seen.now)
+        condition = renewed(old, CARRIED_OUT, word, reason, progress.message, judged.seen.now)
         return replace(self, effect=self.effect._replace(progress=condition))
 
     def failed(self, done: Done) -> Self:
@@ -113,10 +113,10 @@ class Attempt:
             return replace(reported(self.judged, settings), acting="observe")
         judged, effect, now = self.judged, self.effect, self.judged.seen.now
         decision = report(judged.autoscaler, judged.move, judged.before, settings, effect)
-        memory = self.memory.after_report(decision)
-        memory = (memory.acted(decision, now) if self.acted else memory).told(decision)
+        state = self.state.after_report(decision)
+        state = (state.acted(decision, now) if self.acted else state).reported(decision)
         holds = judged.holds if effect.note is None else (*judged.holds, effect.note)
-        outcome = replace(Outcome.of(judged, decision, memory), holds=holds, refusal=self.refusal)
+        outcome = replace(Outcome.of(judged, decision, state), holds=holds, refusal=self.refusal)
         return replace(outcome, unsure=self.unsure, counted=self.counted)
 
 
@@ -127,10 +127,10 @@ def reported(judged: Judged, settings: Settings) -> Outcome:
     except Exception as error:
         # An object that nobody thought of must not keep the others from being told.
         log.exception("cannot report", object=str(judged.move.autoscaler))
-        words = f"hypot could not report: {type(error).__name__}"
-        still = replace(judged.move, decided=False, error=words, error_kind="internal")
+        message = f"hypot could not report: {type(error).__name__}"
+        still = replace(judged.move, decided=False, error=message, error_kind="internal")
         decision = Decision.of(still, still.unwritten, still.warnings, still.observed)
-    return Outcome.of(judged, decision, judged.memory.after_report(decision))
+    return Outcome.of(judged, decision, judged.state.after_report(decision))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Executed:
     """The outcome after its writes, and what else is to be told."""
 
     outcome: Outcome
-    told: tuple[Told, ...] = ()
+    reported: tuple[PostedEvent, ...] = ()
 
 
 class Executor:
@@ -174,11 +174,11 @@ class Executor:
         outcome = attempt.outcome(self._settings)
         if self._dry_run and not outcome.refusal:
             # What was sent is not there, so it is not remembered as done, and no plan has begun.
-            before = reported(judged, self._settings).memory
-            plan = None if outcome.memory.plan is None else judged.before.plan
-            outcome = replace(outcome, memory=replace(before, plan=plan), counted=None)
+            before = reported(judged, self._settings).state
+            plan = None if outcome.state.plan is None else judged.before.plan
+            outcome = replace(outcome, state=replace(before, plan=plan), counted=None)
         about = subject_of(outcome)
-        return Executed(outcome, tuple([Told(about, event) for event in attempt.told]))
+        return Executed(outcome, tuple([PostedEvent(about, event) for event in attempt.reported]))
 
     async def _tried(self, judged: Judged) -> Attempt:
         if isinstance(judged.autoscaler, Hvpa) and judged.move.rescales:
@@ -203,12 +203,12 @@ class Executor:
         attempt = Attempt.of(judged).objected(objections)
         results = await self._take(attempt, actions)
         if self._is_over(judged, results):
-            return replace(attempt, over=True, told=())
+            return replace(attempt, over=True, reported=())
         resized = {each.pod for each in results.done if isinstance(each, ResizePod)}
         done = resized | {each.pod for each in results.done if isinstance(each, EvictPod)}
         instead = [each.pod for each in wanted if each.action == "evict" and each.pod in resized]
         undone = [each.pod for each in wanted if each.pod not in done]
-        attempt = attempt.with_told(*[_resized_instead(pod) for pod in instead], *_refusals(results))
+        attempt = attempt.with_reported(*[_resized_instead(pod) for pod in instead], *_refusals(results))
         attempt = attempt.with_results(results)
         attempt = replace(attempt, effect=attempt.effect._replace(undone=frozenset([*undone, *instead])))
         if done:
@@ -223,7 +223,7 @@ class Executor:
             return [Objection.of_webhook(f"{name} {NOT_EVICTED}") for name in sorted(names)], names
         known = proof_of(judged)
         barred = names - lacking(judged) if known == "larger" else names
-        why = objection(known, judged.seen, judged.memory.vertical.evicted) if barred else None
+        why = objection(known, judged.seen, judged.state.vertical.evicted) if barred else None
         return ([], set()) if why is None else ([why], barred)
 
     async def _take(self, attempt: Attempt, actions: Iterable[Action]) -> Results:
@@ -264,7 +264,7 @@ class Executor:
         if not results.done:
             # Nothing was wrong and nothing could be written: no plan has begun, and the status says what it said.
             undone = attempt.effect._replace(done="nothing")
-            attempt = replace(attempt, effect=undone, refusal=_words(progress, results))
+            attempt = replace(attempt, effect=undone, refusal=_message(progress, results))
             # What is under way is better than nothing.
             return await self._pursue(attempt) if judged.before.plan else _after(attempt, progress, results, objections)
         plan = None if progress.plan is None else entitled(progress.plan, hvpa, seen.now)
@@ -314,20 +314,20 @@ class Executor:
 
 def _was_held(judged: Judged) -> bool:
     """Whether new pods are still held by what the status says, though nothing holds any more."""
-    return bool(told_blocks(judged.autoscaler) - {hold.blocks for hold in judged.holds})
+    return bool(blocks_message(judged.autoscaler) - {hold.blocks for hold in judged.holds})
 
 
 def _after(attempt: Attempt, progress: Progress, results: Results, objections: list[Objection]) -> Attempt:
     """How the plan stands, and what went wrong on the way."""
-    ended = [] if progress.ended in {"", "Done"} else [plan_ended(progress.words)]
-    shown = attempt.progressed(progress._replace(words=_words(progress, results))).objected(objections)
-    return shown.with_told(*_refusals(results), *ended)
+    ended = [] if progress.ended in {"", "Done"} else [plan_ended(progress.message)]
+    shown = attempt.progressed(progress._replace(message=_message(progress, results))).objected(objections)
+    return shown.with_reported(*_refusals(results), *ended)
 
 
-def _words(progress: Progress, results: Results) -> str:
+def _message(progress: Progress, results: Results) -> str:
     """Nothing is told as done that was not."""
     if len(results.done) == len(results.steps):
-        return progress.words
+        return progress.message
     rest = EVICTED_LATER if any(isinstance(each, EvictPod) for each in results.left) else LATER
     rest = sentence(f"to be asked for again: {results.refused[0][1].refusal}") if results.refused else rest
     return f"{in_words(results.done)} {rest}".strip()
@@ -362,7 +362,7 @@ def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
     """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
     for hold in holds:
         if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY and not _is_pinned(plan, hold):
-            return _given_up(hold.words)
+            return _given_up(hold.message)
     return None
 
 
@@ -392,5 +392,5 @@ def _blocked_ways(judged: Judged) -> set[str]:
 
 
 def _waits_for(judged: Judged, ways: Collection[str]) -> str:
-    holds = [hold.words for hold in judged.holds if hold.blocks in ways]
+    holds = [hold.message for hold in judged.holds if hold.blocks in ways]
     return f"Waiting: {holds[0] if holds else 'nobody knows what is needed'}."

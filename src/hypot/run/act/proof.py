@@ -11,7 +11,7 @@ from hypot.policy.model.seen import Pod, Scale, Seen
 from hypot.policy.plan.pods import came_after
 from hypot.policy.vertical.pod_size import Sizes, has_enough, has_size
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Judged
-from hypot.run.report.events import rival, webhook_unavailable
+from hypot.run.report.events import conflict, webhook_unavailable
 from hypot.run.webhook.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 
 # For how long a new pod is waited for. What comes later says nothing of that eviction, for anything may have made it.
@@ -39,7 +39,7 @@ Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise", "
 
 def proof_of(judged: Judged) -> Proof:
     """What pods show to this autoscaler."""
-    return proof(judged.seen, sizer_of(judged.autoscaler), judged.memory.vertical.evicted, _wanted(judged))
+    return proof(judged.seen, sizer_of(judged.autoscaler), judged.state.vertical.evicted, _wanted(judged))
 
 
 def lacking(judged: Judged) -> set[str]:
@@ -96,12 +96,12 @@ class Objection(NamedTuple):
     hold: Hold | None = None
 
     @classmethod
-    def of_webhook(cls, words: str) -> Self:
-        return cls(webhook_unavailable(words), Hold(WEBHOOK_UNAVAILABLE, words))
+    def of_webhook(cls, message: str) -> Self:
+        return cls(webhook_unavailable(message), Hold(WEBHOOK_UNAVAILABLE, message))
 
     @classmethod
-    def of_pods(cls, words: str) -> Self:
-        return cls(Event("Warning", "FailedResize", words), Hold(NOT_EVICTING, words))
+    def of_pods(cls, message: str) -> Self:
+        return cls(Event("Warning", "FailedResize", message), Hold(NOT_EVICTING, message))
 
 
 def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | None:
@@ -116,8 +116,8 @@ def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | No
     if not marks:
         return Objection.of_webhook(NOT_SIZED)
     names = ", ".join(sorted(marks))
-    words = f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one"
-    return Objection(rival(words))
+    message = f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one"
+    return Objection(conflict(message))
 
 
 def _mark(pod: Pod) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.cluster.clock import Clock
-from hypot.policy.model.plan import told
+from hypot.policy.model.plan import reported
 from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod
 from hypot.run.act.proof import Proof
 from hypot.run.outcome import Done
@@ -46,7 +46,7 @@ class Results(NamedTuple):
 def in_place_meanwhile(progress: Progress) -> Progress:
     """While the last pod that went is waited for, those that are killed again and again get their size in place."""
     actions = tuple([_instead(each) for each in progress.actions])
-    return progress if actions == progress.actions else progress._replace(actions=actions, words=told(actions))
+    return progress if actions == progress.actions else progress._replace(actions=actions, message=reported(actions))
 
 
 def _instead(action: Action) -> Action:

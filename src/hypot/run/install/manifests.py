@@ -84,8 +84,8 @@ def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Gr
         found.append(f"replicas: {replicas} is none; write 1 or more")
     for group, resource in grants.targets:
         if any(dns_label(resource)) or any(dns_subdomain(group)):
-            words = "is no resource; write the plural and the group, as rollouts.argoproj.io"
-            found.append(f"target: {'.'.join(filter(None, (resource, group)))!r} {words}")
+            message = "is no resource; write the plural and the group, as rollouts.argoproj.io"
+            found.append(f"target: {'.'.join(filter(None, (resource, group)))!r} {message}")
     return found
 
 
@@ -98,5 +98,5 @@ def _unreachable(config: RunConfig) -> Iterator[str]:
     if service == NAME:
         yield f"webhookService: {service!r} is the Service of /metrics already; write another name"
     elif any(dns_label(service)) or not re.search(SERVICE_NAME, service):
-        words = "a letter, then lower-case letters, digits and dashes; an address is only for running hypot outside"
-        yield f"webhookService: {service!r} is no name of a Service; write {words}"
+        message = "a letter, then lower-case letters, digits and dashes; an address is only for running hypot outside"
+        yield f"webhookService: {service!r} is no name of a Service; write {message}"

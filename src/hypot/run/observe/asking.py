@@ -28,7 +28,7 @@ async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
 T = TypeVar("T")
 
 
-class Limits(NamedTuple):
+class TimeLimits(NamedTuple):
     """How long all questions together may take, and what is left for those that were late; in seconds."""
 
     together: float = 8.0
@@ -37,7 +37,7 @@ class Limits(NamedTuple):
     at_once: int = 16
 
 
-LIMITS = Limits()
+LIMITS = TimeLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Question(Generic[T]):
 class Crowd:
     """Asks everything in rounds, and remembers who was late."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
+    def __init__(self, limits: TimeLimits = LIMITS) -> None:
         self._limits = limits
         # By place: since when it is known not to answer.
         self._late: dict[str, float] = {}
@@ -75,7 +75,7 @@ class Crowd:
 class _Round(Generic[T]):
     """One round: several workers, each of which takes whatever is next."""
 
-    def __init__(self, questions: Sequence[Question[T]], late: dict[str, float], limits: Limits) -> None:
+    def __init__(self, questions: Sequence[Question[T]], late: dict[str, float], limits: TimeLimits) -> None:
         self._questions, self._late, self._limits = questions, late, limits
         self._answers: dict[int, T | Failure] = {}
         self._clock = asyncio.get_running_loop().time

@@ -62,7 +62,7 @@ def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str]
     info = info_of(autoscaler)
     if info.claims_pods or not info.counts:
         return ()
-    found = [tuple(name.split("/", 1)) for name in seen.rivals]
+    found = [tuple(name.split("/", 1)) for name in seen.conflicts]
     return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
 
 
@@ -93,12 +93,12 @@ def overruled(
         if len(keys) == 1:
             continue
         first, *others = sorted(keys, key=lambda key: precedence(rows[key].autoscaler))
-        words = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
-        found.update((key, words) for key in others if _writes(rows[key].autoscaler))
+        message = f"{first[0]} {target[0]}/{first[2]} is older and scales the same target: remove one of the two"
+        found.update((key, message) for key in others if _writes(rows[key].autoscaler))
     for row in hpas if claims else ():
         hpa = row.autoscaler
-        words = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
-        found.update((key, words) for key in claims.get(_target(hpa), ()))
+        message = f"{hpa.KIND} {hpa.namespace}/{hpa.name} scales the same target: remove one of the two"
+        found.update((key, message) for key in claims.get(_target(hpa), ()))
     return found
 
 
@@ -136,13 +136,13 @@ def _target(autoscaler: Autoscaler) -> Target:
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
     """Of several VerticalPodAutoscalers that size the same pods the oldest acts; the others say so, in words."""
-    if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.rivals:
+    if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.conflicts:
         return ""
-    older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.rivals[0]}"
+    older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.conflicts[0]}"
     return f"{older} is older and sizes the same pods: remove one of the two"
 
 
-def rival_hold(
+def conflict_hold(
     writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
 ) -> Hold | None:
     """Hold everything, and name the first rival that was met."""

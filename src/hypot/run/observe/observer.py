@@ -20,34 +20,34 @@ from hypot.policy.observe.freshness import Freshness, fresh
 from hypot.policy.observe.questions import Questions
 from hypot.policy.observe.read_scale import has_scale
 from hypot.policy.observe.snapshot import NOTHING_EARLIER, Snapshot, target_of
-from hypot.run.breath import Breath
-from hypot.run.observe.asking import Crowd, Limits, Question
-from hypot.run.observe.pod_metrics import Named, Usage
+from hypot.run.observe.asking import Crowd, Question, TimeLimits
+from hypot.run.observe.pod_metrics import Named, PodUsage
 from hypot.run.observe.queries import Answered, MetricApis, queries_of
 from hypot.run.observe.recommenders import Asking, Recommenders
 from hypot.run.observe.rows import AutoscalerRow, Object
-from hypot.run.observe.watches import Stock
+from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
+from hypot.run.time_slice import TimeSlice
 
 NOTHING = Answered({}, 0.0)
 # The API server answers these itself, so more may be under way.
-OF_SCALES = Limits(at_once=64)
+OF_SCALES = TimeLimits(at_once=64)
 
 
 class UsageSource(Protocol):
     """Whoever measures pods."""
 
-    async def read(self) -> Usage: ...
+    async def read(self) -> PodUsage: ...
 
 
-class History(Protocol):
+class UsageReader(Protocol):
     """Whoever keeps how much was used."""
 
     def view(self, key: Key) -> UsageView | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class WorldView:
     """What is true now, for every autoscaler."""
 
     now: float
@@ -79,20 +79,20 @@ class Observer:
     def __init__(
         self,
         port: Port,
-        stock: Stock,
+        watches: Watches,
         source: UsageSource,
-        history: History,
+        history: UsageReader,
         discovery: Discovery,
         recommenders: Recommenders,
         settings: Settings,
     ) -> None:
-        self._port, self._stock, self._source, self._history = port, stock, source, history
+        self._port, self._watches, self._source, self._history = port, watches, source, history
         self._discovery, self._recommenders, self._settings = discovery, recommenders, settings
         self._questions: dict[Key, tuple[Autoscaler, Questions]] = {}
         self._metrics, self._scale_reads = MetricApis(port), Crowd(OF_SCALES)
         self._freshness, self._lasting = Freshness(), NOTHING_EARLIER
 
-    async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> View:
+    async def look(self, keys: Mapping[Key, AutoscalerRow], now: float, boot: float) -> WorldView:
         reading = asyncio.ensure_future(self._source.read())
         try:
             return await self._look(reading, keys, now, boot)
@@ -100,10 +100,10 @@ class Observer:
             reading.cancel()
 
     async def _look(
-        self, reading: asyncio.Future[Usage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
-    ) -> View:
-        words = _Words()
-        snapshot = self._stock.snapshot(NOTHING, self._usage_of, words, self._lasting)
+        self, reading: asyncio.Future[PodUsage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
+    ) -> WorldView:
+        message = _Words()
+        snapshot = self._watches.snapshot(NOTHING, self._usage_of, message, self._lasting)
         await self._take_pods(snapshot)
         for scale in await self._scales([row.autoscaler for row in rows.values()]):
             snapshot.take_scale(scale)
@@ -118,29 +118,29 @@ class Observer:
         if samples:
             samples, stale, freshness = fresh(usage.samples, self._freshness, now, boot)
             self._freshness = await self._with_earlier(freshness) if usage.trouble else freshness
-        words.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
+        message.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
         self._lasting = snapshot.lasting()
         share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)
-        return View(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
+        return WorldView(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
 
     async def _with_earlier(self, freshness: Freshness) -> Freshness:
         """Where one list could not be had, its pods are not gone; those that are not watched any more are."""
         known = dict(freshness.first)
-        breath = Breath()
+        time_slice = TimeSlice()
         for named, first in self._freshness.first.items():
-            if named not in known and self._stock.pods.get(named) is not None:
+            if named not in known and self._watches.pods.get(named) is not None:
                 known[named] = first
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         return Freshness(known)
 
     async def _take_pods(self, snapshot: Snapshot) -> None:
-        breath = Breath()
-        for (namespace, _), pod in list(self._stock.pods.items()):
+        time_slice = TimeSlice()
+        for (namespace, _), pod in list(self._watches.pods.items()):
             snapshot.take_pod(namespace, pod)
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
 
     def _usage_of(
         self, autoscaler: Autoscaler, seen: Seen, settings: Settings
@@ -187,7 +187,7 @@ class Observer:
     def _is_foreign(self, ref: Ref) -> bool:
         if not ref.kind or not ref.name or not has_scale(ref) or ref.kind == Hvpa.KIND:
             return False
-        return self._stock.watches(ref.api_version or "", ref.kind) is None
+        return self._watches.watches(ref.api_version or "", ref.kind) is None
 
     async def _scale(self, namespace: str, ref: Ref) -> Object | None:
         try:
@@ -217,21 +217,21 @@ class Observer:
 
 
 async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) -> None:
-    breath = Breath()
+    time_slice = TimeSlice()
     for (namespace, pod), sample in samples.items():
         snapshot.take_sample(namespace, pod, sample)
-        if breath.is_due():
-            await breath.take()
+        if time_slice.is_due():
+            await time_slice.take()
 
 
 async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
     """By what should have been measured, so that an empty answer is not taken for a healthy one."""
     asked: set[Named] = set()
-    breath = Breath()
+    time_slice = TimeSlice()
     for row in rows:
         namespace = row.autoscaler.namespace
         pods = snapshot.target_pods(row.autoscaler)
         asked.update([(namespace, pod.name) for pod in pods if pod.phase == "Running" and not pod.deleted])
-        if breath.is_due():
-            await breath.take()
+        if time_slice.is_due():
+            await time_slice.take()
     return len(asked - samples.keys()) / len(asked) if asked else 0.0

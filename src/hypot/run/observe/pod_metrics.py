@@ -13,7 +13,7 @@ from hypot.core.quantity import QuantityError, milli
 from hypot.policy.model.seen import PodSample
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, read_duration
-from hypot.run.breath import Breath
+from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
 METRICS = "/apis/metrics.k8s.io/v1beta1"
@@ -21,7 +21,7 @@ METRICS = "/apis/metrics.k8s.io/v1beta1"
 Named = tuple[str, str]
 
 
-class _Metadata(msgspec.Struct, gc=False):
+class _MetricsMetadata(msgspec.Struct, gc=False):
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] = {}
@@ -33,7 +33,7 @@ class _Container(msgspec.Struct, gc=False):
 
 
 class _PodMetrics(msgspec.Struct, gc=False):
-    metadata: _Metadata
+    metadata: _MetricsMetadata
     timestamp: str = ""
     window: str = ""
     containers: list[_Container] = []
@@ -48,7 +48,7 @@ class _Listed(msgspec.Struct, gc=False):
 _list_decoder, _item_decoder = msgspec.json.Decoder(_Listed), msgspec.json.Decoder(_PodMetrics)
 
 
-class Usage(NamedTuple):
+class PodUsage(NamedTuple):
     """Samples by pod; where there are none, why."""
 
     samples: dict[Named, PodSample]
@@ -62,30 +62,30 @@ class MetricsApi:
         self._port, self._timeout = port, timeout
         self._paths = [f"{METRICS}/namespaces/{each}/pods" for each in namespaces] or [f"{METRICS}/pods"]
 
-    async def read(self) -> Usage:
+    async def read(self) -> PodUsage:
         """What is said now. One namespace that cannot be read does not take the others' samples away."""
         read = await asyncio.gather(*[self._read(path) for path in self._paths])
         samples = {named: sample for usage in read for named, sample in usage.samples.items()}
-        return Usage(samples, next((usage.trouble for usage in read if usage.trouble), ""))
+        return PodUsage(samples, next((usage.trouble for usage in read if usage.trouble), ""))
 
-    async def _read(self, path: str) -> Usage:
+    async def _read(self, path: str) -> PodUsage:
         try:
             answer = await self._port.call(Request("GET", path, timeout=self._timeout))
         except UnreachableError as error:
-            return Usage({}, str(error))
+            return PodUsage({}, str(error))
         if not answer.ok:
-            return Usage({}, f"the resource metrics API answers {answer.status}: {answer.message}")
+            return PodUsage({}, f"the resource metrics API answers {answer.status}: {answer.message}")
         return await _samples(answer)
 
 
-async def _samples(answer: Answer) -> Usage:
+async def _samples(answer: Answer) -> PodUsage:
     try:
         listed = _list_decoder.decode(answer.body)
     except msgspec.DecodeError as error:
-        return Usage({}, f"the resource metrics API's answer cannot be read: {error}")
+        return PodUsage({}, f"the resource metrics API's answer cannot be read: {error}")
     samples: dict[Named, PodSample] = {}
     odd: list[tuple[msgspec.Raw, str]] = []
-    breath = Breath()
+    time_slice = TimeSlice()
     for raw in listed.items or ():
         try:
             item = _item_decoder.decode(raw)
@@ -93,11 +93,11 @@ async def _samples(answer: Answer) -> Usage:
             odd.append((raw, str(error)))
             continue
         samples[item.metadata.namespace, item.metadata.name] = _sample(item)
-        if breath.is_due():
-            await breath.take()
+        if time_slice.is_due():
+            await time_slice.take()
     if odd:
         log.warning("samples passed over", pods=len(odd), first=_named(odd[0][0]), error=odd[0][1])
-    return Usage(samples)
+    return PodUsage(samples)
 
 
 def _named(raw: msgspec.Raw) -> str:

@@ -10,9 +10,9 @@ import aiohttp
 import msgspec
 
 from hypot.policy.model.seen import PodSample
-from hypot.run.breath import Breath
 from hypot.run.observe.asking import whole
-from hypot.run.observe.pod_metrics import Named, Usage
+from hypot.run.observe.pod_metrics import Named, PodUsage
+from hypot.run.time_slice import TimeSlice
 
 ANSWER_WITHIN = 10.0
 LARGEST_ANSWER = 256 << 20
@@ -26,13 +26,13 @@ MEMORY = f"sum {_BY} (container_memory_working_set_bytes{{{_OF}}})"
 MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
 
 
-class _Series(msgspec.Struct, gc=False):
+class _PrometheusSeries(msgspec.Struct, gc=False):
     metric: dict[str, str] = {}
     value: tuple[float, str] = (0.0, "NaN")
 
 
 class _Data(msgspec.Struct, gc=False, rename="camel"):
-    result: list[_Series] = []
+    result: list[_PrometheusSeries] = []
 
 
 class _Answer(msgspec.Struct, gc=False):
@@ -55,14 +55,14 @@ class Prometheus:
     def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
         self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/query", token_file
 
-    async def read(self) -> Usage:
+    async def read(self) -> PodUsage:
         try:
             async with asyncio.timeout(ANSWER_WITHIN):
                 cpu, memory, measured = await asyncio.gather(*[self._ask(query) for query in (CPU, MEMORY, MEASURED)])
         except TimeoutError:
-            return Usage({}, f"Prometheus did not answer within {ANSWER_WITHIN:.0f} s")
+            return PodUsage({}, f"Prometheus did not answer within {ANSWER_WITHIN:.0f} s")
         except (aiohttp.ClientError, OSError, PrometheusError) as error:
-            return Usage({}, f"Prometheus cannot be asked: {str(error) or type(error).__name__}")
+            return PodUsage({}, f"Prometheus cannot be asked: {str(error) or type(error).__name__}")
         return await _usage(cpu, memory, measured)
 
     async def _ask(self, query: str) -> dict[Place, float]:
@@ -83,7 +83,7 @@ class Prometheus:
         return Path(self._token_file).read_text(encoding="utf-8").strip()
 
 
-def _values(series: list[_Series]) -> Iterator[tuple[Place, float]]:
+def _values(series: list[_PrometheusSeries]) -> Iterator[tuple[Place, float]]:
     for each in series:
         try:
             amount = float(each.value[1])
@@ -101,10 +101,10 @@ class _Found(NamedTuple):
     at: float
 
 
-async def _usage(cpu: dict[Place, float], memory: dict[Place, float], measured: dict[Place, float]) -> Usage:
+async def _usage(cpu: dict[Place, float], memory: dict[Place, float], measured: dict[Place, float]) -> PodUsage:
     """A container without one of its resources has no sample of it; one that was never measured has none at all."""
     found: dict[Named, _Found] = {}
-    breath = Breath()
+    time_slice = TimeSlice()
     for place, at in measured.items():
         namespace, pod, container = place
         amounts: dict[str, int] = {}
@@ -115,9 +115,9 @@ async def _usage(cpu: dict[Place, float], memory: dict[Place, float], measured: 
         known = found.get((namespace, pod), _Found([], math.inf))
         known.containers.append((container, amounts))
         found[namespace, pod] = known._replace(at=min(known.at, at))
-        if breath.is_due():
-            await breath.take()
-    return Usage({named: _sample(each) for named, each in found.items()})
+        if time_slice.is_due():
+            await time_slice.take()
+    return PodUsage({named: _sample(each) for named, each in found.items()})
 
 
 def _sample(found: _Found) -> PodSample:

@@ -15,7 +15,7 @@ from hypot.policy.observe.freshness import MOST_AHEAD, is_old
 from hypot.policy.observe.questions import Chosen, Questions
 from hypot.policy.observe.read_pods import inner, mappings, read_amount
 from hypot.policy.observe.read_scale import plural
-from hypot.run.observe.asking import LIMITS, Crowd, Limits, Question
+from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits
 
 _CUSTOM = "/apis/custom.metrics.k8s.io/v1beta2"
 _EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
@@ -133,7 +133,7 @@ def _value(item: Mapping[str, Any]) -> Value | None:
 class MetricApis:
     """Both APIs, under one deadline each: an adapter that hangs does not take the time of the other."""
 
-    def __init__(self, port: Port, limits: Limits = LIMITS) -> None:
+    def __init__(self, port: Port, limits: TimeLimits = LIMITS) -> None:
         self._port = port
         self._crowds = {api: Crowd(limits) for api in (_CUSTOM, _EXTERNAL)}
 

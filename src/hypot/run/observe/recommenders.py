@@ -15,14 +15,14 @@ import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from hypot.cluster.port import encoded
-from hypot.kinds.address import told_address
+from hypot.kinds.address import shown_address
 from hypot.kinds.base import TRUE_WORDS
 from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import SKIP_OWNER_CHECK, Recommender, TLSConfig
 from hypot.policy.horizontal.recommender import build_request, read_reply
 from hypot.policy.horizontal.wpa_metrics import ready_pods
 from hypot.policy.model.seen import Failure, Pod, Reply, Scale
-from hypot.run.observe.asking import LIMITS, Crowd, Limits, Question, whole
+from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits, whole
 
 LARGEST_ANSWER = 1 << 20
 AGENT = "wpa-controller"
@@ -72,7 +72,7 @@ class Asking(NamedTuple):
 class Recommenders:
     """Asks all of them in a sweep, some at the same time, and all under one deadline."""
 
-    def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: Limits = LIMITS) -> None:
+    def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: TimeLimits = LIMITS) -> None:
         self._session, self._cluster = session, cluster
         self._crowd = Crowd(limits)
 
@@ -93,7 +93,7 @@ class Recommenders:
         recommender = asking.wpa.recommender or Recommender()
         url = recommender.url or ""
         if urlsplit(url).scheme not in {"http", "https"}:
-            return Failure(f"the recommender's url {told_address(url)!r} is neither http nor https", "spec")
+            return Failure(f"the recommender's url {shown_address(url)!r} is neither http nor https", "spec")
         body = encoded(build_request(asking.wpa, asking.scale, _ready(asking, now), self._cluster))
         headers = {"Content-Type": "application/json", "User-Agent": AGENT}
         tls = _context(recommender.tls) if url.startswith("https:") else True
@@ -105,8 +105,8 @@ class Recommenders:
                 return Failure(f"the recommender answers {answer.status}: it points elsewhere, which is not followed")
             read = await whole(answer.content, LARGEST_ANSWER)
             if answer.status != 200:
-                told = read[:100].decode(errors="replace")
-                return Failure(f"the recommender answers {answer.status}: {told}")
+                reported = read[:100].decode(errors="replace")
+                return Failure(f"the recommender answers {answer.status}: {reported}")
             if len(read) > LARGEST_ANSWER:
                 return Failure("the recommender's answer is larger than 1 MiB")
             return _read(read)

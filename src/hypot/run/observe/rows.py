@@ -10,7 +10,7 @@ from hypot.kinds.base import Ref
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.node import replaced
 from hypot.kinds.selector import SelectorError
-from hypot.policy.model.seen import LimitRange, Node, Pod
+from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings, read_pod
 from hypot.policy.observe.read_scale import selector_text
@@ -43,7 +43,7 @@ class AutoscalerRow(NamedTuple):
     # Itself and what it is for: the same object with another target begins anew. Empty where that cannot be read.
     identity: str = ""
     # The identity that the object had when its status was written; the autoscaler has no status of another one.
-    told_of: str = ""
+    reported_of: str = ""
 
     @property
     def uid(self) -> str:
@@ -72,10 +72,10 @@ def follow_autoscaler(
     The replica that only answers the webhook has nothing else to know it by.
     """
     row = keep_autoscaler(api_version, kind, data)
-    told_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
-    if row.identity in {"", told_of}:
-        return row._replace(told_of=told_of)
-    return row._replace(told_of=told_of, autoscaler=replaced(row.autoscaler, status=None))
+    reported_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
+    if row.identity in {"", reported_of}:
+        return row._replace(reported_of=reported_of)
+    return row._replace(reported_of=reported_of, autoscaler=replaced(row.autoscaler, status=None))
 
 
 def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
@@ -83,8 +83,8 @@ def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
     if before is None or before.uid != row.uid:
         return row.identity
     if row.identity == before.identity and row.data.get("status") != before.data.get("status"):
-        return row.identity or before.told_of
-    return before.told_of or row.identity
+        return row.identity or before.reported_of
+    return before.reported_of or row.identity
 
 
 def _manager(entry: Object) -> Manager:
@@ -140,7 +140,7 @@ def keep_replica_set(data: dict[str, Any]) -> Object | None:
     return kept
 
 
-def keep_node(data: dict[str, Any]) -> Node:
+def keep_node(data: dict[str, Any]) -> ClusterNode:
     return read_node(data)
 
 

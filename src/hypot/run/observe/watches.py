@@ -30,7 +30,7 @@ from hypot.run.observe.rows import (
 from hypot.run.outcome import Key
 
 if TYPE_CHECKING:
-    from hypot.policy.model.seen import LimitRange, Node, Pod
+    from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 
 log = structlog.get_logger()
 # How often it is looked whether a definition or a namespace came or went, in seconds.
@@ -40,7 +40,7 @@ Row = TypeVar("Row")
 Named = tuple[str, str]
 
 
-class Resource(NamedTuple):
+class ApiResource(NamedTuple):
     """A resource of the API, by the parts of its path."""
 
     api_version: str
@@ -52,36 +52,38 @@ class Resource(NamedTuple):
         return f"{base}/namespaces/{namespace}/{self.plural}" if namespace else f"{base}/{self.plural}"
 
 
-PODS = Resource("v1", "Pod", "pods")
-NODES = Resource("v1", "Node", "nodes")
-NAMESPACES = Resource("v1", "Namespace", "namespaces")
-LIMIT_RANGES = Resource("v1", "LimitRange", "limitranges")
-REPLICA_SETS = Resource("apps/v1", "ReplicaSet", "replicasets")
-MONITORS = Resource("datadoghq.com/v1alpha1", "DatadogMonitor", "datadogmonitors")
-CHECKPOINTS = Resource("autoscaling.k8s.io/v1", "VerticalPodAutoscalerCheckpoint", "verticalpodautoscalercheckpoints")
+PODS = ApiResource("v1", "Pod", "pods")
+NODES = ApiResource("v1", "Node", "nodes")
+NAMESPACES = ApiResource("v1", "Namespace", "namespaces")
+LIMIT_RANGES = ApiResource("v1", "LimitRange", "limitranges")
+REPLICA_SETS = ApiResource("apps/v1", "ReplicaSet", "replicasets")
+MONITORS = ApiResource("datadoghq.com/v1alpha1", "DatadogMonitor", "datadogmonitors")
+CHECKPOINTS = ApiResource(
+    "autoscaling.k8s.io/v1", "VerticalPodAutoscalerCheckpoint", "verticalpodautoscalercheckpoints"
+)
 WORKLOADS = (
-    Resource("apps/v1", "Deployment", "deployments"),
-    Resource("apps/v1", "StatefulSet", "statefulsets"),
-    Resource("v1", "ReplicationController", "replicationcontrollers"),
+    ApiResource("apps/v1", "Deployment", "deployments"),
+    ApiResource("apps/v1", "StatefulSet", "statefulsets"),
+    ApiResource("v1", "ReplicationController", "replicationcontrollers"),
 )
 WORKLOADS_WITHOUT_SCALE = (
-    Resource("apps/v1", "DaemonSet", "daemonsets"),
-    Resource("batch/v1", "Job", "jobs"),
-    Resource("batch/v1", "CronJob", "cronjobs"),
+    ApiResource("apps/v1", "DaemonSet", "daemonsets"),
+    ApiResource("batch/v1", "Job", "jobs"),
+    ApiResource("batch/v1", "CronJob", "cronjobs"),
 )
 
 
-def resource_of(kind: str) -> Resource:
+def resource_of(kind: str) -> ApiResource:
     """What objects of an autoscaler's kind are served as."""
     info = CATALOGUE[kind]
-    return Resource(info.kind.API_VERSION, info.name, info.plural)
+    return ApiResource(info.kind.API_VERSION, info.name, info.plural)
 
 
-class Watched(Generic[Row]):
+class WatchedResource(Generic[Row]):
     """One resource, by one watch or by one for each namespace that is looked at."""
 
     def __init__(
-        self, port: Port, resource: Resource, keep: Callable[[dict[str, Any]], Row | None], *spaces: str
+        self, port: Port, resource: ApiResource, keep: Callable[[dict[str, Any]], Row | None], *spaces: str
     ) -> None:
         self.resource = resource
         self.reflectors = [Reflector(port, resource.path(space), keep=keep) for space in spaces or ("",)]
@@ -121,16 +123,16 @@ class Watched(Generic[Row]):
         return sum(len(each.rows) for each in self.reflectors)
 
 
-class Stock:
+class Watches:
     """The watches that a configuration needs, and snapshots of what they hold."""
 
     def __init__(self, port: Port, config: RunConfig) -> None:
         spaces = config.watch_namespaces
         watch = partial(self._watched, port, spaces)
         self.config = config
-        self.all: list[Watched[Any]] = []
-        self.pods: Watched[Pod] = watch(PODS, keep_pod)
-        self.autoscalers: dict[str, Watched[AutoscalerRow]] = {
+        self.all: list[WatchedResource[Any]] = []
+        self.pods: WatchedResource[Pod] = watch(PODS, keep_pod)
+        self.autoscalers: dict[str, WatchedResource[AutoscalerRow]] = {
             info.name: watch(
                 resource_of(info.name), partial(follow_autoscaler, self.row, info.kind.API_VERSION, info.name)
             )
@@ -139,18 +141,18 @@ class Stock:
         }
         only_sized = any(config.enabled(info.name) and not info.counts for info in sizing())
         kinds = WORKLOADS + (WORKLOADS_WITHOUT_SCALE if only_sized else ())
-        self.workloads: list[Watched[Object]] = [
+        self.workloads: list[WatchedResource[Object]] = [
             watch(each, partial(keep_workload, each.api_version, each.kind)) for each in kinds
         ]
-        self.replica_sets: Watched[Object] = watch(REPLICA_SETS, keep_replica_set)
-        self.namespaces: Watched[bool] | None = None
+        self.replica_sets: WatchedResource[Object] = watch(REPLICA_SETS, keep_replica_set)
+        self.namespaces: WatchedResource[bool] | None = None
         if config.opt_in == "label":
             self.namespaces = self._watched(port, (), NAMESPACES, keep_namespace)
-        self.monitors: Watched[Object] | None = None
+        self.monitors: WatchedResource[Object] | None = None
         if config.enabled(WPA.KIND):
             self.monitors = watch(MONITORS, keep_monitor)
-        self.nodes: Watched[Node] | None = None
-        self.limit_ranges: Watched[tuple[LimitRange, ...]] | None = None
+        self.nodes: WatchedResource[ClusterNode] | None = None
+        self.limit_ranges: WatchedResource[tuple[LimitRange, ...]] | None = None
         if config.sizes_pods:
             self.nodes = self._watched(port, (), NODES, keep_node)
             self.limit_ranges = watch(LIMIT_RANGES, keep_limit_range)
@@ -163,9 +165,9 @@ class Stock:
         return not info.counts and any(config.enabled(other.name) and other.decides_both for other in sizing())
 
     def _watched(
-        self, port: Port, spaces: tuple[str, ...], resource: Resource, keep: Callable[[dict[str, Any]], Row | None]
-    ) -> Watched[Row]:
-        made = Watched(port, resource, keep, *spaces)
+        self, port: Port, spaces: tuple[str, ...], resource: ApiResource, keep: Callable[[dict[str, Any]], Row | None]
+    ) -> WatchedResource[Row]:
+        made = WatchedResource(port, resource, keep, *spaces)
         self.all.append(made)
         return made
 
@@ -180,14 +182,14 @@ class Stock:
     async def _tell_missing(self) -> None:
         """What is not there is no reason to wait, and looks like what is empty."""
         kinds, spaces = set[str](), set[str]()
-        what, words = "namespace", "create it, or take it out of watchNamespaces"
+        what, message = "namespace", "create it, or take it out of watchNamespaces"
         if self.namespaces is None:
-            what, words = "objects", "no pod, workload or autoscaler is in this watched namespace: does it exist?"
+            what, message = "objects", "no pod, workload or autoscaler is in this watched namespace: does it exist?"
         while True:
             undefined = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
-            _tell("definition", "kind", kinds, undefined, "hypot crds | kubectl apply --server-side -f -")
+            _report("definition", "kind", kinds, undefined, "hypot crds | kubectl apply --server-side -f -")
             unseen = self._unseen()
-            _tell(what, "namespace", spaces, unseen, words)
+            _report(what, "namespace", spaces, unseen, message)
             kinds, spaces = undefined, unseen
             await asyncio.sleep(LOOK_EVERY)
 
@@ -202,7 +204,7 @@ class Stock:
         kinds = self._kinds()
         return {name for place, name in enumerate(spaces) if not any(each.reflectors[place].rows for each in kinds)}
 
-    def _kinds(self) -> list[Watched[Any]]:
+    def _kinds(self) -> list[WatchedResource[Any]]:
         """What is in the namespaces that are looked at."""
         return [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
 
@@ -239,7 +241,7 @@ class Stock:
                 return watched.get(named)
         return None
 
-    def watches(self, api_version: str, kind: str) -> Resource | None:
+    def watches(self, api_version: str, kind: str) -> ApiResource | None:
         """The resource of a workload's kind, where it is watched."""
         for watched in (*self.workloads, self.replica_sets):
             if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
@@ -267,7 +269,7 @@ class Stock:
         return made
 
 
-def _tell(what: str, field: str, before: set[str], missing: set[str], todo: str) -> None:
+def _report(what: str, field: str, before: set[str], missing: set[str], todo: str) -> None:
     gone, came = f"{what} missing", f"{what} arrived"
     for name in sorted(missing - before):
         log.warning(gone, **{field: name}, todo=todo)

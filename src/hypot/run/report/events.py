@@ -72,7 +72,7 @@ LONGEST_MESSAGE = 1024
 def table() -> str:
     """All reasons as a table for the documentation."""
     lines = ["| reason | what it means |", "| --- | --- |"]
-    return "\n".join([*lines, *[f"| `{reason}` | {words} |" for reason, words in REASONS.items()]])
+    return "\n".join([*lines, *[f"| `{reason}` | {text} |" for reason, text in REASONS.items()]])
 
 
 class Subject(NamedTuple):
@@ -86,7 +86,7 @@ class Subject(NamedTuple):
     resource_version: str = ""
 
 
-class Told(NamedTuple):
+class PostedEvent(NamedTuple):
     about: Subject
     event: Event
 
@@ -97,7 +97,7 @@ def subject_of(outcome: Outcome) -> Subject:
     return Subject(*outcome.decision.autoscaler, uid, version)
 
 
-def told_by(outcome: Outcome) -> Iterator[Told]:
+def told_by(outcome: Outcome) -> Iterator[PostedEvent]:
     """What one object's outcome has to tell; what is only observed tells nothing in the cluster.
 
     Who only recommends does nothing that could be told as done, nor anything that could be held back.
@@ -105,39 +105,39 @@ def told_by(outcome: Outcome) -> Iterator[Told]:
     if outcome.acting == "observe" or not (outcome.decision.events or outcome.holds):
         return
     about, acts = subject_of(outcome), outcome.acting == "act"
-    standing = {event.reason: event for event in _standing(outcome.holds)}
-    own = [event for event in outcome.decision.events if event.reason not in standing]
-    for event in dict.fromkeys((*own, *standing.values())):
+    lasting = {event.reason: event for event in _lasting(outcome.holds)}
+    own = [event for event in outcome.decision.events if event.reason not in lasting]
+    for event in dict.fromkeys((*own, *lasting.values())):
         if event.reason not in SILENT and (acts or event.type == "Warning"):
-            yield Told(about, event)
+            yield PostedEvent(about, event)
 
 
-def _standing(holds: Sequence[Hold]) -> Iterator[Event]:
+def _lasting(holds: Sequence[Hold]) -> Iterator[Event]:
     """Holds that somebody has to lift are told while they last; the others once they hold a move back."""
     if any(hold.reason in {"Paused", "Held"} for hold in holds):
         yield scaling_held(holds)
-    yield from [rival(hold.words) for hold in holds if hold.reason == "Rival"]
+    yield from [conflict(hold.message) for hold in holds if hold.reason == "Rival"]
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:
     """In the words of the condition, which names all holds; a decision's own event knows some of them only."""
-    return Event("Normal", HELD_EVENT, sentence("; ".join(dict.fromkeys(hold.words for hold in holds))))
+    return Event("Normal", HELD_EVENT, sentence("; ".join(dict.fromkeys(hold.message for hold in holds))))
 
 
-def rival(words: str) -> Event:
-    return Event("Warning", "Rival", sentence(words))
+def conflict(text: str) -> Event:
+    return Event("Warning", "Rival", sentence(text))
 
 
-def resize_failed(pod: str, words: str) -> Event:
-    return Event("Warning", "FailedResize", f"{pod}: {words}")
+def resize_failed(pod: str, text: str) -> Event:
+    return Event("Warning", "FailedResize", f"{pod}: {text}")
 
 
-def plan_ended(words: str) -> Event:
-    return Event("Warning", "PlanEnded", words)
+def plan_ended(text: str) -> Event:
+    return Event("Warning", "PlanEnded", text)
 
 
-def webhook_unavailable(words: str) -> Event:
-    return Event("Warning", WEBHOOK_UNAVAILABLE, words)
+def webhook_unavailable(text: str) -> Event:
+    return Event("Warning", WEBHOOK_UNAVAILABLE, text)
 
 
 def cut(text: str, most: int) -> str:
@@ -173,7 +173,7 @@ class _Note:
         self.count += 1
 
 
-class Recorder:
+class EventRecorder:
     """Makes few events of many: the same one again counts up, many alike become one. It waits for nobody.
 
     Events lapse in a cluster and may be lost; nothing depends on them, so whatever is refused is tried again later.
@@ -189,9 +189,9 @@ class Recorder:
     def __len__(self) -> int:
         return len(self._notes)
 
-    def requests(self, told: Iterable[Told], now_wall: float, now_boot: float) -> list[Request]:
+    def requests(self, reported: Iterable[PostedEvent], now_wall: float, now_boot: float) -> list[Request]:
         """Hear all of it, and say what is due."""
-        for each in told:
+        for each in reported:
             self.hear(each, now_wall, now_boot)
         return self.due(now_wall, now_boot)
 
@@ -219,9 +219,9 @@ class Recorder:
             del self._by_name[note.name]
             note.posted, note.name, note.version, note.tried = False, "", "", -inf
 
-    def hear(self, told: Told, now_wall: float, now_boot: float) -> None:
+    def hear(self, reported: PostedEvent, now_wall: float, now_boot: float) -> None:
         """One event, so that whoever tells many can take a breath in between."""
-        about, event = told
+        about, event = reported
         who: tuple[Hashable, ...] = (about.uid,) if about.uid else about[:4]
         message = cut(event.message, LONGEST_MESSAGE)
         key = (*who, event.reason, message)
@@ -236,7 +236,7 @@ class Recorder:
 
     def _is_one_of_many(self, key: tuple[Hashable, ...], message: str, now_boot: float) -> bool:
         """Whether the object said this reason in too many different words lately."""
-        known = {words: at for words, at in self._alike.get(key, {}).items() if now_boot - at <= SAME_WITHIN}
+        known = {text: at for text, at in self._alike.get(key, {}).items() if now_boot - at <= SAME_WITHIN}
         many = message not in known and len(known) >= MOST_ALIKE
         if not many:
             known[message] = now_boot
@@ -310,5 +310,5 @@ def _whole(note: _Note, instance: str) -> dict[str, Any]:
 def _again(note: _Note) -> dict[str, Any]:
     """The same event once more; its words change where it stands for many."""
     known = {"metadata": {"resourceVersion": note.version}} if note.version else {}
-    told = {"count": note.count, "lastTimestamp": show_time(note.last), "message": note.event.message}
-    return {**known, **told}
+    reported = {"count": note.count, "lastTimestamp": show_time(note.last), "message": note.event.message}
+    return {**known, **reported}

@@ -12,7 +12,7 @@ from hypot.core.watermark import Side
 from hypot.core.window import seconds_left
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import marks_of
-from hypot.policy.model.decision import Decision, Reading, Step, condition_of
+from hypot.policy.model.decision import Decision, MetricReading, Step, condition_of
 from hypot.policy.model.size import Size
 from hypot.policy.stages.resolve import failures
 from hypot.run.outcome import Outcome
@@ -73,7 +73,7 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class MetricsSnapshot:
     """Everything that `/metrics` tells of this moment; `now` is the wall clock, ages and durations are seconds."""
 
     now: float
@@ -89,7 +89,7 @@ class Telling:
     calls: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     stale_share: float | None = None
     governor_holding: int = 0
-    memory_unwritten: int | None = None
+    state_unwritten: int | None = None
     certificate_seconds: float | None = None
     # State -> how many.
     plans: Mapping[str, int] = field(default_factory=dict)
@@ -106,14 +106,14 @@ class Sample(NamedTuple):
     suffix: str = ""
 
 
-def exposition(telling: Telling) -> Iterator[bytes]:
+def exposition(snapshot: MetricsSnapshot) -> Iterator[bytes]:
     """The text format, in slices: between two of them others may run. An empty slice says only that."""
     lines: dict[str, list[str]] = {}
-    _sort_in(controller_samples(telling), lines)
-    outcomes = telling.outcomes if telling.of_objects else ()
+    _sort_in(controller_samples(snapshot), lines)
+    outcomes = snapshot.outcomes if snapshot.of_objects else ()
     for first in range(0, len(outcomes), OBJECTS_AT_ONCE):
         for outcome in outcomes[first : first + OBJECTS_AT_ONCE]:
-            _sort_in(object_samples(outcome, telling.now), lines)
+            _sort_in(object_samples(outcome, snapshot.now), lines)
         yield b""
     for family in names.FAMILIES:
         found = lines.pop(family.name, None)
@@ -145,35 +145,35 @@ def labelled(**labels: str) -> str:
     return ",".join([f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()])
 
 
-def controller_samples(telling: Telling) -> Iterator[Sample]:
+def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:
     """What hypot says of itself; what is not known is not told."""
     plain: dict[str, float | None] = {
-        names.LEADER: int(telling.leads),
-        names.SWEEPS: telling.sweeps,
-        names.SWEEP_SECONDS: telling.sweep_seconds,
-        names.DECISION_SECONDS: telling.decision_seconds,
-        names.SWEEP_AGE: telling.sweep_age,
-        names.STALE_SHARE: telling.stale_share,
-        names.GOVERNOR_HOLDING: telling.governor_holding,
-        names.MEMORY_UNWRITTEN: telling.memory_unwritten,
-        names.CERTIFICATE: telling.certificate_seconds,
+        names.LEADER: int(snapshot.leads),
+        names.SWEEPS: snapshot.sweeps,
+        names.SWEEP_SECONDS: snapshot.sweep_seconds,
+        names.DECISION_SECONDS: snapshot.decision_seconds,
+        names.SWEEP_AGE: snapshot.sweep_age,
+        names.STALE_SHARE: snapshot.stale_share,
+        names.GOVERNOR_HOLDING: snapshot.governor_holding,
+        names.MEMORY_UNWRITTEN: snapshot.state_unwritten,
+        names.CERTIFICATE: snapshot.certificate_seconds,
     }
     yield from [Sample(name, "", value) for name, value in plain.items() if value is not None]
-    for (verb, kind, code), count in sorted(telling.calls.items()):
+    for (verb, kind, code), count in sorted(snapshot.calls.items()):
         yield Sample(names.API_CALLS, labelled(verb=verb, kind=kind, code=code), count)
-    for kind, count in sorted(Counter(outcome.key[0] for outcome in telling.outcomes).items()):
+    for kind, count in sorted(Counter(outcome.key[0] for outcome in snapshot.outcomes).items()):
         yield Sample(names.OBJECTS, labelled(kind=kind), count)
-    for state, count in sorted(telling.plans.items()):
+    for state, count in sorted(snapshot.plans.items()):
         yield Sample(names.PLANS, labelled(state=state), count)
-    if telling.webhook_seconds is not None:
-        yield from _histogram(names.WEBHOOK_SECONDS, telling.webhook_seconds)
+    if snapshot.webhook_seconds is not None:
+        yield from _histogram(names.WEBHOOK_SECONDS, snapshot.webhook_seconds)
 
 
-def _histogram(name: str, told: Histogram) -> Iterator[Sample]:
-    for bound, count in (*told.buckets, (inf, told.number)):
+def _histogram(name: str, reported: Histogram) -> Iterator[Sample]:
+    for bound, count in (*reported.buckets, (inf, reported.number)):
         yield Sample(name, labelled(le=shown(bound)), count, "_bucket")
-    yield Sample(name, "", told.total, "_sum")
-    yield Sample(name, "", told.number, "_count")
+    yield Sample(name, "", reported.total, "_sum")
+    yield Sample(name, "", reported.number, "_count")
 
 
 def object_samples(outcome: Outcome, now: float) -> list[Sample]:
@@ -195,12 +195,12 @@ def _counts(decision: Decision, own: str) -> Iterator[Sample]:
 
 def _reasons(outcome: Outcome, own: str) -> Iterator[Sample]:
     """What limits, blocks and holds; a reason that does not apply has no series."""
-    told = (
+    reported = (
         (names.HELD, {hold.reason for hold in outcome.holds}),
         (names.LIMITED, limited_by(outcome.decision)),
         (names.BLOCKED, blocked_by(outcome.decision)),
     )
-    for name, reasons in told:
+    for name, reasons in reported:
         for reason in sorted(reasons):
             yield Sample(name, f"{own},{labelled(reason=reason)}", 1)
 
@@ -252,7 +252,7 @@ def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
     if decision.desired is not None:
         yield Sample(names.EFFECTIVE, own, decision.desired)
     yield from _restricted(decision, own)
-    yield from _countdown(with_defaults(wpa), outcome.memory.last_scale, now, own)
+    yield from _countdown(with_defaults(wpa), outcome.state.last_scale, now, own)
     yield from _metrics(wpa, decision.readings, own)
 
 
@@ -281,14 +281,14 @@ def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iter
             yield Sample(names.COUNTDOWN, f"{own},{labelled(transition=transition)}", left)
 
 
-def _metrics(wpa: WPA, readings: Sequence[Reading], own: str) -> Iterator[Sample]:
+def _metrics(wpa: WPA, readings: Sequence[MetricReading], own: str) -> Iterator[Sample]:
     """Four series of each metric that could be read; of two with one name the first."""
     sources = [wpa.recommender] if wpa.recommender is not None else [metric.source for metric in wpa.metrics or ()]
-    told: set[str] = set()
+    reported: set[str] = set()
     for source, reading in zip(sources, readings, strict=False):
-        if source is None or reading.value is None or reading.proposal is None or reading.description in told:
+        if source is None or reading.value is None or reading.proposal is None or reading.description in reported:
             continue
-        told.add(reading.description)
+        reported.add(reading.description)
         labels = f"{own},{labelled(metric_name=reading.description)}"
         high, low = marks_of(source.high, source.low)
         if high is None or low is None:

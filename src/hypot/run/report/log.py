@@ -7,8 +7,8 @@ import structlog
 
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import Size, briefly
-from hypot.run.breath import Breath
-from hypot.run.outcome import Key, Outcome, Swept
+from hypot.run.outcome import Key, Outcome, Reconciled
+from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
 # A size that differs by no more than this share from the one that was said is no news: it moves in every sweep.
@@ -35,7 +35,7 @@ class Said(NamedTuple):
         return all(abs(other.amounts[at] - amount) <= LITTLE * amount for at, amount in self.amounts.items())
 
 
-class Narrator:
+class DecisionLog:
     """Remembers what it said of objects that do not move, for each sweep decides the same for them."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
@@ -43,22 +43,22 @@ class Narrator:
         self._dry_run = dry_run
         self._said: dict[Key, Said] = {}
 
-    async def tell(self, swept: Swept) -> None:
-        words = {one.key: self._word(one) for one in swept.outcomes}
+    async def report(self, swept: Reconciled) -> None:
+        message = {one.key: self._word(one) for one in swept.outcomes}
         log.info(
             "swept",
             objects=len(swept.outcomes),
-            moved=sum(word == "decided" for word in words.values()),
+            moved=sum(word == "decided" for word in message.values()),
             undecided=sum(not one.decision.decided for one in swept.outcomes),
             seconds=round(swept.seconds, 3),
             trouble=swept.trouble,
         )
         before, self._said = self._said, {}
-        breath = Breath()
+        time_slice = TimeSlice()
         for one in swept.outcomes:
-            self._tell(one, words[one.key], before.get(one.key))
-            if breath.is_due():
-                await breath.take()
+            self._report(one, message[one.key], before.get(one.key))
+            if time_slice.is_due():
+                await time_slice.take()
 
     def _word(self, one: Outcome) -> Word | None:
         """What became of it; None where there is nothing to say."""
@@ -73,7 +73,7 @@ class Narrator:
         only_said = self._dry_run or one.decision.dry_run or one.acting == "observe"
         return "would decide" if only_said else "decided"
 
-    def _tell(self, one: Outcome, word: Word | None, before: Said | None) -> None:
+    def _report(self, one: Outcome, word: Word | None, before: Said | None) -> None:
         if word == "decided":
             _say(one, word)
             return
@@ -95,8 +95,8 @@ def _said(one: Outcome, word: Word) -> Said:
     amounts = {
         (size.container, part, resource): amount
         for size in decision.desired_sizes
-        for part, told in (("requests", size.requests), ("limits", size.limits))
-        for resource, amount in told.items()
+        for part, reported in (("requests", size.requests), ("limits", size.limits))
+        for resource, amount in reported.items()
     }
     pods = sum(each.action != "none" for each in decision.actions)
     return Said(word, one.refusal, decision.desired, pods, amounts)
@@ -110,7 +110,7 @@ def _say(one: Outcome, word: Word) -> None:
         object=str(decision.autoscaler),
         before=decision.current,
         after=decision.desired,
-        **{key: words for key, words in more.items() if words},
+        **{key: message for key, message in more.items() if message},
     )
 
 

@@ -9,11 +9,11 @@ import structlog
 
 from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.observe.read_pods import inner
-from hypot.run.breath import Breath
-from hypot.run.observe.watches import Stock, resource_of
+from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
-from hypot.run.report.events import Recorder, Told, told_by
+from hypot.run.report.events import EventRecorder, PostedEvent, told_by
 from hypot.run.report.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
+from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
 AT_ONCE = 16
@@ -24,7 +24,7 @@ LONGEST_LOGGED = 300
 _UNFIT = frozenset({422, 500})
 
 
-class Refused(NamedTuple):
+class RefusedStatus(NamedTuple):
     """Of which version of an object no status was taken, how often, and when, on the boot clock."""
 
     version: str
@@ -35,13 +35,13 @@ class Refused(NamedTuple):
 class Teller:
     """Remembers what it wrote, so that nothing is written twice."""
 
-    def __init__(self, port: Port, stock: Stock, instance: str) -> None:
-        self._port, self._stock = port, stock
+    def __init__(self, port: Port, watches: Watches, instance: str) -> None:
+        self._port, self._watches = port, watches
         self._written: dict[Key, Written] = {}
         # The versions that our own writes made, until the watch has seen them.
         self._versions: dict[Key, tuple[str, str]] = {}
-        self._refused: dict[Key, Refused] = {}
-        self._recorder = Recorder(instance)
+        self._refused: dict[Key, RefusedStatus] = {}
+        self._recorder = EventRecorder(instance)
         self._limit = asyncio.Semaphore(AT_ONCE)
 
     def forget(self, keys: Iterable[Key]) -> None:
@@ -58,7 +58,7 @@ class Teller:
     async def status(self, outcome: Outcome, boot: float) -> Done:
         """Write one status now, if nobody else has changed the object since it was decided on."""
         version = self.version(outcome)
-        if self._stock.row(outcome.key) is None:
+        if self._watches.row(outcome.key) is None:
             return Done(f"{outcome.decision.autoscaler} is gone", overtaken=True)
         if not version:
             return Done(f"{outcome.decision.autoscaler} was seen without a version", overtaken=True)
@@ -75,9 +75,9 @@ class Teller:
             if not answer.conflict and not answer.gone:
                 known = self._refused.get(outcome.key)
                 times = known.times + 1 if known and known.version == outcome.version else 1
-                self._refused[outcome.key] = Refused(outcome.version, times, boot)
-                words = answer.message[:LONGEST_LOGGED]
-                log.warning("status refused", object=str(outcome.decision.autoscaler), message=words)
+                self._refused[outcome.key] = RefusedStatus(outcome.version, times, boot)
+                message = answer.message[:LONGEST_LOGGED]
+                log.warning("status refused", object=str(outcome.decision.autoscaler), message=message)
             return Done(f"{answer.status} {answer.message}", overtaken=answer.conflict or answer.gone)
         self._refused.pop(outcome.key, None)
         self._written[outcome.key] = wrote(outcome, boot)
@@ -87,11 +87,11 @@ class Teller:
 
     async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
         """All that are due; how many were not written."""
-        choice, breath = Choice(self._written, boot), Breath()
+        choice, time_slice = Choice(self._written, boot), TimeSlice()
         for outcome in outcomes:
             choice.look(self._last_words(outcome) or outcome)
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
         done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
@@ -99,10 +99,10 @@ class Teller:
     def _last_words(self, outcome: Outcome) -> Outcome | None:
         """Where a namespace opted out, what hypot wrote there must not look kept for ever; all else is left alone."""
         kind, namespace, _ = outcome.key
-        stock = self._stock
-        if outcome.acting != "observe" or stock.config.mode(kind) == "observe" or stock.is_opted_in(namespace):
+        watches = self._watches
+        if outcome.acting != "observe" or watches.config.mode(kind) == "observe" or watches.is_opted_in(namespace):
             return None
-        row = stock.row(outcome.key)
+        row = watches.row(outcome.key)
         if row is None or not is_ours(row.managers):
             return None
         return last_words(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
@@ -114,13 +114,13 @@ class Teller:
             return False
         return known.times > 1 and boot - known.at < AGAIN_AFTER
 
-    async def events(self, outcomes: Sequence[Outcome], more: Iterable[Told], now: float, boot: float) -> None:
+    async def events(self, outcomes: Sequence[Outcome], more: Iterable[PostedEvent], now: float, boot: float) -> None:
         """Events may be lost; nothing depends on them."""
-        breath = Breath()
-        for told in chain(chain.from_iterable(map(told_by, outcomes)), more):
-            self._recorder.hear(told, now, boot)
-            if breath.is_due():
-                await breath.take()
+        time_slice = TimeSlice()
+        for reported in chain(chain.from_iterable(map(told_by, outcomes)), more):
+            self._recorder.hear(reported, now, boot)
+            if time_slice.is_due():
+                await time_slice.take()
         requests = self._recorder.due(now, boot)
 
         async def send(number: int) -> None:

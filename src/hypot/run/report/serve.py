@@ -7,7 +7,7 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from hypot.run.report.gauges import Telling, exposition
+from hypot.run.report.gauges import MetricsSnapshot, exposition
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
 # With no sweep begun for so long, and for so many periods, the loop or the sweep is stuck and a restart helps.
@@ -51,9 +51,11 @@ class _Bounded(web.Server):
 class Server:
     """Answers from what it is given: `health` and `ready` say what is wrong, and nothing where all is well."""
 
-    def __init__(self, health: Callable[[], str], ready: Callable[[], str], telling: Callable[[], Telling]) -> None:
-        self._words = {"/healthz": health, "/readyz": ready}
-        self._telling = telling
+    def __init__(
+        self, health: Callable[[], str], ready: Callable[[], str], snapshot: Callable[[], MetricsSnapshot]
+    ) -> None:
+        self._message = {"/healthz": health, "/readyz": ready}
+        self._snapshot = snapshot
         self._runner: web.ServerRunner | None = None
         self._scrapes = 0
 
@@ -85,13 +87,13 @@ class Server:
             self._runner = None
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        if request.path != "/metrics" and request.path not in self._words:
+        if request.path != "/metrics" and request.path not in self._message:
             return _said(HTTPStatus.NOT_FOUND, "here are /healthz, /readyz and /metrics")
         if request.method != "GET":
             return _said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET", Allow="GET")
         if request.path == "/metrics":
             return await self._metrics(request)
-        wrong = self._words[request.path]()
+        wrong = self._message[request.path]()
         return _said(HTTPStatus.SERVICE_UNAVAILABLE, wrong) if wrong else _said(HTTPStatus.OK, "ok")
 
     async def _metrics(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -101,7 +103,7 @@ class Server:
         self._scrapes += 1
         try:
             async with asyncio.timeout(READING_WITHIN):
-                await self._tell(request, response)
+                await self._report(request, response)
         except (TimeoutError, ConnectionError) as error:
             log.info("scrape-cut", reason=str(error) or "the client reads too slowly")
             if request.transport is not None:
@@ -110,9 +112,9 @@ class Server:
             self._scrapes -= 1
         return response
 
-    async def _tell(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+    async def _report(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
         """Slice by slice, so that nobody waits for a long scrape."""
-        slices = exposition(self._telling())
+        slices = exposition(self._snapshot())
         await response.prepare(request)
         for each in slices:
             if each:
@@ -121,5 +123,5 @@ class Server:
         await response.write_eof()
 
 
-def _said(status: HTTPStatus, words: str, **headers: str) -> web.Response:
-    return web.Response(status=status, text=f"{words}\n", headers=headers)
+def _said(status: HTTPStatus, message: str, **headers: str) -> web.Response:
+    return web.Response(status=status, text=f"{message}\n", headers=headers)

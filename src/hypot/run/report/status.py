@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hypot.cluster.port import APPLY_PATCH, MERGE_PATCH, Request, encoded
 from hypot.policy.model.decision import Conditions, Hold
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, read_conditions
+from hypot.policy.model.state import State, read_conditions
 from hypot.policy.report import report
 from hypot.run.config import OPT_IN_LABEL, OPT_IN_VALUE
 from hypot.run.observe.rows import Manager
@@ -78,7 +78,7 @@ def last_words(outcome: Outcome, before: Written) -> Outcome | None:
         holds=(NOT_OPTED_IN,),
         wanted=None,
     )
-    known = Memory(conditions=before.conditions)
+    known = State(conditions=before.conditions)
     return replace(outcome, acting="act", decision=report(outcome.autoscaler, still, known, Settings()))
 
 
@@ -117,11 +117,11 @@ def _is_urgent(outcome: Outcome, before: Written) -> bool:
     return bool(_sizes(reported) != _sizes(known))
 
 
-def _same_words(told: Conditions, known: Conditions) -> bool:
+def _same_words(reported: Conditions, known: Conditions) -> bool:
     """Whether types, statuses and reasons are the same, in whichever order."""
-    if told == known or len(told) != len(known):
-        return len(told) == len(known)
-    one, two = [condition[:3] for condition in told], [condition[:3] for condition in known]
+    if reported == known or len(reported) != len(known):
+        return len(reported) == len(known)
+    one, two = [condition[:3] for condition in reported], [condition[:3] for condition in known]
     return one == two or sorted(one) == sorted(two)
 
 
@@ -141,9 +141,9 @@ def _differs(outcome: Outcome, before: Written) -> bool:
     decision = outcome.decision
     if decision.reported != before.reported and _stored(decision.reported) != _stored(before.reported):
         return True
-    told, known = decision.conditions, before.conditions
-    return len(told) != len(known) or any(
-        one[:4] != two[:4] or int(one.since) != int(two.since) for one, two in zip(told, known, strict=True)
+    reported, known = decision.conditions, before.conditions
+    return len(reported) != len(known) or any(
+        one[:4] != two[:4] or int(one.since) != int(two.since) for one, two in zip(reported, known, strict=True)
     )
 
 
@@ -169,8 +169,8 @@ def _status(outcome: Outcome) -> dict[str, Any]:
     status = outcome.decision.status
     for condition in status.get("conditions", ()):
         condition["message"] = cut(condition["message"], LONGEST_MESSAGE)
-    told: dict[str, Any] = without_nulls(status)
-    return told
+    reported: dict[str, Any] = without_nulls(status)
+    return reported
 
 
 def patch_request(outcome: Outcome, path: str, resource_version: str) -> Request:

@@ -15,11 +15,11 @@ from hypot.kinds.catalogue import CATALOGUE, names_of, sizing
 from hypot.kinds.vpa.checkpoint import CheckpointSpec
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import inner, mappings, name_of
-from hypot.run.breath import Breath
 from hypot.run.outcome import Key
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store.shard_text import seen_at
 from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
+from hypot.run.time_slice import TimeSlice
 
 PLURAL = "verticalpodautoscalercheckpoints"
 # Says which object and which target of it a checkpoint tells of.
@@ -34,16 +34,18 @@ _KEPT = ("name", "labels", "annotations", "finalizers", "ownerReferences")
 Object = Mapping[str, Any]
 
 
-class Known(NamedTuple):
+class StoredCheckpoint(NamedTuple):
     """A checkpoint that is there: its version, and what of its metadata must stay."""
 
     version: str
     metadata: Mapping[str, Any]
 
 
-def known(data: Object) -> Known:
+def known(data: Object) -> StoredCheckpoint:
     metadata = inner(data, "metadata")
-    return Known(str(metadata.get("resourceVersion") or ""), {key: metadata[key] for key in _KEPT if key in metadata})
+    return StoredCheckpoint(
+        str(metadata.get("resourceVersion") or ""), {key: metadata[key] for key in _KEPT if key in metadata}
+    )
 
 
 def checkpoint_name(owner: str, container: str) -> str:
@@ -83,7 +85,7 @@ def _rank(subject: Subject) -> tuple[bool, Subject]:
 
 
 def checkpoint_request(
-    subject: Subject, uid: str, identity: str, status: Mapping[str, Any], there: Known | None
+    subject: Subject, uid: str, identity: str, status: Mapping[str, Any], there: StoredCheckpoint | None
 ) -> Request:
     """Make it, or put it in the place of the one that is there; `uid` and `identity` are the autoscaler's."""
     (kind, namespace, owner), container = subject
@@ -140,10 +142,10 @@ async def restore(
     """Let declared autoscalers go on where they were, by memory or by checkpoints; says what cannot be used."""
     notes: list[str] = []
     kept = _by_subject(history.owners(), checkpoints)
-    breath = Breath()
+    time_slice = TimeSlice()
     for key in history.owners():
-        if breath.is_due():
-            await breath.take()
+        if time_slice.is_due():
+            await time_slice.take()
         its = kept.get(key, {})
         entry = entries.get(entry_key(key))
         newest = max((_updated(data) for data in its.values()), default=0.0)

@@ -40,7 +40,7 @@ class UnknownVersionError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ShardPlace:
     """Which shard of how many, and of which generation: one begins whenever shards are counted anew.
 
     A count of 0 is a shard that is not used any more.
@@ -132,7 +132,7 @@ def grown(count: int, largest: int) -> int:
     return COUNTS[-1]
 
 
-def newest(places: Sequence[Place]) -> dict[int, int]:
+def newest(places: Sequence[ShardPlace]) -> dict[int, int]:
     """For each residue which of these shards has the last word on it; a residue that no shard covers is absent."""
     found: dict[int, int] = {}
     for at, place in sorted(enumerate(places), key=lambda each: each[1].generation):
@@ -140,7 +140,7 @@ def newest(places: Sequence[Place]) -> dict[int, int]:
     return found
 
 
-def joined(shards: Sequence[tuple[Place, Mapping[str, T]]]) -> tuple[dict[str, T], frozenset[int]]:
+def joined(shards: Sequence[tuple[ShardPlace, Mapping[str, T]]]) -> tuple[dict[str, T], frozenset[int]]:
     """The newest entry of each key, and the residues of keys that nothing is known of.
 
     Whoever was stopped in the middle of splitting left old shards beside new ones. A key that the newest shard of its

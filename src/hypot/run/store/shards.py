@@ -10,10 +10,10 @@ import msgspec
 
 from hypot.cluster.port import Answer, MayNotWriteError, Port, RefusedError, Request, UnreachableError, encoded
 from hypot.policy.model.decision import show_time
-from hypot.run.breath import Breath
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 from hypot.run.store import shard_text
-from hypot.run.store.shard_text import FULL, RESIDUES, VERSION, BrokenError, Place, UnknownVersionError
+from hypot.run.store.shard_text import FULL, RESIDUES, VERSION, BrokenError, ShardPlace, UnknownVersionError
+from hypot.run.time_slice import TimeSlice
 
 Entries = Mapping[str, Mapping[str, Any]]
 Clock = Callable[[], float]
@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 PREFIX = "hypot-memory"
 LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
-UNUSED = Place(0, 0, 0)
+UNUSED = ShardPlace(0, 0, 0)
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 # Not the one that everybody shares: that is full while names of recommenders are looked up and nobody answers.
 _THREAD = ThreadPoolExecutor(1, "memory")
 
 
-class Loaded(NamedTuple):
+class LoadedState(NamedTuple):
     """What was remembered; not complete where there may have been more of it."""
 
     entries: dict[str, dict[str, Any]]
@@ -35,24 +35,24 @@ class Loaded(NamedTuple):
     complete: bool
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _ShardMetadata(msgspec.Struct, rename="camel"):
     name: str = ""
     resource_version: str = ""
 
 
 class _ConfigMap(msgspec.Struct, rename="camel"):
-    metadata: _Metadata
+    metadata: _ShardMetadata
     data: dict[str, str] | None = None
     binary_data: dict[str, bytes] | None = None
 
-    def place(self) -> Place:
+    def place(self) -> ShardPlace:
         """Where it says that it belongs."""
         data = self.data or {}
         if data.get("count") == "unused":
             return UNUSED
         try:
             index, count = data["count"].split(" of ")
-            place = Place(int(index) - 1, int(count), int(data["generation"]))
+            place = ShardPlace(int(index) - 1, int(count), int(data["generation"]))
         except (KeyError, ValueError):
             raise BrokenError("it does not say which shard it is") from None
         if place.count not in shard_text.COUNTS or not 0 <= place.index < place.count:
@@ -78,7 +78,7 @@ class _ConfigMaps(msgspec.Struct):
     items: list[_ConfigMap]
 
 
-class _Text(NamedTuple):
+class _EntryText(NamedTuple):
     """An entry and its JSON: as long as it is the same object, it need not be written again."""
 
     entry: Mapping[str, Any]
@@ -99,9 +99,9 @@ class Shards:
         # What somebody else wrote or made: perhaps it is found only by its name now.
         self._taken: set[int] = set()
         self._written: dict[int, dict[str, bytes]] = {}
-        self._texts: dict[str, _Text] = {}
+        self._texts: dict[str, _EntryText] = {}
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedState:
         """What earlier sweeps remembered. Raises where nobody answers, for then nothing is known, not even that."""
         shards, notes = [], []
         for found in await self._look():
@@ -116,14 +116,14 @@ class Shards:
         elif missing:
             share = f"{len(missing)} of {RESIDUES} parts of the memory"
             notes.append(f"{share} are missing in the ConfigMaps {self._prefix}-* of namespace {self._namespace}")
-        return Loaded(entries, tuple(notes), complete=not missing)
+        return LoadedState(entries, tuple(notes), complete=not missing)
 
     async def _read(self, texts: Mapping[str, msgspec.Raw]) -> dict[str, dict[str, Any]]:
-        entries, breath = {}, Breath()
+        entries, time_slice = {}, TimeSlice()
         for key, text in texts.items():
             entries[key] = shard_text.read_entry(key, text)
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         return entries
 
     async def _look(self) -> list[_ConfigMap]:
@@ -167,16 +167,16 @@ class Shards:
 
     async def _encoded(self, entries: Entries) -> dict[str, bytes]:
         """Each entry as JSON; those that are the same objects as the last time are known."""
-        known, breath = self._texts, Breath()
+        known, time_slice = self._texts, TimeSlice()
         self._texts = {}
         for key, entry in entries.items():
             before = known.pop(key, None)
             if before is not None and before.entry is entry:
                 self._texts[key] = before
                 continue
-            self._texts[key] = _Text(entry, encoded(entry))
-            if breath.is_due():
-                await breath.take()
+            self._texts[key] = _EntryText(entry, encoded(entry))
+            if time_slice.is_due():
+                await time_slice.take()
         return {key: each.text for key, each in self._texts.items()}
 
     async def _packed(self, texts: dict[str, bytes], entries: Entries) -> tuple[dict[int, bytes], list[str]]:
@@ -201,8 +201,10 @@ class Shards:
                 del texts[key]
             some = ", ".join(sorted(dropped)[:3])
             kept = f"{len(parts[index]) - len(dropped)} of {len(parts[index])} entries"
-            words = f"the memory is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
-            notes.append(f"{words}; {some}{' and others' if len(dropped) > 3 else ''} will start anew after a restart")
+            message = f"the memory is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
+            notes.append(
+                f"{message}; {some}{' and others' if len(dropped) > 3 else ''} will start anew after a restart"
+            )
         return packed, notes
 
     async def _cut(self, part: Mapping[str, bytes], size: int, entries: Entries) -> tuple[bytes, set[str]]:
@@ -238,14 +240,14 @@ class Shards:
         unused = [index for index in self._versions if index >= self._count and self._written.get(index) != {}]
         return await self._put_all({index: (UNUSED, shard_text.pack({}), {}) for index in unused})
 
-    def _place(self, index: int) -> Place:
-        return Place(index, self._count, self._generation)
+    def _place(self, index: int) -> ShardPlace:
+        return ShardPlace(index, self._count, self._generation)
 
-    async def _put_all(self, shards: Mapping[int, tuple[Place, bytes, dict[str, bytes]]]) -> list[str]:
+    async def _put_all(self, shards: Mapping[int, tuple[ShardPlace, bytes, dict[str, bytes]]]) -> list[str]:
         notes = await asyncio.gather(*(self._put(index, *shard) for index, shard in shards.items()))
         return [note for note in notes if note]
 
-    async def _put(self, index: int, place: Place, packed: bytes, part: dict[str, bytes]) -> str:
+    async def _put(self, index: int, place: ShardPlace, packed: bytes, part: dict[str, bytes]) -> str:
         """Write one shard; says what went wrong."""
         name, version = f"{self._prefix}-{index}", self._versions.get(index)
         body = encoded(self._config_map(name, version, place, packed))
@@ -284,9 +286,9 @@ class Shards:
             return f"somebody deleted it, and the next sweep makes it anew ({answer.message})"
         return f"{answer.status} {answer.message}"
 
-    def _config_map(self, name: str, version: str | None, place: Place, packed: bytes) -> dict[str, Any]:
+    def _config_map(self, name: str, version: str | None, place: ShardPlace, packed: bytes) -> dict[str, Any]:
         metadata = {"name": name, "namespace": self._namespace, "labels": LABELS}
-        told = {
+        reported = {
             "version": str(VERSION),
             "written": show_time(self._clock()),
             "count": str(place),
@@ -296,7 +298,7 @@ class Shards:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": metadata if version is None else {**metadata, "resourceVersion": version},
-            "data": told,
+            "data": reported,
             "binaryData": {"memory": packed},
         }
 

@@ -16,9 +16,9 @@ from hypot.policy.model.seen import Pod, PodSample, Seen, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.usage.usage import Usage
 from hypot.policy.vertical.oom import last_oom, put_out
-from hypot.run.breath import Breath
 from hypot.run.outcome import Key
 from hypot.run.store import usage_text
+from hypot.run.time_slice import TimeSlice
 
 # An autoscaler's container.
 Subject = tuple[Key, str]
@@ -64,7 +64,7 @@ class _Owner:
 
 
 @dataclass(slots=True)
-class _Batch:
+class _SampleBatch:
     """Samples to fold at once. None is from later than now: whoever believes it has a clock that is behind."""
 
     now: float
@@ -146,7 +146,7 @@ class UsageHistory:
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Iterator[Observed]:
         """In slices that hold nobody up."""
-        batch = _Batch(now)
+        batch = _SampleBatch(now)
         for key, its in pods.items():
             owner = self._owners.get(key)
             if owner is None:
@@ -158,10 +158,10 @@ class UsageHistory:
                 self._take(owner, pod, sample, batch)
                 if batch.pods >= POD_SLICE:
                     yield self._fold(batch)
-                    batch = _Batch(now)
+                    batch = _SampleBatch(now)
         yield self._fold(batch)
 
-    def _take(self, owner: _Owner, pod: Pod, sample: PodSample | None, batch: _Batch) -> None:
+    def _take(self, owner: _Owner, pod: Pod, sample: PodSample | None, batch: _SampleBatch) -> None:
         uid = pod.uid or pod.name
         tracked = owner.pods.get(uid)
         if tracked is None:
@@ -187,7 +187,7 @@ class UsageHistory:
                     tracked.ooms[container.name], owner.touched = oom[0], True
                     batch.ooms.append((numbers[container.name], *oom))
 
-    def _fold(self, batch: _Batch) -> Observed:
+    def _fold(self, batch: _SampleBatch) -> Observed:
         """Samples first: they tell which kills are old news."""
         if batch.instances:
             instances = np.array(batch.instances, np.intp)
@@ -263,11 +263,11 @@ class UsageHistory:
         """What is to be remembered of usage. What has not changed since the last time is the same object."""
         waiting = [owner for owner in self._owners.values() if owner.touched]
         waiting.sort(key=lambda owner: owner.written)
-        breath = Breath()
+        time_slice = TimeSlice()
         for owner in waiting[:WRITTEN_PER_SWEEP]:
             owner.entry, owner.written, owner.touched = self._written(owner, now), now, False
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         return {entry_key(key): owner.entry for key, owner in self._owners.items() if owner.entry is not None}
 
     def _written(self, owner: _Owner, now: float) -> Entry:
@@ -293,11 +293,11 @@ class UsageHistory:
                 usage_text.read_row(self._usage, owner.rows[container], _mapping(data), at)
             except ValueError as error:
                 notes.append(f"the remembered usage of container {container} of {'/'.join(key)} is left out: {error}")
-        breath = Breath()
+        time_slice = TimeSlice()
         for uid, windows in _mapping(entry.get("pods")).items():
             notes += self._resume_pod(key, uid, _mapping(windows))
-            if breath.is_due():
-                await breath.take()
+            if time_slice.is_due():
+                await time_slice.take()
         owner.touched = True
         return notes
 
@@ -346,7 +346,7 @@ def _look_up_again(owner: _Owner) -> None:
         pod.numbers = None
 
 
-def _add(batch: _Batch, number: int, amounts: Mapping[str, int], at: float) -> None:
+def _add(batch: _SampleBatch, number: int, amounts: Mapping[str, int], at: float) -> None:
     """What was not measured is below 0."""
     memory = amounts.get("memory")
     batch.instances.append(number)

@@ -16,7 +16,7 @@ from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import CHECKPOINTS
 from hypot.run.outcome import Key
 from hypot.run.store.checkpoints import (
-    Known,
+    StoredCheckpoint,
     checkpoint_name,
     checkpoint_request,
     due,
@@ -48,7 +48,7 @@ class Patience:
         self.left = TRIES
 
 
-class HistoryKeeper:
+class UsageStore:
     """Reads checkpoints once, when it begins to lead; `port` is the one that acts, so a dry run writes none."""
 
     def __init__(
@@ -56,7 +56,7 @@ class HistoryKeeper:
     ) -> None:
         self._port, self._history, self._namespaces = port, history, namespaces
         self._patience = patience or Patience()
-        self._there: dict[Subject, Known] = {}
+        self._there: dict[Subject, StoredCheckpoint] = {}
         self._written: dict[Subject, float] = {}
         # Whether the cluster has this kind at all; None until somebody needs to know.
         self._is_served: bool | None = None

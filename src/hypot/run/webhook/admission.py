@@ -76,7 +76,7 @@ class Sizing(NamedTuple):
     otherwise: str = ""
 
 
-class _Resource(msgspec.Struct, gc=False):
+class _ReviewedResource(msgspec.Struct, gc=False):
     group: str = ""
     version: str = ""
     resource: str = ""
@@ -86,7 +86,7 @@ class _Request(msgspec.Struct, gc=False):
     """The part of a request that is looked at. The object is decoded where it is wanted."""
 
     uid: str
-    resource: _Resource = msgspec.field(default_factory=_Resource)
+    resource: _ReviewedResource = msgspec.field(default_factory=_ReviewedResource)
     sub_resource: str = msgspec.field(default="", name="subResource")
     operation: str = ""
     namespace: str = ""
@@ -103,7 +103,7 @@ class _Review(msgspec.Struct, gc=False):
     request: _Request
 
 
-_PODS = _Resource("", "v1", "pods")
+_PODS = _ReviewedResource("", "v1", "pods")
 _READ = msgspec.json.Decoder(_Review)
 _VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 
@@ -173,11 +173,11 @@ def sizer_of(autoscaler: Autoscaler, otherwise: str = "") -> str:
 
 def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any], otherwise: str) -> dict[str, str]:
     """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
-    told = {SIZED_BY: sizer_of(autoscaler, otherwise)}
+    reported = {SIZED_BY: sizer_of(autoscaler, otherwise)}
     if isinstance(autoscaler, VPA):
         names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
-        told[OBSERVED_CONTAINERS] = ", ".join(names)
-    return told
+        reported[OBSERVED_CONTAINERS] = ", ".join(names)
+    return reported
 
 
 def sizing_for(
@@ -234,7 +234,7 @@ def _held(
     vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
 ) -> tuple[Size, ...]:
     """What holds leave of these sizes, against what the pod was written with; none where its namespace would refuse."""
-    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | told_blocks(vpa)
+    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | blocks_message(vpa)
     blocks |= set() if may_shrink else {"down"}
     if "both" in blocks:
         return ()
@@ -245,14 +245,14 @@ def _held(
     return kept if kept == sizes or admits(resized(pod, kept), limit_ranges) else ()
 
 
-def told_blocks(autoscaler: Autoscaler) -> set[Blocks]:
+def blocks_message(autoscaler: Autoscaler) -> set[Blocks]:
     """What a VPA's status says that the leader holds back of new pods: the replica that is asked may be another one."""
     if not isinstance(autoscaler, VPA) or not isinstance(autoscaler.status, dict):
         return set()
-    told = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
-    if told is None or told.status != "True" or told.reason in _NOT_FOR_NEW_PODS:
+    reported = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
+    if reported is None or reported.status != "True" or reported.reason in _NOT_FOR_NEW_PODS:
         return set()
-    return {"both"} if told.reason == RIVAL else {"down"}
+    return {"both"} if reported.reason == RIVAL else {"down"}
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
@@ -260,8 +260,8 @@ def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
 
     None where its status tells of pods with other labels: then it was for another target.
     """
-    told = inner(hvpa.status).get("targetSelector")
-    selector = selector_of(told) if isinstance(told, str) else None
+    reported = inner(hvpa.status).get("targetSelector")
+    selector = selector_of(reported) if isinstance(reported, str) else None
     if selector is not None and not selector.matches(pod.labels):
         return ()
     recorded = inner(hvpa.status, "lastScaling", "vpaStatus").get("containerResources")
@@ -282,11 +282,11 @@ def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> 
     sized = controlled(hvpa.container_policies, container.name)
     requests = {r: a for r, a in _usable(amounts_of(resources.get("requests"))).items() if r in sized}
     limits = {r: a for r, a in _usable(amounts_of(resources.get("limits"))).items() if r in requests}
-    standing = amounts(container.limits)
+    present = amounts(container.limits)
     policy = policy_of(hvpa.container_policies, container.name)
     if policy is not None and policy.controlled_values == REQUESTS_ONLY:
-        return Size(container.name, {r: min(a, standing.get(r, a)) for r, a in requests.items()})
-    limits = {**{r: standing[r] for r in requests if r in standing}, **limits}
+        return Size(container.name, {r: min(a, present.get(r, a)) for r, a in requests.items()})
+    limits = {**{r: present[r] for r in requests if r in present}, **limits}
     return Size(container.name, requests, {r: max(a, requests[r]) for r, a in limits.items()})
 
 

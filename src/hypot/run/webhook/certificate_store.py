@@ -26,7 +26,7 @@ _ROUNDS = 5
 log = structlog.get_logger()
 
 
-class CertificateKeeper:
+class CertificateStore:
     """Keeps the Secret of the webhook, and the configuration that tells the API server whom to believe.
 
     For a change without a gap: `ensure`, then `publish`, and only then serve with what `ensure` gave.

@@ -11,7 +11,7 @@ from hypot.policy.observe.read_pods import inner, labels_of, mappings
 from hypot.policy.observe.snapshot import target_of
 from hypot.policy.observe.surroundings import age_of
 from hypot.run.observe.conflicts import precedence
-from hypot.run.observe.watches import Stock
+from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
 
 # For how long an index is good: objects change seldom, and pods come in bursts.
@@ -24,14 +24,14 @@ Target = tuple[str, str, str]
 class Finder:
     """Looks only at what is watched, so that it answers at once."""
 
-    def __init__(self, stock: Stock, clock: Clock) -> None:
-        self._stock, self._clock = stock, clock
+    def __init__(self, watches: Watches, clock: Clock) -> None:
+        self._watches, self._clock = watches, clock
         self._index: dict[Target, Key] = {}
         self._until = float("-inf")
 
     def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
         """The autoscaler of whatever made this pod; None where there is none, or where it may only be observed."""
-        if not self._stock.is_opted_in(namespace):
+        if not self._watches.is_opted_in(namespace):
             return None
         index = self._fresh()
         owner = next((o for o in mappings(inner(pod, "metadata").get("ownerReferences")) if o.get("controller")), {})
@@ -40,13 +40,13 @@ class Finder:
         if target not in index:
             target = self._above(pod, namespace, owner)
         # As it is now: what it is for and what its status says may be newer than the index.
-        row = self._stock.row(index[target]) if target in index else None
+        row = self._watches.row(index[target]) if target in index else None
         return None if row is None or _target(row.autoscaler) != target else row.autoscaler
 
     def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
         """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
         version, kind, name = (str(controller.get(key) or "") for key in ("apiVersion", "kind", "name"))
-        known = self._stock.workload(version, kind, (namespace, name)) or {}
+        known = self._watches.workload(version, kind, (namespace, name)) or {}
         for owner in mappings(inner(known, "metadata").get("ownerReferences")):
             if owner.get("controller"):
                 return namespace, str(owner.get("kind") or ""), str(owner.get("name") or "")
@@ -56,7 +56,7 @@ class Finder:
         return namespace, "", ""
 
     def limit_ranges_of(self, namespace: str) -> tuple[LimitRange, ...] | Failure:
-        ranges = self._stock.limit_ranges
+        ranges = self._watches.limit_ranges
         if ranges is None or not ranges.synced:
             return Failure("LimitRanges are not listed yet")
         return tuple([item for (space, _), items in ranges.items() if space == namespace for item in items])
@@ -71,8 +71,8 @@ class Finder:
         """An Hvpa before a VPA of the same target, which only advises it; of several of a kind the one that acts."""
         found: dict[Target, Key] = {}
         for kind in names_of(sizing()):
-            watched = self._stock.autoscalers.get(kind)
-            if watched is None or self._stock.config.mode(kind) != "act":
+            watched = self._watches.autoscalers.get(kind)
+            if watched is None or self._watches.config.mode(kind) != "act":
                 continue
             claims: dict[Target, list[Autoscaler]] = {}
             for row in watched.values():

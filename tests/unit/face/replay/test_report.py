@@ -14,11 +14,11 @@ from plotly.graph_objects import Figure
 from hypot.face.replay.charts import charts_of, columns_for, spent
 from hypot.face.replay.figure import Dots, Line
 from hypot.face.replay.labels import _SIDES, _box, labelled
-from hypot.face.replay.moments import MOST_MARKS, chosen, move_of, told
+from hypot.face.replay.moments import MOST_MARKS, chosen, move_of, reported
 from hypot.face.replay.picture import figures_of, picture
 from hypot.face.replay.plane import LEAST_HARM, pareto, path_of, plane
 from hypot.face.replay.report import page
-from hypot.face.replay.value import FIGURES, CannotDraw, Report, headline
+from hypot.face.replay.value import FIGURES, CannotDraw, ReplayReport, headline
 from hypot.policy.model.decision import Step
 from hypot.replay.score.oracle import cost_of_sums
 from hypot.replay.score.scorecard import Scores
@@ -36,7 +36,7 @@ class Read(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.references, self.ids, self.tags, self.words, self._tag = [], [], [], [], ""
+        self.references, self.ids, self.tags, self.label, self._tag = [], [], [], [], ""
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -46,7 +46,7 @@ class Read(HTMLParser):
         self.ids += [value for name, value in attributes if name == "id"]
 
     def handle_data(self, data):
-        self.words += [] if self._tag in {"script", "style"} else [data]
+        self.label += [] if self._tag in {"script", "style"} else [data]
 
 
 def drawn(text):
@@ -95,9 +95,9 @@ class TestPage:
 
     def test_the_words(self, text):
         """Verdict, notes, shapes and settings stand on the page."""
-        words = " ".join(Read(text).words)
+        label = " ".join(Read(text).label)
         for part in ("21 % cheaper", "3 gaps of the trace", "The oracle may use", "service.deadline", "0.25s", "44.65"):
-            assert part in words
+            assert part in label
 
     def test_names_are_no_markup(self, report):
         """Wherever a name from a file stands, it opens no tag, ends no script and makes no link in a figure."""
@@ -133,7 +133,7 @@ class TestPage:
 
     def test_a_fleet(self):
         """Many workloads are shown by their scores: cost against harm, and each workload in the lane of its policy."""
-        made = page(Report("40 workloads", "Hvpa wins.", fleet=fleet()))
+        made = page(ReplayReport("40 workloads", "Hvpa wins.", fleet=fleet()))
         assert list(drawn(made)) == ["figure-pareto", "figure-spread"]
         assert "median, x oracle" in made
         assert "All scores" not in made
@@ -217,7 +217,7 @@ class TestFigures:
             "beaten": Scores(cost=3.5, late=1.0, lost=0.0),
             "static peak": Scores(cost=0.5, late=0.0, lost=0.0),
         }
-        chart = pareto(Report("x", "", scores))
+        chart = pareto(ReplayReport("x", "", scores))
         assert chart.x.title == "cost, $"
         assert list(zip(chart.lines[0].xs, chart.lines[0].ys, strict=True)) == [(1.0, 6.0), (3.0, LEAST_HARM)]
         assert chart.dots[1].texts == (("good", "3 $", "0 % late + lost"),)
@@ -243,7 +243,7 @@ class TestFigures:
 
     def test_labels_lie_on_nothing(self):
         """Neither on a point nor on each other; those without room are left out."""
-        chart = pareto(Report("x", "", {f"policy {i}": Scores(cost=1.0 + i / 50, late=1.0) for i in range(30)}))
+        chart = pareto(ReplayReport("x", "", {f"policy {i}": Scores(cost=1.0 + i / 50, late=1.0) for i in range(30)}))
         named = [dots for dots in chart.dots if dots.labels]
         assert 0 < len(named) < 30
         one = Dots("a", "a", "ink", (2.0,), (1.0,), ("dot",), (9.0,), ((),), ("label",))
@@ -285,7 +285,7 @@ class TestDecisions:
     def test_what_is_told(self, report):
         """What changes, the reason and the sentences of all steps, in lines that fit beside a mark."""
         decision = report.runs[0].moments[0].decision
-        lines = told(decision)
+        lines = reported(decision)
         assert lines[0].startswith("HorizontalPodAutoscaler shop/web: ")
         assert lines[0].endswith(f"{decision.current} → {decision.desired} replicas")
         assert decision.reason in lines
@@ -294,12 +294,12 @@ class TestDecisions:
     def test_what_is_told_of_a_size(self, report):
         """Each container and resource that changes."""
         decision = next(one.decision for one in report.runs[3].moments if not one.decision.recounts)
-        assert re.search(r"Hvpa shop/web: app cpu \S+ → \S+$", told(decision)[0])
+        assert re.search(r"Hvpa shop/web: app cpu \S+ → \S+$", reported(decision)[0])
 
     def test_there_is_an_end_to_telling(self, report):
         """Where reasons are long they are cut, and that is seen."""
         decision = replace(report.runs[0].moments[0].decision, reason="word " * 500)
-        lines = told(decision, 200)
+        lines = reported(decision, 200)
         assert sum(map(len, lines)) < 260
         assert lines[-1].endswith("…")
 
@@ -322,19 +322,19 @@ class TestPictures:
     def test_which_there_are(self, small):
         """What a report has nothing to show in is not among them."""
         assert figures_of(small) == tuple([one for one in FIGURES if one != "spread"])
-        assert figures_of(Report("x", "", fleet=fleet(3))) == ("overview", "pareto", "spread")
-        assert picture(Report("x", "", fleet=fleet(3)), "spread", "png").startswith(BEGINNINGS["png"])
+        assert figures_of(ReplayReport("x", "", fleet=fleet(3))) == ("overview", "pareto", "spread")
+        assert picture(ReplayReport("x", "", fleet=fleet(3)), "spread", "png").startswith(BEGINNINGS["png"])
 
     @pytest.mark.parametrize(
-        ("figure", "words"),
+        ("figure", "label"),
         [
             ("spread", "shop/web, 2 to 9 March 2026: there is nothing to show in the figure 'spread'"),
             ("pie", "there is no figure 'pie'"),
         ],
     )
-    def test_what_cannot_be_drawn(self, small, figure, words):
+    def test_what_cannot_be_drawn(self, small, figure, label):
         """Is said by name."""
-        with pytest.raises(CannotDraw, match=re.escape(words)):
+        with pytest.raises(CannotDraw, match=re.escape(label)):
             picture(small, figure, "png")
 
     def test_names_are_no_formula(self, small):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from hypot.face.replay.scores import ALL, CHOSEN, best_of, shapes_in_words, shown
-from hypot.face.replay.table import fleet_table, fleet_words, table
+from hypot.face.replay.scores import ALL, CHOSEN, best_of, shapes_as_text, shown
+from hypot.face.replay.table import fleet_table, fleet_text, table
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.parameters import Shapes
 
@@ -162,13 +162,13 @@ def test_a_fleet():
         f"w{i}": {"HPA": replace(FINE, late=0.1 * i, price=2.0 + i), "Hvpa": replace(FINE, late=0.2, price=3.5)}
         for i in range(5)
     }
-    head, units, hpa, hvpa, _, words = fleet_table(fleet)
+    head, units, hpa, hvpa, _, label = fleet_table(fleet)
     assert cells(head) == ["cost", "x oracle", "late", "%", "lost", "%", "p99", "ms", "changes", "/day"]
     assert cells(units) == ["policy", *["median", "worst"] * 5, "wins"]
     assert cells(hpa) == ["HPA", "1.10", "1.10", "0.200", "0.400", *["0.000"] * 2, *["180"] * 2, *["32.0"] * 2, "2"]
     assert cells(hvpa)[3:5] == ["0.200", "0.200*"]
     assert cells(hvpa)[-1] == "3*"
-    assert words == "Over 5 workloads; a policy wins where its price is the lowest."
+    assert label == "Over 5 workloads; a policy wins where its price is the lowest."
 
 
 def test_a_fleet_says_what_is_missing():
@@ -189,7 +189,7 @@ def test_the_worst_of_a_fleet_are_named():
         for i in range(8)
     }
     late, dear = "w7 (0.7 %), w6 (0.6 %), w5 (0.5 %)", "w0 (2 x), w1 (1.9 x), w2 (1.8 x)"
-    assert list(fleet_words(fleet)) == [
+    assert list(fleet_text(fleet)) == [
         "All together cost: HPA $96.00, oracle $72.00.",
         f"HPA: most late or lost on {late}; dearest against the oracle on {dear}.",
     ]
@@ -198,13 +198,13 @@ def test_the_worst_of_a_fleet_are_named():
 def test_a_small_fleet_is_seen_at_once():
     """There nobody needs to be told which workload is the worst."""
     fleet = {"a": {"HPA": FINE, "VPA": CHEAP}, "b": {"HPA": FINE}}
-    assert list(fleet_words(fleet)) == ["All together cost: HPA $24.00."]
+    assert list(fleet_text(fleet)) == ["All together cost: HPA $24.00."]
 
 
 def test_the_worst_of_many_policies_are_not_all_named():
     """A sweep would fill pages."""
     fleet = {f"w{i}": {f"p{j}": FINE for j in range(9)} for i in range(6)}
-    lines = list(fleet_words(fleet))
+    lines = list(fleet_text(fleet))
     assert len(lines) == 9
     assert lines[-1] == "Of 2 more policies -o csv tells every workload."
 
@@ -212,11 +212,11 @@ def test_the_worst_of_many_policies_are_not_all_named():
 def test_what_is_never_late_is_not_told_as_late():
     """Nothing is the worst of nothing."""
     fleet = {f"w{i}": {"HPA": Scores(cost=1.0, late=0.0)} for i in range(6)}
-    assert list(fleet_words(fleet)) == ["All together cost: HPA $6.00."]
+    assert list(fleet_text(fleet)) == ["All together cost: HPA $6.00."]
 
 
 @pytest.mark.parametrize(
-    ("shapes", "words"),
+    ("shapes", "label"),
     [
         (Shapes(), "The oracle may use 2 to 1000 replicas of 1 core and 1Gi."),
         (
@@ -225,6 +225,6 @@ def test_what_is_never_late_is_not_told_as_late():
         ),
     ],
 )
-def test_shapes(shapes, words):
+def test_shapes(shapes, label):
     """A reference is printed with what it is held to."""
-    assert shapes_in_words(shapes) == words
+    assert shapes_as_text(shapes) == label

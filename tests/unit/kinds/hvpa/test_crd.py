@@ -94,8 +94,8 @@ def test_sizes_are_any_amount_but_nothing(size):
 
 def test_rules_in_cel():
     """What compares fields with each other; what needs sums of quantities, annotations or labels is not among them."""
-    told = {rule["message"].rpartition("[")[2].rstrip("]") for rule in SPEC["x-kubernetes-validations"]}
-    assert told == {
+    reported = {rule["message"].rpartition("[")[2].rstrip("]") for rule in SPEC["x-kubernetes-validations"]}
+    assert reported == {
         "scaling-intervals",
         "weights-and-intervals",
         "weight",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypot.kinds.base import InvalidAutoscaler
 from hypot.kinds.hpa.fields import Pace, cpu
 from hypot.kinds.hvpa import Hvpa, hpa_of, refusals, vpa_of
-from hypot.kinds.hvpa.fields import Change, HvpaSpec, MinChange, ResourceChanges, ScaleType, Window, interval
+from hypot.kinds.hvpa.fields import Change, HvpaSpec, MaintenanceWindow, MinChange, ResourceChanges, ScaleType, interval
 from hypot.kinds.vpa.fields import ContainerPolicy, policy_of
 from unit.policy.hvpa.hvpa_cases import (
     BASE,
@@ -298,10 +298,10 @@ def test_how_a_direction_is_held_back(scale, mode, seconds):
 @pytest.mark.parametrize(
     ("window", "bounds"),
     [
-        (Window("220000+0100", "010000+0100"), (75600, 0)),
-        (Window("220000+0100"), None),
-        (Window("2200", "010000+0100"), None),
-        (Window(7, 7), None),
+        (MaintenanceWindow("220000+0100", "010000+0100"), (75600, 0)),
+        (MaintenanceWindow("220000+0100"), None),
+        (MaintenanceWindow("2200", "010000+0100"), None),
+        (MaintenanceWindow(7, 7), None),
     ],
 )
 def test_bounds_of_a_window(window, bounds):

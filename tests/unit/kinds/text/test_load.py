@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hypot.kinds.text import yamltext
-from hypot.kinds.text.load import Limits, Loaded, LoadError, Reader, Source, load
+from hypot.kinds.text.load import InputLimits, LoadedFiles, LoadError, Reader, Source, load
 
 POD = "apiVersion: v1\nkind: Pod\n"
 
@@ -316,8 +316,8 @@ def test_a_billion_laughs_are_refused(put):
 def test_aliases_of_all_documents_count_together(put):
     """The limit is one for the file, or many small documents would pass under it."""
     text = "---\n".join([f"{POD}a: &a [1, 2, 3]\nb: *a\n"] * 3)
-    assert len(data(put(text), limits=Limits(aliased_nodes=12))) == 3
-    assert refused("x.yaml", limits=Limits(aliased_nodes=11)).line == 14
+    assert len(data(put(text), limits=InputLimits(aliased_nodes=12))) == 3
+    assert refused("x.yaml", limits=InputLimits(aliased_nodes=11)).line == 14
 
 
 DEEP = [
@@ -334,8 +334,8 @@ DEEP = [
 @pytest.mark.parametrize(("name", "text", "levels", "line"), DEEP)
 def test_nesting_is_bounded_alike_in_both_forms(put, name, text, levels, line):
     """One level less than there are is refused, and told where."""
-    assert len(data(put(text, name), limits=Limits(depth=levels))) == 1
-    error = refused(name, limits=Limits(depth=levels - 1))
+    assert len(data(put(text, name), limits=InputLimits(depth=levels))) == 1
+    error = refused(name, limits=InputLimits(depth=levels - 1))
     assert error.line == line
     assert f"values are nested deeper than {levels - 1} levels" in error.message
 
@@ -345,14 +345,14 @@ def test_nesting_is_bounded_alike_in_both_forms(put, name, text, levels, line):
 def test_endless_nesting_is_an_error_like_any_other(put, opening, depth):
     """No RecursionError, whatever the limit."""
     for name in ("x.yaml", "x.json"):
-        assert refused(put(opening * 20_000, name), limits=Limits(depth=depth)).line == 1
+        assert refused(put(opening * 20_000, name), limits=InputLimits(depth=depth)).line == 1
 
 
 def test_files_beyond_the_limit_are_refused(put):
     """The limit is on bytes, and the file of just that size is read."""
     put(POD)
-    assert data("x.yaml", limits=Limits(file_bytes=len(POD))) == [{"apiVersion": "v1", "kind": "Pod"}]
-    error = refused("x.yaml", limits=Limits(file_bytes=len(POD) - 1))
+    assert data("x.yaml", limits=InputLimits(file_bytes=len(POD))) == [{"apiVersion": "v1", "kind": "Pod"}]
+    error = refused("x.yaml", limits=InputLimits(file_bytes=len(POD) - 1))
     assert str(error) == "x.yaml: larger than 24 bytes; split it, or select less when dumping"
 
 
@@ -728,7 +728,7 @@ def test_progress_grows_to_the_size_of_all_files(put, form):
     names = [put(text if form == "x.json" else "# yaml\n" + text, form), put(POD, "b.yaml")]
     total = sum(pathlib.Path(name).stat().st_size for name in names)
     seen = []
-    assert len(list(load(names, progress=lambda *told: seen.append(told)))) == 9
+    assert len(list(load(names, progress=lambda *reported: seen.append(reported)))) == 9
     assert {one for _, one in seen} == {total}
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert 3 <= len(seen) <= 6
@@ -738,4 +738,4 @@ def test_progress_grows_to_the_size_of_all_files(put, form):
 def test_objects_come_with_type_and_place(put):
     """The shape others build on."""
     [pod] = load([put(f"# c\n{POD}")])
-    assert pod == Loaded({"apiVersion": "v1", "kind": "Pod"}, Source("x.yaml", 2))
+    assert pod == LoadedFiles({"apiVersion": "v1", "kind": "Pod"}, Source("x.yaml", 2))

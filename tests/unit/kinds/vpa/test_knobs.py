@@ -134,14 +134,14 @@ UNREADABLE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "words"), UNREADABLE)
-def test_a_value_that_is_none_changes_nothing_and_is_told(name, text, words):
+@pytest.mark.parametrize(("name", "text", "message"), UNREADABLE)
+def test_a_value_that_is_none_changes_nothing_and_is_told(name, text, message):
     """Where it stands, and what would be one."""
     assert knobs_from(noted(**{name: text}), CHANGED) is CHANGED
     (problem,) = knob_problems(noted(**{name: text}), WHERE)
     (key,) = noted(**{name: ""})
     assert (problem.rule, problem.where, problem.severity) == ("knob", (*WHERE, key), "error")
-    assert problem.message.startswith(words)
+    assert problem.message.startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ class TestSettings:
         )
 
     @pytest.mark.parametrize(
-        ("data", "words"),
+        ("data", "message"),
         [
             ({"cpuHalflife": 1}, "cpuHalflife: no such knob; did you mean cpuHalfLife?"),
             ({"colour": 1}, "colour: no such knob; known are lowerCpuPercentile, "),
@@ -220,11 +220,11 @@ class TestSettings:
             ({"inPlaceSkipsBudget": "true"}, "inPlaceSkipsBudget: 'true' is not true or false"),
         ],
     )
-    def test_a_wrong_one_is_named(self, data, words):
+    def test_a_wrong_one_is_named(self, data, message):
         """With what would be right."""
         with pytest.raises(ValueError, match=r".") as raised:
             Knobs.from_mapping(data)
-        assert str(raised.value).startswith(words)
+        assert str(raised.value).startswith(message)
 
     @pytest.mark.parametrize(
         "data",

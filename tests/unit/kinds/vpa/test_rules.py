@@ -285,8 +285,8 @@ BEYOND_SCHEMA = {"allowed-range", "whole-amount", "controlled-values", "startup-
 
 
 def cel_rules(schema):
-    words = [validation["message"] for validation in schema.get("x-kubernetes-validations", ())]
-    return {word.rpartition("[")[2].rstrip("]") for word in words}
+    message = [validation["message"] for validation in schema.get("x-kubernetes-validations", ())]
+    return {word.rpartition("[")[2].rstrip("]") for word in message}
 
 
 class TestDefinition:

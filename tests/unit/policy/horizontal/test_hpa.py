@@ -30,7 +30,7 @@ from hypot.policy.horizontal.hpa import recommend, resolve, tolerances
 from hypot.policy.model.decision import Condition, condition_of, show_time
 from hypot.policy.model.seen import Container, Failure, PodSample, Scale, Seen, Value, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
 INGRESS = on("ingress/front", "rps", value=100)
 INGRESS_KEY = metric_key("rps", None, "Ingress/front")
@@ -191,7 +191,7 @@ class TestSources:
         assert decided(hpa(), busy(1000, 1000, 1000, 1000)).desired == 5
 
     @pytest.mark.parametrize(
-        ("observed", "words"),
+        ("observed", "message"),
         [
             ({"pod_metrics": {}}, "no metrics returned from resource metrics API"),
             ({"pod_metrics": Failure("the server is down")}, "the server is down"),
@@ -201,10 +201,10 @@ class TestSources:
             ({"pod_metrics": {"web-0": sample(memory=5)}}, "did not receive metrics"),
         ],
     )
-    def test_what_cannot_be_measured(self, observed, words):
+    def test_what_cannot_be_measured(self, observed, message):
         """Each failure says what was missing."""
         decision = decided(hpa(cpu(utilization=50)), seen(1, **observed))
-        assert words in decision.error
+        assert message in decision.error
         assert reason_of(decision, "ScalingActive") == "False/FailedGetResourceMetric"
 
 
@@ -564,7 +564,7 @@ class TestScale:
         [
             ({"selector": ""}, "InvalidSelector", "SelectorRequired"),
             ({"selector": "app=a=b"}, "InvalidSelector", "InvalidSelector"),
-            ({"rivals": ("default/other",)}, "AmbiguousSelector", "AmbiguousSelector"),
+            ({"conflicts": ("default/other",)}, "AmbiguousSelector", "AmbiguousSelector"),
         ],
     )
     def test_whose_pods_they_are_must_be_clear(self, changes, reason, event):
@@ -575,16 +575,16 @@ class TestScale:
         assert [e.reason for e in decision.events] == [event, "FailedComputeMetricsReplicas"]
 
     @pytest.mark.parametrize(
-        ("current", "desired", "words"), [(12, 10, "above Spec.MaxReplicas"), (1, 3, "below Spec.MinReplicas")]
+        ("current", "desired", "message"), [(12, 10, "above Spec.MaxReplicas"), (1, 3, "below Spec.MinReplicas")]
     )
-    def test_outside_the_bounds_it_jumps(self, current, desired, words):
+    def test_outside_the_bounds_it_jumps(self, current, desired, message):
         """No metric, no window, no policy, no selector is looked at; the event enters the past all the same."""
         frozen = Pace(select="Disabled", window=3600)
         spec = hpa(cpu(utilization=50), min_replicas=3, max_replicas=10, scale_up=frozen, scale_down=frozen)
         observed = seen(current, selector="", pod_metrics=Failure("down"))
         decision, after = decide(spec, observed, KNOWN, Settings())
         assert (decision.desired, decision.error, decision.readings) == (desired, "", ())
-        assert decision.reason.endswith(words)
+        assert decision.reason.endswith(message)
         assert reason_of(decision, "AbleToScale") == "True/SucceededRescale"
         assert "currentMetrics" not in decision.status
         done = after.acted(decision, NOW)
@@ -759,8 +759,8 @@ class TestConditions:
         assert (failed.moves, failed.rescales, failed.action, failed.error_kind) == (False, False, "none", "internal")
         assert (failed.status["desiredReplicas"], failed.status["lastScaleTime"]) == (2, show_time(NOW - 100))
         assert after.acted(failed, NOW) == after
-        assert after.told(failed).conditions == failed.conditions
-        assert replace(after.told(failed), conditions=()) == replace(after, conditions=())
+        assert after.reported(failed).conditions == failed.conditions
+        assert replace(after.reported(failed), conditions=()) == replace(after, conditions=())
 
     @pytest.mark.parametrize(("version", "seen_generation"), [((1, 37), 4), ((1, 36), None)])
     def test_the_generation(self, version, seen_generation):
@@ -819,7 +819,7 @@ class TestTelling:
     )
 
     @pytest.mark.parametrize(("spec", "observed"), WORLDS)
-    @pytest.mark.parametrize("memory", [Memory(), KNOWN])
+    @pytest.mark.parametrize("memory", [State(), KNOWN])
     def test_every_step_is_a_sentence(self, spec, observed, memory):
         """And all of a decision is JSON."""
         decision = decided(spec, observed, memory)

@@ -10,7 +10,7 @@ from hypot.policy.decide import decide
 from hypot.policy.horizontal.hpa import restrain
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import EMPTY, Memory
+from hypot.policy.model.state import EMPTY, State
 
 # One replica per item, so that the queue's length is the recommendation.
 ITEMS = external("queue", average=1)
@@ -25,9 +25,9 @@ def paced(*, up=None, down=None, **fields):
     return hpa(ITEMS, scale_up=up, scale_down=down, **fields)
 
 
-def told(*entries, **fields):
+def reported(*entries, **fields):
     """A memory with these recommendations, as (value, seconds ago)."""
-    return Memory(recommendations=history(*entries), **fields)
+    return State(recommendations=history(*entries), **fields)
 
 
 class TestWithoutBehavior:
@@ -49,15 +49,15 @@ class TestWithoutBehavior:
     )
     def test_the_highest_of_five_minutes(self, wanted, entries, desired, reason):
         """From ten replicas."""
-        decision = decided(hpa(ITEMS), items(wanted, 10), told(*entries))
+        decision = decided(hpa(ITEMS), items(wanted, 10), reported(*entries))
         assert (decision.desired, reason_of(decision, "ScalingLimited")) == (desired, "False/DesiredWithinRange")
         unwritten = replace(decision, conditions=decision.unwritten)
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
 
     def test_the_window_is_a_setting(self):
         """A minute here."""
-        assert decided(hpa(ITEMS), items(3, 10), told((8, 61)), downscale_window=60.0).desired == 3
-        assert decided(hpa(ITEMS), items(3, 10), told((8, 60)), downscale_window=60.0).desired == 8
+        assert decided(hpa(ITEMS), items(3, 10), reported((8, 61)), downscale_window=60.0).desired == 3
+        assert decided(hpa(ITEMS), items(3, 10), reported((8, 60)), downscale_window=60.0).desired == 8
 
     @pytest.mark.parametrize(
         ("current", "wanted", "high", "desired", "reason"),
@@ -90,7 +90,7 @@ class TestWithoutBehavior:
     def test_history_keeps_the_bare_recommendation(self):
         """One slot that is too old is reused, the last one found."""
         _, after = decide(
-            hpa(ITEMS, max_replicas=20), items(500, 10), told((1, 900), (2, 301), (3, 300), (4, 5)), Settings()
+            hpa(ITEMS, max_replicas=20), items(500, 10), reported((1, 900), (2, 301), (3, 300), (4, 5)), Settings()
         )
         assert after.recommendations.values == (1, 500, 3, 4)
         assert after.recommendations.times[1] == NOW
@@ -118,7 +118,7 @@ class TestWindows:
     def test_the_envelope(self, wanted, entries, desired, reason):
         """From ten replicas, 30 s up and 60 s down."""
         spec = paced(up=Pace(window=30), down=Pace(window=60))
-        decision = decided(spec, items(wanted, 10), told(*entries), **EXACT)
+        decision = decided(spec, items(wanted, 10), reported(*entries), **EXACT)
         assert decision.desired == desired
         unwritten = replace(decision, conditions=decision.unwritten)
         assert reason_of(unwritten, "AbleToScale") == f"True/{reason}"
@@ -126,15 +126,15 @@ class TestWindows:
     def test_the_window_down_comes_from_the_controller_unless_written(self):
         """Five minutes by default, as without behavior, but exactly as old is out."""
         spec = paced(up=Pace(window=0))
-        assert decided(spec, items(3, 10), told((10, 299))).desired == 10
-        assert decided(spec, items(3, 10), told((10, 300))).desired == 3
-        assert decided(spec, items(3, 10), told((10, 60)), downscale_window=60.0).desired == 3
-        assert decided(paced(down=Pace(window=0)), items(3, 10), told((10, 0))).desired == 3
+        assert decided(spec, items(3, 10), reported((10, 299))).desired == 10
+        assert decided(spec, items(3, 10), reported((10, 300))).desired == 3
+        assert decided(spec, items(3, 10), reported((10, 60)), downscale_window=60.0).desired == 3
+        assert decided(paced(down=Pace(window=0)), items(3, 10), reported((10, 0))).desired == 3
 
     def test_stabilising_comes_before_limiting(self):
         """What the window forces is then limited by the policies."""
         spec = paced(up=Pace([limit(pods=2, per=60)], window=30))
-        decision = decided(spec, items(40, 10), told((15, 10)))
+        decision = decided(spec, items(40, 10), reported((15, 10)))
         assert decision.desired == 12
         assert rules_of(decision)[-2:] == ["stabilise-up", "scale-up-limit"]
         assert [(s.before, s.after) for s in decision.steps[-2:]] == [(40, 15), (15, 12)]
@@ -142,7 +142,7 @@ class TestWindows:
     def test_history_reuses_what_both_windows_have_forgotten(self):
         """Strictly older than the longer one."""
         spec = paced(up=Pace(window=30), down=Pace(window=60))
-        _, after = decide(spec, items(5, 10), told((1, 100), (2, 61), (3, 60), (4, 31)), Settings())
+        _, after = decide(spec, items(5, 10), reported((1, 100), (2, 61), (3, 60), (4, 31)), Settings())
         assert after.recommendations.values == (1, 5, 3, 4)
 
     @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ class TestWindows:
     )
     def test_it_says_until_when(self, spec, wanted, value):
         """And just after that time the bare recommendation passes, if it lasts."""
-        memory = told((value, 10))
+        memory = reported((value, 10))
         decision = decided(spec, items(wanted, 10), memory, **EXACT)
         step = next(s for s in decision.steps if s.rule.startswith("stabilise"))
         window = {12: 30, 8: 60}[wanted] if spec.behavior else 300
@@ -208,7 +208,7 @@ class TestPolicies:
     )
     def test_what_was_moved_in_the_period_counts(self, ups, downs, desired):
         """At most four pods in a minute."""
-        memory = Memory(recommendations=EMPTY, ups=history(*ups), downs=history(*downs))
+        memory = State(recommendations=EMPTY, ups=history(*ups), downs=history(*downs))
         assert decided(paced(up=Pace([limit(pods=4, per=60)])), items(40, 10), memory).desired == desired
 
     def test_the_defaults_of_an_empty_behavior(self):
@@ -240,7 +240,7 @@ class TestPolicies:
     def test_events_are_remembered_as_long_as_their_policy(self):
         """In the last slot that has outlived the longest period of the direction."""
         spec = paced(up=Pace([limit(pods=4, per=60), limit(pods=9, per=120)]))
-        memory = Memory(recommendations=EMPTY, ups=history((7, 300), (5, 121), (1, 120)), downs=history((2, 10)))
+        memory = State(recommendations=EMPTY, ups=history((7, 300), (5, 121), (1, 120)), downs=history((2, 10)))
         decision, after = decide(spec, items(12, 10), memory, Settings())
         done = after.acted(decision, NOW)
         assert decision.event_period == 120
@@ -271,41 +271,41 @@ class TestUnknown:
     def test_an_unknown_history_is_not_an_empty_one(self):
         """The first look takes the current size for the first recommendation, so nothing shrinks yet."""
         for spec in (hpa(ITEMS), paced(up=Pace())):
-            assert decided(spec, items(3, 10), Memory()).desired == 10
+            assert decided(spec, items(3, 10), State()).desired == 10
             assert decided(spec, items(3, 10), KNOWN).desired == 3
-            assert decided(spec, items(15, 10), Memory()).desired == 15
+            assert decided(spec, items(15, 10), State()).desired == 15
 
     def test_without_a_window_down_the_first_look_shrinks(self):
         """There is nothing to wait for."""
-        assert decided(paced(down=Pace(window=0)), items(3, 10), Memory()).desired == 3
+        assert decided(paced(down=Pace(window=0)), items(3, 10), State()).desired == 3
 
     def test_an_unknown_history_with_a_window_up(self):
         """The current size holds growth back as well."""
-        assert decided(paced(up=Pace(window=60)), items(15, 10), Memory()).desired == 10
+        assert decided(paced(up=Pace(window=60)), items(15, 10), State()).desired == 10
 
     def test_the_first_look_says_from_when_on(self):
         """In the words of the unknown."""
-        (words,) = decided(hpa(ITEMS), items(3, 10), Memory()).unknown
-        assert "nothing smaller than 10 takes effect before" in words
-        assert show_time(NOW + 300) in words
+        (message,) = decided(hpa(ITEMS), items(3, 10), State()).unknown
+        assert "nothing smaller than 10 takes effect before" in message
+        assert show_time(NOW + 300) in message
         assert decided(hpa(ITEMS), items(3, 10), KNOWN).unknown == ()
-        assert decided(hpa(ITEMS), items(15, 10), Memory()).unknown == ()
+        assert decided(hpa(ITEMS), items(15, 10), State()).unknown == ()
 
     def test_the_second_look_still_says_so(self):
         """As long as the window reaches back to before the first."""
-        _, after = decide(hpa(ITEMS), items(3, 10), Memory(), Settings())
+        _, after = decide(hpa(ITEMS), items(3, 10), State(), Settings())
         assert decided(hpa(ITEMS), items(3, 10, now=NOW + 15), after).unknown
         late = decided(hpa(ITEMS), items(3, 10, now=NOW + 301), after)
         assert (late.desired, late.unknown) == (3, ())
 
     def test_the_first_look_is_remembered_even_if_nothing_can_be_decided(self):
         """The seed is the current size."""
-        _, after = decide(hpa(ITEMS), queue((), 10), Memory(), Settings())
+        _, after = decide(hpa(ITEMS), queue((), 10), State(), Settings())
         assert after.recommendations.values == (10,)
 
     @staticmethod
     def after_a_move(seconds):
-        return replace(Memory.from_status({"lastScaleTime": show_time(NOW - seconds)}), recommendations=EMPTY)
+        return replace(State.from_status({"lastScaleTime": show_time(NOW - seconds)}), recommendations=EMPTY)
 
     @pytest.mark.parametrize(("wanted", "spec"), [(40, "up"), (1, "down")])
     def test_a_move_of_unknown_size_holds_for_its_period(self, wanted, spec):
@@ -313,8 +313,8 @@ class TestUnknown:
         four = Pace([limit(pods=4, per=60)], window=0)
         decision = decided(paced(**{spec: four}), items(wanted, 10), self.after_a_move(20))
         assert decision.desired == 10
-        (words,) = decision.unknown
-        assert show_time(NOW + 40) in words
+        (message,) = decision.unknown
+        assert show_time(NOW + 40) in message
         reason = {"up": "True/ScaleUpLimit", "down": "True/ScaleDownLimit"}[spec]
         assert reason_of(decision, "ScalingLimited") == reason
 

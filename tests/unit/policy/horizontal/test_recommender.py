@@ -5,13 +5,13 @@ import json
 import pytest
 
 from builders import decided, fleet, pod, reason_of, seen, wpa
-from hypot.kinds.wpa.fields import Recommender, Step
+from hypot.kinds.wpa.fields import Recommender, WatermarkPace
 from hypot.policy.horizontal.recommender import build_request, metric_name, read_reply
 from hypot.policy.model.seen import Failure, Reply
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
 ADVICE = Recommender("https://advice.example/", "cpu", {"team": "shop", "env": "prod"}, high="800m", low="500m")
-FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
+FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
 
 
 def advised(**fields):
@@ -20,7 +20,7 @@ def advised(**fields):
 
 def asked(reply, replicas=10, **fields):
     observed = {key: fields.pop(key) for key in ("pods", "status") if key in fields}
-    return decided(advised(**fields), seen(replicas, reply=reply, **observed), Memory())
+    return decided(advised(**fields), seen(replicas, reply=reply, **observed), State())
 
 
 class TestQuestion:
@@ -89,7 +89,7 @@ class TestAnswer:
         assert read_reply(answer) == reply
 
     @pytest.mark.parametrize(
-        ("answer", "words"),
+        ("answer", "message"),
         [
             (None, "not a JSON object"),
             ([], "not a JSON object"),
@@ -106,11 +106,11 @@ class TestAnswer:
             ({"targetReplicas": 3, "upperBoundReplicas": None}, "no whole numbers"),
         ],
     )
-    def test_what_is_none(self, answer, words):
+    def test_what_is_none(self, answer, message):
         """Each failure says why."""
         found = read_reply(answer)
         assert isinstance(found, Failure)
-        assert words in found.message
+        assert message in found.message
 
     @pytest.mark.parametrize("value", ["1e400", "NaN", "-Infinity", "1e308", "1" + "0" * 400])
     def test_an_observed_value_may_be_anything(self, value):
@@ -146,7 +146,7 @@ class TestDecision:
     def test_a_zero_that_is_tolerated(self):
         """Down to the minimum, as fast as it may."""
         assert asked(Reply(0), tolerate_zero=True).desired == 1
-        assert asked(Reply(0), tolerate_zero=True, scale_down=Step(percent=20)).desired == 8
+        assert asked(Reply(0), tolerate_zero=True, scale_down=WatermarkPace(percent=20)).desired == 8
 
     def test_an_untolerated_zero_holds_with_fewer_ready(self):
         """At the current size."""
@@ -193,7 +193,7 @@ class TestDecision:
 
     def test_limits_and_bounds_hold(self):
         """The answer is one proposal among others."""
-        assert asked(Reply(30), scale_up=Step(percent=50)).desired == 15
+        assert asked(Reply(30), scale_up=WatermarkPace(percent=50)).desired == 15
         assert asked(Reply(30), max_replicas=12).desired == 12
 
     def test_its_words_are_passed_on(self):

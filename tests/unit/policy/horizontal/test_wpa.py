@@ -30,7 +30,7 @@ from hypot.kinds.wpa.fields import (
     BandMetric,
     ExternalBand,
     Recommender,
-    Step,
+    WatermarkPace,
     band,
     resource_band,
 )
@@ -39,12 +39,12 @@ from hypot.policy.horizontal.wpa import conclude, gate, recommend, resolve, rest
 from hypot.policy.model.decision import Condition, condition_of, show_time
 from hypot.policy.model.seen import Failure, Owner, Reply, Seen, metric_key
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 
-FREE = {"scale_up": Step(percent=10_000), "scale_down": Step(percent="99.9")}
+FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
 SELECTOR = {}
 # Nothing was scaled yet, so that neither windows nor delays are in the way.
-FRESH = Memory()
+FRESH = State()
 
 
 def items(amount, replicas=10, **observed):
@@ -58,7 +58,7 @@ def between(low, high, **fields):
 
 def moved(seconds, **fields):
     """A memory in which something was scaled so long ago."""
-    return Memory(last_scale=NOW - seconds, **fields)
+    return State(last_scale=NOW - seconds, **fields)
 
 
 def proposal(spec, observed):
@@ -83,7 +83,7 @@ class TestProposal:
     @pytest.mark.parametrize(("factor", "desired"), [(30, 13), (50, 14)])
     def test_14_capped_to_13_by_a_factor_of_30(self, factor, desired):
         """Ten replicas are asked to become 14; with 50 %, the sample's own factor, they do."""
-        spec = between(5, 10, algorithm="average", scale_up=Step(percent=factor))
+        spec = between(5, 10, algorithm="average", scale_up=WatermarkPace(percent=factor))
         decision = decided(spec, items(140_000), FRESH)
         assert (decision.readings[0].proposal, decision.desired) == (14, desired)
         limited = "True/ScaleUpLimit" if factor == 30 else "False/DesiredWithinRange"
@@ -257,7 +257,14 @@ class TestDifferences:
     @pytest.mark.parametrize("values", [Failure("down"), (70_000,)])
     def test_bounds_hold_even_while_metrics_fail(self, current, desired, values):
         """At once, whatever the windows and factors say."""
-        spec = between(60, 80, min_replicas=3, max_replicas=10, scale_up=Step(percent=0), scale_down=Step(percent=0))
+        spec = between(
+            60,
+            80,
+            min_replicas=3,
+            max_replicas=10,
+            scale_up=WatermarkPace(percent=0),
+            scale_down=WatermarkPace(percent=0),
+        )
         observed = seen(current, external_metrics={metric_key("queue", SELECTOR): values})
         decision = decided(spec, observed, moved(1))
         assert (decision.desired, decision.rescales) == (desired, True)
@@ -274,7 +281,7 @@ class TestDifferences:
     def test_dry_run(self):
         """The windows and counters advance, and nothing is to be written."""
         spec = between(60, 80, dry_run=True)
-        decision, after = decide(spec, items(100_000), Memory(scalings=3), Settings())
+        decision, after = decide(spec, items(100_000), State(scalings=3), Settings())
         assert (decision.desired, decision.moves, decision.rescales, decision.action) == (13, True, False, "none")
         assert reason_of(decision, "DryRun").startswith("True/")
         assert [e.reason for e in decision.events] == []
@@ -313,12 +320,14 @@ class TestLimits:
     )
     def test_factors(self, replicas, value, up, down, desired):
         """Ten a replica is the point: the value tells how many are wanted, times ten."""
-        spec = between(10, 10, algorithm="average", scale_up=Step(percent=up), scale_down=Step(percent=down))
+        spec = between(
+            10, 10, algorithm="average", scale_up=WatermarkPace(percent=up), scale_down=WatermarkPace(percent=down)
+        )
         assert decided(spec, items(value * 1000, replicas), FRESH).desired == desired
 
     def test_modulo_and_factor(self):
         """18 replicas, 20 %, modulo 5: 21 is raised to 25 and capped to 21 again."""
-        spec = between(10, 10, algorithm="average", modulo=5, scale_up=Step(percent=20))
+        spec = between(10, 10, algorithm="average", modulo=5, scale_up=WatermarkPace(percent=20))
         decision = decided(spec, items(210_000, 18), FRESH)
         assert (decision.readings[0].proposal, decision.desired) == (25, 21)
 
@@ -375,7 +384,7 @@ class TestLimits:
 class TestWindows:
     """Forbidden windows after any move."""
 
-    SPEC = between(10, 10, algorithm="average", scale_up=Step(rest=60), scale_down=Step(rest=300))
+    SPEC = between(10, 10, algorithm="average", scale_up=WatermarkPace(rest=60), scale_down=WatermarkPace(rest=300))
 
     @pytest.mark.parametrize(
         ("seconds", "value", "desired", "reason"),
@@ -401,7 +410,7 @@ class TestWindows:
 
     def test_the_upscale_window_alone(self):
         """Where it is the longer one."""
-        spec = between(10, 10, algorithm="average", scale_up=Step(rest=300), scale_down=Step(rest=60))
+        spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(rest=300), scale_down=WatermarkPace(rest=60))
         up, down = (decided(spec, items(value), moved(100)) for value in (130_000, 70_000))
         assert (up.desired, reason_of(up, "AbleToScale")) == (10, "False/BackoffUpscale")
         assert down.desired == 8
@@ -424,7 +433,7 @@ class TestWindows:
 
     def test_before_the_first_move_nothing_waits(self):
         """Not even the delays."""
-        spec = between(10, 10, algorithm="average", scale_up=Step(after=600))
+        spec = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=600))
         assert decided(spec, items(130_000), FRESH).desired == 13
 
     def test_the_time_of_a_condition_stays_while_its_status_does(self):
@@ -440,14 +449,14 @@ class TestWindows:
     )
     def test_the_stage_can_be_called_alone(self, last, desired, opens):
         """What decide composes."""
-        door = gate(with_defaults(self.SPEC), 10, desired, last, (), NOW, stable=False)
-        assert door.opens is opens
+        passage = gate(with_defaults(self.SPEC), 10, desired, last, (), NOW, stable=False)
+        assert passage.opens is opens
 
 
 class TestDelays:
     """How long a mark must have been left."""
 
-    SPEC = between(10, 10, algorithm="average", scale_up=Step(after=60), scale_down=Step(after=120))
+    SPEC = between(10, 10, algorithm="average", scale_up=WatermarkPace(after=60), scale_down=WatermarkPace(after=120))
 
     @staticmethod
     def past(kind, seconds, status="True"):
@@ -495,8 +504,8 @@ class TestDelays:
         """The gate alone: nothing is known of the mark, or it was not left."""
         spec = with_defaults(self.SPEC)
         for conditions in ((), (Condition("AboveHighWatermark", "False", "", "", LONG_AGO),)):
-            door = gate(spec, 10, 13, NOW - 5000, conditions, NOW, stable=False)
-            assert (door.opens, door.rule, door.until) == (False, "delay", None)
+            passage = gate(spec, 10, 13, NOW - 5000, conditions, NOW, stable=False)
+            assert (passage.opens, passage.rule, passage.until) == (False, "delay", None)
 
     def test_windows_must_be_over_too(self):
         """They are asked first."""
@@ -544,7 +553,7 @@ class TestConvergence:
 
     def test_windows_hold_it_and_delays_do_not(self):
         """The mark was not left."""
-        spec = between(60, 80, converge="highwatermark", scale_down=Step(rest=300, after=600))
+        spec = between(60, 80, converge="highwatermark", scale_down=WatermarkPace(rest=300, after=600))
         assert decided(spec, items(70_000), moved(299)).desired == 10
         assert decided(spec, items(70_000), moved(300)).desired == 9
 
@@ -827,8 +836,8 @@ class TestTelling:
     def test_after_a_refused_write_conditions_are_listed_newest_first_too(self):
         """AbleToScale has just become False, so it is the newest."""
         kinds = ("DryRun", "ScalingActive", "BelowLowWatermark", "ScalingLimited", "AbleToScale")
-        words = {"DryRun": "False", "BelowLowWatermark": "False", "ScalingLimited": "False"}
-        old = tuple(Condition(k, words.get(k, "True"), "x", "", LONG_AGO - i) for i, k in enumerate(kinds))
+        message = {"DryRun": "False", "BelowLowWatermark": "False", "ScalingLimited": "False"}
+        old = tuple(Condition(k, message.get(k, "True"), "x", "", LONG_AGO - i) for i, k in enumerate(kinds))
         spec = between(60, 80)
         decision, after = decide(spec, items(100_000), moved(1000, conditions=old), Settings())
         since = [c.since for c in refused(spec, decision, after, "conflict").conditions]

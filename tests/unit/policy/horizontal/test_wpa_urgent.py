@@ -5,21 +5,21 @@ from dataclasses import replace
 import pytest
 
 from builders import MI, NOW, fleet, rules_of, sample, seen, wpa
-from hypot.kinds.wpa.fields import Step, resource_band
+from hypot.kinds.wpa.fields import WatermarkPace, resource_band
 from hypot.policy.decide import decide
 from hypot.policy.horizontal.wpa import ABOVE
 from hypot.policy.model.decision import Condition
-from hypot.policy.model.seen import Container, Failure, Node
+from hypot.policy.model.seen import ClusterNode, Container, Failure
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.replay.engine.engine import replay
 from hypot.replay.world.parameters import Heap, Service, World
 from property.replay_worlds import load, policy
 
 URGENT = {"hypot.dev/urgent": "true"}
-SLOW = {"scale_up": Step(percent=50, rest=600, after=300), "scale_down": Step(percent=50, rest=600)}
+SLOW = {"scale_up": WatermarkPace(percent=50, rest=600, after=300), "scale_down": WatermarkPace(percent=50, rest=600)}
 # Something moved a minute ago, and the mark was left just now: window and delay both hold.
-MOVED = Memory(last_scale=NOW - 60, conditions=(Condition(ABOVE, "True", "", "", NOW - 30),))
+MOVED = State(last_scale=NOW - 60, conditions=(Condition(ABOVE, "True", "", "", NOW - 30),))
 APP = Container("app", {"cpu": 1000, "memory": 100 * MI}, {"cpu": 1200, "memory": 200 * MI})
 
 
@@ -54,9 +54,9 @@ class TestGrowth:
         assert "forbidden-window" in rules_of(first)
         assert second.desired == 6
         assert "urgent" in rules_of(second)
-        (words,) = [step.sentence for step in second.steps if step.rule == "urgent"]
-        assert words.startswith("Cpu of app uses")
-        assert words.endswith(".")
+        (message,) = [step.sentence for step in second.steps if step.rule == "urgent"]
+        assert message.startswith("Cpu of app uses")
+        assert message.endswith(".")
 
     def test_the_same_sample_twice_is_one_sample(self):
         """Looking again soon is no proof."""
@@ -72,7 +72,7 @@ class TestGrowth:
 
     def test_the_limit_factor_and_the_bounds_still_hold(self):
         """Urgent is at once, not as much as one likes."""
-        slower = spec(scale_up=Step(percent=25, rest=600))
+        slower = spec(scale_up=WatermarkPace(percent=25, rest=600))
         assert twice(FULL, FULL_AGAIN, slower)[1].desired == 5
         assert twice(FULL, FULL_AGAIN, spec(max_replicas=4))[1].desired == 4
 
@@ -121,11 +121,11 @@ class TestSaturation:
     def test_without_a_limit_the_node_is_the_cap(self):
         """The request and what the node has free."""
         bare = Container("app", {"cpu": 1000, "memory": 100 * MI})
-        nodes = {"n": Node("n", {"cpu": 2300, "memory": 10**15}, {"cpu": 2000})}
+        nodes = {"n": ClusterNode("n", {"cpu": 2300, "memory": 10**15}, {"cpu": 2000})}
         pods = fleet(2, containers=(bare,), node="n")
         worlds = [world(1150, 1140, now=NOW + at, pods=pods, nodes=nodes) for at in (0, 15)]
         assert twice(*worlds)[1].desired == 3
-        roomy = {"n": Node("n", {"cpu": 8000, "memory": 10**15}, {"cpu": 2000})}
+        roomy = {"n": ClusterNode("n", {"cpu": 8000, "memory": 10**15}, {"cpu": 2000})}
         assert twice(*[replace(one, nodes=roomy) for one in worlds])[1].desired == 2
 
     def test_where_nobody_knows_the_cap_nothing_is_urgent(self):
@@ -163,7 +163,7 @@ class TestMemory:
         """The first of two samples is part of what is remembered."""
         made = spec()
         _, kept = decide(made, FULL, MOVED, Settings())
-        again = Memory.from_dict(kept.to_dict())
+        again = State.from_dict(kept.to_dict())
         assert again == kept
         assert decide(made, FULL_AGAIN, again, Settings())[0].desired == 6
 
@@ -185,7 +185,9 @@ class TestReplay:
     WORLD = World(service=Service(timeout=1.0), memory=Heap(per_request=0))
 
     def lost(self, annotations):
-        made = spec(annotations, scale_up=Step(percent=100, rest=600), scale_down=Step(percent=50, rest=60))
+        made = spec(
+            annotations, scale_up=WatermarkPace(percent=100, rest=600), scale_down=WatermarkPace(percent=50, rest=60)
+        )
         run = replay(policy(made, replicas=4), "web", self.GIVEN, self.WORLD, Settings())
         return run.ticks.lost.sum(), run
 

@@ -4,15 +4,15 @@ from builders import LONG_AGO, NOW, hvpa_decided
 from hypot.core.amount import to_milli
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.hvpa.hvpa import SOURCES
-from hypot.policy.hvpa.proposal import Wish
+from hypot.policy.hvpa.proposal import SizeProposal
 from hypot.policy.model.decision import Step
 from hypot.policy.model.seen import Bounds, Container, CountAdvice, Pod, PodSample, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from unit.policy.hvpa.hvpa_cases import HEAD, INTERVALS, hpa, manifest
 
 GI = 2**30
-FRESH = Memory()
+FRESH = State()
 # Every change matters.
 FREE = {"minChange": {"cpu": {"value": 0}, "memory": {"value": 0}}}
 UTILIZATION = {
@@ -92,11 +92,11 @@ def asking(name="test", *, measured=True, replicas=None, missing="", **totals):
     """A source that asks for these totals: a container and its amounts."""
     places = {(container, resource): amount for container, each in totals.items() for resource, amount in each.items()}
     step = Step("recommend", name, None, None, f"The source {name} asks.")
-    wish = Wish(name, (step,), places, measured=measured, replicas=replicas, missing=missing)
-    return lambda _: wish
+    proposal = SizeProposal(name, (step,), places, measured=measured, replicas=replicas, missing=missing)
+    return lambda _: proposal
 
 
-def glance(spec, seen):
+def context(spec, seen):
     """What every source gets to see."""
     looks = []
     decided(spec, seen, sources=[looks.append])

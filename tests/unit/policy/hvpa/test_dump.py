@@ -2,7 +2,7 @@
 
 import pytest
 
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from unit.policy.sizes_world import (
     DAY,
     GI,
@@ -23,10 +23,10 @@ from unit.policy.sizes_world import (
     node,
     pod,
     recommended,
+    reported,
     sample,
     sentences,
     sized,
-    told,
     vpa,
     wanted,
     workload,
@@ -281,7 +281,7 @@ def test_an_oom_that_was_answered():
     status = {"containerStatuses": [{"name": "app", "lastState": {"terminated": ended}}]}
     slow = {"scaleUp": {"minChange": {"cpu": {"value": "9"}, "memory": {"value": "90Gi"}}}}
     objects = [hvpa(**slow), child(recommended(target=("1", "1500Mi"))), *fleet(2, status=status)]
-    decision, memory = told(*objects, kind="Hvpa")
+    decision, memory = reported(*objects, kind="Hvpa")
     assert decision.moves
-    answered = Memory.from_dict(memory.acted(decision, NOW - HOUR).to_dict())
+    answered = State.from_dict(memory.acted(decision, NOW - HOUR).to_dict())
     assert not decided(*objects, kind="Hvpa", memory=answered).moves

@@ -11,7 +11,7 @@ from hypot.policy.decide import decide as decide_any
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.seen import Failure, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from unit.policy.hvpa.hvpa_cases import RELEASED, manifest, policy, vpa
 from unit.policy.hvpa.hvpa_world import (
     FRESH,
@@ -42,7 +42,7 @@ LARGE = {"minChange": {"cpu": {"value": "1"}, "memory": {"value": "1G"}}}
 
 
 def ago(seconds):
-    return Memory(last_scale=NOW - seconds)
+    return State(last_scale=NOW - seconds)
 
 
 class TestGates:
@@ -72,7 +72,7 @@ class TestGates:
     def test_the_words(self):
         """A container, what holds it back, and by how much."""
         shut = hvpa(maintenanceTimeWindow=OUTSIDE, scaleUp=scale("MaintenanceWindow"), scaleDown=scale("Off"))
-        words = [
+        message = [
             (
                 sentences(decided(hvpa(scaleUp=LARGE), UP), "min-change"),
                 "app waits, unless others move: the total changes by too little: cpu by 200m of 1",
@@ -83,8 +83,8 @@ class TestGates:
                 "app stays as it is: scaling up waits for the maintenance window",
             ),
         ]
-        for told, expected in words:
-            assert told[0].startswith(expected)
+        for reported, expected in message:
+            assert reported[0].startswith(expected)
         held = decided(hvpa(scaleUp=scale(stabilizationDuration="5m")), UP, ago(10))
         assert sentences(held, "stabilization-window") == [
             "app waits, unless others move: to scale up the last scaling must be 5 min ago."
@@ -206,7 +206,7 @@ class TestHolds:
     """When in doubt, hold, and say why."""
 
     @pytest.mark.parametrize(
-        ("seen", "words"),
+        ("seen", "message"),
         [
             (world(2, APP, pods=()), "no size is known"),
             (world(2, APP), "neither a history of usage nor a VerticalPodAutoscaler"),
@@ -214,11 +214,11 @@ class TestHolds:
             (world(2, box("other"), APP, other=SAME, pods=pods(2, APP)), "say nothing about the containers"),
         ],
     )
-    def test_without_anything_to_go_by(self, seen, words):
+    def test_without_anything_to_go_by(self, seen, message):
         """Nothing moves."""
         decision = decided(hvpa(), seen)
         assert (decision.desired, decision.decided, decision.moves) == (2, False, False)
-        assert words in decision.error
+        assert message in decision.error
         assert rules_of(decision)[-1] == "hold-on-failure"
         assert reason_of(decision, "RecommendationProvided") == "False/NoRecommendation"
 
@@ -268,7 +268,7 @@ class TestHolds:
         assert decision.events[0].reason == "FailedGetScale"
 
     @pytest.mark.parametrize(
-        ("spec", "words"),
+        ("spec", "message"),
         [
             ({"scalingIntervals": []}, "needs at least one interval"),
             ({"scaleUp": {"updatePolicy": {"updateMode": "Sometimes"}}}, "updateMode"),
@@ -280,11 +280,11 @@ class TestHolds:
             ({"scaleUp": 3}, "scaleUp"),
         ],
     )
-    def test_a_spec_that_is_wrong(self, spec, words):
+    def test_a_spec_that_is_wrong(self, spec, message):
         """Everything that is wrong is told, and nothing moves."""
         decision = decided(hvpa(**spec), UP)
         assert (decision.desired, decision.decided, decision.error_kind) == (2, False, "spec")
-        assert words in decision.error
+        assert message in decision.error
         assert reason_of(decision, "Ready") == "False/InvalidSpec"
         assert rules_of(decision) == ["bad-spec"]
 
@@ -347,7 +347,7 @@ class TestTelling:
         assert [event.reason for event in failed.events] == ["FailedScaling"]
         assert failed.reported["desiredReplicas"] == 2
         assert failed.reported["lastScaling"] == status["lastScaling"]
-        assert after.told(failed).last_scale == NOW - 60
+        assert after.reported(failed).last_scale == NOW - 60
 
     def test_deciding_twice(self):
         """Changes nothing, and the one entry decides the same."""
@@ -368,7 +368,7 @@ class TestTelling:
             "after": 2,
             "advice": {"app": sizes(400, G)},
         }
-        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+        assert State.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
 
     def test_scale_and_status_may_differ(self):
         """While pods come up the count that is asked for is what counts."""

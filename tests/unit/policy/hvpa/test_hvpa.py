@@ -5,7 +5,7 @@ import pytest
 from builders import reason_of
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.size import Size
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from unit.policy.hvpa.hvpa_cases import policy, sized, vpa
 from unit.policy.hvpa.hvpa_world import (
     GI,
@@ -84,7 +84,7 @@ class TestUp:
         plan = Plan(2, (size,), 0.0, False, "InPlaceOrRecreate", 2, (had,))  # noqa: FBT003
         asked = [asking(app=sizes(1600, 2 * G))]
         assert decided(spec, world(2, APP, pods=mixed), sources=asked).catches_up
-        assert not decided(spec, world(2, APP, pods=mixed), Memory(plan=plan), sources=asked).catches_up
+        assert not decided(spec, world(2, APP, pods=mixed), State(plan=plan), sources=asked).catches_up
 
     def test_pods_alone_grow_within_an_interval(self):
         """To exactly what is needed."""
@@ -150,8 +150,8 @@ class TestDown:
         held = decided(hvpa(), world(2, box(cpu=300, memory=G), app=sizes(250, 900 * M)))
         assert one(held) == (2, sizes(300, G))
         assert blocked(held) == ["ParadoxicalScaling"]
-        words = "app stays as it is: with 1 replicas each pod would have to grow although the total falls."
-        assert sentences(held, "paradoxical-scaling") == [words]
+        message = "app stays as it is: with 1 replicas each pod would have to grow although the total falls."
+        assert sentences(held, "paradoxical-scaling") == [message]
 
     def test_a_resource_that_stays_keeps_the_count(self):
         """Memory is still for two replicas."""

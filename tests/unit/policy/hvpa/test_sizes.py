@@ -101,8 +101,8 @@ class TestBounds:
         decision = decided(spec, world(5, box(cpu=8000, memory=G), app=sizes(10_000, G)))
         assert one(decision) == (5, sizes(9000, G))
         assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
-        told = next(c.message for c in decision.conditions if c.type == "ScalingLimited")
-        assert told == ("cpu of app is cut at what is allowed; cpu of app needs more than the last interval's 40")
+        reported = next(c.message for c in decision.conditions if c.type == "ScalingLimited")
+        assert reported == ("cpu of app is cut at what is allowed; cpu of app needs more than the last interval's 40")
 
     def test_beyond_the_last_interval(self):
         """The last count, and as large as needed where nothing forbids it."""

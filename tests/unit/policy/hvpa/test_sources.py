@@ -5,10 +5,10 @@ import pytest
 from builders import NOW, reason_of, rules_of
 from hypot.kinds.hpa.fields import Metric
 from hypot.kinds.vpa import VPA
-from hypot.policy.hvpa.count_source import count_wish, makes_total
+from hypot.policy.hvpa.count_source import count_proposal, makes_total
 from hypot.policy.hvpa.hvpa import SOURCES, recommend
-from hypot.policy.hvpa.proposal import Total, Wish, total_of
-from hypot.policy.hvpa.size_source import size_wish
+from hypot.policy.hvpa.proposal import SizeProposal, Total, total_of
+from hypot.policy.hvpa.size_source import size_proposal
 from hypot.policy.model.seen import Bounds, CountAdvice, Failure, metric_key
 from hypot.policy.observe.read_sizes import read_advice, read_count_advice
 from unit.policy.hvpa.hvpa_cases import hpa, policy, vpa
@@ -20,8 +20,8 @@ from unit.policy.hvpa.hvpa_world import (
     asking,
     both,
     box,
+    context,
     decided,
-    glance,
     hvpa,
     one,
     point,
@@ -59,8 +59,8 @@ class TestTotals:
 
     def test_of_each_source(self):
         """Replicas that are asked for times what each has, and replicas that are there times what each needs."""
-        found = recommend(glance(both(), world(3, box(cpu=500), app=sizes(700), desired=4)))
-        assert {wish.source: dict(wish.totals) for wish in found} == {
+        found = recommend(context(both(), world(3, box(cpu=500), app=sizes(700), desired=4)))
+        assert {proposal.source: dict(proposal.totals) for proposal in found} == {
             "hpa": {("app", "cpu"): 2000},
             "vpa": {("app", "cpu"): 2100},
         }
@@ -68,7 +68,7 @@ class TestTotals:
     def test_by_pods_of_different_size(self):
         """The total that is there, in the proportion of the counts."""
         seen = world(2, box(), pods=(*world(1, box(cpu=300)).pods, *world(1, box(cpu=500)).pods), desired=3)
-        assert count_wish(glance(both(), seen)).totals == {("app", "cpu"): 1200}
+        assert count_proposal(context(both(), seen)).totals == {("app", "cpu"): 1200}
 
     @pytest.mark.parametrize(
         ("now", "totals", "expected"),
@@ -84,8 +84,10 @@ class TestTotals:
     def test_measured_before_counted(self, now, totals, expected):
         """An HPA that is merely steady does not hold pods at their size; where it asks for more, it gets it."""
         place = ("app", "cpu")
-        wishes = tuple(Wish(source, (), {place: total}, measured=source == "vpa") for source, total in totals.items())
-        assert total_of(place, now, wishes) == expected
+        proposals = tuple(
+            SizeProposal(source, (), {place: total}, measured=source == "vpa") for source, total in totals.items()
+        )
+        assert total_of(place, now, proposals) == expected
 
     @pytest.mark.parametrize(
         ("metric", "expected"),
@@ -151,7 +153,9 @@ class TestSwitches:
 
     def test_only_the_vpa(self):
         """The HPA is not asked."""
-        assert [wish.source for wish in recommend(glance(hvpa(), world(1, APP, app=SAME, desired=9)))] == ["vpa"]
+        assert [proposal.source for proposal in recommend(context(hvpa(), world(1, APP, app=SAME, desired=9)))] == [
+            "vpa"
+        ]
         assert decided(hvpa(), world(1, APP, app=SAME, desired=5)).desired == 1
 
     def test_only_the_hpa_with_utilization(self):
@@ -168,11 +172,11 @@ class TestSwitches:
     def test_absent_blocks_are_our_own(self):
         """Both recommenders are asked."""
         spec = hvpa(hpa=None, vpa=None)
-        assert [wish.source for wish in recommend(glance(spec, world(1, APP)))] == ["hpa", "vpa"]
+        assert [proposal.source for proposal in recommend(context(spec, world(1, APP)))] == ["hpa", "vpa"]
 
     def test_neither(self):
         """Nobody is asked."""
-        assert recommend(glance(hvpa(vpa=NO_VPA), world(1, APP))) == ()
+        assert recommend(context(hvpa(vpa=NO_VPA), world(1, APP))) == ()
 
     def test_a_container_that_is_switched_off(self):
         """The HPA scales because of it, but it is given no size."""
@@ -311,7 +315,7 @@ class TestStatus:
         return VPA.from_dict({"metadata": {"name": "web"}, "status": status})
 
     @pytest.mark.parametrize(
-        "told",
+        "reported",
         [
             None,
             Failure("there is no such HPA"),
@@ -320,9 +324,9 @@ class TestStatus:
             read_count_advice({"status": "odd"}),
         ],
     )
-    def test_an_hpa_whose_word_is_worth_nothing(self, told):
+    def test_an_hpa_whose_word_is_worth_nothing(self, reported):
         """Absent, or computed at another count: nothing shrinks meanwhile, and it is told."""
-        decision = decided(both(), world(2, APP, app=sizes(100, 10 * M), count_advice=told))
+        decision = decided(both(), world(2, APP, app=sizes(100, 10 * M), count_advice=reported))
         assert not decision.moves
         assert "no-count" in rules_of(decision)
         assert reason_of(decision, "RecommendationProvided") == "False/PartlyMissing"
@@ -334,8 +338,8 @@ class TestStatus:
 
     def test_utilization_beside_other_metrics(self):
         """Nobody knows which of them asked, so it is a count."""
-        wish = count_wish(glance(both(UTILIZATION, QUEUE), world(2, APP, desired=3)))
-        assert (wish.totals, wish.replicas) == ({}, 3)
+        proposal = count_proposal(context(both(UTILIZATION, QUEUE), world(2, APP, desired=3)))
+        assert (proposal.totals, proposal.replicas) == ({}, 3)
 
 
 class TestThird:
@@ -368,17 +372,17 @@ class TestThird:
 
     def test_it_sees_what_all_see(self):
         """One look at the workload."""
-        look = glance(hvpa(), world(2, box(cpu=500), app=sizes(500)))
-        assert (look.replicas, look.standing[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
+        look = context(hvpa(), world(2, box(cpu=500), app=sizes(500)))
+        assert (look.replicas, look.current_size[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
 
     def test_two_that_agree_are_told_in_one_way(self):
         """Their order changes nothing, the reason included."""
         ways = [asking("a", app=sizes(1500)), asking("b", app=sizes(1500))]
-        told = [decided(hvpa(), world(2, box(cpu=500)), sources=each) for each in (ways, ways[::-1])]
-        assert told[0].reason == told[1].reason
-        assert told[0].reported == told[1].reported
+        reported = [decided(hvpa(), world(2, box(cpu=500)), sources=each) for each in (ways, ways[::-1])]
+        assert reported[0].reason == reported[1].reason
+        assert reported[0].reported == reported[1].reported
 
     def test_what_was_recommended_is_remembered(self):
         """By the size source, for the day the count changes."""
-        wish = size_wish(glance(hvpa(), world(2, APP, size_advice=advice(app=SAME, gone=SAME))))
-        assert wish.advice == {"app": SAME}
+        proposal = size_proposal(context(hvpa(), world(2, APP, size_advice=advice(app=SAME, gone=SAME))))
+        assert proposal.advice == {"app": SAME}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from builders import NOW
-from hypot.policy.model.seen import Ended, Failure, Node
-from hypot.policy.model.state import Memory
+from hypot.policy.model.seen import ClusterNode, Ended, Failure
+from hypot.policy.model.state import State
 from unit.policy.hvpa.hvpa_cases import policy, vpa
 from unit.policy.hvpa.hvpa_world import (
     FRESH,
@@ -34,7 +34,7 @@ OUTSIDE = {"begin": "090000+0000", "end": "100000+0000"}
 
 
 def ago(seconds):
-    return Memory(last_scale=NOW - seconds)
+    return State(last_scale=NOW - seconds)
 
 
 def victim(name="app", memory=G, reason="OOMKilled", cpu=500):
@@ -70,7 +70,7 @@ class TestUrgency:
     @pytest.mark.parametrize(("since", "urgent"), [(60, True), (20, False)])
     def test_what_was_answered_counts_no_more(self, since, urgent):
         """Killed 30 s ago, and given more 20 s ago."""
-        memory = Memory(last_scale=NOW - since, vertical=replace(FRESH.vertical, last_up=NOW - since))
+        memory = State(last_scale=NOW - since, vertical=replace(FRESH.vertical, last_up=NOW - since))
         decision = decided(hvpa(**SLOW), killed(), memory)
         assert decision.moves is urgent
         assert decision.reported["overrideScaleUpStabilization"] is urgent
@@ -104,7 +104,7 @@ class TestUrgency:
     def test_an_eviction(self, short):
         """Only where the node was short of memory."""
         gone = pods(1, APP, phase="Failed", reason="Evicted")
-        nodes = {"n1": Node("n1", short_of_memory=short)}
+        nodes = {"n1": ClusterNode("n1", short_of_memory=short)}
         seen = world(2, APP, app=A_LITTLE_MORE, pods=(*pods(2, APP), *gone), nodes=nodes)
         assert decided(hvpa(**SLOW), seen, ago(60)).moves is short
 
@@ -122,7 +122,7 @@ class TestSaturation:
     @staticmethod
     def etcd(usage=1500, *, at=NOW - 10, now=NOW, count=1, **more):
         usual = {
-            "nodes": {"n1": Node("n1", sizes(4000), sizes(3500))},
+            "nodes": {"n1": ClusterNode("n1", sizes(4000), sizes(3500))},
             "pod_metrics": used(count, at=at, etcd=sizes(usage)),
             "etcd": sizes(1900),
         }
@@ -137,8 +137,8 @@ class TestSaturation:
         """And says that it was seen once."""
         decision, memory = run(self.ETCD, self.etcd())
         assert (decision.moves, blocked(decision)) == (False, ["MinChange"])
-        words = "cpu of etcd uses 1500m of the 1500m it can get; seen once, and it overrides the minimum change"
-        assert decision.unknown == (f"{words} when seen twice",)
+        message = "cpu of etcd uses 1500m of the 1500m it can get; seen once, and it overrides the minimum change"
+        assert decision.unknown == (f"{message} when seen twice",)
         assert memory.vertical.hot == {"etcd/cpu": NOW - 10}
 
     def test_at_the_second_it_scales(self):
@@ -146,8 +146,8 @@ class TestSaturation:
         decision = self.after_two()
         assert one(decision, "etcd") == (1, sizes(1950))
         assert decision.reason == "cpu of etcd, 1950m in total by saturation"
-        words = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
-        assert sentences(decision, "saturated") == [f"{words}, whatever the minimum change."]
+        message = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
+        assert sentences(decision, "saturated") == [f"{message}, whatever the minimum change."]
 
     def test_until_it_has_what_it_needs(self):
         """Each round goes a third beyond what could be used, and the need of 3000m is reached."""
@@ -251,8 +251,8 @@ class TestStale:
         assert first.desired == 2
         decision, _ = run(hvpa(), world(2, box(cpu=500), app=sizes(600), now=NOW + 60), memory.acted(first, NOW))
         assert not decision.moves
-        words = "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there are 2 since 0 s"
-        assert sentences(decision, "stale-size") == [f"{words}: it is not read a second time."]
+        message = "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there are 2 since 0 s"
+        assert sentences(decision, "stale-size") == [f"{message}: it is not read a second time."]
         assert decision.reported["replicasAtRecommendation"] == 1
 
     def test_where_pods_were_large_before(self):

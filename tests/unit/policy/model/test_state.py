@@ -7,17 +7,17 @@ import pytest
 
 from builders import EMPTY, KNOWN, NOW, busy, decided, history, hpa, queue, reason_of, wpa
 from hypot.kinds.hpa.fields import Pace, cpu, external
-from hypot.kinds.wpa.fields import Step, band
+from hypot.kinds.wpa.fields import WatermarkPace, band
 from hypot.policy.decide import decide
 from hypot.policy.model.decision import Condition, show_seconds, show_time, with_condition
 from hypot.policy.model.plan import Plan
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import NO_PAST, History, Memory, Recount, Vertical, read_conditions, read_time
+from hypot.policy.model.state import NO_PAST, Recount, State, TimedValues, Vertical, read_conditions, read_time
 
-FULL = Memory(
-    recommendations=History((3, 500), (NOW - 20.5, NOW)),
+FULL = State(
+    recommendations=TimedValues((3, 500), (NOW - 20.5, NOW)),
     since=NOW - 500,
-    ups=History((2,), (NOW - 30,)),
+    ups=TimedValues((2,), (NOW - 30,)),
     downs=EMPTY,
     unknown_move=NOW - 60.5,
     last_scale=NOW - 30,
@@ -33,10 +33,10 @@ class TestHistory:
 
     def test_an_old_slot_is_reused(self):
         """The last one that is older than the cut-off; else it grows."""
-        past = History((1, 2, 3), (10.0, 20.0, 30.0))
-        assert past.with_entry(9, 40.0, 25.0) == History((1, 9, 3), (10.0, 40.0, 30.0))
-        assert past.with_entry(9, 40.0, 10.0) == History((1, 2, 3, 9), (10.0, 20.0, 30.0, 40.0))
-        assert EMPTY.with_entry(9, 40.0, 10.0) == History((9,), (40.0,))
+        past = TimedValues((1, 2, 3), (10.0, 20.0, 30.0))
+        assert past.with_entry(9, 40.0, 25.0) == TimedValues((1, 9, 3), (10.0, 40.0, 30.0))
+        assert past.with_entry(9, 40.0, 10.0) == TimedValues((1, 2, 3, 9), (10.0, 20.0, 30.0, 40.0))
+        assert EMPTY.with_entry(9, 40.0, 10.0) == TimedValues((9,), (40.0,))
 
     def test_recording_twice_changes_nothing(self):
         """The same value at the same time is the same entry; another value is not."""
@@ -49,11 +49,11 @@ class TestHistory:
 def ahead(seconds):
     """A past that a clock wrote which was so far ahead."""
     at = NOW + seconds
-    return Memory(
-        History((3, 500), (NOW - 20.5, at)),
+    return State(
+        TimedValues((3, 500), (NOW - 20.5, at)),
         at,
-        History((2,), (at,)),
-        History((1,), (at,)),
+        TimedValues((2,), (at,)),
+        TimedValues((1,), (at,)),
         at,
         at,
         7,
@@ -80,26 +80,26 @@ class TestClock:
 
     def test_what_does_not_is_the_same(self):
         """So that nothing is written again for it."""
-        for memory in (Memory(), FULL, ahead(0)):
+        for memory in (State(), FULL, ahead(0)):
             assert memory.until(NOW) is memory
 
     @pytest.mark.parametrize("name", ["last_scale", "unknown_move", "since", "ups", "downs", "conditions", "plan"])
     def test_one_time_is_enough(self, name):
         """Whichever it is."""
-        odd = replace(Memory(), **{name: getattr(ahead(1), name)})
-        assert odd.until(NOW) == replace(Memory(), **{name: getattr(ahead(0), name)})
+        odd = replace(State(), **{name: getattr(ahead(1), name)})
+        assert odd.until(NOW) == replace(State(), **{name: getattr(ahead(0), name)})
 
     @pytest.mark.parametrize("name", ["last_up", "recount", "stuck", "evicted"])
     def test_one_time_of_sizes_is_enough(self, name):
         """Whichever it is."""
         odd, right = [replace(NO_PAST, **{name: getattr(ahead(at).vertical, name)}) for at in (1, 0)]
-        assert Memory(vertical=odd).until(NOW).vertical == right
+        assert State(vertical=odd).until(NOW).vertical == right
 
     def test_growth_waits_for_its_window_and_not_for_the_clock(self):
         """The last move was at most just now, and its window is over when it is."""
-        spec = wpa(band("queue", high=10, low=5), scale_up=Step(rest=60))
+        spec = wpa(band("queue", high=10, low=5), scale_up=WatermarkPace(rest=60))
         seen = queue(100_000, 2, selector={})
-        first, after = decide(spec, seen, Memory(last_scale=NOW + 3600), Settings())
+        first, after = decide(spec, seen, State(last_scale=NOW + 3600), Settings())
         then, _ = decide(spec, replace(seen, now=NOW + 60), after, Settings())
         assert (first.desired, then.desired) == (2, 3)
 
@@ -120,9 +120,9 @@ class TestDeeds:
         """In the direction of the move."""
         spec = hpa(cpu(utilization=50), scale_down=Pace(window=0))
         up, after = decide(spec, busy(1000, 1000), KNOWN, Settings())
-        assert after.acted(up, NOW).ups == History((2,), (NOW,))
+        assert after.acted(up, NOW).ups == TimedValues((2,), (NOW,))
         down, after = decide(spec, busy(100, 100, 100, 100), KNOWN, Settings())
-        assert after.acted(down, NOW).downs == History((3,), (NOW,))
+        assert after.acted(down, NOW).downs == TimedValues((3,), (NOW,))
 
     def test_what_does_not_move_leaves_nothing(self):
         """Nor what could not be decided."""
@@ -161,7 +161,7 @@ class TestStatus:
                 }
             ],
         }
-        assert Memory.from_status(status) == Memory(
+        assert State.from_status(status) == State(
             recommendations=None,
             unknown_move=NOW - 30,
             last_scale=NOW - 30,
@@ -172,7 +172,7 @@ class TestStatus:
 
     def test_never_scaled_is_known(self):
         """There was no move whose size could be unknown."""
-        found = Memory.from_status({"desiredReplicas": 7})
+        found = State.from_status({"desiredReplicas": 7})
         assert (found.unknown_move, found.last_scale, found.recommendations) == (None, None, None)
 
     @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ class TestStatus:
     )
     def test_what_cannot_be_read_is_not_remembered(self, status):
         """A status is foreign input."""
-        assert Memory.from_status(status) == Memory()
+        assert State.from_status(status) == State()
 
     @pytest.mark.parametrize(
         "at",
@@ -214,23 +214,23 @@ class TestStatus:
             "lastScaleTime": at,
             "conditions": [{"type": "AbleToScale", "status": "True", "lastTransitionTime": at}],
         }
-        decision = decided(spec, queue(5000), Memory.from_status(status))
+        decision = decided(spec, queue(5000), State.from_status(status))
         assert reason_of(decision, "AbleToScale")
         json.dumps(decision.to_dict(), allow_nan=False)
 
     def test_old_status(self):
         """What a refused write leaves as it was."""
         assert FULL.old_status() == {"desiredReplicas": 7, "lastScaleTime": "2027-01-15T07:59:30Z"}
-        assert Memory().old_status() == {"desiredReplicas": 0, "lastScaleTime": None}
+        assert State().old_status() == {"desiredReplicas": 0, "lastScaleTime": None}
 
 
 class TestWire:
     """Memory as JSON."""
 
-    @pytest.mark.parametrize("memory", [FULL, CALM, Memory(), KNOWN])
+    @pytest.mark.parametrize("memory", [FULL, CALM, State(), KNOWN])
     def test_there_and_back(self, memory):
         """Nothing is lost, unknown stays unknown and empty stays empty, times keep their fractions."""
-        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
+        assert State.from_dict(json.loads(json.dumps(memory.to_dict(), allow_nan=False))) == memory
 
     def test_the_form(self):
         """Readable to people, too."""
@@ -304,4 +304,4 @@ def test_setting_a_condition():
 
 def test_histories_of_tests_are_histories():
     """The builder counts backwards."""
-    assert history((5, 10)) == History((5,), (NOW - 10,))
+    assert history((5, 10)) == TimedValues((5,), (NOW - 10,))

@@ -57,12 +57,12 @@ def test_a_kill_for_want_of_memory_counts():
 
 def test_an_eviction_for_want_of_memory_counts():
     """The pod is gone, and what it used was too little."""
-    words = "The node was low on resource: memory. Container app was using 4Gi, request is 1Gi, "
+    message = "The node was low on resource: memory. Container app was using 4Gi, request is 1Gi, "
     ended = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
-    told = {"phase": "Failed", "reason": "Evicted", "message": words}
-    gone = pod(9, status={**told, "conditions": [{**ended, "lastTransitionTime": ago(300)}]})
+    reported = {"phase": "Failed", "reason": "Evicted", "message": message}
+    gone = pod(9, status={**reported, "conditions": [{**ended, "lastTransitionTime": ago(300)}]})
     assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), gone, sample(0), sample(1)))["memory"] > 4.8 * GI
-    silent = pod(9, status=told)
+    silent = pod(9, status=reported)
     assert wanted(decided(vpa("Recreate"), LEARNT, *fleet(2), silent, sample(0), sample(1)))["memory"] < 4 * GI
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.policy.families import seen_by
-from hypot.policy.model.seen import Ended, Eviction, Resize
+from hypot.policy.model.seen import Ended, Eviction, PendingResize
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import read_time
 from hypot.policy.observe.read_pods import read_pod, read_resize
@@ -57,15 +57,15 @@ def test_the_newest_end_of_a_container_counts():
 @pytest.mark.parametrize(
     ("conditions", "resize"),
     [
-        ([("PodResizePending", "True", "Deferred", "")], Resize("deferred", NOW - 9)),
-        ([("PodResizePending", "True", "Infeasible", "too much")], Resize("infeasible", NOW - 9, "too much")),
-        ([("PodResizePending", "True", "Odd", "")], Resize("unknown", NOW - 9)),
-        ([("PodResizeInProgress", "True", "", "")], Resize("in-progress", NOW - 9)),
-        ([("PodResizeInProgress", "True", "Error", "no")], Resize("error", NOW - 9, "no")),
-        ([("PodResizeInProgress", "True", "", "slow")], Resize("unknown", NOW - 9, "slow")),
+        ([("PodResizePending", "True", "Deferred", "")], PendingResize("deferred", NOW - 9)),
+        ([("PodResizePending", "True", "Infeasible", "too much")], PendingResize("infeasible", NOW - 9, "too much")),
+        ([("PodResizePending", "True", "Odd", "")], PendingResize("unknown", NOW - 9)),
+        ([("PodResizeInProgress", "True", "", "")], PendingResize("in-progress", NOW - 9)),
+        ([("PodResizeInProgress", "True", "Error", "no")], PendingResize("error", NOW - 9, "no")),
+        ([("PodResizeInProgress", "True", "", "slow")], PendingResize("unknown", NOW - 9, "slow")),
         (
             [("PodResizeInProgress", "True", "", ""), ("PodResizePending", "True", "Deferred", "")],
-            Resize("deferred", NOW - 9),
+            PendingResize("deferred", NOW - 9),
         ),
         ([("PodResizePending", "False", "Deferred", "")], None),
         ([("Ready", "True", "", "")], None),
@@ -74,8 +74,8 @@ def test_the_newest_end_of_a_container_counts():
 def test_what_conditions_tell_of_a_resize(conditions, resize):
     """Only those that are true; one that waits before one that runs."""
     keys = ("type", "status", "reason", "message")
-    told = [{**dict(zip(keys, one, strict=True)), "lastTransitionTime": ago(9)} for one in conditions]
-    assert read_resize(told) == resize
+    reported = [{**dict(zip(keys, one, strict=True)), "lastTransitionTime": ago(9)} for one in conditions]
+    assert read_resize(reported) == resize
 
 
 LOW = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 92140Ki. "

@@ -3,7 +3,16 @@
 import pytest
 
 from hypot.policy.families import seen_by
-from hypot.policy.model.seen import Bounds, Controller, CountAdvice, Failure, LimitRange, Node, Recommendation, Scale
+from hypot.policy.model.seen import (
+    Bounds,
+    ClusterNode,
+    Controller,
+    CountAdvice,
+    Failure,
+    LimitRange,
+    Recommendation,
+    Scale,
+)
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.read_sizes import read_controller, read_limit_range, read_node, read_template
 from hypot.policy.observe.snapshot import Snapshot, may_matter
@@ -196,7 +205,9 @@ def test_a_node_and_what_its_pods_ask_for():
     there = [pod(0, spec=sidecar), pod(1, status=resized), pod(2, status={"phase": "Succeeded"}), stranger]
     found = seen(vpa(), workload(), node(), node("n2", "8"), *there)
     assert found.nodes == {
-        "n1": Node("n1", {"cpu": 16_000, "memory": 64_000 * GI}, {"cpu": 7_100, "memory": 1000 * (6 * GI + 64 * MI)})
+        "n1": ClusterNode(
+            "n1", {"cpu": 16_000, "memory": 64_000 * GI}, {"cpu": 7_100, "memory": 1000 * (6 * GI + 64 * MI)}
+        )
     }
 
 
@@ -212,8 +223,8 @@ def test_the_largest_nodes_are_there_too():
 def test_nodes_that_are_not_in_the_input():
     """Only their names are known; a pod that waits for one has none."""
     there = [pod(0), pod(1, spec={"nodeName": "n2"}), pod(2, spec={"nodeName": None})]
-    assert seen(vpa(), workload(), *there).nodes == {"n1": Node("n1"), "n2": Node("n2")}
-    assert seen(vpa(), workload(), node(), *there).nodes["n2"] == Node("n2")
+    assert seen(vpa(), workload(), *there).nodes == {"n1": ClusterNode("n1"), "n2": ClusterNode("n2")}
+    assert seen(vpa(), workload(), node(), *there).nodes["n2"] == ClusterNode("n2")
 
 
 def test_a_pod_that_comes_twice_asks_once():

@@ -6,11 +6,13 @@ import pytest
 
 from builders import LONG_AGO, NOW
 from hypot.policy.model.seen import Ended
-from hypot.policy.plan.pods import Look, Room, came_after, fate_of
+from hypot.policy.plan.pods import DisruptionRoom, PlanContext, came_after, fate_of
 from unit.policy.plan.test_pursue import LARGE, NEWEST, container, pod
 
-LOOK = Look({"app": LARGE}, NOW - 60, evicts=True, lowers=True, nodes={}, controllers={}, kubernetes=NEWEST, now=NOW)
-ROOM = Room(2, 2)
+LOOK = PlanContext(
+    {"app": LARGE}, NOW - 60, evicts=True, lowers=True, nodes={}, controllers={}, kubernetes=NEWEST, now=NOW
+)
+ROOM = DisruptionRoom(2, 2)
 OLD = (1, 20)
 DYING = container(ended=Ended("OOMKilled", NOW - 50, NOW - 30), restarts=5)
 
@@ -31,18 +33,18 @@ def test_who_is_new(created, started, new):
 def test_one_that_was_waiting_when_the_plan_began():
     """It has the size of before, so it goes like the others; one made since then would come back the same."""
     look = replace(LOOK, kubernetes=OLD)
-    assert fate(look, created=LONG_AGO, started=NOW - 5).deed == "evict"
-    assert fate(look, created=NOW - 30, started=NOW - 5).deed == "infeasible"
+    assert fate(look, created=LONG_AGO, started=NOW - 5).action == "evict"
+    assert fate(look, created=NOW - 30, started=NOW - 5).action == "infeasible"
 
 
 def test_who_is_killed_again_and_again_is_evicted():
     """And has a size to get in place, for the case that it has to wait; not where that cannot be."""
     found = fate(containers=(DYING,))
-    assert (found.deed, [size.requests for size in found.sizes]) == ("evict", [LARGE.requests])
+    assert (found.action, [size.requests for size in found.sizes]) == ("evict", [LARGE.requests])
     assert fate(replace(LOOK, kubernetes=OLD), containers=(DYING,))[::2] == ("evict", ())
 
 
 @pytest.mark.parametrize("more", [{"started": NOW - 40, "created": NOW - 40}, {"owners": ()}])
 def test_who_is_killed_and_cannot_be_evicted_is_resized(more):
     """It came up with too little already, or nobody would make another: in place is better than not at all."""
-    assert fate(containers=(DYING,), **more).deed == "resize"
+    assert fate(containers=(DYING,), **more).action == "resize"

@@ -8,9 +8,9 @@ import pytest
 from builders import LONG_AGO, NOW
 from hypot.core.disruption import PATIENCE
 from hypot.policy.model.decision import Decision, Name, PodAction
-from hypot.policy.model.seen import Container, Ended, Failure, Node, Owner, Pod, Resize, Scale, Seen
+from hypot.policy.model.seen import ClusterNode, Container, Ended, Failure, Owner, PendingResize, Pod, Scale, Seen
 from hypot.policy.model.size import Size
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.plan.pursue import (
     EvictPod,
     Plan,
@@ -87,7 +87,7 @@ def pursued(known, observed, kubernetes=NEWEST, at=NOW):
     return progress
 
 
-def told(progress):
+def reported(progress):
     """Actions in short: what is done, to whom."""
     return [
         f"{type(each).__name__} {each[0] if isinstance(each[0], int | str) else ''}".strip() for each in progress[0]
@@ -135,7 +135,7 @@ class TestOneAxis:
         """Whichever stay must be as large as it was decided by: those that are behind grow first."""
         found = [pod("web-0", LARGE), *[pod(f"web-{i}") for i in range(1, 8)]]
         first = begun(decided(8, 2, LARGE, LARGE), seen(8, found))
-        assert told(first) == ["RecordSize", *[f"ResizePod web-{i}" for i in range(1, 8)]]
+        assert reported(first) == ["RecordSize", *[f"ResizePod web-{i}" for i in range(1, 8)]]
         assert first.plan.waits
         assert pursued(first.plan, seen(8, pods(8, LARGE))).actions == (ScaleTo(2, 8),)
 
@@ -148,7 +148,7 @@ class TestOneAxis:
         """The plan stays until they are there, and sees to their size where the record was not read."""
         first = begun(decided(1, 2), seen(1, template=(container(LARGE),)))
         assert first.actions == (RecordSize((SMALL,)), ScaleTo(2, 1))
-        assert pursued(first.plan, seen(2, pods(1))).words == "Waiting: 1 of 2 pods are there."
+        assert pursued(first.plan, seen(2, pods(1))).message == "Waiting: 1 of 2 pods are there."
         wrong = seen(2, [pod(), pod("web-1", LARGE, ready="False", started=NOW)])
         assert pursued(first.plan, wrong).actions[1:] == (ResizePod("web-1", "uid-of-web-1", (SMALL,)),)
         right = seen(2, [pod(), pod("web-1", ready="False", started=NOW)])
@@ -162,7 +162,7 @@ class TestOneAxis:
     def test_only_the_size(self, had, wanted):
         """All pods at once, after the record, whichever way it goes."""
         progress = begun(decided(2, 2, had, wanted), seen(2, pods(2, had, ready="False")))
-        assert told(progress) == ["RecordSize", "ResizePod web-0", "ResizePod web-1"]
+        assert reported(progress) == ["RecordSize", "ResizePod web-0", "ResizePod web-1"]
         assert progress.actions[1].sizes == (wanted,)
         assert pursued(progress.plan, seen(2, pods(2, wanted))).ended == "Done"
 
@@ -192,9 +192,9 @@ class TestBothAxes:
         new = [pod(f"new-{i}", ready="False") for i in range(2)]
         waiting = pursued(first.plan, seen(4, [*pods(2, LARGE), *new]))
         assert (waiting.actions, waiting.plan, waiting.ended) == ((), first.plan, "")
-        assert waiting.words == "Waiting: pod web-0: it gets less only once the new pods serve (and 1 more)."
+        assert waiting.message == "Waiting: pod web-0: it gets less only once the new pods serve (and 1 more)."
         ready = [pod(f"new-{i}") for i in range(2)]
-        assert told(pursued(first.plan, seen(4, [*pods(2, LARGE), *ready])))[1:] == [
+        assert reported(pursued(first.plan, seen(4, [*pods(2, LARGE), *ready])))[1:] == [
             "ResizePod web-0",
             "ResizePod web-1",
         ]
@@ -212,7 +212,7 @@ class TestBothAxes:
     def test_fewer_and_larger(self):
         """Every pod grows; once all of them have the size and enough serve, some go."""
         first = begun(decided(3, 2, SMALL, LARGE), seen(3))
-        assert told(first) == ["RecordSize", "ResizePod web-0", "ResizePod web-1", "ResizePod web-2"]
+        assert reported(first) == ["RecordSize", "ResizePod web-0", "ResizePod web-1", "ResizePod web-2"]
         assert pursued(first.plan, seen(3, pods(3, LARGE, has=SMALL))).actions == ()
         two = [*pods(2, LARGE), pod("web-2", LARGE, SMALL)]
         assert pursued(first.plan, seen(3, two)).actions == ()
@@ -234,9 +234,9 @@ class TestBothAxes:
     def test_more_and_larger(self):
         """Both at once."""
         progress = begun(decided(1, 2, SMALL, LARGE), seen(1))
-        assert told(progress) == ["RecordSize", "ScaleTo 2", "ResizePod web-0"]
+        assert reported(progress) == ["RecordSize", "ScaleTo 2", "ResizePod web-0"]
         assert not progress.plan.waits
-        assert progress.words == "Scale from 1 to 2, resize pod web-0 in place."
+        assert progress.message == "Scale from 1 to 2, resize pod web-0 in place."
 
     def test_fewer_and_smaller(self):
         """Those that stay shrink once the others have gone."""
@@ -252,7 +252,7 @@ class TestBothAxes:
         """What there is less of decides when; the growing part comes along."""
         found = [pod("old"), pod("new", MIXED)]
         assert pursued(plan(1, 2, SMALL, MIXED), seen(2, [pod("old"), pod("new", MIXED, ready="False")])).actions == ()
-        assert told(pursued(plan(1, 2, SMALL, MIXED), seen(2, found)))[1:] == ["ResizePod old"]
+        assert reported(pursued(plan(1, 2, SMALL, MIXED), seen(2, found)))[1:] == ["ResizePod old"]
 
     def test_a_lost_write_is_asked_for_again(self):
         """Nothing was done: the same again."""
@@ -270,7 +270,7 @@ class TestInPlace:
 
     def test_an_older_request_is_taken_back(self):
         """It has the size, but asks for another that is put off."""
-        found = [pod(size=LARGE, has=SMALL, resize=Resize("deferred", NOW))]
+        found = [pod(size=LARGE, has=SMALL, resize=PendingResize("deferred", NOW))]
         assert pursued(plan(1, 1, MIXED, SMALL), seen(1, found)).actions[1].sizes == (SMALL,)
 
     def test_others_are_left_alone(self):
@@ -295,7 +295,7 @@ class TestInPlace:
         assert progress.actions[1].sizes == (Size("app", {"cpu": 200, "memory": 64}, {"memory": 64}),)
 
     @pytest.mark.parametrize(
-        ("had", "wanted", "kubernetes", "more", "words"),
+        ("had", "wanted", "kubernetes", "more", "message"),
         [
             (SMALL, LARGE, (1, 32), {}, "Kubernetes 1.32 cannot resize pods in place"),
             (SMALL, LARGE_GUARANTEED, NEWEST, {}, "a resize cannot change its class from Burstable to Guaranteed"),
@@ -311,26 +311,26 @@ class TestInPlace:
                 SMALL,
                 LARGE,
                 NEWEST,
-                {"nodes": {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 200})}},
+                {"nodes": {"n1": ClusterNode("n1", {"cpu": 150}), "n2": ClusterNode("n2", {"cpu": 200})}},
                 "it would ask for 200m of cpu and node n1 has 150m in all",
             ),
         ],
     )
-    def test_obstacles(self, had, wanted, kubernetes, more, words):
+    def test_obstacles(self, had, wanted, kubernetes, more, message):
         """What cannot be done in place is done by eviction, or not at all."""
         observed = seen(2, pods(2, had), **more)
         decision = decided(2, 2, had, wanted)
         evicting = begun(decision, observed, kubernetes=kubernetes)
-        assert evicting.actions == (RecordSize((wanted,)), EvictPod("web-0", "uid-of-web-0", words))
+        assert evicting.actions == (RecordSize((wanted,)), EvictPod("web-0", "uid-of-web-0", message))
         staying = begun(decision, observed, "InPlace", kubernetes)
-        assert staying == ((RecordSize((wanted,)),), None, "Infeasible", f"pod web-0: {words} (and 1 more).")
+        assert staying == ((RecordSize((wanted,)),), None, "Infeasible", f"pod web-0: {message} (and 1 more).")
 
     def test_room_on_the_node_for_all_containers(self):
         """Those that the plan does not name count too."""
         beside = Container("proxy", {"cpu": 60})
         found = [pod(containers=(container(), beside))]
         for room, action in ((260, ResizePod), (259, EvictPod)):
-            nodes = {"n1": Node("n1", {"cpu": room, "memory": 10**15}), "n2": Node("n2", {"cpu": 260})}
+            nodes = {"n1": ClusterNode("n1", {"cpu": room, "memory": 10**15}), "n2": ClusterNode("n2", {"cpu": 260})}
             observed = seen(1, found, nodes=nodes)
             assert isinstance(begun(decided(1, 1, SMALL, LARGE), observed).actions[1], action)
 
@@ -347,39 +347,41 @@ class TestInPlace:
     def test_no_pod_goes_for_a_size_that_no_node_holds(self, others, fits):
         """It would never come back: one node must hold all of it. Of one that is not described nobody knows."""
         sizes = dict(enumerate([{"cpu": 150, "memory": 10**15}, *others], 1))
-        nodes = {f"n{number}": Node(f"n{number}", size) for number, size in sizes.items()}
+        nodes = {f"n{number}": ClusterNode(f"n{number}", size) for number, size in sizes.items()}
         ended = Ended("OOMKilled", NOW - 65, NOW - 60)
         beside = Container("proxy", {"cpu": 60})
         for app in (container(), container(ended=ended, restarts=5)):
             found = seen(1, [pod(containers=(app, beside))], nodes=nodes)
             progress = pursued(plan(1, 1, SMALL, LARGE), found)
-            assert (told(progress)[1:], progress.ended) == ((["EvictPod web-0"], "") if fits else ([], "Infeasible"))
-            assert progress.words.endswith("and no node is large enough for it.") is not fits
+            assert (reported(progress)[1:], progress.ended) == (
+                (["EvictPod web-0"], "") if fits else ([], "Infeasible")
+            )
+            assert progress.message.endswith("and no node is large enough for it.") is not fits
             recorded = begun(decided(1, 1, SMALL, LARGE), found).actions[:1]
             assert recorded == ((RecordSize((LARGE,)),) if fits else ())
 
     def test_one_odd_pod_keeps_no_size_from_the_others(self):
         """New pods are as most of them are: the size is theirs where a node holds those."""
         huge = pod("web-2", containers=(container(), Container("debug", {"cpu": 10**6})))
-        nodes = {"n1": Node("n1", {"cpu": 150}), "n2": Node("n2", {"cpu": 10**4})}
+        nodes = {"n1": ClusterNode("n1", {"cpu": 150}), "n2": ClusterNode("n2", {"cpu": 10**4})}
         for found, recorded in (([*pods(2), huge], (RecordSize((LARGE,)),)), ([pod(), huge, huge], ())):
             progress = begun(decided(3, 3, SMALL, LARGE), seen(3, found, nodes=nodes), "InPlace")
             assert (progress.actions, progress.ended) == (recorded, "Infeasible")
 
     def test_more_pods_of_the_old_size_where_no_node_holds_the_new_one(self):
         """They run at least; with the new size they would wait for a node."""
-        observed = seen(1, nodes={"n1": Node("n1", {"cpu": 150})})
+        observed = seen(1, nodes={"n1": ClusterNode("n1", {"cpu": 150})})
         progress = begun(decided(1, 2, SMALL, LARGE), observed)
         assert progress.actions == (ScaleTo(2, 1),)
-        larger = replace(observed, nodes={"n1": Node("n1", {"cpu": 1000})})
-        assert told(pursued(progress.plan, larger))[0] == "RecordSize"
+        larger = replace(observed, nodes={"n1": ClusterNode("n1", {"cpu": 1000})})
+        assert reported(pursued(progress.plan, larger))[0] == "RecordSize"
 
     def test_the_others_get_their_size_first(self):
         """One that cannot have it ends the plan only after them."""
-        never = pod("web-1", LARGE, SMALL, resize=Resize("infeasible", NOW, "no such node"))
+        never = pod("web-1", LARGE, SMALL, resize=PendingResize("infeasible", NOW, "no such node"))
         known = plan(2, 2, SMALL, LARGE, "InPlace")
         first = pursued(known, seen(2, [pod(), never]))
-        assert (told(first), first.ended) == (["RecordSize", "ResizePod web-0"], "")
+        assert (reported(first), first.ended) == (["RecordSize", "ResizePod web-0"], "")
         assert pursued(known, seen(2, [pod(size=LARGE, has=SMALL), never])).ended == ""
         assert pursued(known, seen(2, [pod(size=LARGE), never]))[2:] == (
             "Infeasible",
@@ -388,7 +390,7 @@ class TestInPlace:
 
     def test_fewer_pods_only_if_the_others_could_grow(self):
         """A refusal for good ends the plan before anything shrinks."""
-        found = [*pods(2, LARGE), pod("web-2", LARGE, SMALL, resize=Resize("infeasible", NOW))]
+        found = [*pods(2, LARGE), pod("web-2", LARGE, SMALL, resize=PendingResize("infeasible", NOW))]
         assert pursued(plan(3, 1, SMALL, LARGE, "InPlace"), seen(3, found))[:3] == ((), None, "Infeasible")
 
     def test_restarts_in_turn(self):
@@ -421,20 +423,20 @@ class TestGivingUp:
     )
     def test_what_a_node_does_not_grant(self, state, ago, evicts):
         """It comes back on another one, where the mode lets it."""
-        stuck = pod(size=LARGE, has=SMALL, resize=Resize(state, NOW - ago))
+        stuck = pod(size=LARGE, has=SMALL, resize=PendingResize(state, NOW - ago))
         known = plan(2, 2, SMALL, LARGE, since=NOW - ago - 15)
         found = [stuck, pod("web-1", LARGE)]
-        assert told(pursued(known, seen(2, found))) == (["RecordSize", "EvictPod web-0"] if evicts else [])
+        assert reported(pursued(known, seen(2, found))) == (["RecordSize", "EvictPod web-0"] if evicts else [])
         assert pursued(replace(known, resizing="InPlace"), seen(2, found)).actions == ()
 
     @pytest.mark.parametrize(("ago", "ended"), [(300, ""), (301, "TimedOut")])
     def test_put_off_for_too_long(self, ago, ended):
         """Counted from when the node said so, without an eviction."""
-        stuck = pod(size=LARGE, has=SMALL, resize=Resize("deferred", NOW - ago, "no room"))
+        stuck = pod(size=LARGE, has=SMALL, resize=PendingResize("deferred", NOW - ago, "no room"))
         progress = pursued(plan(1, 1, SMALL, LARGE, "InPlace", since=NOW - 315), seen(1, [stuck]))
         assert progress.ended == ended
         if ended:
-            assert progress.words == (
+            assert progress.message == (
                 "Given up after 5 min 15 s: pod web-0: its node has put off a resize for 5 min 1 s (no room)."
             )
 
@@ -476,7 +478,7 @@ class TestGivingUp:
     def test_an_unknown_scale(self):
         """It waits, and gives up in the end."""
         blind = Seen(NOW, Failure("no such resource"), tuple(pods(2)))
-        assert pursued(plan(2, 4), blind).words == "Waiting: the scale of the target is not known: no such resource."
+        assert pursued(plan(2, 4), blind).message == "Waiting: the scale of the target is not known: no such resource."
         assert pursued(plan(2, 4, since=NOW - 4000), blind).ended == "TimedOut"
 
 
@@ -497,32 +499,32 @@ class TestEvictions:
         known = plan(4, 4, SMALL, LARGE)
         assert pursued(known, seen(4, found), self.OLD).actions == ()
         found[0] = pod("a", LARGE, started=NOW - 5)
-        assert told(pursued(known, seen(4, found), self.OLD))[1:] == ["EvictPod web-0"]
+        assert reported(pursued(known, seen(4, found), self.OLD))[1:] == ["EvictPod web-0"]
 
     def test_who_does_not_serve_goes_first(self):
         """It is away already."""
         found = [*pods(3), pod("web-3", ready="False")]
-        assert told(pursued(plan(4, 4, SMALL, LARGE), seen(4, found), self.OLD))[1:] == ["EvictPod web-3"]
+        assert reported(pursued(plan(4, 4, SMALL, LARGE), seen(4, found), self.OLD))[1:] == ["EvictPod web-3"]
 
     def test_a_single_pod_waits_for_the_second(self):
         """Where the count grows, there is room later."""
         first = begun(decided(1, 2, SMALL, LARGE), seen(1), kubernetes=self.OLD)
-        assert told(first) == ["RecordSize", "ScaleTo 2"]
+        assert reported(first) == ["RecordSize", "ScaleTo 2"]
         both = [pod(), pod("web-1", LARGE, started=NOW - 5)]
-        assert told(pursued(first.plan, seen(2, both), self.OLD))[1:] == ["EvictPod web-0"]
+        assert reported(pursued(first.plan, seen(2, both), self.OLD))[1:] == ["EvictPod web-0"]
 
     def test_nobody_would_make_a_new_one(self):
         """A pod of its own stays."""
         progress = begun(decided(1, 1, SMALL, LARGE), seen(1, [pod(owners=())]), kubernetes=self.OLD)
         assert progress.ended == "Infeasible"
-        assert progress.words.endswith("in place, and it has no controller that would make a new pod.")
+        assert progress.message.endswith("in place, and it has no controller that would make a new pod.")
 
     def test_one_that_came_back_wrong_is_not_evicted_again(self):
         """Nobody read the record, so a third one would be no better."""
         found = [pod(started=NOW - 5)]
         progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)
         assert progress[:3] == ((), None, "Infeasible")
-        assert "came up with another size than was recorded" in progress.words
+        assert "came up with another size than was recorded" in progress.message
 
     def test_one_that_has_not_started_is_waited_for(self):
         """It may be one that just came."""
@@ -530,27 +532,27 @@ class TestEvictions:
         assert pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)[:3:2] == ((), "")
 
     @pytest.mark.parametrize(
-        ("ready", "finished", "mode", "deed"),
+        ("ready", "finished", "mode", "action"),
         [
             ("False", 30, "InPlaceOrRecreate", "EvictPod"),
             ("False", 30, "InPlace", "ResizePod"),
             ("False", 700, "InPlaceOrRecreate", "ResizePod"),
         ],
     )
-    def test_killed_for_memory_again_and_again(self, ready, finished, mode, deed):
+    def test_killed_for_memory_again_and_again(self, ready, finished, mode, action):
         """All of them go at once, for none of them serves; a kill of long ago does not matter."""
         ended = Ended("OOMKilled", NOW - finished - 20, NOW - finished)
         found = pods(4, ready=ready, containers=(container(ended=ended, restarts=5),))
         progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found), mode)
-        assert told(progress)[1:] == [f"{deed} web-{i}" for i in range(4)]
+        assert reported(progress)[1:] == [f"{action} web-{i}" for i in range(4)]
 
     def test_killed_but_up_again(self):
         """One at a time, while they serve."""
         ended = Ended("OOMKilled", NOW - 50, NOW - 30)
         found = pods(4, containers=(container(ended=ended, restarts=1),))
         progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found))
-        assert told(progress)[1:] == ["EvictPod web-0"]
-        assert progress.words == "Evict pod web-0 (container app is killed for memory soon after each start)."
+        assert reported(progress)[1:] == ["EvictPod web-0"]
+        assert progress.message == "Evict pod web-0 (container app is killed for memory soon after each start)."
 
 
 class TestTemplate:
@@ -561,7 +563,7 @@ class TestTemplate:
         first = begun(decided(2, 2, SMALL, LARGE), seen(2, template=(container(),)), "Template")
         assert first.actions == (SetTemplate((LARGE,)),)
         set_ = {"template": (container(LARGE),)}
-        assert pursued(first.plan, seen(2, [pod(size=LARGE), pod("web-1")], **set_)).words == (
+        assert pursued(first.plan, seen(2, [pod(size=LARGE), pod("web-1")], **set_)).message == (
             "Waiting: 1 of 2 pods have the new size, and 2 are ready."
         )
         assert pursued(first.plan, seen(2, pods(2, LARGE), **set_)).ended == "Done"
@@ -640,19 +642,19 @@ class TestMemory:
         """Alone and in memory, where no plan leaves no trace."""
         written = json.loads(json.dumps(self.KNOWN.to_dict()))
         assert Plan.from_dict(written) == self.KNOWN
-        memory = Memory(plan=self.KNOWN)
-        assert Memory.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
-        assert hash(Memory.from_dict(memory.to_dict())) == hash(memory)
-        assert "plan" not in Memory().to_dict()
+        memory = State(plan=self.KNOWN)
+        assert State.from_dict(json.loads(json.dumps(memory.to_dict()))) == memory
+        assert hash(State.from_dict(memory.to_dict())) == hash(memory)
+        assert "plan" not in State().to_dict()
 
     def test_it_is_kept(self):
         """By everything that makes a memory of a memory."""
-        memory, decision = Memory(plan=self.KNOWN), decided(2, 4)
+        memory, decision = State(plan=self.KNOWN), decided(2, 4)
         after = [
             memory.after_deciding(None),
             memory.looked_at_first(2, NOW),
             memory.acted(decision, NOW),
-            memory.told(decision),
+            memory.reported(decision),
         ]
         assert [each.plan for each in after] == [self.KNOWN] * 4
 
@@ -683,7 +685,7 @@ class TestMemory:
         written = {**self.KNOWN.to_dict(), **change}
         with pytest.raises(ValueError, match=next(iter(change))):
             Plan.from_dict(written)
-        assert Memory.from_dict({"plan": written}).plan is None
+        assert State.from_dict({"plan": written}).plan is None
 
     def test_what_is_no_object(self):
         """Neither is that a plan."""

@@ -88,18 +88,18 @@ def test_what_is_not_sized_any_more_is_left_alone(policy, alone):
 @pytest.mark.parametrize("word", ["InPlace", "Template", "InPlaceOrRecreate", "in-place"])
 def test_another_way_to_resize(word):
     """A word that is none counts as the default, as everywhere."""
-    told = withdrawn(hvpa(annotations={RESIZE: word}), LARGER, [], NOW)
-    assert told == (f"{RESIZE} is {word} now, and was InPlaceOrRecreate" if word in {"InPlace", "Template"} else "")
+    reported = withdrawn(hvpa(annotations={RESIZE: word}), LARGER, [], NOW)
+    assert reported == (f"{RESIZE} is {word} now, and was InPlaceOrRecreate" if word in {"InPlace", "Template"} else "")
 
 
-@pytest.mark.parametrize("words", ["up", [1], ["both"], None])
-def test_closed_ways_that_are_none_are_not_believed(words):
+@pytest.mark.parametrize("message", ["up", [1], ["both"], None])
+def test_closed_ways_that_are_none_are_not_believed(message):
     """The plan is read as a whole or not at all."""
     made = entitled(LARGER, hvpa(scaleDown=OFF), NOW)
     assert made.closed == ("down",)
     assert Plan.from_dict(made.to_dict()) == made
     with pytest.raises(ValueError, match="closed"):
-        Plan.from_dict({**made.to_dict(), "closed": words})
+        Plan.from_dict({**made.to_dict(), "closed": message})
 
 
 @pytest.mark.parametrize(("replicas", "cpu", "more"), [(3, 150, False), (5, 150, False), (5, 170, True)])

@@ -270,7 +270,7 @@ STATUS = {"version": "v3", "totalSamplesCount": 3, "cpuHistogram": {"bucketWeigh
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "message"),
     [
         (None, "no status"),
         ({}, "version None"),
@@ -289,10 +289,10 @@ STATUS = {"version": "v3", "totalSamplesCount": 3, "cpuHistogram": {"bucketWeigh
         ({**STATUS, "memoryHistogram": {"referenceTimestamp": 7}}, "referenceTimestamp: 7"),
     ],
 )
-def test_checkpoints_that_cannot_be_loaded(status, words):
+def test_checkpoints_that_cannot_be_loaded(status, message):
     """Say where and why, and leave both histograms alone."""
     usage, aggregate, _ = one()
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         usage.load(OWNER, "app", status)
     assert usage.cpu.is_empty(aggregate).all()
     assert usage.aggregates["samples"][aggregate] == 0

@@ -7,9 +7,9 @@ import pytest
 from builders import NOW
 from hypot.kinds.vpa.fields import ResourcePolicy, UpdatePolicy
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.seen import Controller, Ended, Failure, Node, Owner
+from hypot.policy.model.seen import ClusterNode, Controller, Ended, Failure, Owner
 from hypot.policy.model.size import Size
-from hypot.policy.vertical.budget import Budget
+from hypot.policy.vertical.budget import DisruptionBudget
 from unit.policy.vertical.vpa_world import MIB, WEB, app, done, first, fleet, planned, pod, resizing, updates
 
 TOUCHING = ("Recreate", "Auto", "InPlace", "InPlaceOrRecreate")
@@ -61,7 +61,7 @@ class TestModes:
     )
     def test_a_size_that_no_node_could_hold(self, largest, expected):
         """Nobody is evicted for it: it would never run again. Where no node is known, nobody can tell."""
-        nodes = {f"n{cpu}": Node(f"n{cpu}", {"cpu": cpu}) for cpu in largest}
+        nodes = {f"n{cpu}": ClusterNode(f"n{cpu}", {"cpu": cpu}) for cpu in largest}
         action = first(fleet(3), nodes=nodes)
         assert (action.action, action.rule) == expected
 
@@ -76,7 +76,7 @@ class TestModes:
         assert action.sentence == "Cpu of app is 100m, below its lower bound of 150m: resize it in place."
 
     @pytest.mark.parametrize(
-        ("changes", "rule", "words"),
+        ("changes", "rule", "message"),
         [
             ({"deleted": True}, "not-running", "It is on its way out: leave it."),
             ({"phase": "Failed"}, "not-running", "It has ended: leave it."),
@@ -84,11 +84,11 @@ class TestModes:
             ({"containers": ()}, "no-recommendation", "Nothing is recommended for its containers: leave it."),
         ],
     )
-    def test_pods_that_are_no_concern(self, changes, rule, words):
+    def test_pods_that_are_no_concern(self, changes, rule, message):
         """They neither change nor count, and that is told."""
         pods = [replace(pod("a-gone"), **changes), *fleet(2)]
         action = planned(pods, replicas=2).actions[-1]
-        assert (action.pod, action.action, action.rule, action.sentence) == ("a-gone", "none", rule, words)
+        assert (action.pod, action.action, action.rule, action.sentence) == ("a-gone", "none", rule, message)
 
     def test_a_pod_without_a_known_range_is_held(self):
         """The size might be refused when the pod comes back."""
@@ -161,14 +161,14 @@ class TestBudget:
     def test_a_controller_that_keeps_no_count(self):
         """Whatever runs may go, down to the minimum."""
         strange = Owner("Rollout", "web")
-        budget = Budget.of(fleet(3, owners=(strange,)), {}, minimum=2, tolerance=0.5)
+        budget = DisruptionBudget.of(fleet(3, owners=(strange,)), {}, minimum=2, tolerance=0.5)
         assert budget.unevictable(pod()) is None
         assert budget.group_of(pod()).configured == 0
 
     def test_of_several_owners_the_controller_counts(self):
         """An owner that only wants to be asked at deletion keeps no pods."""
         both = fleet(3, owners=(Owner("ConfigMap", "x"), WEB))
-        budget = Budget.of(both, {WEB: Controller(*WEB, 3)}, minimum=2, tolerance=0.5)
+        budget = DisruptionBudget.of(both, {WEB: Controller(*WEB, 3)}, minimum=2, tolerance=0.5)
         assert budget.group_of(both[0]).owner == WEB
 
     def test_resizes_may_pass_over_the_budget(self):

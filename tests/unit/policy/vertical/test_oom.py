@@ -10,7 +10,7 @@ KILL = Ended("OOMKilled", AT - 60, AT - 30)
 
 
 @pytest.mark.parametrize(
-    ("ended", "eviction", "told"),
+    ("ended", "eviction", "reported"),
     [
         (None, None, None),
         (KILL, None, (AT - 30, 2048)),
@@ -22,11 +22,11 @@ KILL = Ended("OOMKilled", AT - 60, AT - 30)
         (KILL, Eviction(AT, {"proxy": 4_096_000}), None),
     ],
 )
-def test_how_a_container_of_a_pod_last_ran_out(ended, eviction, told):
+def test_how_a_container_of_a_pod_last_ran_out(ended, eviction, reported):
     """Killed with what it had, or put out with what it used; the latter is the end of the pod."""
     container = Container("app", {"memory": 2_048_000}, ended=ended)
     found = Pod("web-1", containers=(container,), eviction=eviction)
-    assert last_oom(found, container) == told
+    assert last_oom(found, container) == reported
     assert put_out([found]) == ([found] if eviction else [])
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders import MI, NOW
 from hypot.policy.model.seen import Bounds, Container, Controller
 from hypot.policy.model.size import Size
-from hypot.policy.vertical.budget import Budget
+from hypot.policy.vertical.budget import DisruptionBudget
 from hypot.policy.vertical.resize import in_place, qos_class, resize_obstacle, still_refused, still_waiting
 from unit.policy.vertical.vpa_world import MIB, NEWEST, WEB, app, done, first, fleet, planned, pod, resizing
 
@@ -93,7 +93,7 @@ class TestWaiting:
     def test_without_a_recommendation_there_is_nothing_to_resize_to(self):
         """Asked directly; a plan does not come that far."""
         pods = fleet(3)
-        budget = Budget.of(pods, {WEB: Controller(*WEB, 3)}, minimum=2, tolerance=0.5)
+        budget = DisruptionBudget.of(pods, {WEB: Controller(*WEB, 3)}, minimum=2, tolerance=0.5)
         assert in_place(pods[0], None, budget, "InPlace", since=NOW, now=NOW)[:2] == ("deferred", "no-recommendation")
 
 

@@ -24,9 +24,9 @@ from unit.policy.sizes_world import (
     limit_range,
     limits,
     recommended,
+    reported,
     sentences,
     sized,
-    told,
     vpa,
     wanted,
 )
@@ -68,7 +68,7 @@ def test_without_checkpoints_the_status_counts():
 
 def test_without_either_nothing_moves():
     """It is held, told, and not decided."""
-    decision, memory = told(vpa(), *fleet(2))
+    decision, memory = reported(vpa(), *fleet(2))
     assert (decision.decided, decision.current, decision.desired) == (False, 2, 2)
     assert decision.desired_sizes == decision.sizes
     assert (decision.actions, decision.events) == ((), ())
@@ -83,7 +83,7 @@ def test_without_either_the_error_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    ("broken", "words"),
+    ("broken", "message"),
     [
         ({"version": "v2"}, "version 'v2'"),
         ({"version": None}, "version None"),
@@ -103,11 +103,11 @@ def test_without_either_the_error_says_what_is_missing():
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_broken_checkpoint_is_told_and_the_status_counts(broken, words):
+def test_a_broken_checkpoint_is_told_and_the_status_counts(broken, message):
     """Nothing is made of half a history."""
     decision = decided(vpa(status=STATUS), checkpoint(**{"cpu": {20: 1}, "memory": {40: 1}, **broken}), *fleet(2))
     assert [note.startswith("checkpoint web-app cannot be used: ") for note in decision.unknown] == [True]
-    assert words in decision.unknown[0]
+    assert message in decision.unknown[0]
     assert sentences(decision, "size")[0].startswith("app, by the status of VerticalPodAutoscaler web")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from unit.policy.sizes_world import (
     DAY,
     GI,
@@ -19,8 +19,8 @@ from unit.policy.sizes_world import (
     owned,
     pod,
     recommended,
+    reported,
     sized,
-    told,
     vpa,
     workload,
 )
@@ -167,8 +167,8 @@ def test_a_container_that_was_injected_later():
 )
 def test_eviction_requirements(resources, change, expected):
     """One of the resources has to change in the way that is wanted."""
-    wish = {"evictionRequirements": [{"resources": resources, "changeRequirement": change}]}
-    decision = decided(sizer(updates=wish), *fleet(2, box(cpu="100m")))
+    proposal = {"evictionRequirements": [{"resources": resources, "changeRequirement": change}]}
+    decision = decided(sizer(updates=proposal), *fleet(2, box(cpu="100m")))
     assert acts(decision)[0][1] == expected
     assert ("eviction-requirements" in {action.rule for action in decision.actions}) == (expected == "none")
 
@@ -361,15 +361,15 @@ def test_a_resize_that_is_not_done_yet(pending, action, rule):
 def test_how_long_a_resize_waits_is_remembered():
     """Where the condition does not say since when: five minutes after it was first seen, the pod is evicted."""
     pending = waiting(seconds=None)
-    decision, memory = told(sizer("InPlaceOrRecreate"), *pending)
+    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending)
     assert {rule for _, _, rule in acts(decision)} == {"resize-deferred"}
     assert memory.vertical.stuck == {f"u{i}": NOW for i in range(4)}
-    memory = Memory.from_dict(memory.to_dict())
-    decision, memory = told(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 300)
+    memory = State.from_dict(memory.to_dict())
+    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 300)
     assert {action for _, action, _ in acts(decision)} == {"none"}
-    decision, memory = told(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 301)
+    decision, memory = reported(sizer("InPlaceOrRecreate"), *pending, memory=memory, now=NOW + 301)
     assert [action for _, action, _ in acts(decision)] == ["evict", "evict", "none", "none"]
-    decision, memory = told(sizer("InPlaceOrRecreate"), *fleet(4, box(cpu="100m")), memory=memory, now=NOW + 302)
+    decision, memory = reported(sizer("InPlaceOrRecreate"), *fleet(4, box(cpu="100m")), memory=memory, now=NOW + 302)
     assert memory.vertical.stuck == {}
 
 
@@ -379,10 +379,10 @@ def test_what_no_node_can_grant_is_remembered():
     for one in refused[2:]:
         one["spec"]["containers"] = [FITS]
         one["status"]["containerStatuses"] = [{"name": "app", "resources": {"requests": sized("100m", "1Gi")}}]
-    decision, memory = told(sizer("InPlace"), *refused)
+    decision, memory = reported(sizer("InPlace"), *refused)
     assert {action for _, action, _ in acts(decision)} == {"none"}
     assert memory.vertical.infeasible["u0"] == {"app": {"cpu": 200, "memory": GI}}
-    memory = Memory.from_dict(memory.to_dict())
+    memory = State.from_dict(memory.to_dict())
     later = {"memory": memory, "now": NOW + DAY}
     assert {rule for _, _, rule in acts(decided(sizer("InPlace"), *fleet(4, box(cpu="100m")), **later))} == {
         "resize-infeasible"

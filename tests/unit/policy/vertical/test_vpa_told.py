@@ -8,7 +8,7 @@ from hypot.policy.decide import decide
 from hypot.policy.families import seen_by
 from hypot.policy.model.seen import Bounds, Pod, Recommendation, Scale, Seen
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 from unit.policy.sizes_world import (
     DAY,
@@ -29,9 +29,9 @@ from unit.policy.sizes_world import (
     pod,
     pods,
     recommended,
+    reported,
     sentences,
     sized,
-    told,
     vpa,
     wanted,
     workload,
@@ -210,7 +210,7 @@ def test_a_target_that_cannot_be_read():
     """Whatever stands in its place, the answer is a decision."""
     for junk in ("web", 7, [], {}):
         spec = VPA.from_dict({**vpa(), "spec": {"targetRef": junk}})
-        decision, _ = decide(spec, Seen(NOW, Scale(1, 1, "app=web")), Memory(), Settings())
+        decision, _ = decide(spec, Seen(NOW, Scale(1, 1, "app=web")), State(), Settings())
         assert (decision.decided, decision.error_kind) == (False, "spec")
 
 
@@ -243,7 +243,7 @@ def test_a_pod_in_its_startup_boost_is_left_alone():
 def test_a_write_that_failed():
     """It is told, and nothing else is remembered."""
     spec = VPA.from_dict(vpa())
-    decision, memory = told(vpa(), CHECKPOINT, *fleet(2))
+    decision, memory = reported(vpa(), CHECKPOINT, *fleet(2))
     failed = refused(spec, decision, memory, "conflict")
     assert (failed.decided, failed.error) == (False, "conflict")
     assert conditions(failed)["RecommendationProvided"] == "False"
@@ -262,9 +262,9 @@ def test_deciding_twice_changes_nothing():
     seen = seen_by(snapshot, chosen, NOW, setup)
     banks = (seen.usage.known.cpu, seen.usage.known.memory)
     arrays = [[getattr(bank, name).copy() for name in ARRAYS] for bank in banks]
-    first = decide(chosen, seen, Memory(), setup)
-    assert decide(chosen, seen, Memory(), setup) == first
-    assert decide(chosen, seen_by(snapshot, chosen, NOW, setup), Memory(), setup) == first
+    first = decide(chosen, seen, State(), setup)
+    assert decide(chosen, seen, State(), setup) == first
+    assert decide(chosen, seen_by(snapshot, chosen, NOW, setup), State(), setup) == first
     assert objects == before
     for bank, kept in zip(banks, arrays, strict=True):
         assert all((getattr(bank, name) == rows).all() for name, rows in zip(ARRAYS, kept, strict=True))
@@ -274,7 +274,7 @@ def test_without_any_snapshot():
     """The policy takes what is seen from anywhere: here by hand."""
     advice = Recommendation((Bounds("app", {"cpu": 200}),), "oracle")
     seen = Seen(NOW, Scale(1, 1, "app=web"), pods=(Pod("web-0"),), size_advice=advice)
-    decision, memory = decide(VPA("deployment/web"), seen, Memory(), Settings())
+    decision, memory = decide(VPA("deployment/web"), seen, State(), Settings())
     assert sentences(decision, "size") == ["app, by the oracle: cpu 200m."]
     assert acts(decision) == [("web-0", "none", "no-recommendation")]
     assert memory.vertical.advice == {"app": {"cpu": 200}}

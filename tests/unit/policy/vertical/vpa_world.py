@@ -3,7 +3,7 @@
 from builders import LONG_AGO, MI, NOW
 from hypot.kinds.vpa.fields import UpdatePolicy
 from hypot.kinds.vpa.knobs import Knobs
-from hypot.policy.model.seen import Bounds, Container, Controller, Owner, Pod, Resize
+from hypot.policy.model.seen import Bounds, Container, Controller, Owner, PendingResize, Pod
 from hypot.policy.vertical.act import plan
 from hypot.policy.vertical.fit import fit
 
@@ -29,7 +29,7 @@ def fleet(count, **more):
 
 
 def resizing(state, since=NOW, message="", **more):
-    return pod(resize=Resize(state, since, message), **more)
+    return pod(resize=PendingResize(state, since, message), **more)
 
 
 def updates(mode="Recreate", **fields):

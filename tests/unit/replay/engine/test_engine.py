@@ -12,14 +12,14 @@ from hypot.kinds.hpa.fields import Pace, cpu, external, memory, pods
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.kinds.wpa.fields import Step, resource_band
+from hypot.kinds.wpa.fields import WatermarkPace, resource_band
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine.engine import replay
 from hypot.replay.numbers.plan import begin_plan, no_plan, pursue_plan
 from hypot.replay.score.scores import score
 from hypot.replay.world.cohorts import SERVING, STOPPING, split
 from hypot.replay.world.lifecycle import are_next
-from hypot.replay.world.parameters import Heap, Metrics, Pods, Resize, Service, Span, World
+from hypot.replay.world.parameters import Heap, Metrics, Pods, ResizeParameters, Service, Span, World
 from hypot.replay.world.params import SMALL
 from property.replay_worlds import (
     ALWAYS,
@@ -169,7 +169,7 @@ class TestSeeing:
 
     def test_the_first_replicas_were_ready_after_they_were_made(self):
         """By their start-up time, so a readiness delay below it leaves them out no more than others."""
-        ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), told=ALWAYS)
+        ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), reported=ALWAYS)
         assert errors(scene) == {""}
         assert ticks.replicas[-1] > 4
 
@@ -177,7 +177,7 @@ class TestSeeing:
         """Nothing shrinks and nothing grows while there are no metrics, and what is told says so."""
         world = quiet(gaps=(Span(300.0, 900.0),))
         tried = policy(hpa(scale_down=SOON), replicas=4)
-        ticks, scene = played(tried, load((2.2, 20), (0.2, 60)), world, told=Span(EPOCH + 300, EPOCH + 899))
+        ticks, scene = played(tried, load((2.2, 20), (0.2, 60)), world, reported=Span(EPOCH + 300, EPOCH + 899))
         assert set(ticks.replicas[:60]) == {4}
         assert ticks.replicas[66] < 4
         assert all(moment.decision.error for moment in scene.moments if moment.at < EPOCH + 900)
@@ -185,8 +185,8 @@ class TestSeeing:
     def test_a_gap_at_the_start_is_a_first_look_too(self):
         """The controller has seen the size when it started, so its window ends as if there had been metrics."""
         world, tried = quiet(gaps=(Span(0.0, 200.0),)), policy(hpa(), replicas=6)
-        quick, whole = (played(tried, load((0.1, 60)), world, whole=how)[0] for how in (False, True))
-        assert list(quick.replicas) == list(whole.replicas)
+        numeric, whole = (played(tried, load((0.1, 60)), world, whole=how)[0] for how in (False, True))
+        assert list(numeric.replicas) == list(whole.replicas)
 
 
 class TestDecisions:
@@ -197,8 +197,8 @@ class TestDecisions:
         assert [moment.decision.desired != moment.decision.current for moment in few.moments] == [True] * len(
             few.moments
         )
-        told = replay(tried, "web", given, quiet(), Settings(), Span(EPOCH + 60, EPOCH + 120))
-        assert [moment.at - EPOCH for moment in told.moments if moment.at <= EPOCH + 120] == [60, 75, 90, 105, 120]
+        reported = replay(tried, "web", given, quiet(), Settings(), Span(EPOCH + 60, EPOCH + 120))
+        assert [moment.at - EPOCH for moment in reported.moments if moment.at <= EPOCH + 120] == [60, 75, 90, 105, 120]
 
     def test_a_dry_run_changes_nothing_and_keeps_nothing(self):
         """A moment is a decision that changed something."""
@@ -335,7 +335,7 @@ class TestNames:
 class TestSizes:
     def test_a_size_that_is_only_recommended_stays(self):
         """With the mode Off neither pods nor the template change."""
-        ticks, scene = played(policy(vpa("Off"), replicas=3), load((1.0, 200)), quiet(), told=ALWAYS)
+        ticks, scene = played(policy(vpa("Off"), replicas=3), load((1.0, 200)), quiet(), reported=ALWAYS)
         assert errors(scene) == {""}
         assert set(ticks.size_cpu) == {1.0}
         assert set(ticks.cpu) == {3.0}
@@ -347,7 +347,7 @@ class TestSizes:
             knobs = {"hypot.dev/evict-after-oom": soon, "hypot.dev/confidence-interval-memory": "1m"}
             tried = policy(VPA("deployment/web", mode="Recreate", annotations=knobs), replicas=4, memory_limit=GIB)
             world = World(memory=Heap(base=200 * MIB, per_request=0, leak=2 * MIB))
-            ticks, _ = played(tried, load((1.0, 240)), world, told=ALWAYS)
+            ticks, _ = played(tried, load((1.0, 240)), world, reported=ALWAYS)
             assert ticks.killed.sum() > 0
             evicted.append(int(ticks.evicted.sum()))
         assert evicted[0] < evicted[1]
@@ -361,8 +361,8 @@ class TestSizes:
     @pytest.mark.parametrize(("in_place", "evicts"), [(True, False), (False, True)])
     def test_in_place_against_evicting(self, in_place, evicts):
         """The same policy, where the cluster can and where it cannot."""
-        world = replace(quiet(), resize=Resize(in_place=in_place))
-        ticks, scene = played(policy(vpa(), replicas=4), load((1.0, 400)), world, told=ALWAYS)
+        world = replace(quiet(), resize=ResizeParameters(in_place=in_place))
+        ticks, scene = played(policy(vpa(), replicas=4), load((1.0, 400)), world, reported=ALWAYS)
         assert bool(ticks.evicted.sum() > 0) is evicts
         assert bool(ticks.ready.min() < 4) is evicts
         assert ticks.cpu[-1] < 3.0
@@ -380,7 +380,9 @@ class TestSizes:
     def test_an_hvpa_moves_both(self):
         """Replicas and sizes, without an error, and nothing is lost on the way that is not told."""
         spec = Hvpa.from_dict(yaml.safe_load(HVPA))
-        ticks, scene = played(policy(spec, replicas=2), load((0.8, 100), (6.0, 200), (0.5, 300)), quiet(), told=ALWAYS)
+        ticks, scene = played(
+            policy(spec, replicas=2), load((0.8, 100), (6.0, 200), (0.5, 300)), quiet(), reported=ALWAYS
+        )
         assert errors(scene) == {""}
         assert len(set(ticks.replicas)) > 1
         assert len(set(ticks.size_cpu)) > 1
@@ -390,18 +392,18 @@ class TestSizes:
     @pytest.mark.parametrize("takes", [2.0, 60.0])
     def test_an_hpa_beside_a_vpa(self, order, takes):
         """Utilisation is of what a pod asks for, also while its resize is under way: quickly and in full alike."""
-        world = replace(quiet(), resize=Resize(takes=takes))
+        world = replace(quiet(), resize=ResizeParameters(takes=takes))
         tried = policy(*(hpa(), vpa())[::order], replicas=3)
-        ticks, _ = played(tried, load((0.5, 60), (2.5, 100), (0.3, 100)), world, told=ALWAYS)
+        ticks, _ = played(tried, load((0.5, 60), (2.5, 100), (0.3, 100)), world, reported=ALWAYS)
         assert len(set(ticks.size_cpu)) > 1
         assert len(set(ticks.replicas)) > 1
 
     def test_an_hpa_beside_a_resize_without_room(self):
         """A resize that waits is asked for all the same."""
-        world = replace(quiet(), resize=Resize(room=0.1))
+        world = replace(quiet(), resize=ResizeParameters(room=0.1))
         tried = policy(hpa(cpu(utilization=100), scale_down=SOON), vpa(), replicas=10, cpu_limit=None)
-        quick, whole = (played(tried, load((9.5, 30)), world, whole=how)[0] for how in (False, True))
-        assert list(quick.replicas) == list(whole.replicas)
+        numeric, whole = (played(tried, load((9.5, 30)), world, whole=how)[0] for how in (False, True))
+        assert list(numeric.replicas) == list(whole.replicas)
         assert set(whole.replicas) == {9, 10}
 
     def test_what_grows_grows_first(self):
@@ -425,7 +427,7 @@ class TestSizes:
 
     def test_watermarks_rest_after_each_move(self):
         """A window up of five minutes: no two moves up within it."""
-        spec = wpa(scale_up=Step(percent=10, rest=300))
+        spec = wpa(scale_up=WatermarkPace(percent=10, rest=300))
         ticks, _ = played(policy(spec, replicas=4), load((3.0, 20), (9.0, 100)), quiet())
         moves = np.flatnonzero(np.diff(ticks.replicas) > 0)
         assert len(moves) > 2

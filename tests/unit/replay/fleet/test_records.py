@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, SLOTS, record_of
-from hypot.replay.numbers.hpa import Pace
+from hypot.replay.numbers.hpa import NumericPace
 from hypot.replay.numbers.past import no_past, recommended
 from hypot.replay.world.cohorts import born, empty
 
@@ -16,13 +16,13 @@ pytestmark = pytest.mark.xdist_group("fleet")
 
 class Outer(NamedTuple):
     truth: bool
-    pace: Pace
+    pace: NumericPace
     count: int
     values: Any
 
 
 def pace(**changed):
-    return Pace(
+    return NumericPace(
         window=60.0,
         disabled=True,
         least=False,

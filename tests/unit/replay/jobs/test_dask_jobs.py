@@ -8,9 +8,9 @@ from distributed import LocalCluster
 
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
-from hypot.replay.jobs.comparison import Job, do
+from hypot.replay.jobs.comparison import ReplayJob, do
 from hypot.replay.jobs.dask_jobs import spread
-from hypot.replay.jobs.local_jobs import CrewError
+from hypot.replay.jobs.local_jobs import JobsError
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import Demand, World
@@ -46,7 +46,7 @@ def jobs(count, ticks=400):
     times = 15.0 * np.arange(ticks)
     rates = [100.0 + 80.0 * np.sin(times / (300.0 + i)) for i in range(count)]
     traces = [Trace(f"w{i}", times, rate, None, "requests", "here") for i, rate in enumerate(rates)]
-    return [Job(tried, trace, world, Settings(), keep=False) for trace in traces]
+    return [ReplayJob(tried, trace, world, Settings(), keep=False) for trace in traces]
 
 
 def address(cluster):
@@ -55,10 +55,10 @@ def address(cluster):
 
 def test_the_same_to_the_last_bit(cluster):
     """Where a replay runs changes nothing in it; progress is told in ticks."""
-    given, told = jobs(6), []
-    away = dict(spread(iter(given), address(cluster), told.append))
+    given, reported = jobs(6), []
+    away = dict(spread(iter(given), address(cluster), reported.append))
     assert away == {place: do(job) for place, job in enumerate(given)}
-    assert sum(told) == 6 * 399
+    assert sum(reported) == 6 * 399
 
 
 def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_lost_worker_loses_no_result(cluster):
 def test_a_cluster_that_is_not_there_is_told(monkeypatch):
     """With what to do."""
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.PATIENCE", 0.5)
-    with pytest.raises(CrewError, match="no Dask scheduler answers"):
+    with pytest.raises(JobsError, match="no Dask scheduler answers"):
         dict(spread(jobs(1), "dask://127.0.0.1:9"))
 
 
@@ -103,6 +103,6 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.PATIENCE", 1.0)
     with (
         LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty,
-        pytest.raises(CrewError, match="has no worker; start some with: dask worker 127"),
+        pytest.raises(JobsError, match="has no worker; start some with: dask worker 127"),
     ):
         dict(spread(jobs(1), address(empty)))

@@ -10,8 +10,8 @@ import pytest
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
 from hypot.replay.jobs import local_jobs
-from hypot.replay.jobs.comparison import Job, compared, do
-from hypot.replay.jobs.job_queue import Board
+from hypot.replay.jobs.comparison import ReplayJob, compared, do
+from hypot.replay.jobs.job_queue import JobQueue
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.parameters import World
@@ -34,7 +34,7 @@ def trace(number):
 
 def jobs(count):
     tried = policy("web", 70)
-    return [Job(tried, trace(number), World(), Settings(), keep=False) for number in range(count)]
+    return [ReplayJob(tried, trace(number), World(), Settings(), keep=False) for number in range(count)]
 
 
 class Counted:
@@ -62,27 +62,27 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
     """As many as keep all processes busy, as rows have room, and no more than can be overlooked."""
     monkeypatch.setattr(local_jobs, "ROWS_IN_HAND", rows)
     monkeypatch.setattr(local_jobs, "MOST_IN_HAND", 4)
-    coming, told, seen = Counted(jobs(20)), [], 0
+    coming, reported, seen = Counted(jobs(20)), [], 0
     found = {}
-    for place, judged in local_jobs.work(coming, 20 * ROWS, told.append):
+    for place, judged in local_jobs.work(coming, 20 * ROWS, reported.append):
         seen = max(seen, coming.taken - len(found))
         found[place] = judged
     assert found == {place: do(job) for place, job in enumerate(coming.given)}
     assert seen == most
-    assert sum(told) == 20 * (ROWS - 1)
+    assert sum(reported) == 20 * (ROWS - 1)
 
 
 @pytest.mark.usefixtures("_two")
-@pytest.mark.parametrize("shelf", [0, local_jobs.SHELF], ids=["by pipe", "by shelf"])
-def test_short_jobs_go_together(monkeypatch, shelf):
+@pytest.mark.parametrize("shared", [0, local_jobs.SHELF], ids=["by pipe", "by shelf"])
+def test_short_jobs_go_together(monkeypatch, shared):
     """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
-    monkeypatch.setattr(local_jobs, "SHELF", shelf)
+    monkeypatch.setattr(local_jobs, "SHELF", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
-    made, told = list(Board(policies, World(), Settings()).jobs(map(trace, range(20)))), []
+    made, reported = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
-    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, told.append))
+    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, reported.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
-    assert sum(told) == 60 * (ROWS - 1)
+    assert sum(reported) == 60 * (ROWS - 1)
 
 
 def test_jobs_go_together_by_their_rows_where_these_are_more():
@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_is_told():
     next(coming)
     for child in multiprocessing.active_children():
         child.kill()
-    with pytest.raises(local_jobs.CrewError, match="ended from outside"):
+    with pytest.raises(local_jobs.JobsError, match="ended from outside"):
         list(coming)
 
 
@@ -143,12 +143,12 @@ def test_a_board_gathers_what_comes_in_any_order():
     """Comparisons are in the order of traces, and policies in theirs; what they share is held once."""
     policies, world = [policy("hot", 90), policy("cold", 50)], World()
     traces = [trace(number) for number in range(3)]
-    board = Board(policies, world, Settings())
-    made = list(board.jobs(iter(traces)))
+    queue = JobQueue(policies, world, Settings())
+    made = list(queue.jobs(iter(traces)))
     assert [(job.trace.workload, job.policy.name) for job in made[:3]] == [("w0", "hot"), ("w0", "cold"), ("w1", "hot")]
     for place in (5, 1, 0, 3, 2, 4):
-        board.enter(place, do(made[place]))
+        queue.enter(place, do(made[place]))
     wanted = [compared(one, [do(job) for job in made if job.trace is one], policies, world) for one in traces]
-    found = board.comparisons()
+    found = queue.comparisons()
     assert found == wanted
     assert found[0].judged[0].oracle is found[0].judged[1].oracle

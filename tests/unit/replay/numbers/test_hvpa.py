@@ -13,14 +13,14 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.fields import Change, ResourceChanges, interval
 from hypot.kinds.vpa.fields import ContainerPolicy
 from hypot.policy.model.settings import Settings
-from hypot.policy.model.state import Memory, Recount, Vertical
+from hypot.policy.model.state import Recount, State, Vertical
 from hypot.replay.numbers import plan as planning
 from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, is_held, no_hvpa_past, stand
 from hypot.replay.numbers.hvpa_resolve import has_one_size
-from hypot.replay.numbers.hvpa_rule import memory_of, rule_of
+from hypot.replay.numbers.hvpa_rule import state_of, rule_of
 from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
 from hypot.replay.world.cohorts import SERVING, STOPPING
-from hypot.replay.world.parameters import Resize, World
+from hypot.replay.world.parameters import ResizeParameters, World
 from property.replay_worlds import GIB, NAMES, Place
 
 CALM = interval(8, cpu="2", memory="2Gi")
@@ -90,7 +90,7 @@ class TestPast:
 
     def test_none_yet(self):
         """As a decision starts."""
-        assert memory_of(no_hvpa_past(), "app") == Memory()
+        assert state_of(no_hvpa_past(), "app") == State()
 
     def test_all_of_it(self):
         """Times that never were are absent, and so is what was never measured."""
@@ -101,7 +101,7 @@ class TestPast:
         past.recount_advice[1] = GIB
         recount = Recount(30.0, 2, 3, {"app": {"memory": GIB}})
         vertical = Vertical(40.0, 3, {"app": {"cpu": 700}}, recount, {"app/memory": 45.0})
-        assert memory_of(past, "app") == Memory(last_scale=50.0, vertical=vertical)
+        assert state_of(past, "app") == State(last_scale=50.0, vertical=vertical)
 
     @pytest.mark.parametrize(("target", "grows"), [([3000, GIB], True), ([100, GIB // 4], False)])
     def test_what_is_remembered_of_a_move(self, target, grows):
@@ -127,7 +127,7 @@ class TestStep:
         place, past = settled(), no_hvpa_past()
         place.c.used[0] = 0
         assert stand(past, place.c, place.s, 2) == -inf
-        assert (past.request, past.limit, past.standing) == ([1000, GIB], [1200, GIB], [2000, 2 * GIB])
+        assert (past.request, past.limit, past.current_total) == ([1000, GIB], [1200, GIB], [2000, 2 * GIB])
 
     def test_nobody_says_anything(self):
         """Then nothing moves, and the count is remembered all the same."""
@@ -138,7 +138,7 @@ class TestStep:
     def test_pods_that_ask_for_nothing(self):
         """Have no total to multiply, so their metrics vote for a count."""
         place, past = settled(), no_hvpa_past()
-        past.standing[0] = past.standing[1] = 0
+        past.current_total[0] = past.current_total[1] = 0
         made = rule(hvpa(metrics=[cpu(utilization=1)]))
         count, missing = ask_metrics(made, past, place.c, place.s, place.p, place.i - 1, place.now, blind=False)
         assert (count, missing, past.by_metrics) == (8, False, [-1, -1])
@@ -148,7 +148,7 @@ class TestStep:
         place, past = settled(), no_hvpa_past()
         written = hvpa(metrics=[cpu(utilization=5)], use_vpa=False)
         assert step(place, past, [-1, -1], written)
-        whole, _ = hvpa_decided(written, place.scene.eyes.seen(place.i - 1, place.now), Memory(), Settings())
+        whole, _ = hvpa_decided(written, place.scene.observer.seen(place.i - 1, place.now), State(), Settings())
         size = whole.desired_sizes[0]
         assert past.desired[0] == whole.desired
         assert past.size == [*size.requests.values(), *size.limits.values()]
@@ -225,7 +225,7 @@ class TestPlan:
         assert (plan.active[0], place.s.asked[0], place.c.next_cpu[0]) == (1, 4, 1000)
 
     @pytest.mark.parametrize(
-        ("wish", "bound"),
+        ("proposal", "bound"),
         [
             ((4, 500, GIB), True),
             ((8, 250, GIB // 2), True),
@@ -235,10 +235,10 @@ class TestPlan:
             ((4, 500, GIB + 1), False),
         ],
     )
-    def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, wish, bound):
+    def test_a_wish_waits_unless_it_needs_more_than_the_plan_gives(self, proposal, bound):
         """Nobody waits for too little."""
-        assert not is_bound(no_plan(), *wish)
-        assert is_bound(begun(settled(), 4, 500), *wish) == bound
+        assert not is_bound(no_plan(), *proposal)
+        assert is_bound(begun(settled(), 4, 500), *proposal) == bound
 
     def test_what_is_not_sized_makes_no_wish(self):
         """More replicas need more memory, but it is not for this autoscaler to say how much each has."""
@@ -268,7 +268,7 @@ class TestPlan:
 
     def test_patience_ends(self):
         """What makes no progress for too long is given up, and the count stays."""
-        place = Place(World(resize=Resize(takes=1e6)), replicas=4)
+        place = Place(World(resize=ResizeParameters(takes=1e6)), replicas=4)
         place.tick()
         plan = begun(place, 2, 2000)
         pursue(place, plan, later=PATIENCE)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
-from hypot.replay.policies.grid import MOST_COMBINATIONS, Sweep, SweepError, expand, parse_sweeps
+from hypot.replay.policies.grid import MOST_COMBINATIONS, Sweep, SweepError, expand, parse_grid
 from hypot.replay.policies.policy import Policy, PolicyError, Start
 from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, policies, vpa, weighted, wpa
 
@@ -14,10 +14,10 @@ PAIR = {"hypot.dev/policy": "pair"}
 
 
 def swept(folder, objects, *texts):
-    return expand(policies(folder, deployment(), *objects), parse_sweeps(texts), MAPPED)
+    return expand(policies(folder, deployment(), *objects), parse_grid(texts), MAPPED)
 
 
-def told(folder, objects, *texts, error=SweepError):
+def reported(folder, objects, *texts, error=SweepError):
     with pytest.raises(error) as caught:
         swept(folder, objects, *texts)
     return caught.value.problems
@@ -52,15 +52,15 @@ def test_values(text, values):
     """Lists and ranges, in exact decimals, with one unit at most."""
     if values is None:
         with pytest.raises(SweepError, match="one unit"):
-            parse_sweeps([text])
+            parse_grid([text])
         return
-    (sweep,) = parse_sweeps([text])
-    assert sweep == Sweep(text.rpartition("=")[0], tuple(values.split()))
-    assert parse_sweeps([str(sweep)]) == (sweep,)
+    (reconcile,) = parse_grid([text])
+    assert reconcile == Sweep(text.rpartition("=")[0], tuple(values.split()))
+    assert parse_grid([str(reconcile)]) == (reconcile,)
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("", "write it as hpa.cpu=50..90:5"),
         ("hpa.cpu", "write it as hpa.cpu=50..90:5"),
@@ -80,24 +80,24 @@ def test_values(text, values):
         ("hpa.cpu=0..999999999999999:0.000000001", "more than 200 values; write longer steps"),
     ],
 )
-def test_what_cannot_be_read(text, words):
+def test_what_cannot_be_read(text, message):
     """With the text and what to write."""
     with pytest.raises(SweepError) as caught:
-        parse_sweeps([text])
+        parse_grid([text])
     assert caught.value.problems[0].startswith(f"--sweep {text}: ")
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_everything_is_told_at_once():
     """And combinations have an end."""
     with pytest.raises(SweepError) as caught:
-        parse_sweeps(["a", "hpa.min=1..20:1", "hpa.max=21..40:1", "hpa.min=50"])
+        parse_grid(["a", "hpa.min=1..20:1", "hpa.max=21..40:1", "hpa.min=50"])
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "--sweep a",
         "--sweep hpa.min=50",
         "--sweep",
     ]
-    assert len(parse_sweeps(["hpa.min=1..20:1", "hpa.max=1..10:1"])) == 2
+    assert len(parse_grid(["hpa.min=1..20:1", "hpa.max=1..10:1"])) == 2
     assert MOST_COMBINATIONS == 200
 
 
@@ -106,7 +106,7 @@ def test_everything_is_told_at_once():
 def test_any_text_is_a_sweep_or_told(text):
     """Nothing raises anything else."""
     try:
-        (found,) = parse_sweeps([text])
+        (found,) = parse_grid([text])
     except SweepError as error:
         found = error
     assert str(found)
@@ -121,9 +121,9 @@ def test_ranges_are_exact(first, steps, by, digits):
         sign, figures = "-" * (whole < 0), str(abs(whole)).zfill(digits + 1)
         return sign + (f"{figures[:-digits]}.{figures[-digits:]}" if digits else figures)
 
-    (sweep,) = parse_sweeps([f"hpa.x={text(first)}..{text(first + steps * by)}:{text(by)}"])
+    (reconcile,) = parse_grid([f"hpa.x={text(first)}..{text(first + steps * by)}:{text(by)}"])
     wanted = [first + i * by for i in range(steps + 1)]
-    assert [float(value) for value in sweep.values] == [float(text(whole)) for whole in wanted]
+    assert [float(value) for value in reconcile.values] == [float(text(whole)) for whole in wanted]
 
 
 UP, DOWN = ("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown")
@@ -247,11 +247,11 @@ def test_long_names_are_cut(tmp_path):
 def test_names_that_are_the_same_after_cutting(tmp_path):
     """Nobody could tell the results apart."""
     objects = [hpa("n" * 60 + "a"), hpa("n" * 60 + "b")]
-    assert "two policies would be called" in told(tmp_path, objects, "hpa.cpu=50,60")[0]
+    assert "two policies would be called" in reported(tmp_path, objects, "hpa.cpu=50,60")[0]
 
 
 @pytest.mark.parametrize(
-    ("objects", "text", "words"),
+    ("objects", "text", "message"),
     [
         ([hpa()], "hpa.cpu=70", "changes nothing: every manifest has this value already"),
         ([hpa()], "vpa.margin=0.2", "there is no autoscaler of kind vpa in it"),
@@ -273,21 +273,21 @@ def test_names_that_are_the_same_after_cutting(tmp_path):
         ([hpa("h", PAIR), vpa("v", PAIR)], "pair.spec.a=1", "write the kind before the knob: hpa or vpa"),
     ],
 )
-def test_a_sweep_that_names_or_changes_nothing(tmp_path, objects, text, words):
+def test_a_sweep_that_names_or_changes_nothing(tmp_path, objects, text, message):
     """It is a mistake, and never silent."""
-    (found,) = told(tmp_path, objects, text)
-    assert words in found
+    (found,) = reported(tmp_path, objects, text)
+    assert message in found
     assert found.startswith(f"--sweep {text}")
 
 
 def test_one_knob_by_two_names(tmp_path):
     """The second would undo the first."""
-    (found,) = told(tmp_path, [hpa()], "hpa.cpu=50,60", "web.cpu=70,80")
+    (found,) = reported(tmp_path, [hpa()], "hpa.cpu=50,60", "web.cpu=70,80")
     assert "another sweep sets cpu of policy 'web' already" in found
 
 
 @pytest.mark.parametrize(
-    ("objects", "text", "words"),
+    ("objects", "text", "message"),
     [
         ([hpa()], "hpa.cpu=70..71:0.5", "web cpu=70.5: spec.metrics[0].resource.target.averageUtilization: "),
         ([hpa()], "hpa.max=0,5", "web max=0: spec.maxReplicas"),
@@ -297,16 +297,16 @@ def test_one_knob_by_two_names(tmp_path):
         ([hpa(metrics=[custom()])], "hpa.spec.metrics.0.pods.metric.name=x", "nothing says what the metric x stands"),
     ],
 )
-def test_what_comes_of_it_keeps_the_same_rules(tmp_path, objects, text, words):
+def test_what_comes_of_it_keeps_the_same_rules(tmp_path, objects, text, message):
     """With the file and the line of the manifest."""
-    found = told(tmp_path, objects, text, error=PolicyError)
-    assert words in found[0]
+    found = reported(tmp_path, objects, text, error=PolicyError)
+    assert message in found[0]
     assert found[0].startswith(f"{tmp_path / 'policies.yaml'}:")
 
 
 def test_many_wrong_values_are_told_in_short(tmp_path):
     """They are all wrong in the same way."""
-    found = told(tmp_path, [hpa()], "hpa.cpu=0.1..9.9:0.1", error=PolicyError)
+    found = reported(tmp_path, [hpa()], "hpa.cpu=0.1..9.9:0.1", error=PolicyError)
     assert len(found) == 21
     assert found[-1] == "and 70 more problems"
 
@@ -315,6 +315,6 @@ def test_policies_that_came_from_no_file():
     """Policies made in Python can be swept too."""
     autoscaler = HPA(TARGET, max_replicas=5)
     policy = Policy("mine", (autoscaler,), Start("web", 1, "app", 1000, 1, None, None))
-    assert [p.name for p in expand([policy], parse_sweeps(["mine.max=6,7"]), MAPPED)] == ["mine max=6", "mine max=7"]
+    assert [p.name for p in expand([policy], parse_grid(["mine.max=6,7"]), MAPPED)] == ["mine max=6", "mine max=7"]
     with pytest.raises(PolicyError, match=r"^mine max=0: spec\.maxReplicas"):
-        expand([policy], parse_sweeps(["mine.max=0"]), MAPPED)
+        expand([policy], parse_grid(["mine.max=0"]), MAPPED)

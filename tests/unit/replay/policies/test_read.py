@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hypot.kinds.text.load import Loaded, Reader, Source
+from hypot.kinds.text.load import LoadedFiles, Reader, Source
 from hypot.replay.policies.obstacles import step_range
 from hypot.replay.policies.policy import PolicyError, Start
 from hypot.replay.policies.read import POLICY, read_policies
@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "world.md"
 RANGE = [{"containerName": "*", "minAllowed": {"cpu": "200m"}, "maxAllowed": {"cpu": "2"}}]
 
 
-def told(folder, *objects, world=MAPPED):
+def reported(folder, *objects, world=MAPPED):
     """Line and words of every problem."""
     with pytest.raises(PolicyError) as caught:
         policies(folder, *objects, world=world)
@@ -167,7 +167,7 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
 
 
 @pytest.mark.parametrize(
-    ("objects", "at", "words"),
+    ("objects", "at", "message"),
     [
         (
             [hpa(metrics=[custom("rps")])],
@@ -258,9 +258,9 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
         ),
     ],
 )
-def test_what_cannot_be_replayed(tmp_path, objects, at, words):
+def test_what_cannot_be_replayed(tmp_path, objects, at, message):
     """One problem, with its line and what to do."""
-    found = [one for one in told(tmp_path, *objects) if words in one]
+    found = [one for one in reported(tmp_path, *objects) if message in one]
     assert len(found) == 1
     if at:
         lines = (tmp_path / "policies.yaml").read_text(encoding="utf-8").splitlines()
@@ -268,7 +268,7 @@ def test_what_cannot_be_replayed(tmp_path, objects, at, words):
 
 
 @pytest.mark.parametrize(
-    ("containers", "annotations", "replicas", "words"),
+    ("containers", "annotations", "replicas", "message"),
     [
         ([{"name": "app"}], None, 1, ["no cpu request, so utilisation cannot be measured", "no memory request"]),
         ([{"name": "app", "resources": {"requests": {"cpu": "x", "memory": 0}}}], None, 1, ["'x'", "above 0"]),
@@ -284,32 +284,32 @@ def test_what_cannot_be_replayed(tmp_path, objects, at, words):
         (["x"], None, 1, ["there is no pod template with containers"]),
     ],
 )
-def test_workloads_that_cannot_be_replayed(tmp_path, containers, annotations, replicas, words):
+def test_workloads_that_cannot_be_replayed(tmp_path, containers, annotations, replicas, message):
     """All that is wrong with a workload that a policy needs, once, however many policies need it."""
-    found = told(tmp_path, deployment("web", annotations, "Deployment", containers, replicas), hpa("a"), hpa("b"))
-    assert len(found) == len(words)
-    assert all(each in one for each, one in zip(words, found, strict=True))
+    found = reported(tmp_path, deployment("web", annotations, "Deployment", containers, replicas), hpa("a"), hpa("b"))
+    assert len(found) == len(message)
+    assert all(each in one for each, one in zip(message, found, strict=True))
 
 
 def test_a_metric_of_a_container_that_is_left_out(tmp_path):
     """Nobody measures it."""
     source = {"name": "cpu", "container": "app", "target": {"type": "Utilization", "averageUtilization": 70}}
     metric = {"type": "ContainerResource", "containerResource": source}
-    found = told(tmp_path, deployment(containers=SEVERAL), hpa(metrics=[metric]))
+    found = reported(tmp_path, deployment(containers=SEVERAL), hpa(metrics=[metric]))
     assert "container app is not replayed, only proxy is" in found[0]
 
 
 def test_metrics_of_an_hvpa_are_looked_at_too(tmp_path):
     """They stand in its template."""
     template = {"spec": {"maxReplicas": 6, "metrics": [custom("rps"), cpu()]}}
-    (found,) = told(tmp_path, hvpa(hpa={"deploy": True, "template": template}))
+    (found,) = reported(tmp_path, hvpa(hpa={"deploy": True, "template": template}))
     assert "nothing says what the metric rps stands for" in found
     assert not policies(tmp_path, hvpa(hpa={"deploy": False, "template": template}))[0].step
 
 
 def test_everything_is_told_at_once_by_line(tmp_path):
     """Manifests with several mistakes are corrected once."""
-    found = told(tmp_path, hpa("a", metrics=[custom("x")]), hpa("b", minReplicas=11), wpa("c", modulo=1))
+    found = reported(tmp_path, hpa("a", metrics=[custom("x")]), hpa("b", minReplicas=11), wpa("c", modulo=1))
     assert [int(one.split(":")[0]) for one in found] == sorted(int(one.split(":")[0]) for one in found)
     assert len(found) == 3
 
@@ -367,7 +367,7 @@ def broken(draw):
 @given(st.lists(broken(), min_size=1, max_size=2))
 def test_junk_is_a_policy_or_told(objects):
     """Nothing in a manifest raises anything else."""
-    given = [Loaded(one, Source("junk.yaml", 1)) for one in objects]
+    given = [LoadedFiles(one, Source("junk.yaml", 1)) for one in objects]
     try:
         found = read_policies(given, MAPPED)
     except PolicyError as error:

@@ -9,7 +9,7 @@ import pytest
 from hypot.kinds.vpa import VPA
 from hypot.replay.scenario.conditions import ConditionError, parse
 from hypot.replay.scenario.demand import EPOCH, DemandError, folder_of_traces, trace_of
-from hypot.replay.scenario.looks import LookError, State, seen_of, start_of, ways_of
+from hypot.replay.scenario.looks import FleetState, LookError, seen_of, start_of, ways_of
 from hypot.replay.scenario.measures import MeasureError, checked, figures, unit_of
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import Run, Ticks
@@ -129,7 +129,7 @@ class TestDemand:
         assert folder_of_traces() is None
 
     @pytest.mark.parametrize(
-        ("data", "words"),
+        ("data", "message"),
         [
             ({}, "write one of points"),
             ({"points": [["0s", 1]], "wave": {}}, "not points and wave"),
@@ -144,9 +144,9 @@ class TestDemand:
             ({"wave": 5, "length": "1h"}, "not of that form"),
         ],
     )
-    def test_what_cannot_be_made(self, data, words):
+    def test_what_cannot_be_made(self, data, message):
         """Says what is wrong."""
-        with pytest.raises(DemandError, match=words):
+        with pytest.raises(DemandError, match=message):
             trace_of(data)
 
 
@@ -197,7 +197,7 @@ class TestMeasures:
         assert figures(run, {})["late"] == pytest.approx(25)
 
     @pytest.mark.parametrize(
-        ("measure", "words"),
+        ("measure", "message"),
         [
             ({}, "write one of score"),
             (5, "write one of score"),
@@ -210,9 +210,9 @@ class TestMeasures:
             ({"settled": "pods"}, "nothing is compared"),
         ],
     )
-    def test_what_cannot_be_taken(self, measure, words):
+    def test_what_cannot_be_taken(self, measure, message):
         """Is told before anything runs."""
-        with pytest.raises(MeasureError, match=words):
+        with pytest.raises(MeasureError, match=message):
             checked("it", measure)
 
     def test_a_window_with_nothing_in_it(self, run):
@@ -255,21 +255,21 @@ class TestLooks:
     def test_what_is_seen(self):
         """Everybody's share; a recommendation for so many, or so large."""
         look = {"use": {"cpu": 6}, "missing": 1, "need": {"cpu": 6}}
-        seen = seen_of(State(4, {"cpu": 1000}), look, VPA("deployment/web"), EPOCH)
+        seen = seen_of(FleetState(4, {"cpu": 1000}), look, VPA("deployment/web"), EPOCH)
         assert [sample.usage("cpu", "") for sample in seen.pod_metrics.values()] == [1500] * 3
         assert (seen.count_advice.desired, dict(seen.size_advice.containers[0].target)) == (6, {"cpu": 1500})
 
     @pytest.mark.parametrize(
-        ("data", "words"),
+        ("data", "message"),
         [
             ({}, "write one of looks, needs, ways"),
             ({"looks": [], "ways": {}}, "not looks and ways"),
             ({"looks": [{"us": {}}]}, "us: no such part"),
         ],
     )
-    def test_what_cannot_be_looked_at(self, data, words):
+    def test_what_cannot_be_looked_at(self, data, message):
         """Says so."""
-        with pytest.raises(LookError, match=words):
+        with pytest.raises(LookError, match=message):
             ways_of(data, 15.0)
 
     @pytest.mark.parametrize("start", [None, {}, {"replicas": "3"}, {"replicas": 3, "cpu": "much"}])

@@ -18,7 +18,7 @@ from hypot.replay.scenario.file import ScenarioError, overlaid, read_scenario
 from hypot.replay.scenario.scenarios import chosen, default_folder, judged, read_scenarios, run_scenarios
 
 FOLDER = default_folder()
-QUICK = {one.id: one for one in read_scenarios(FOLDER, quick=True)}
+QUICK = {one.id: one for one in read_scenarios(FOLDER, numeric=True)}
 FULL = {one.id: one for one in read_scenarios(FOLDER)}
 WAITING = {"S12", "S13", "S14", "S23-T"}
 SCHEMA = json.loads(files("hypot.cli").joinpath("scenarios.schema.json").read_text(encoding="utf-8"))
@@ -133,9 +133,9 @@ class TestFiles:
         folder = written(story="one line", bar=[], kind="dream", title=5, demand=[1], strange=1)
         with pytest.raises(ScenarioError) as caught:
             read_scenarios(folder)
-        told = str(caught.value).splitlines()
-        assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in told)
-        for words in (
+        reported = str(caught.value).splitlines()
+        assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in reported)
+        for message in (
             "no title",
             "strange: no such key",
             "kind: dream",
@@ -143,7 +143,7 @@ class TestFiles:
             "no bar",
             "demand: is no mapping",
         ):
-            assert any(words in line for line in told)
+            assert any(message in line for line in reported)
 
     @pytest.mark.parametrize("text", ["a: [", "5", ""])
     def test_no_mapping(self, written, text):
@@ -154,16 +154,16 @@ class TestFiles:
             read_scenarios(folder)
 
     @pytest.mark.parametrize(
-        ("changes", "words"),
+        ("changes", "message"),
         [
             ({"bar": ["replicas <"]}, "a figure is missing"),
             ({"measure": {"replicas": {"column": "pots", "take": "last"}}}, "no column pots"),
             ({"kind": "decisions"}, "figures of their own"),
         ],
     )
-    def test_parts_are_read_before_anything_runs(self, written, changes, words):
+    def test_parts_are_read_before_anything_runs(self, written, changes, message):
         """What cannot be read is told at once."""
-        with pytest.raises(ScenarioError, match=words):
+        with pytest.raises(ScenarioError, match=message):
             read_scenarios(written(**changes))
 
     def test_variants_and_the_reduced_form(self, written):
@@ -172,9 +172,9 @@ class TestFiles:
             "much": {"demand": {"steps": [["0s", 9]]}},
             "wave": {"demand": {"wave": {"mean": 1}, "length": "1h"}},
         }
-        quick = {"demand": {"length": "5m"}, "variants": {"wave": None}}
-        folder = written(variants=variants, quick=quick) / "S01"
-        full, short = read_scenario(folder), read_scenario(folder, quick=True)
+        numeric = {"demand": {"length": "5m"}, "variants": {"wave": None}}
+        folder = written(variants=variants, numeric=numeric) / "S01"
+        full, short = read_scenario(folder), read_scenario(folder, numeric=True)
         assert [case.name for case in full.cases] == ["much", "wave"]
         assert full.cases[0].data["demand"] == {"steps": [["0s", 9]], "length": "30m"}
         assert full.cases[1].data["demand"] == {"wave": {"mean": 1}, "length": "1h"}
@@ -203,17 +203,17 @@ class TestJudging:
         assert result.bad["as written"]["replicas"] > result.good["as written"]["replicas"]
 
     @pytest.mark.parametrize(
-        ("changes", "words"),
+        ("changes", "message"),
         [
             ({"bar": ["replicas <= 1"]}, "the good policy misses replicas <= 1 \\(replicas is 3\\)"),
             ({"worse": ["bad.replicas >= 9 * good.replicas"]}, "the bad policy is not as bad as"),
         ],
     )
-    def test_what_does_not_hold_is_told(self, written, changes, words):
+    def test_what_does_not_hold_is_told(self, written, changes, message):
         """With what was found."""
         result = run_scenarios(read_scenarios(written(**changes)), workers=1)[0]
         assert result.status == "failed"
-        assert re.search(words, result.broken[0])
+        assert re.search(message, result.broken[0])
 
     @pytest.mark.parametrize("changes", [{"bar": ["pots < 3"]}, {"show": ["pots"]}])
     def test_a_figure_that_nobody_measures(self, written, changes):
@@ -222,7 +222,7 @@ class TestJudging:
             run_scenarios(read_scenarios(written(**changes)), workers=1)
 
     @pytest.mark.parametrize(
-        ("changes", "words"),
+        ("changes", "message"),
         [
             ({"world": {"tack": 5}}, "tack: no such parameter"),
             ({"settings": {"sync": 5}}, "no such setting"),
@@ -230,9 +230,9 @@ class TestJudging:
             ({"manifests": {"bad": "none.yaml"}}, "none.yaml"),
         ],
     )
-    def test_what_cannot_run(self, written, changes, words):
+    def test_what_cannot_run(self, written, changes, message):
         """Says what is wrong with which file."""
-        with pytest.raises(ScenarioError, match=words):
+        with pytest.raises(ScenarioError, match=message):
             run_scenarios(read_scenarios(written(**changes)), workers=1)
 
     def test_a_side_with_two_policies(self, written):
@@ -258,9 +258,9 @@ class TestJudging:
             "one": {},
             "two": {"patch": {"bad": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2}}]}},
         }
-        told = []
-        run_scenarios(read_scenarios(written(variants=variants)), lambda *at: told.append(at), workers=1)
-        assert told == [(1, 3), (2, 3), (3, 3)]
+        reported = []
+        run_scenarios(read_scenarios(written(variants=variants)), lambda *at: reported.append(at), workers=1)
+        assert reported == [(1, 3), (2, 3), (3, 3)]
 
     def test_processes_find_the_same(self, monkeypatch):
         """Whoever runs it."""
@@ -357,7 +357,7 @@ class TestCommand:
         )
 
     @pytest.mark.parametrize(
-        ("value", "words"),
+        ("value", "message"),
         [
             (None, "-"),
             (0.0, "0"),
@@ -368,6 +368,6 @@ class TestCommand:
             (7.55, "7.55"),
         ],
     )
-    def test_figures_for_people(self, value, words):
+    def test_figures_for_people(self, value, message):
         """Three digits that matter."""
-        assert cli.shown(value) == words
+        assert cli.shown(value) == message

@@ -23,7 +23,7 @@ from hypot.replay.score.columns import (
     window_sums,
 )
 
-quick = settings(max_examples=80, deadline=None)
+numeric = settings(max_examples=80, deadline=None)
 columns = st.lists(st.floats(0, 100), min_size=1, max_size=200).map(np.array)
 # Few different values, so that equal ones are side by side.
 steps = st.lists(st.sampled_from([0.0, 1.0, 1.0 + 1e-12, 2.0]), min_size=1, max_size=60).map(np.array)
@@ -36,7 +36,7 @@ def lowest_that_reaches(values, weights, share):
 
 
 class TestWindows:
-    @quick
+    @numeric
     @given(columns, st.sampled_from([1, 2, 5, SHORT_ROW, SHORT_ROW + 1, 300]))
     def test_sums_and_means(self, column, length):
         """Of short and of long windows; the last one has what is left."""
@@ -45,7 +45,7 @@ class TestWindows:
         means = means_of_windows(window_sums(column, length), len(column), length)
         assert means == pytest.approx([part.mean() for part in cut])
 
-    @quick
+    @numeric
     @given(columns, st.integers(1, 300))
     def test_the_most_ahead(self, column, ticks):
         """The end of the column ends the view."""
@@ -65,7 +65,7 @@ def moves_of(column):
 
 
 class TestMoves:
-    @quick
+    @numeric
     @given(steps)
     def test_up_and_down(self, column):
         """A change by less than a billionth is a change and no move."""
@@ -100,7 +100,7 @@ class TestToTheEnd:
 
 
 class TestPercentile:
-    @quick
+    @numeric
     @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.5, 3.0])), min_size=1, max_size=60))
     def test_the_least_value_that_reaches_the_share(self, pairs):
         """Of values that are often equal, and of weights that may be nothing."""

@@ -5,7 +5,7 @@ from math import log
 import pytest
 
 from hypot.replay.score.ranking import (
-    Point,
+    PolicyPoint,
     cost_at,
     front,
     keeps_slo,
@@ -26,16 +26,21 @@ def entry(cost, late, lost=0.0, budget=None):
 class TestFront:
     def test_who_is_not_beaten(self):
         """`c` costs more than `b` and is later; the others trade one for the other."""
-        points = {"a": Point(1.0, 5.0), "b": Point(2.0, 1.0), "c": Point(3.0, 2.0), "d": Point(4.0, 0.1)}
+        points = {
+            "a": PolicyPoint(1.0, 5.0),
+            "b": PolicyPoint(2.0, 1.0),
+            "c": PolicyPoint(3.0, 2.0),
+            "d": PolicyPoint(4.0, 0.1),
+        }
         assert front(points) == {"a", "b", "d"}
 
     def test_equal_in_both_is_a_tie(self):
         """All of them stay."""
-        assert front({"a": Point(1.0, 1.0), "b": Point(1.0, 1.0)}) == {"a", "b"}
+        assert front({"a": PolicyPoint(1.0, 1.0), "b": PolicyPoint(1.0, 1.0)}) == {"a", "b"}
 
     def test_equal_in_one_and_worse_in_the_other_is_beaten(self):
         """At the same cost the later one, and at the same lateness the dearer one."""
-        assert front({"a": Point(1.0, 1.0), "b": Point(1.0, 2.0), "c": Point(2.0, 1.0)}) == {"a"}
+        assert front({"a": PolicyPoint(1.0, 1.0), "b": PolicyPoint(1.0, 2.0), "c": PolicyPoint(2.0, 1.0)}) == {"a"}
 
     def test_nobody(self):
         """No entry, no front."""
@@ -43,14 +48,14 @@ class TestFront:
 
     def test_a_point(self):
         """Late and lost together; no request at all is no lateness, no cost no point."""
-        assert point_of(Scores(cost=3.0, late=1.0, lost=0.5)) == Point(3.0, 1.5)
-        assert point_of(Scores(cost=3.0)) == Point(3.0, 0.0)
-        assert point_of(Scores(cost=3.0, to_oracle=1.1, late=1.0), "to_oracle") == Point(1.1, 1.0)
+        assert point_of(Scores(cost=3.0, late=1.0, lost=0.5)) == PolicyPoint(3.0, 1.5)
+        assert point_of(Scores(cost=3.0)) == PolicyPoint(3.0, 0.0)
+        assert point_of(Scores(cost=3.0, to_oracle=1.1, late=1.0), "to_oracle") == PolicyPoint(1.1, 1.0)
         assert point_of(Scores()) is None
 
 
 class TestCostAt:
-    CURVE = (Point(1.58, 0.01), Point(1.12, 0.17), Point(0.97, 0.65), Point(0.86, 2.5))
+    CURVE = (PolicyPoint(1.58, 0.01), PolicyPoint(1.12, 0.17), PolicyPoint(0.97, 0.65), PolicyPoint(0.86, 2.5))
 
     def test_between_two_points(self):
         """ln(0.1 / 0.01) / ln(0.17 / 0.01) of the way from 1.58 to 1.12."""
@@ -72,11 +77,11 @@ class TestCostAt:
 
     def test_beaten_points_do_not_bend_the_curve(self):
         """A setting that is dearer and later is nobody's choice."""
-        assert cost_at([*self.CURVE, Point(3.0, 0.1)], 0.1) == cost_at(self.CURVE, 0.1)
+        assert cost_at([*self.CURVE, PolicyPoint(3.0, 0.1)], 0.1) == cost_at(self.CURVE, 0.1)
 
     def test_no_lateness_at_all(self):
         """It counts as one in a million: 0.01 % is half of the way from there to 1 %."""
-        assert cost_at([Point(2.0, 0.0), Point(1.0, 1.0)], 0.01) == pytest.approx(1.5)
+        assert cost_at([PolicyPoint(2.0, 0.0), PolicyPoint(1.0, 1.0)], 0.01) == pytest.approx(1.5)
 
     def test_no_points(self):
         """Nothing to read from."""
@@ -111,18 +116,18 @@ class TestVerdict:
 
     def test_the_cheapest_that_keeps_the_slo(self):
         """The VPA is cheaper and too late."""
-        told = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late; the next, wpa, costs 10.0 % more."
-        assert verdict(self.SCORES) == told
+        reported = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late; the next, wpa, costs 10.0 % more."
+        assert verdict(self.SCORES) == reported
 
     def test_only_one_keeps_it(self):
         """Then there is no next."""
-        told = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
-        assert told == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late."
+        reported = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
+        assert reported == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late."
 
     def test_nobody_keeps_it(self):
         """The one that comes nearest is named. Who is late and then lost counts as both: they are not added up."""
-        told = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
-        assert told == "None keeps the SLO; vpa comes nearest: 98 % late and 83 % lost."
+        reported = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
+        assert reported == "None keeps the SLO; vpa comes nearest: 98 % late and 83 % lost."
 
     def test_nothing(self):
         """No policy, no verdict."""
@@ -130,23 +135,23 @@ class TestVerdict:
 
     def test_a_ranking_that_stays(self):
         """The same order at all three prices."""
-        told = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 4), "wpa": (3, 4, 5)})
-        assert told.endswith(
+        reported = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 4), "wpa": (3, 4, 5)})
+        assert reported.endswith(
             "By price, with late requests and restarts paid for, hpa comes first, and the ranking stays the same where "
             "a late request costs a tenth or ten times as much."
         )
 
     def test_a_ranking_that_changes_behind_the_first(self):
         """It is said, and that the first stays."""
-        told = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 9), "wpa": (3, 4, 5)})
-        assert "hpa comes first also where" in told
-        assert told.endswith("the order behind it changes.")
+        reported = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 9), "wpa": (3, 4, 5)})
+        assert "hpa comes first also where" in reported
+        assert reported.endswith("the order behind it changes.")
 
     def test_a_ranking_that_flips(self):
         """Who is first at each end is named."""
-        told = verdict(self.SCORES, {"hpa": (2, 2, 9), "vpa": (1, 3, 8), "wpa": (3, 4, 5)})
-        assert "hpa comes first, but the ranking flips" in told
-        assert told.endswith("vpa is first at a tenth of it, wpa at ten times.")
+        reported = verdict(self.SCORES, {"hpa": (2, 2, 9), "vpa": (1, 3, 8), "wpa": (3, 4, 5)})
+        assert "hpa comes first, but the ranking flips" in reported
+        assert reported.endswith("vpa is first at a tenth of it, wpa at ten times.")
 
     def test_one_policy_has_no_ranking(self):
         """Its price is compared with nothing."""

@@ -11,7 +11,7 @@ from hypot.policy.model.decision import Decision, Name
 from hypot.policy.model.settings import Settings
 from hypot.replay.fleet import fleet
 from hypot.replay.fleet.records import NotCoveredError, TooLargeError
-from hypot.replay.jobs.comparison import Job, do
+from hypot.replay.jobs.comparison import ReplayJob, do
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.score.scorecard import FAMILIES, Scores, families
 from hypot.replay.score.scores import ScoreError, part, reference_of, score, window_borders
@@ -71,7 +71,7 @@ class TestWhoReplays:
     @pytest.mark.parametrize("error", [NotCoveredError("two of a kind"), TooLargeError("too many groups")])
     def test_the_plain_engine_does_what_the_compiled_one_cannot(self, monkeypatch, error):
         """However it says so, and whenever; progress is told once."""
-        refused, told = [], []
+        refused, reported = [], []
 
         def refuse(*given):
             refused.append(given)
@@ -80,11 +80,11 @@ class TestWhoReplays:
         monkeypatch.setattr(fleet, "replay", refuse)
         start = Start("web", 2, "app", 1000, GI, 1200, GI)
         trace = Trace("web", np.array([0.0, 60.0]), np.array([50.0, 50.0]))
-        job = Job(Policy("static", (), start), trace, World(), Settings())
-        compiled, plain = (do(job._replace(compiled=may), told.append) for may in (True, False))
+        job = ReplayJob(Policy("static", (), start), trace, World(), Settings())
+        compiled, plain = (do(job._replace(compiled=may), reported.append) for may in (True, False))
         assert len(refused) == 1
         assert compiled.scores == plain.scores
-        assert sum(told) == 2 * 4
+        assert sum(reported) == 2 * 4
 
     @pytest.mark.parametrize(
         "scoring",
@@ -101,7 +101,7 @@ class TestWhoReplays:
         """All that counts, each window and the part for tuning, whether rows are kept for it or not."""
         start = Start("web", 2, "app", 1000, GI, 1200, GI)
         trace = Trace("web", 60.0 * np.arange(40), np.linspace(50.0, 250.0, 40))
-        job = Job(Policy("static", (), start), trace, replace(World(), scoring=scoring), Settings(), keep=False)
+        job = ReplayJob(Policy("static", (), start), trace, replace(World(), scoring=scoring), Settings(), keep=False)
         compiled, plain = (do(job._replace(compiled=may)) for may in (True, False))
         assert len(compiled.windows) == (scoring.windows if scoring.windows > 1 else 0)
         for here, there in zip(judgements(compiled), judgements(plain), strict=True):
@@ -111,8 +111,8 @@ class TestWhoReplays:
 
 def judgements(judged):
     scores = [judged.scores, judged.tuning or Scores(), judged.oracle, judged.static, *judged.windows]
-    told = ({name: value for name, value in one.to_dict().items() if value is not None} for one in scores)
-    return [{"prices": sum(judged.prices)}, *told]
+    reported = ({name: value for name, value in one.to_dict().items() if value is not None} for one in scores)
+    return [{"prices": sum(judged.prices)}, *reported]
 
 
 def windows(whole, count):

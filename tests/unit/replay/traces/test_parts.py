@@ -130,9 +130,11 @@ def test_rows_have_the_numbers_of_the_file_where_workloads_are_mixed():
     rows[19] = ("w9", 60, float("nan"))
     rows[42] = ("w2", 180, 5.0)
     write(rows)
-    words = "give workload 'w2' different values for the same time (180 s): keep one, or name the workload in a column"
+    message = (
+        "give workload 'w2' different values for the same time (180 s): keep one, or name the workload in a column"
+    )
     assert problems() == [
-        f"fleet.parquet: rows 33 and 43 {words}",
+        f"fleet.parquet: rows 33 and 43 {message}",
         "fleet.parquet: column value: row 20 is NaN",
     ]
 
@@ -194,15 +196,15 @@ def test_a_window():
     write(rows)
     found = read_traces([FILE], 0, 120)
     assert [(one.workload, len(one.times)) for one in found] == [("w2", 3), ("w3", 3)]
-    words = "passed over: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two rows from 0 s to 120 s"
-    assert found[-1].notes == (words,)
+    message = "passed over: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two rows from 0 s to 120 s"
+    assert found[-1].notes == (message,)
 
 
 def test_a_window_outside_of_the_data():
     """What all parts cover together is said."""
     write([(f"w{i}", 60 * t + 1000 * i, 1.0) for i in range(6) for t in range(5)])
-    words = "fleet.parquet: has no two rows of one workload from 90000 s: it covers 0 s to 5240 s"
-    assert problems(90_000) == [words]
+    message = "fleet.parquet: has no two rows of one workload from 90000 s: it covers 0 s to 5240 s"
+    assert problems(90_000) == [message]
 
 
 def test_many_problems_are_cut_short():
@@ -247,17 +249,17 @@ def test_a_large_history_is_not_read_for_the_problems_of_others():
 def test_progress_is_told_in_rows():
     """While workloads are counted, which takes a while."""
     write(rows_of(5))
-    told = []
-    open_history([FILE], progress=lambda done, total: told.append((done, total)))
-    assert told == [(7, 25), (14, 25), (21, 25), (25, 25)]
+    reported = []
+    open_history([FILE], progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(7, 25), (14, 25), (21, 25), (25, 25)]
 
 
 def test_what_is_too_large_for_a_part(monkeypatch):
     """A single workload, a row group, the number of rows and of workloads are bounded, before they are unpacked."""
     write([("long", t, 1.0) for t in range(30)] + rows_of(2))
     monkeypatch.setattr(traces_parts, "MAX_ROWS", 29)
-    words = "would unpack to 30 rows and 0.0 GiB, the most is 29 rows and 2 GiB for one workload: split it by time"
-    assert problems() == [f"fleet.parquet: workload 'long' {words}"]
+    message = "would unpack to 30 rows and 0.0 GiB, the most is 29 rows and 2 GiB for one workload: split it by time"
+    assert problems() == [f"fleet.parquet: workload 'long' {message}"]
     monkeypatch.setattr(traces_parts, "MAX_WORKLOADS", 2)
     assert problems() == ["fleet.parquet: has more than 2 workloads: split it by workload"]
     monkeypatch.setattr(parquet, "MAX_ROWS", 39)

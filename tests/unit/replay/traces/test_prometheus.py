@@ -62,9 +62,9 @@ def test_many_requests_are_one_series(prometheus, monkeypatch):
     """The pieces fit together without a seam, two series and a gap across pieces included; progress is told."""
     whole = from_prometheus(prometheus, "demand", START, END, STEP)
     monkeypatch.setattr(traces_prometheus, "MAX_POINTS", 7)
-    told = []
-    pieces = from_prometheus(prometheus, "demand", START, END, STEP, progress=lambda *done: told.append(done))
-    assert told == [(i, 58) for i in range(1, 59)]
+    reported = []
+    pieces = from_prometheus(prometheus, "demand", START, END, STEP, progress=lambda *done: reported.append(done))
+    assert reported == [(i, 58) for i in range(1, 59)]
     for one, other in zip(whole, pieces, strict=True):
         assert (one.workload, one.notes) == (other.workload, other.notes)
         assert np.array_equal(one.times, other.times)

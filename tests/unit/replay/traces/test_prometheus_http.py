@@ -182,8 +182,8 @@ def test_no_message_tells_a_secret(server):
     packed = base64.b64encode(b"me:p@ss").decode()
 
     def repeat(handler):
-        words = f"{handler.headers['Authorization']} is {packed} is p@ss is p%40ss"
-        handler.reply(400, json.dumps({"status": "error", "error": words}).encode())
+        text = f"{handler.headers['Authorization']} is {packed} is p@ss is p%40ss"
+        handler.reply(400, json.dumps({"status": "error", "error": text}).encode())
 
     server.answer = repeat
     url = server.url.replace("http://", "http://me:p%40ss@")

@@ -93,7 +93,7 @@ def test_values_as_people_write_them(written, section, name, text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("tick: 0", "1: tick: 0 must be above 0s and at most 5m"),
         ("tick: 6m", '1: tick: "6m" must be above 0s and at most 5m'),
@@ -143,12 +143,12 @@ def test_values_as_people_write_them(written, section, name, text, value):
         ("a: [1", "a ',' or ']' is missing"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(written, text, told):
+def test_what_is_wrong_is_told_with_its_line(written, text, reported):
     """One problem, its line, and what to do."""
     path = written(text)
     found = problems(read_world, path)
     assert len(found) == 1
-    assert told in found[0].removeprefix(f"{path}:")
+    assert reported in found[0].removeprefix(f"{path}:")
 
 
 def test_everything_is_told_at_once_in_order(written):
@@ -168,14 +168,14 @@ def test_files_that_cannot_be_read(tmp_path):
     binary, huge = tmp_path / "binary.yaml", tmp_path / "huge.yaml"
     binary.write_bytes(b"\xff\xfe\xfa")
     huge.write_bytes(b"#" * (2**20 + 1))
-    told = {
+    reported = {
         tmp_path / "none.yaml": "cannot read it",
         tmp_path: "cannot read it",
         binary: "not UTF-8 text",
         huge: "larger than",
     }
-    for path, words in told.items():
-        assert words in problems(read_world, path)[0]
+    for path, message in reported.items():
+        assert message in problems(read_world, path)[0]
         assert str(path) in problems(read_world, path)[0]
 
 
@@ -270,8 +270,8 @@ names = st.sampled_from([p.name for s in sections() for p in s.parameters] + [s.
 @given(st.dictionaries(names, st.dictionaries(names | st.text(max_size=4), junk, max_size=4) | junk, max_size=5) | junk)
 def test_junk_is_a_world_or_told(data):
     """Nothing that can be written raises anything else."""
-    world, told = outcome(world_from_dict, data)
-    assert isinstance(world, World) or told
+    world, reported = outcome(world_from_dict, data)
+    assert isinstance(world, World) or reported
 
 
 @settings(deadline=None)
@@ -280,9 +280,9 @@ def test_any_file_is_a_world_or_told(tmp_path_factory, content):
     """Whatever the bytes."""
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass"))
-    world, told = outcome(read_world, path)
-    assert isinstance(world, World) or told
-    assert all(line.startswith(str(path)) for line in told)
+    world, reported = outcome(read_world, path)
+    assert isinstance(world, World) or reported
+    assert all(line.startswith(str(path)) for line in reported)
 
 
 def test_the_schema_is_published():

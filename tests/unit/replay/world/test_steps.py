@@ -7,7 +7,7 @@ import pytest
 
 from hypot.replay.world.cohorts import CRASHED, CREATING, SERVING, STARTING, WAITING
 from hypot.replay.world.lifecycle import crash, evict, resize
-from hypot.replay.world.parameters import Demand, Heap, Nodes, Pods, Resize, Service, World
+from hypot.replay.world.parameters import Demand, Heap, Nodes, Pods, ResizeParameters, Service, World
 from property.replay_worlds import EPOCH, GIB, MIB, Place
 
 WORK, DEADLINE = 0.02, 0.25
@@ -234,7 +234,7 @@ class TestStarting:
         sampled = []
         for _ in range(6):
             place.tick()
-            sampled.append(len(place.scene.eyes.seen(place.i - 1, place.now).pod_metrics))
+            sampled.append(len(place.scene.observer.seen(place.i - 1, place.now).pod_metrics))
         assert sampled == [1, 1, 1, 2, 2, 2]
 
 
@@ -303,7 +303,7 @@ class TestResizing:
     @pytest.mark.parametrize(("takes", "ticks"), [(0.0, 0), (2.0, 1), (15.0, 1), (20.0, 2)])
     def test_it_takes_its_time(self, takes, ticks):
         """Then request, limit and what is paid change at once, and the pod has served all along."""
-        place = Place(World(resize=Resize(takes=takes)), replicas=2)
+        place = Place(World(resize=ResizeParameters(takes=takes)), replicas=2)
         resize(place.c, place.s, place.p, 0, 2000, 2 * GIB, 2400, 2 * GIB, place.now)
         rows = place.ticks(4)
         assert list(rows.cpu) == [2.0] * ticks + [4.0] * (4 - ticks)
@@ -313,14 +313,14 @@ class TestResizing:
 
     def test_without_room_it_waits(self):
         """As deferred; one that fits is done."""
-        place = Place(World(resize=Resize(room=0.5)), replicas=1)
+        place = Place(World(resize=ResizeParameters(room=0.5)), replicas=1)
         resize(place.c, place.s, place.p, 0, 1501, GIB, 1800, GIB, place.now)
         assert place.ticks(5).cpu[-1] == 1.0
-        (pod,) = place.scene.eyes.seen(place.i - 1, place.now).pods
+        (pod,) = place.scene.observer.seen(place.i - 1, place.now).pods
         assert (pod.resize.state, pod.resize.since) == ("deferred", EPOCH)
         resize(place.c, place.s, place.p, 0, 1500, GIB, 1800, GIB, place.now)
         assert place.ticks(2).cpu[-1] == 1.5
-        assert place.scene.eyes.seen(place.i - 1, place.now).pods[0].resize is None
+        assert place.scene.observer.seen(place.i - 1, place.now).pods[0].resize is None
 
     def test_its_node_looks_again(self):
         """A resize that waits is done once others have gone, without being asked for again."""

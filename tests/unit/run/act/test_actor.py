@@ -32,7 +32,7 @@ def looked(world):
 
 async def done(world, action, target=TARGET, seen=None):
     await world.settle()
-    return await world.sweeper.actor.do(target, action, seen or looked(world))
+    return await world.reconciler.actor.do(target, action, seen or looked(world))
 
 
 async def test_a_count_is_set_once():
@@ -59,11 +59,11 @@ def made_anew(world, uid="another"):
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["the watch has told", "the watch has not told"])
-async def test_a_target_that_was_made_anew_is_left_alone(is_told):
+async def test_a_target_that_was_made_anew_is_left_alone(is_reported):
     """Its count is the one that was decided on, but it was decided on for a dead one."""
     async with World(*web(2)) as world:
         seen = looked(world)
-        if not is_told:
+        if not is_reported:
             await world.stop()
         made_anew(world)
         result = await done(world, ScaleTo(5, 2), seen=seen)
@@ -309,7 +309,7 @@ class Hasty:
     """A judge after whose decisions something happens, of which the watch tells before anything is written."""
 
     def __init__(self, world, change):
-        self._world, self._change, self._judge = world, change, world.sweeper.judge
+        self._world, self._change, self._judge = world, change, world.reconciler.judge
 
     def __getattr__(self, name):
         return getattr(self._judge, name)
@@ -337,8 +337,8 @@ async def test_a_resize_of_somebody_else_during_a_sweep_stands():
     """It was not decided on, so it is not written over, nor evicted."""
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=all_kinds(VerticalPodAutoscaler="act")) as world:
         world.uses("3", "3Gi")
-        world.sweeper.judge = Hasty(world, resize_theirs)
-        await world.sweep()
+        world.reconciler.judge = Hasty(world, resize_theirs)
+        await world.reconcile()
         assert world.writes("/resize")
         assert world.at(POD)["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "7"}}
 
@@ -347,8 +347,8 @@ async def test_an_edit_of_a_template_during_a_sweep_stands():
     """It was not decided on, so it is not written over."""
     async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
         world.uses("1", "3Gi")
-        world.sweeper.judge = Hasty(world, edit_theirs)
-        await world.sweep()
+        world.reconciler.judge = Hasty(world, edit_theirs)
+        await world.reconcile()
         assert [call for call in world.writes(WEB) if call.path == WEB]
         (container,) = world.at(WEB)["spec"]["template"]["spec"]["containers"]
         assert container["resources"] == {"requests": {"cpu": "7"}}
@@ -358,6 +358,6 @@ async def test_a_target_that_is_made_anew_during_a_sweep_keeps_its_count():
     """It was decided for the one before it; the next sweep decides for this one."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
-        world.sweeper.judge = Hasty(world, made_anew)
+        world.reconciler.judge = Hasty(world, made_anew)
         outcome = await world.outcome()
-        assert (outcome.decision.desired, world.replicas, outcome.memory.last_scale) == (8, 4, None)
+        assert (outcome.decision.desired, world.replicas, outcome.state.last_scale) == (8, 4, None)

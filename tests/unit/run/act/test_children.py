@@ -23,7 +23,7 @@ def parent(**more):
 async def test_children_are_made():
     """The HPA scales the Hvpa itself and brings back nothing of the past; the VPA changes nothing."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
         target = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
         assert counter["spec"]["scaleTargetRef"] == target
@@ -39,12 +39,12 @@ async def test_children_are_made():
 async def test_children_that_are_right_are_left_alone():
     """Whatever the API server added to them; nothing is written in a sweep that changes nothing."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         counter = world.at(f"{HPAS}/web")
         counter["spec"]["metrics"][0]["resource"]["extra"] = "default"
         counter["status"] = {"currentReplicas": 2}
         world.put(counter)
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes(HPAS)
         assert not world.writes(VPAS)
 
@@ -52,11 +52,11 @@ async def test_children_that_are_right_are_left_alone():
 async def test_children_are_repaired():
     """What somebody changed in them is put right, on the version that was seen."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         counter = world.at(f"{HPAS}/web")
         counter["spec"]["maxReplicas"] = 100
         version = world.cluster.put(counter)["metadata"]["resourceVersion"]
-        await world.sweep()
+        await world.reconcile()
         (write,) = world.writes(HPAS)
         assert body(write)["metadata"]["resourceVersion"] == version
         assert world.at(f"{HPAS}/web")["spec"]["maxReplicas"] == 4
@@ -65,11 +65,11 @@ async def test_children_are_repaired():
 async def test_a_child_that_lost_its_owner_is_claimed_again():
     """It has our label and nobody else's name on it."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         orphan = world.at(f"{HPAS}/web")
         orphan["metadata"]["ownerReferences"] = []
         world.put(orphan)
-        await world.sweep()
+        await world.reconcile()
         assert len(world.at(f"{HPAS}/web")["metadata"]["ownerReferences"]) == 1
 
 
@@ -77,7 +77,7 @@ async def test_what_belongs_to_somebody_else_is_left_alone():
     """An HPA of the same name that we did not make stays as it is."""
     async with World(*web(2), hpa(), parent(), node()) as world:
         theirs = world.at(f"{HPAS}/web")
-        await world.sweep()
+        await world.reconcile()
         assert world.at(f"{HPAS}/web") == theirs
 
 
@@ -87,20 +87,20 @@ async def test_what_came_to_have_the_name_meanwhile_is_left_alone():
         await world.settle()
         world.cluster.faults = lambda call: world.put(hpa()) if call.writes and call.path == HPAS else None
         with structlog.testing.capture_logs() as logs:
-            await world.sweep()
+            await world.reconcile()
         theirs = world.at(f"{HPAS}/web")
         assert "ownerReferences" not in theirs["metadata"]
         assert theirs["spec"]["maxReplicas"] == 20
         assert [each["status"] for each in logs if each["event"] == "refused"] == [409]
         world.cluster.faults = None
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes(HPAS)
 
 
 async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
     """The next sweep looks at it again."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         counter = world.at(f"{HPAS}/web")
         counter["spec"]["maxReplicas"] = 100
         world.put(counter)
@@ -110,35 +110,35 @@ async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
                 world.put({**counter, "spec": {**counter["spec"], "maxReplicas": 50}})
 
         world.cluster.faults = newer
-        await world.sweep()
+        await world.reconcile()
         assert world.at(f"{HPAS}/web")["spec"]["maxReplicas"] == 50
 
 
 async def test_while_a_watch_is_broken_children_stay_as_they_are():
     """What is not there may be, and what is there may be another."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         there = world.at(f"{HVPAS}/web")
         there["metadata"]["annotations"] = {}
         world.put(there)
-        world.app.stock.pods.reflectors[0].trouble = "cut"
-        await world.sweep()
+        world.app.watches.pods.reflectors[0].trouble = "cut"
+        await world.reconcile()
         assert not world.writes(HPAS)
-        world.app.stock.pods.reflectors[0].trouble = ""
-        await world.sweep()
+        world.app.watches.pods.reflectors[0].trouble = ""
+        await world.reconcile()
         assert [call.method for call in world.writes(HPAS)] == ["DELETE"]
 
 
 async def test_what_has_no_name_version_or_uid_needs_no_children():
     """A path without a name would be that of all objects of a kind."""
     async with World(*web(2), parent(), node()) as world:
-        stock = world.app.stock
-        row = stock.row(("Hvpa", NAMESPACE, "web"))
+        watches = world.app.watches
+        row = watches.row(("Hvpa", NAMESPACE, "web"))
         assert row is not None
         for metadata in ({**row.data["metadata"], "name": ""}, {**row.data["metadata"], "uid": ""}):
             bare = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": metadata})
-            assert requests_for(bare.autoscaler, bare, stock) == []
-        assert len(requests_for(row.autoscaler, row, stock)) == 2
+            assert requests_for(bare.autoscaler, bare, watches) == []
+        assert len(requests_for(row.autoscaler, row, watches)) == 2
         assert count_request(row.autoscaler, row, Scale(3, 3, ""), "") is None
         assert count_request(bare.autoscaler, bare, Scale(3, 3, ""), "7") is not None
         nameless = keep_autoscaler("autoscaling.k8s.io/v1alpha1", "Hvpa", {**row.data, "metadata": {}})
@@ -149,7 +149,7 @@ async def test_the_own_count_and_the_status_are_written_in_one_sweep():
     """The second of the two is for the version that the first made."""
     async with World(*web(2), parent(), node()) as world:
         with structlog.testing.capture_logs() as logs:
-            await world.sweep()
+            await world.reconcile()
         assert [call.path.rsplit("/", 1)[1] for call in world.writes(HVPAS)] == ["status", "web"]
         assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
         assert world.status("Hvpa")["conditions"]
@@ -159,11 +159,11 @@ async def test_the_own_count_and_the_status_are_written_in_one_sweep():
 async def test_children_go_when_nobody_wants_them():
     """With uid and version as preconditions; those of others stay."""
     async with World(*web(2), parent(), vpa("Off", name="theirs"), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         there = world.at(f"{HVPAS}/web")
         there["metadata"]["annotations"] = {}
         world.put(there)
-        await world.sweep()
+        await world.reconcile()
         deletes = [call for call in world.writes() if call.method == "DELETE"]
         assert [set(body(call)["preconditions"]) for call in deletes] == [{"uid", "resourceVersion"}] * 2
         assert [each["metadata"]["name"] for each in world.cluster.objects(VPAS)] == ["theirs"]
@@ -173,7 +173,7 @@ async def test_children_go_when_nobody_wants_them():
 async def test_one_child_where_one_is_asked_for():
     """An Hvpa without an HPA has no child that counts."""
     async with World(*web(2), hvpa(annotations=OBJECTS), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         assert world.cluster.objects(HPAS) == []
         assert len(world.cluster.objects(VPAS)) == 1
 
@@ -181,12 +181,12 @@ async def test_one_child_where_one_is_asked_for():
 async def test_the_own_count_is_kept_in_step():
     """An HPA counts from there; nothing is written where it is right already."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 2
-        await world.sweep()
+        await world.reconcile()
         assert not [call for call in world.writes(HVPAS) if not call.path.endswith("/status")]
         world.scaled(3)
-        await world.sweep()
+        await world.reconcile()
         assert world.at(f"{HVPAS}/web")["spec"]["replicas"] == 3
 
 
@@ -194,7 +194,7 @@ async def test_without_objects_nothing_of_it_is_written():
     """Hypot recommends by itself then."""
     async with World(*web(2), hvpa(hpa=COUNTED), node()) as world:
         world.uses("500m")
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes(HPAS)
         assert not [call for call in world.writes(HVPAS) if not call.path.endswith("/status")]
 
@@ -205,14 +205,14 @@ async def test_without_objects_nothing_of_it_is_written():
 async def test_who_only_looks_makes_no_children(more):
     """Nothing is written but memory."""
     async with World(*web(2), parent(), node(), **more) as world:
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes(f"/{NAMESPACE}/")
 
 
 async def test_an_hvpa_that_cannot_be_read_has_its_children_left():
     """Nobody knows what they should be."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         there = world.at(f"{HVPAS}/web")
         there["spec"]["vpa"] = "all"
         there["spec"]["scalingIntervals"] = 7
@@ -225,7 +225,7 @@ async def test_an_hvpa_that_cannot_be_read_has_its_children_left():
 async def test_what_the_children_say_is_decided_on():
     """A total of the HPA counts while its current replicas are the target's."""
     async with World(*web(2), parent(), node()) as world:
-        await world.sweep()
+        await world.reconcile()
         counter, sizer = world.at(f"{HPAS}/web"), world.at(f"{VPAS}/web")
         counter["status"] = {"currentReplicas": 2, "desiredReplicas": 4}
         sizer["status"] = advised(recommended(target=("1", "1Gi")), RecommendationProvided="True")

@@ -46,9 +46,9 @@ async def test_a_dry_run_changes_nothing_and_remembers_no_deed(kind):
             outcome = await world.outcome(kind)
             acts = [(each.pod, each.action) for each in outcome.decision.actions]
             decided.append((outcome.decision.desired, acts, outcome.decision.rescales))
-            assert outcome.memory.last_scale is None
-            assert outcome.memory.scalings == 0
-            assert outcome.memory.plan is None
+            assert outcome.state.last_scale is None
+            assert outcome.state.scalings == 0
+            assert outcome.state.plan is None
             assert not [call for call in world.writes() if OWN not in call.path]
             assert outside(world) == before
         assert decided[0][2]
@@ -59,14 +59,14 @@ async def test_a_dry_run_keeps_children_that_nobody_wants():
     """What would be deleted is only told."""
     async with World(*web(1), hvpa(annotations=OBJECTS, hpa=COUNTED), node()) as world:
         world.uses("500m", "512Mi")
-        await world.sweep()
+        await world.reconcile()
         assert world.cluster.objects(KINDS["HorizontalPodAutoscaler"])
         uid = world.at(f"{KINDS['Hvpa']}/web")["metadata"]["uid"]
         world.put(hvpa(hpa=COUNTED, name="web"))
         assert world.at(f"{KINDS['Hvpa']}/web")["metadata"]["uid"] == uid
         world.config = type(world.config)(**{**as_dict(world.config), "dry_run": True})
         await world.restart()
-        await world.sweep()
+        await world.reconcile()
         assert not [call for call in world.writes() if call.method == "DELETE"]
         assert world.cluster.objects(KINDS["HorizontalPodAutoscaler"])
 
@@ -79,11 +79,11 @@ async def test_after_a_dry_run_everything_is_done_at_once():
     """Nothing that was only tried stands in the way: no window, no plan."""
     async with World(*web(4), wpa(upscaleForbiddenWindowSeconds=600), dry_run=True) as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         world.config = type(world.config)(**{**as_dict(world.config), "dry_run": False})
         await world.restart()
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 8
 
 
@@ -94,7 +94,7 @@ async def begun(world):
     """An Hvpa whose target is to get another pod and larger ones; the plan is under way."""
     world.uses("1", "3Gi")
     outcome = await world.outcome("Hvpa")
-    assert outcome.memory.plan is not None
+    assert outcome.state.plan is not None
     world.follow()
     world.uses("500m", "1.5Gi")
 
@@ -104,11 +104,11 @@ async def test_a_plan_goes_on_after_a_restart():
     async with World(*web(1), hvpa(), node()) as world:
         await begun(world)
         await world.restart()
-        await world.sweep()
+        await world.reconcile()
         assert [call.path.rsplit("/", 2)[1] for call in world.writes("/resize")] == ["web-1"]
         world.uses("500m", "1.5Gi")
         outcome = await world.outcome("Hvpa")
-        assert outcome.memory.plan is None
+        assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["status"] == "True"
 
 
@@ -119,10 +119,10 @@ async def test_a_step_that_is_refused_is_tried_again():
         world.cluster.faults = lambda call: refusal(500, "not now") if call.path.endswith("/resize") else None
         outcome = await world.outcome("Hvpa")
         assert "not now" in outcome.refusal
-        assert outcome.memory.plan is not None
+        assert outcome.state.plan is not None
         world.cluster.faults = None
         world.uses("500m", "1.5Gi")
-        await world.sweep()
+        await world.reconcile()
         assert world.writes("/resize")
 
 
@@ -134,7 +134,7 @@ async def test_somebody_else_ends_a_plan():
         world.follow()
         outcome = await world.outcome("Hvpa")
         assert world.replicas == 3
-        assert outcome.memory.plan is None
+        assert outcome.state.plan is None
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Superseded"
 
 
@@ -142,13 +142,13 @@ async def test_the_template_is_edited_only_where_that_is_asked_for():
     """Then pods are left to the workload's own controller."""
     async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert not world.writes("/resize")
         resources = world.at(WEB)["spec"]["template"]["spec"]["containers"][0]["resources"]
         assert (world.replicas, resources["requests"]["memory"]) == (2, "1Gi")
         world.follow()
         world.uses("500m", "1.5Gi")
-        await world.sweep()
+        await world.reconcile()
         resources = world.at(WEB)["spec"]["template"]["spec"]["containers"][0]["resources"]
         assert resources["requests"]["memory"] == "1930816k"
 
@@ -158,7 +158,7 @@ async def test_the_template_stays_otherwise():
     async with World(*web(1), hvpa(), node()) as world:
         template = world.at(WEB)["spec"]["template"]
         await begun(world)
-        await world.sweep()
+        await world.reconcile()
         assert world.at(WEB)["spec"]["template"] == template
 
 
@@ -172,7 +172,7 @@ async def test_a_pod_that_refuses_does_not_stop_the_others():
     async with World(*web(6), vpa("InPlaceOrRecreate", updates=updates), node(cpu="96"), kinds=kinds) as world:
         world.cluster.faults = lambda call: refusal(422, "no room") if call.path.endswith("web-0/resize") else None
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         tried = [call.path.rsplit("/", 2)[1] for call in world.writes("/resize")]
         assert "web-0" in tried
         assert len(tried) > 1
@@ -185,7 +185,7 @@ async def test_a_pod_that_is_gone_is_not_told_of():
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=kinds) as world:
         world.cluster.faults = lambda call: refusal(404, "no such pod") if call.path.endswith("/resize") else None
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert world.writes("/resize")
         assert not world.events("FailedResize")
 
@@ -202,7 +202,7 @@ async def test_an_eviction_within_a_budget():
     kinds = all_kinds(VerticalPodAutoscaler="act")
     async with World(*web(2), vpa("Recreate"), node(), budget, kinds=kinds) as world:
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert world.writes("/eviction")
         assert len(world.cluster.objects(f"/api/v1/namespaces/{NAMESPACE}/pods")) == 2
 
@@ -216,7 +216,7 @@ SIZED = {"hypot.dev/sized-by": "VerticalPodAutoscaler/web"}
 async def evicts(world, after=15.0):
     """How many pods a sweep evicts."""
     world.uses("3", "3Gi")
-    await world.sweep(after)
+    await world.reconcile(after)
     return len(world.writes("/eviction"))
 
 
@@ -250,8 +250,8 @@ async def test_pods_that_come_back_as_they_were_end_it():
         comes_back(world)
         assert await evicts(world) == 0
         assert "reach the webhook" in world.events("WebhookUnavailable")[0]["message"]
-        told = world.condition("ScalingBlocked", "VerticalPodAutoscaler")
-        assert (told["status"], told["reason"]) == ("True", "WebhookUnavailable")
+        reported = world.condition("ScalingBlocked", "VerticalPodAutoscaler")
+        assert (reported["status"], reported["reason"]) == ("True", "WebhookUnavailable")
         await world.restart()
         for after in (15.0, 3600.0, 86_400.0):
             assert await evicts(world, after) == 0
@@ -285,22 +285,22 @@ async def test_nobody_answered_is_told_as_that():
         world.cluster.faults = lambda call: UnreachableError("PUT: cut off") if call.path.endswith("/scale") else None
         outcome = await world.outcome()
         assert (outcome.unsure, outcome.refusal) == (True, "PUT: cut off")
-        assert outcome.memory.last_scale is None
+        assert outcome.state.last_scale is None
 
 
 async def test_a_plan_does_not_shrink_while_metrics_are_gone():
     """Nothing shrinks on missing data, also where it was decided on while there was some; then it goes on."""
     async with World(*web(4), hvpa(hpa=COUNTED), node(cpu="96", memory="384Gi")) as world:
         world.uses("1", "3Gi")
-        plan = (await world.outcome("Hvpa")).memory.plan
+        plan = (await world.outcome("Hvpa")).state.plan
         assert (plan.before_replicas, plan.replicas) == (4, 3)
         world.cluster.faults = lambda call: refusal(503, "no metrics") if "metrics.k8s.io" in call.path else None
         for seconds in (120.0, 15.0):
-            assert (await world.outcome("Hvpa", after=seconds)).memory.plan == plan
+            assert (await world.outcome("Hvpa", after=seconds)).state.plan == plan
             assert (world.replicas, world.writes("/scale")) == (4, [])
         world.cluster.faults = None
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 3
 
 
@@ -309,5 +309,5 @@ async def test_a_plan_goes_on_growing_while_metrics_are_gone():
     async with World(*web(1), hvpa(hpa=COUNTED), node()) as world:
         await begun(world)
         world.cluster.faults = lambda call: refusal(503, "no metrics") if "metrics.k8s.io" in call.path else None
-        await world.sweep(120.0)
+        await world.reconcile(120.0)
         assert world.writes("/resize")

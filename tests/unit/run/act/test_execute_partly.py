@@ -53,14 +53,14 @@ async def test_one_conflict_does_not_lose_the_plan():
         conflict(world, "web-1/resize")
         outcome = await world.outcome("Hvpa")
         assert len(resized(world)) == 4
-        assert (outcome.memory.plan is None, outcome.refusal, outcome.memory.last_scale) == (False, "", world.now)
+        assert (outcome.state.plan is None, outcome.refusal, outcome.state.last_scale) == (False, "", world.now)
         assert "resize 3 pods" in world.condition("CarriedOut", "Hvpa")["message"].lower()
         assert not world.events("FailedScaling")
         world.uses("2")
-        await world.sweep()
+        await world.reconcile()
         assert resized(world) == ["web-1"]
         world.uses("2")
-        await world.sweep()
+        await world.reconcile()
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Done"
 
 
@@ -69,10 +69,10 @@ async def test_a_plan_that_is_held_asks_for_what_was_refused():
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.uses("2", "2Gi")
         conflict(world, "web-1/resize")
-        await world.sweep()
+        await world.reconcile()
         world.annotate("Hvpa", paused="down")
         world.uses("2", "2Gi")
-        await world.sweep()
+        await world.reconcile()
         assert resized(world) == ["web-1"]
 
 
@@ -81,9 +81,9 @@ async def test_a_shrink_in_part_gives_the_governor_nothing_back():
     async with World(*web(4, box(cpu="4")), sizer(), node(cpu="96")) as world:
         world.uses("100m")
         conflict(world, "web-1/resize")
-        await world.sweep()
+        await world.reconcile()
         assert len(resized(world)) == 4
-        assert [one.key for one in world.sweeper.judge.governor.admitted] == [KEY]
+        assert [one.key for one in world.reconciler.judge.governor.admitted] == [KEY]
 
 
 async def test_a_plan_stands_once_its_size_is_recorded():
@@ -91,13 +91,13 @@ async def test_a_plan_stands_once_its_size_is_recorded():
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
         world.cluster.faults = lambda call: refusal(403, "never") if call.path.endswith("/scale") else None
-        assert (await world.outcome("Hvpa")).memory.plan is not None
+        assert (await world.outcome("Hvpa")).state.plan is not None
         assert "never" in world.condition("CarriedOut", "Hvpa")["message"]
         assert world.events("FailedScaling")
         assert not world.events("Scaled")
         world.cluster.faults = None
         world.uses("1", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 2
 
 
@@ -107,7 +107,7 @@ async def test_a_plan_that_did_nothing_has_failed():
         world.uses("2")
         world.cluster.faults = lambda call: refusal(500, "not now") if call.path.endswith("/status") else None
         outcome = await world.outcome("Hvpa")
-        assert (outcome.memory.plan, outcome.memory.last_scale, resized(world)) == (None, None, [])
+        assert (outcome.state.plan, outcome.state.last_scale, resized(world)) == (None, None, [])
         assert world.events("FailedScaling")
 
 
@@ -130,7 +130,7 @@ async def evicts(world, after=15.0):
     """How many pods a sweep evicts."""
     world.passes(after - PERIOD)
     world.uses("3")
-    await world.sweep()
+    await world.reconcile()
     return len(world.writes("/eviction"))
 
 
@@ -168,7 +168,7 @@ async def test_an_hvpa_resizes_what_it_may_not_evict():
         for index in range(4):
             world.put(dying(index))
         world.uses("3")
-        plan = (await world.outcome("Hvpa")).memory.plan
+        plan = (await world.outcome("Hvpa")).state.plan
         assert len(resized(world)) == 4
         assert "not in place" in world.events("WebhookUnavailable")[0]["message"]
         assert plan.resizing == "InPlaceOrRecreate"
@@ -226,7 +226,7 @@ async def test_it_is_evicted_where_that_helps():
         for index in range(3):
             world.put(dying(index))
         world.uses("3", "3Gi")
-        await world.sweep()
+        await world.reconcile()
         assert len(world.writes("/eviction")) == 1
         assert not resized(world)
 
@@ -239,7 +239,7 @@ async def test_who_is_paused_in_the_middle_is_left_alone(made):
     """What was done is told as done; the rest is not, nor as refused."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
-        world.sweeper.executor._stands = lambda _: not world.writes("/resize")
+        world.reconciler.executor._stands = lambda _: not world.writes("/resize")
         world.uses("3", "3Gi")
         outcome = await world.outcome(made["kind"])
         assert len(resized(world)) == 1
@@ -253,10 +253,10 @@ async def test_who_changed_before_the_first_write_is_only_observed(made):
     """Nothing is done nor told in its name."""
     kinds = all_kinds(VerticalPodAutoscaler="act", Hvpa="act")
     async with World(*web(4), made, node(cpu="96"), kinds=kinds) as world:
-        world.sweeper.executor._stands = lambda _: False
+        world.reconciler.executor._stands = lambda _: False
         world.uses("3", "3Gi")
         outcome = await world.outcome(made["kind"])
-        assert (outcome.acting, outcome.memory.last_scale, outcome.memory.plan) == ("observe", None, None)
+        assert (outcome.acting, outcome.state.last_scale, outcome.state.plan) == ("observe", None, None)
         assert not world.events()
         assert not world.writes(PODS)
 

@@ -31,7 +31,7 @@ def touched(world):
     return [call.path for call in world.writes() if call.path.endswith(("/scale", "/resize", "/eviction", "/web"))]
 
 
-def told(world):
+def reported(world):
     condition = world.condition("CarriedOut", "Hvpa")
     return condition["status"], condition["reason"], condition["message"]
 
@@ -45,7 +45,7 @@ async def evicting(world):
 async def grown(world):
     """A plan for fewer and larger pods: they are larger by now, and one is to go."""
     world.uses("1", "3Gi")
-    plan = (await world.outcome("Hvpa")).memory.plan
+    plan = (await world.outcome("Hvpa")).state.plan
     assert (plan.before_replicas, plan.replicas) == (4, 3)
     world.uses("1", "3Gi")
 
@@ -72,7 +72,7 @@ async def test_no_pod_goes_once_the_right_is_taken_away(right):
         await evicting(world)
         edit(world, **change)
         assert await evicts(world) == 0
-        assert (touched(world), told(world)) == ([], ("False", "Superseded", f"The plan is given up: {why}."))
+        assert (touched(world), reported(world)) == ([], ("False", "Superseded", f"The plan is given up: {why}."))
         assert world.events("PlanEnded")
         for _ in range(3):
             assert await evicts(world) == 0
@@ -116,9 +116,9 @@ async def test_no_replica_goes_once_scaling_down_is_off(directions):
         edit(world, **dict.fromkeys(directions, OFF))
         for _ in range(3):
             outcome = await world.outcome("Hvpa")
-            assert (world.replicas, touched(world), outcome.memory.plan) == (4, [], None)
-            assert told(world)[:2] == ("False", "Superseded")
-            assert "is switched off" in told(world)[2]
+            assert (world.replicas, touched(world), outcome.state.plan) == (4, [], None)
+            assert reported(world)[:2] == ("False", "Superseded")
+            assert "is switched off" in reported(world)[2]
             world.uses("1", "3Gi")
         assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "UpdatePolicy"
 
@@ -128,7 +128,7 @@ async def test_what_was_off_before_does_not_stop_a_plan():
     async with World(*web(4), hvpa(hpa=COUNTED, scaleDown=OFF), ROOMY) as world:
         await grown(world)
         await world.restart()
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 3
 
 
@@ -136,15 +136,15 @@ async def test_growth_that_is_left_is_not_done_either():
     """There is never less than before, so nothing need be made up for."""
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("1", "3Gi")
-        assert (await world.outcome("Hvpa")).memory.plan is not None
+        assert (await world.outcome("Hvpa")).state.plan is not None
         world.follow()
         world.uses("500m", "1.5Gi")
         edit(world, scaleUp=OFF, scaleDown=OFF)
         for _ in range(3):
-            await world.sweep()
+            await world.reconcile()
             assert touched(world) == []
             world.uses("500m", "1.5Gi")
-        assert told(world) == ("False", "Superseded", f"The plan is given up: {UP}.")
+        assert reported(world) == ("False", "Superseded", f"The plan is given up: {UP}.")
 
 
 async def test_a_window_that_closes_ends_the_plan():
@@ -159,7 +159,7 @@ async def test_a_window_that_closes_ends_the_plan():
         for _ in range(3):
             assert await evicts(world) == 0
             assert touched(world) == []
-        assert told(world)[2] == "The plan is given up: scaling up waits for the maintenance window."
+        assert reported(world)[2] == "The plan is given up: scaling up waits for the maintenance window."
         assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "MaintenanceWindow"
 
 
@@ -169,10 +169,10 @@ async def test_a_held_count_is_gone_to_whatever_is_off():
     async with World(*web(2), *pods, hvpa(annotations={"hypot.dev/hold": "4"}), ROOMY) as world:
         world.uses("500m")
         world.cluster.faults = lambda call: refusal(403, "never") if call.path.endswith("/scale") else None
-        assert (await world.outcome("Hvpa")).memory.plan.replicas == 4
+        assert (await world.outcome("Hvpa")).state.plan.replicas == 4
         world.cluster.faults = None
         edit(world, scaleUp=OFF, scaleDown=OFF)
         world.uses("500m")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas == 4
         assert not world.events("PlanEnded")

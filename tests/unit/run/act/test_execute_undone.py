@@ -8,9 +8,9 @@ from structlog.testing import capture_logs
 from hypot.cluster.port import Answer, encoded
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.size import resources_of
-from hypot.run.outcome import Swept
-from hypot.run.report.log import Narrator
-from hypot.run.webhook.admission import told_blocks
+from hypot.run.outcome import Reconciled
+from hypot.run.report.log import DecisionLog
+from hypot.run.webhook.admission import blocks_message
 from unit.policy.sizes_world import FREE, NAMESPACE, NOW, box, hvpa, node, sized, vpa
 from unit.run.act.test_execute_partly import SIZED, TIGHT, comes_back, conflict, evicts, resized, sizer
 from unit.run.run_world import World, all_kinds, blocked, body, web
@@ -32,7 +32,7 @@ def told_size(world):
 
 
 def admitted(world):
-    return [one.at for one in world.sweeper.judge.governor.admitted]
+    return [one.at for one in world.reconciler.judge.governor.admitted]
 
 
 async def test_a_size_that_no_node_holds_reaches_no_pod():
@@ -43,7 +43,7 @@ async def test_a_size_that_no_node_holds_reaches_no_pod():
             outcome = await world.outcome("Hvpa")
             assert world.status("Hvpa")["lastScaling"] == RECORDED
             assert world.status("Hvpa")["desiredReplicas"] == 4
-            assert (outcome.memory.scalings, outcome.memory.last_scale, outcome.memory.plan) == (0, NOW - 3600, None)
+            assert (outcome.state.scalings, outcome.state.last_scale, outcome.state.plan) == (0, NOW - 3600, None)
             assert "no node is large enough" in outcome.refusal
         assert world.condition("CarriedOut", "Hvpa")["reason"] == "Infeasible"
         assert world.condition("Ready", "Hvpa")["status"] == "True"
@@ -53,15 +53,15 @@ async def test_a_size_that_no_node_holds_reaches_no_pod():
 async def test_what_was_not_done_is_logged_as_that_and_once():
     """Nothing moved."""
     async with World(*web(4), sizer(), node(cpu="2")) as world:
-        narrator, words = Narrator(), []
+        narrator, message = DecisionLog(), []
         for _ in range(2):
             world.uses("3")
             outcome = await world.outcome("Hvpa")
             with capture_logs() as logs:
-                await narrator.tell(Swept((outcome,)))
-            words += [line["event"] for line in logs[1:]]
+                await narrator.report(Reconciled((outcome,)))
+            message += [line["event"] for line in logs[1:]]
             assert logs[0]["moved"] == 0
-        assert words == ["not done"]
+        assert message == ["not done"]
 
 
 async def test_a_shrink_that_cannot_be_done_takes_nobodys_turn():
@@ -73,12 +73,12 @@ async def test_a_shrink_that_cannot_be_done_takes_nobodys_turn():
         world.uses("100m")
         first = await world.outcome("Hvpa")
         turns = admitted(world)
-        assert (len(turns), first.memory.scalings) == (1, 1)
+        assert (len(turns), first.state.scalings) == (1, 1)
         for _ in range(2):
             world.uses("100m")
             outcome = await world.outcome("Hvpa")
-            assert (admitted(world), outcome.memory.scalings) == (turns, 1)
-            assert outcome.memory.last_scale == first.memory.last_scale
+            assert (admitted(world), outcome.state.scalings) == (turns, 1)
+            assert outcome.state.last_scale == first.state.last_scale
             assert outcome.refusal
 
 
@@ -86,13 +86,13 @@ async def test_who_waits_for_a_pod_to_come_back_has_done_nothing():
     """The size is recorded and every eviction is left: no window begins anew, and no plan runs out of time."""
     async with World(*web(8), sizer(8), *TIGHT) as world:
         assert [await evicts(world) for _ in range(2)] == [0, 1]
-        memories = world.sweeper.judge.memories
-        memories[KEY] = replace(memories[KEY], memory=replace(memories[KEY].memory, plan=None))
+        states = world.reconciler.judge.states
+        states[KEY] = replace(states[KEY], state=replace(states[KEY].state, plan=None))
         for _ in range(2):
             world.uses("3")
             outcome = await world.outcome("Hvpa")
-            assert (outcome.memory.scalings, outcome.memory.plan) == (1, None)
-            assert outcome.memory.last_scale < world.now - 15
+            assert (outcome.state.scalings, outcome.state.plan) == (1, None)
+            assert outcome.state.last_scale < world.now - 15
             assert "the last one that went is back" in world.condition("CarriedOut", "Hvpa")["message"]
         comes_back(world, SIZED)
         assert await evicts(world) == 2
@@ -105,7 +105,7 @@ async def test_unsized_pods_are_no_scaling_each_time():
         comes_back(world)
         for _ in range(3):
             world.uses("3")
-            assert (await world.outcome("Hvpa")).memory.scalings == 1
+            assert (await world.outcome("Hvpa")).state.scalings == 1
 
 
 async def test_stabilisation_does_not_begin_anew():
@@ -127,10 +127,10 @@ async def test_only_the_count_is_written_where_no_node_holds_the_size():
         world.uses("7")
         outcome = await world.outcome("Hvpa")
         assert world.replicas == 4
-        assert outcome.memory.last_scale == world.now
-        told = world.status("Hvpa")["lastScaling"]
-        assert told["hpaStatus"] == {"currentReplicas": 2, "desiredReplicas": 4}
-        assert told["vpaStatus"] == RECORDED["vpaStatus"]
+        assert outcome.state.last_scale == world.now
+        reported = world.status("Hvpa")["lastScaling"]
+        assert reported["hpaStatus"] == {"currentReplicas": 2, "desiredReplicas": 4}
+        assert reported["vpaStatus"] == RECORDED["vpaStatus"]
 
 
 async def test_a_size_is_told_once_it_is_recorded():
@@ -138,16 +138,16 @@ async def test_a_size_is_told_once_it_is_recorded():
     large = box(cpu="4", memory="8Gi")
     async with World(*web(4, large), {**hvpa(), "status": KNOWN}, node(cpu="96", memory="384Gi")) as world:
         world.uses("300m", "1Gi")
-        plan = (await world.outcome("Hvpa")).memory.plan
+        plan = (await world.outcome("Hvpa")).state.plan
         assert world.replicas < 4
         assert told_size(world) == {"app": {"requests": {"cpu": "1500m"}}}
         world.follow()
         world.uses("300m", "1Gi")
-        await world.sweep()
+        await world.reconcile()
         assert resized(world)
         assert told_size(world) == resources_of(plan.sizes)
         world.uses("300m", "1Gi")
-        await world.sweep()
+        await world.reconcile()
         assert told_size(world) == resources_of(plan.sizes)
 
 
@@ -156,7 +156,7 @@ async def test_a_refusal_leaves_the_record():
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         for _ in range(2):
             world.uses("2")
-            await world.sweep()
+            await world.reconcile()
         recorded = world.status("Hvpa")["lastScaling"]
         conflict(world, "hvpas/web/status")
         world.uses("5")
@@ -174,8 +174,8 @@ async def test_what_is_under_way_goes_on_where_more_cannot_be():
         outcome = await world.outcome("Hvpa")
         assert "no node is large enough" in outcome.refusal
         assert len(world.writes("/eviction")) == 2
-        assert outcome.memory.plan == outcome.before.plan
-        assert outcome.memory.scalings == 1
+        assert outcome.state.plan == outcome.before.plan
+        assert outcome.state.scalings == 1
 
 
 async def test_a_missing_webhook_hides_no_hold():
@@ -190,4 +190,4 @@ async def test_a_missing_webhook_hides_no_hold():
         assert "without a memory" in blocked(outcome)[1]
         assert "webhook" in blocked(outcome)[1]
         key = ("VerticalPodAutoscaler", NAMESPACE, "web")
-        assert told_blocks(world.app.stock.row(key).autoscaler) == {"down"}
+        assert blocks_message(world.app.watches.row(key).autoscaler) == {"down"}

@@ -134,9 +134,9 @@ def test_what_is_told():
 
 def test_whose_mark_was_found():
     """The webhook works where another autoscaler sized the pod: then that is named, and nothing else blamed."""
-    told = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
-    assert told is not None
-    assert told.event.reason == "Rival"
-    assert "Hvpa/other" in told.event.message
-    assert "Hvpa/old" not in told.event.message
-    assert "LimitRange" not in told.event.message
+    reported = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
+    assert reported is not None
+    assert reported.event.reason == "Rival"
+    assert "Hvpa/other" in reported.event.message
+    assert "Hvpa/old" not in reported.event.message
+    assert "LimitRange" not in reported.event.message

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from hypot.policy.model.seen import Failure
-from hypot.run.observe.asking import Crowd, Limits, Question
+from hypot.run.observe.asking import Crowd, Question, TimeLimits
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
-BRIEF = Limits(together=0.3, late=0.05, late_for=600.0, at_once=4)
+BRIEF = TimeLimits(together=0.3, late=0.05, late_for=600.0, at_once=4)
 
 
 class Places:

@@ -17,10 +17,10 @@ from hypot.run.observe.conflicts import (
     Leases,
     Writers,
     acts_in,
+    conflict_hold,
     counters,
     lookout,
     overruled,
-    rival_hold,
     sizer,
     sizers,
 )
@@ -68,8 +68,8 @@ def test_a_writer_is_remembered_when_our_own_words_took_its_name_away():
     assert writers.fresh(KEY, ours, NOW) == ""
 
 
-def seen(*rivals):
-    return Seen(NOW, Scale(1, 1, "app=web"), rivals=rivals)
+def seen(*conflicts):
+    return Seen(NOW, Scale(1, 1, "app=web"), conflicts=conflicts)
 
 
 @pytest.mark.parametrize(("mode", "met"), [("Auto", "other"), ("Initial", "other"), ("Off", "")])
@@ -79,8 +79,8 @@ def test_who_sizes_the_same_pods(mode, met):
     found = sizers([other])
     assert sizer(read_autoscaler(hvpa()), found) == met
     assert sizer(read_autoscaler(wpa()), found) == ""
-    hold = rival_hold("", "", (), met)
-    assert (hold is not None and "VerticalPodAutoscaler other" in hold.words) == bool(met)
+    hold = conflict_hold("", "", (), met)
+    assert (hold is not None and "VerticalPodAutoscaler other" in hold.message) == bool(met)
 
 
 def test_who_counts_the_same_pods():
@@ -114,7 +114,7 @@ def given_way(*things, observed=(), hpas=()):
     rows = {(each["kind"], NAMESPACE, each["metadata"]["name"]): row(each) for each in things}
     acting = {key: "observe" if key[2] in observed else "act" for key in rows}
     found = overruled(rows, acting, [row(each) for each in hpas])
-    return {key[2]: words.split(" ")[1] for key, words in found.items()}
+    return {key[2]: message.split(" ")[1] for key, message in found.items()}
 
 
 @pytest.mark.parametrize(
@@ -158,18 +158,18 @@ def test_an_hpa_of_the_same_target_goes_first():
 
 def test_the_hold_names_whom_was_met():
     """And says what to do."""
-    assert rival_hold("", "", ()) is None
-    words = [
-        rival_hold("them", "a/b", (f"{NAMESPACE}/theirs",)).words,
-        rival_hold("them", "a/b", ()).words,
-        rival_hold("", "a/b", ()).words,
+    assert conflict_hold("", "", ()) is None
+    message = [
+        conflict_hold("them", "a/b", (f"{NAMESPACE}/theirs",)).message,
+        conflict_hold("them", "a/b", ()).message,
+        conflict_hold("", "a/b", ()).message,
     ]
-    assert "HorizontalPodAutoscaler shop/theirs" in words[0]
-    assert "them writes" in words[1]
-    assert "Lease a/b" in words[2]
-    assert all("remove one" in each or "stop" in each for each in words)
-    assert rival_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Rival", "Hvpa shop/b is older")
-    assert "another hypot leads by the Lease b/hypot" in rival_hold("them", "a/b", (), "", "", "b/hypot").words
+    assert "HorizontalPodAutoscaler shop/theirs" in message[0]
+    assert "them writes" in message[1]
+    assert "Lease a/b" in message[2]
+    assert all("remove one" in each or "stop" in each for each in message)
+    assert conflict_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Rival", "Hvpa shop/b is older")
+    assert "another hypot leads by the Lease b/hypot" in conflict_hold("them", "a/b", (), "", "", "b/hypot").message
 
 
 def lease(name, namespace="kube-system", holder="x", renewed=NOW):

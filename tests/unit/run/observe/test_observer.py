@@ -26,7 +26,7 @@ async def view(world, after=15.0):
     world.passes(after)
     await world.settle()
     world.cluster.calls.clear()
-    return await world.sweeper.observer.look(world.sweeper._rows(), world.now, world.up)
+    return await world.reconciler.observer.look(world.reconciler._rows(), world.now, world.up)
 
 
 async def seen(world, key=KEY, after=15.0):
@@ -98,11 +98,11 @@ async def test_what_is_remembered_of_samples_ends_with_their_pods():
         world.uses("250m")
         world.put({**sample(7), "timestamp": show_time(world.now)})
         await view(world)
-        freshness = world.sweeper.observer._freshness
+        freshness = world.reconciler.observer._freshness
         assert set(freshness.first) == {(NAMESPACE, "web-0"), (NAMESPACE, "web-7")}
         world.cluster.remove(f"/apis/metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/pods/web-7")
         await view(world)
-        assert set(world.sweeper.observer._freshness.first) == {(NAMESPACE, "web-0")}
+        assert set(world.reconciler.observer._freshness.first) == {(NAMESPACE, "web-0")}
 
 
 async def test_an_empty_answer_is_all_stale():
@@ -219,7 +219,7 @@ async def test_two_that_ask_the_same_ask_once():
     """One request for each distinct question, whoever wants the answer."""
     async with World(*web(4), wpa(), wpa("other")) as world:
         world.queue("30")
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert len(world.asked(QUEUE)) == 1
         assert all(one.decision.decided for one in swept.outcomes)
 
@@ -234,7 +234,7 @@ async def test_metrics_that_fail_in_one_namespace_leave_the_others_alone():
         world.cluster.faults = lambda call: (
             failing if call.path.endswith("namespaces/bar/pods") and is_usage(call) else None
         )
-        swept = await world.sweep()
+        swept = await world.reconcile()
         assert world.replicas == 4
         assert "no metrics today" in swept.trouble
         other = next(one for one in swept.outcomes if one.key[1] == "bar")
@@ -249,12 +249,12 @@ async def test_stale_usage_shrinks_nothing():
     """A metrics server that stands still shows calm where nobody knows."""
     async with World(*web(4), hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 0}}), kinds=ONLY_HPA) as world:
         world.uses("10m")
-        swept = await world.sweep(200)
+        swept = await world.reconcile(200)
         assert (swept.stale_share, world.replicas) == (1.0, 4)
         outcome = world.of(swept, "HorizontalPodAutoscaler")
         assert "too old" in outcome.decision.error
         world.uses("10m")
-        await world.sweep()
+        await world.reconcile()
         assert world.replicas < 4
 
 
@@ -272,7 +272,7 @@ async def test_pods_that_use_much_are_learnt_of():
     async with World(*web(2), hvpa(), node()) as world:
         world.put(ready(0))
         world.put({**sample(0, "2", "6Gi"), "timestamp": show_time(world.now)})
-        await world.sweep()
+        await world.reconcile()
         usage = [key for key in (await Shards(world.cluster, OWN).load()).entries if key.startswith("usage/")]
         assert usage == [f"usage/Hvpa/{NAMESPACE}/web"]
-        assert world.sweeper.history.view(("Hvpa", NAMESPACE, "web")) is not None
+        assert world.reconciler.history.view(("Hvpa", NAMESPACE, "web")) is not None

@@ -14,7 +14,7 @@ from hypot.policy.model.seen import Failure
 from hypot.policy.model.settings import Settings
 from hypot.policy.observe.questions import External, Questions
 from hypot.policy.observe.snapshot import read_autoscaler
-from hypot.run.observe.asking import Limits
+from hypot.run.observe.asking import TimeLimits
 from hypot.run.observe.queries import Answered, MetricApis, external_query, object_query, pods_query, queries_of
 from unit.policy.sizes_world import NAMESPACE, hvpa, vpa
 from unit.run.run_world import NOW, QUEUE, hpa, items, wpa
@@ -126,9 +126,9 @@ async def test_old_values_are_none():
 async def test_values_from_the_future_are_none(ahead, is_stale):
     """They would stay young for as long as they lie ahead, whatever happens meanwhile."""
     space = Ref("v1", "Namespace", "x")
-    told = Answer(200, encoded({"items": [{"value": "5", "timestamp": show_time(NOW + ahead)}]}))
+    reported = Answer(200, encoded({"items": [{"value": "5", "timestamp": show_time(NOW + ahead)}]}))
     answered, _ = await asked(
-        {QUEUE: told, f"{CUSTOM}/metrics/rate": told},
+        {QUEUE: reported, f"{CUSTOM}/metrics/rate": reported},
         external_query("queue", None, NAMESPACE),
         object_query("rate", None, NAMESPACE, space),
     )
@@ -154,7 +154,7 @@ class Hanging(FakeCluster):
 async def test_questions_that_hang_do_not_take_the_others_away():
     """Neither those of another namespace, nor those of the same one as soon as it is known, nor the other API's."""
     cluster = Hanging("stuck")
-    apis = MetricApis(cluster, Limits(together=0.3, late=0.1))
+    apis = MetricApis(cluster, TimeLimits(together=0.3, late=0.1))
     other = QUEUE.replace(f"/{NAMESPACE}/", "/bar/")
     cluster.fixed |= {QUEUE: items("5"), other: items("7"), f"{CUSTOM}/metrics/rate": items("3")}
     space = Ref("v1", "Namespace", "x")
@@ -172,16 +172,16 @@ async def test_questions_that_hang_do_not_take_the_others_away():
 @pytest.mark.asyncio
 async def test_values_of_pods_and_objects():
     """By the pod's name; of an object the one value."""
-    told = [
+    reported = [
         {"describedObject": {"name": name}, "value": value, "timestamp": show_time(at)}
         for name, value, at in (("web-0", "3", NOW), ("web-1", "no", NOW), ("web-2", "4", NOW - 3600))
     ]
     answered, _ = await asked(
         {
-            f"{CUSTOM}/pods/*/hits": Answer(200, encoded({"items": told})),
-            f"{CUSTOM}/metrics/rate": Answer(200, encoded({"items": told[:1]})),
+            f"{CUSTOM}/pods/*/hits": Answer(200, encoded({"items": reported})),
+            f"{CUSTOM}/metrics/rate": Answer(200, encoded({"items": reported[:1]})),
             f"{CUSTOM}/metrics/none": Answer(200, encoded({"items": []})),
-            f"{CUSTOM}/metrics/old": Answer(200, encoded({"items": told[2:]})),
+            f"{CUSTOM}/metrics/old": Answer(200, encoded({"items": reported[2:]})),
         },
         pods_query("hits", None, NAMESPACE, "app=web"),
         *[object_query(name, None, NAMESPACE, Ref("v1", "Namespace", "x")) for name in ("rate", "none", "old")],
@@ -196,9 +196,9 @@ async def test_values_of_pods_and_objects():
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("fault", "words"), [(refusal(403, "not yours"), "answers 403: not yours"), (UnreachableError("cut"), "cut")]
+    ("fault", "message"), [(refusal(403, "not yours"), "answers 403: not yours"), (UnreachableError("cut"), "cut")]
 )
-async def test_failures_are_told_to_whoever_asked(fault, words):
+async def test_failures_are_told_to_whoever_asked(fault, message):
     """For all three kinds of questions."""
     cluster = FakeCluster()
     cluster.faults = lambda _: fault
@@ -214,7 +214,7 @@ async def test_failures_are_told_to_whoever_asked(fault, words):
         answered.of_object("rate", None, NAMESPACE, space),
         answered.external("queue", None, NAMESPACE),
     ]
-    assert all(words in failure.message for failure in failures)
+    assert all(message in failure.message for failure in failures)
 
 
 def test_what_was_not_asked_is_not_known():

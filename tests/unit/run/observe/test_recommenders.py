@@ -16,13 +16,13 @@ from aiohttp import web as http
 from hypot.policy.model.seen import Failure, Reply, Scale
 from hypot.policy.observe.snapshot import read_autoscaler
 from hypot.run.observe import recommenders as replies
-from hypot.run.observe.asking import Limits
+from hypot.run.observe.asking import TimeLimits
 from hypot.run.observe.recommenders import Asking, Recommenders
 from unit.run.run_world import NOW, World, web, wpa
 
 pytestmark = pytest.mark.asyncio
 # Over real sockets, so in real time: long enough for a machine that is busy with something else.
-BRIEF = Limits(together=4.0, late=2.0)
+BRIEF = TimeLimits(together=4.0, late=2.0)
 ANSWER = {"targetReplicas": 6, "lowerBoundReplicas": 5, "upperBoundReplicas": 7, "reason": "traffic"}
 
 
@@ -72,19 +72,19 @@ async def test_a_question_and_its_answer():
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
         ({"error": {"code": 3, "message": "no data"}}, "error 3: no data"),
         ({"targetReplicas": "six"}, "no whole numbers"),
         ([1], "not a JSON object"),
     ],
 )
-async def test_answers_that_are_none(answer, words):
+async def test_answers_that_are_none(answer, message):
     """Each with its reason."""
     async with serving(answer) as (url, _):
         (reply,) = await ask(asking(url))
         assert isinstance(reply, Failure)
-        assert words in reply.message
+        assert message in reply.message
 
 
 async def answer_500(_):
@@ -100,13 +100,14 @@ async def answer_large(_):
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"), [(answer_500, "answers 500: out of order"), (answer_text, "no JSON"), (answer_large, "1 MiB")]
+    ("answer", "message"),
+    [(answer_500, "answers 500: out of order"), (answer_text, "no JSON"), (answer_large, "1 MiB")],
 )
-async def test_whatever_else_a_server_says(answer, words):
+async def test_whatever_else_a_server_says(answer, message):
     """Bounded in size, and never taken for a count."""
     async with serving(answer) as (url, _):
         (reply,) = await ask(asking(url))
-        assert words in reply.message
+        assert message in reply.message
         assert len(reply.message) < 300
 
 
@@ -181,9 +182,9 @@ async def test_a_sweep_ends_though_a_recommender_hangs():
     async with asyncio.timeout(120), serving(never) as (hung, _):
         recommender = {"url": hung, "highWatermark": "800m", "lowWatermark": "500m"}
         async with World(*web(4), wpa(), wpa("stuck", metrics=None, recommender=recommender)) as world:
-            world.sweeper.observer._recommenders = Recommenders(world.session, limits=BRIEF)
+            world.reconciler.observer._recommenders = Recommenders(world.session, limits=BRIEF)
             world.queue("30")
-            swept = await world.sweep()
+            swept = await world.reconcile()
             assert world.of(swept).decision.decided
             assert "did not answer within" in world.of(swept, name="stuck").decision.error
 
@@ -287,7 +288,7 @@ async def test_a_sweep_follows_its_recommender():
     async with serving(ANSWER) as (url, asked):
         spec = {"metrics": None, "recommender": {"url": url, "highWatermark": "800m", "lowWatermark": "500m"}}
         async with World(*web(4), wpa(**spec)) as world:
-            await world.sweep()
+            await world.reconcile()
             assert world.replicas == 6
         assert asked[0][1]["state"]["readyReplicas"] == 4
 

@@ -91,9 +91,9 @@ def test_a_monitor_and_a_pod():
 def test_of_an_eviction_its_words_are_not_kept():
     """Only when it was, and what each container used."""
     pod = web(1)[2]
-    words = "The node was low on resource: memory. Container app was using 2Ki, request is 0, "
+    message = "The node was low on resource: memory. Container app was using 2Ki, request is 0, "
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2027-01-15T08:00:00Z"}
-    pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": words + "x" * 1000, "conditions": [ready]}
+    pod["status"] = {"phase": "Failed", "reason": "Evicted", "message": message + "x" * 1000, "conditions": [ready]}
     kept = keep_pod(pod)
     assert kept.eviction == (1_800_000_000.0, {"app": 2_048_000})
     assert "x" * 1000 not in str(kept)

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from fake_cluster import FakeCluster
 from hypot.cluster.port import UnreachableError
 from hypot.run.config import RunConfig
-from hypot.run.observe.watches import PODS, Resource, Stock
+from hypot.run.observe.watches import PODS, ApiResource, Watches
 from unit.policy.sizes_world import NAMESPACE
 from unit.run.run_world import KINDS, WEB, World, all_kinds, web, wpa
 
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.asyncio
 
 
 def watched(**config):
-    stock = Stock(FakeCluster(), RunConfig(**config))
-    return {each.resource.plural for each in stock.all}
+    watches = Watches(FakeCluster(), RunConfig(**config))
+    return {each.resource.plural for each in watches.all}
 
 
 async def test_only_what_is_needed_is_watched():
@@ -41,22 +41,22 @@ async def test_only_what_is_needed_is_watched():
 
 async def test_namespaces_are_watched_one_by_one():
     """Cluster-wide things stay so."""
-    stock = Stock(FakeCluster(), RunConfig(watch_namespaces=("a", "b")))
-    assert [each.path for each in stock.pods.reflectors] == ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"]
-    assert stock.nodes is not None
-    assert [each.path for each in stock.nodes.reflectors] == ["/api/v1/nodes"]
+    watches = Watches(FakeCluster(), RunConfig(watch_namespaces=("a", "b")))
+    assert [each.path for each in watches.pods.reflectors] == ["/api/v1/namespaces/a/pods", "/api/v1/namespaces/b/pods"]
+    assert watches.nodes is not None
+    assert [each.path for each in watches.nodes.reflectors] == ["/api/v1/nodes"]
 
 
 async def test_what_is_not_listed_is_named():
     """With its trouble, so that /readyz says why."""
     cluster = FakeCluster()
-    stock = Stock(cluster, RunConfig(kinds=all_kinds(WatermarkPodAutoscaler="act"), opt_in="all"))
-    assert "pods (not listed yet)" in stock.unready
+    watches = Watches(cluster, RunConfig(kinds=all_kinds(WatermarkPodAutoscaler="act"), opt_in="all"))
+    assert "pods (not listed yet)" in watches.unready
     cluster.faults = lambda call: UnreachableError("no route") if call.path.endswith("/pods") else None
-    task = asyncio.ensure_future(stock.run())
+    task = asyncio.ensure_future(watches.run())
     for _ in range(100):
         await asyncio.sleep(0)
-    assert stock.unready == "pods (no route)"
+    assert watches.unready == "pods (no route)"
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
@@ -64,12 +64,12 @@ async def test_what_is_not_listed_is_named():
 async def test_a_kind_that_is_not_served_is_no_reason_to_wait():
     """Clusters without Datadog have no monitors, and clusters without hypot's CRDs no objects of them."""
     async with World(*web(1)) as world:
-        assert world.app.stock.unready == ""
+        assert world.app.watches.unready == ""
     absent = World(*web(1))
     absent.cluster.absent |= {"/apis/datadoghq.com/v1alpha1/datadogmonitors", "/apis/autoscaling.k8s.io/v1alpha1/hvpas"}
     async with absent as world:
-        assert world.app.stock.unready == ""
-        assert len(world.app.stock.autoscalers["Hvpa"]) == 0
+        assert world.app.watches.unready == ""
+        assert len(world.app.watches.autoscalers["Hvpa"]) == 0
 
 
 @pytest.mark.looptime
@@ -80,12 +80,12 @@ async def test_a_definition_that_is_missing_is_told_once_and_so_is_its_coming():
     with capture_logs() as logs:
         async with absent as world:
             await asyncio.sleep(100)
-            assert world.app.stock.unready == ""
+            assert world.app.watches.unready == ""
             world.cluster.absent.clear()
             await asyncio.sleep(100)
-    told = [each for each in logs if each["event"].startswith("definition")]
+    reported = [each for each in logs if each["event"].startswith("definition")]
     todo = "hypot crds | kubectl apply --server-side -f -"
-    assert told == [
+    assert reported == [
         {"event": "definition missing", "log_level": "warning", "kind": "Hvpa", "todo": todo},
         {"event": "definition arrived", "log_level": "info", "kind": "Hvpa"},
     ]
@@ -102,12 +102,12 @@ async def test_a_watched_namespace_that_is_missing_is_told_once_and_so_is_its_co
             there = world.at(WEB)
             world.put(nope, {**there, "metadata": {"name": "web", "namespace": "nope"}})
             await asyncio.sleep(10)
-    told = [each for each in logs if each["event"].startswith(what)]
-    assert [(each["event"], each["log_level"], each["namespace"]) for each in told] == [
+    reported = [each for each in logs if each["event"].startswith(what)]
+    assert [(each["event"], each["log_level"], each["namespace"]) for each in reported] == [
         (f"{what} missing", "warning", "nope"),
         (f"{what} arrived", "info", "nope"),
     ]
-    assert "exist" in told[0]["todo"] or "watchNamespaces" in told[0]["todo"]
+    assert "exist" in reported[0]["todo"] or "watchNamespaces" in reported[0]["todo"]
 
 
 @pytest.mark.looptime
@@ -124,21 +124,21 @@ async def test_a_kind_that_is_switched_off_needs_no_definition():
 async def test_rows_are_found():
     """By kind and name; a kind that is not watched has none."""
     async with World(*web(2), wpa()) as world:
-        stock = world.app.stock
-        row = stock.row(("WatermarkPodAutoscaler", NAMESPACE, "web"))
+        watches = world.app.watches
+        row = watches.row(("WatermarkPodAutoscaler", NAMESPACE, "web"))
         assert row is not None
         assert row.version == world.at(f"{KINDS['WatermarkPodAutoscaler']}/web")["metadata"]["resourceVersion"]
-        assert stock.row(("WatermarkPodAutoscaler", NAMESPACE, "none")) is None
-        assert stock.row(("Deployment", NAMESPACE, "web")) is None
-        assert stock.workload("apps/v1", "Deployment", (NAMESPACE, "web")) is not None
-        assert stock.workload("apps/v1beta1", "Deployment", (NAMESPACE, "web")) is None
-        assert stock.watches("apps/v1", "ReplicaSet") == Resource("apps/v1", "ReplicaSet", "replicasets")
-        assert stock.watches("db.example/v1", "Cell") is None
-        assert len(stock.pods) == 2
-        assert stock.age() < float("inf")
+        assert watches.row(("WatermarkPodAutoscaler", NAMESPACE, "none")) is None
+        assert watches.row(("Deployment", NAMESPACE, "web")) is None
+        assert watches.workload("apps/v1", "Deployment", (NAMESPACE, "web")) is not None
+        assert watches.workload("apps/v1beta1", "Deployment", (NAMESPACE, "web")) is None
+        assert watches.watches("apps/v1", "ReplicaSet") == ApiResource("apps/v1", "ReplicaSet", "replicasets")
+        assert watches.watches("db.example/v1", "Cell") is None
+        assert len(watches.pods) == 2
+        assert watches.age() < float("inf")
 
 
 async def test_paths():
     """The core group has another root."""
     assert PODS.path() == "/api/v1/pods"
-    assert Resource("apps/v1", "Deployment", "deployments").path("a") == "/apis/apps/v1/namespaces/a/deployments"
+    assert ApiResource("apps/v1", "Deployment", "deployments").path("a") == "/apis/apps/v1/namespaces/a/deployments"

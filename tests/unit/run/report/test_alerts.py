@@ -34,10 +34,10 @@ def series(name, value, pod, labels=""):
     return {"series": f"{name}{{{own}{labels and ',' + labels}}}", "values": f"{value}+0x240"}
 
 
-def judged(promtool, folder, told, alert, labels):
+def judged(promtool, folder, reported, alert, labels):
     """What promtool says where after an hour the alert is there with these labels, or is not where there are none."""
     expected = {"eval_time": "1h", "alertname": alert, "exp_alerts": [{"exp_labels": each} for each in labels]}
-    test = {"interval": "15s", "input_series": told, "alert_rule_test": [expected]}
+    test = {"interval": "15s", "input_series": reported, "alert_rule_test": [expected]}
     rules = folder / "rules.yaml"
     written = yaml.safe_load(RULES.read_text(encoding="utf-8"))
     for rule in written["groups"][0]["rules"]:
@@ -67,14 +67,14 @@ def test_only_the_leader_is_believed(promtool, tmp_path, alert, by):
 def test_a_blocked_resize_is_told_as_well(promtool, tmp_path):
     """A VerticalPodAutoscaler has no plan; its steps say it."""
     blocked = series("hypot_blocked", 1, "a", f'{OBJECT},reason="resize-infeasible"')
-    told = [series("hypot_leader", 1, "a"), blocked]
-    done = judged(promtool, tmp_path, told, "HypotResizeInfeasible", [{"severity": "warning"}])
+    reported = [series("hypot_leader", 1, "a"), blocked]
+    done = judged(promtool, tmp_path, reported, "HypotResizeInfeasible", [{"severity": "warning"}])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("leads", "found"), [(1, []), (0, [{"severity": "critical"}])])
 def test_nobody_who_leads_is_told(promtool, tmp_path, leads, found):
     """Replicas that all only follow decide nothing."""
-    told = [series("hypot_leader", leads, "a"), series("hypot_leader", 0, "b")]
-    done = judged(promtool, tmp_path, told, "HypotNoLeader", found)
+    reported = [series("hypot_leader", leads, "a"), series("hypot_leader", 0, "b")]
+    done = judged(promtool, tmp_path, reported, "HypotNoLeader", found)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -26,9 +26,9 @@ from hypot.run.report.events import (
     REASONS,
     SAME_WITHIN,
     SILENT,
-    Recorder,
+    EventRecorder,
+    PostedEvent,
     Subject,
-    Told,
     cut,
     name_of,
     told_by,
@@ -45,7 +45,7 @@ HANDED_ON = {"reason", "event", "refusal.event", "reading.failed_reason", "HELD_
 
 
 def said(message="no metrics", reason="FailedGetResourceMetric", about=WEB):
-    return Told(about, Event("Warning", reason, message))
+    return PostedEvent(about, Event("Warning", reason, message))
 
 
 def made(name="web.1", version="8"):
@@ -56,15 +56,15 @@ def body(request):
     return json.loads(request.body)
 
 
-def after(recorder, seconds, *told):
+def after(recorder, seconds, *reported):
     """What is written so long after the first time."""
-    return recorder.requests(told, WALL + seconds, BOOT + seconds)
+    return recorder.requests(reported, WALL + seconds, BOOT + seconds)
 
 
-def posted(*told):
+def posted(*reported):
     """A recorder whose first events were taken."""
-    recorder = Recorder()
-    for request in after(recorder, 0, *told):
+    recorder = EventRecorder()
+    for request in after(recorder, 0, *reported):
         recorder.answered(request, made())
     return recorder
 
@@ -120,7 +120,7 @@ def test_every_reason_that_is_really_told_is_in_the_table():
 # Each constructor that has a caller, and what it makes.
 MADE = {
     "scaling_held": events.scaling_held([PAUSED]),
-    "rival": events.rival("somebody scales the same pods"),
+    "rival": events.conflict("somebody scales the same pods"),
     "resize_failed": events.resize_failed("web-0", "a disruption budget spares none"),
     "plan_ended": events.plan_ended("a resize was put off for too long"),
     "webhook_unavailable": events.webhook_unavailable("its certificate is not trusted"),
@@ -156,7 +156,7 @@ def test_the_controller_s_own_events_are_in_the_table(event):
 
 def test_the_table_explains_in_sentences():
     """They are shown as they stand."""
-    assert all(words.endswith(".") and words[0].isupper() for words in REASONS.values())
+    assert all(message.endswith(".") and message[0].isupper() for message in REASONS.values())
 
 
 # What an outcome tells.
@@ -165,9 +165,9 @@ def test_the_table_explains_in_sentences():
 def test_an_outcome_tells_its_decision_s_events_of_its_object():
     """With the identity that `kubectl describe` looks them up by."""
     spec = with_metadata(between(), uid="u-9", resourceVersion="12")
-    (told,) = told_by(outcome(spec, items(80_000)))
-    assert told.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
-    assert (told.event.type, told.event.reason) == ("Normal", "Scaling")
+    (reported,) = told_by(outcome(spec, items(80_000)))
+    assert reported.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
+    assert (reported.event.type, reported.event.reason) == ("Normal", "Scaling")
 
 
 def test_who_only_recommends_tells_no_deeds():
@@ -175,8 +175,8 @@ def test_who_only_recommends_tells_no_deeds():
     moves = replace(OUTCOMES["vpa resizes"], acting="recommend")
     assert moves.decision.events
     assert list(told_by(moves)) == []
-    rival = replace(moves, holds=(Hold("Rival", "another one writes here"),))
-    assert [told.event.reason for told in told_by(rival)] == ["Rival"]
+    conflict = replace(moves, holds=(Hold("Rival", "another one writes here"),))
+    assert [reported.event.reason for reported in told_by(conflict)] == ["Rival"]
 
 
 def test_that_nothing_happens_is_no_event():
@@ -187,8 +187,8 @@ def test_that_nothing_happens_is_no_event():
 
 def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
     """While somebody paused it, in the same words."""
-    moving = {told.event for told in told_by(OUTCOMES["wpa paused"])}
-    resting = {told.event for told in told_by(outcome(between(), items(30_000), holds=(PAUSED,)))}
+    moving = {reported.event for reported in told_by(OUTCOMES["wpa paused"])}
+    resting = {reported.event for reported in told_by(outcome(between(), items(30_000), holds=(PAUSED,)))}
     assert moving == resting == {events.scaling_held([PAUSED])}
 
 
@@ -198,12 +198,12 @@ def test_all_holds_of_a_sweep_are_one_event():
     pinned = between(annotations={"hypot.dev/paused": "true"})
     held = outcome(pinned, items(80_000), holds=(PAUSED, cold))
     assert [event.message for event in held.decision.events if event.reason == "ScalingHeld"] != []
-    assert [told.event for told in told_by(held)] == [events.scaling_held([PAUSED, cold])]
+    assert [reported.event for reported in told_by(held)] == [events.scaling_held([PAUSED, cold])]
 
 
 def test_a_rival_is_told_as_one():
     """A warning, beside what it holds back."""
-    reasons = {told.event.reason: told.event.type for told in told_by(OUTCOMES["wpa rivalled"])}
+    reasons = {reported.event.reason: reported.event.type for reported in told_by(OUTCOMES["wpa rivalled"])}
     assert reasons == {"ScalingHeld": "Normal", "Rival": "Warning"}
 
 
@@ -217,7 +217,7 @@ def test_what_is_only_observed_tells_nothing():
 
 def test_a_new_event_is_posted_whole():
     """As core/v1 has it, so that kubectl shows it."""
-    (request,) = after(Recorder("hypot-0"), 0, said())
+    (request,) = after(EventRecorder("hypot-0"), 0, said())
     assert (request.method, request.path) == ("POST", "/api/v1/namespaces/shop/events")
     written = body(request)
     assert written.pop("metadata")["namespace"] == "shop"
@@ -275,13 +275,13 @@ def test_said_long_after_it_is_another_event():
 
 def test_objects_reasons_and_messages_are_told_apart():
     """An object that was made anew is another one, too."""
-    told = [said(), said("other"), said(reason="Scaling"), said(about=WEB._replace(uid="u-2"))]
-    assert len(after(Recorder(), 0, *told, *told)) == 4
+    reported = [said(), said("other"), said(reason="Scaling"), said(about=WEB._replace(uid="u-2"))]
+    assert len(after(EventRecorder(), 0, *reported, *reported)) == 4
 
 
 def test_too_many_messages_of_one_reason_become_one_event():
     """Messages with numbers in them would fill the cluster."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     requests = after(recorder, 0, *[said(f"message {i}") for i in range(25)])
     messages = [body(request)["message"] for request in requests]
     assert len(messages) == MOST_ALIKE + 1
@@ -313,7 +313,7 @@ def test_an_event_that_is_gone_is_posted_anew(status):
 
 def test_a_post_that_arrived_before_is_not_lost():
     """Its answer was, and the next attempt finds its name taken."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     (first,) = after(recorder, 0, said())
     (again,) = after(recorder, PATCH_EVERY)
     assert body(again)["metadata"] == body(first)["metadata"]
@@ -325,7 +325,7 @@ def test_a_post_that_arrived_before_is_not_lost():
 
 def test_what_is_refused_is_tried_again_later_and_then_given_up():
     """A namespace on its way out takes no events."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     for seconds in (0, 60, 120):
         (request,) = after(recorder, seconds, *([said()] if seconds == 0 else []))
         recorder.answered(request, Answer(403))
@@ -336,7 +336,7 @@ def test_what_is_refused_is_tried_again_later_and_then_given_up():
 
 def test_an_answer_to_what_is_forgotten_is_ignored():
     """It may come late."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     (request,) = after(recorder, 0, said())
     after(recorder, SAME_WITHIN + 1)
     recorder.answered(request, made())
@@ -345,7 +345,7 @@ def test_an_answer_to_what_is_forgotten_is_ignored():
 
 def test_memory_and_writes_are_bounded():
     """However many objects fail at once."""
-    recorder = Recorder()
+    recorder = EventRecorder()
     many = [said(about=WEB._replace(uid=f"u-{i}")) for i in range(MOST_KNOWN + 500)]
     first, second = after(recorder, 0, *many), after(recorder, 15)
     assert len(first) == len(second) == MOST_AT_ONCE
@@ -356,7 +356,7 @@ def test_memory_and_writes_are_bounded():
 
 def test_an_event_of_the_cluster_s_own_objects_is_in_default():
     """The API server wants it there."""
-    (request,) = after(Recorder(), 0, said(about=Subject("v1", "Node", "", "n1")))
+    (request,) = after(EventRecorder(), 0, said(about=Subject("v1", "Node", "", "n1")))
     assert request.path == "/api/v1/namespaces/default/events"
     assert body(request)["involvedObject"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
 

@@ -13,11 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 import hypot.policy
 from builders import NOW, seen, wpa
 from hypot.kinds.node import replaced
-from hypot.kinds.wpa.fields import Recommender, Step, band
+from hypot.kinds.wpa.fields import Recommender, WatermarkPace, band
 from hypot.policy.hold import Hold
 from hypot.policy.model.seen import Reply, metric_key
 from hypot.policy.model.size import Size
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.run.report import gauge_table as names
 from hypot.run.report.events import table as reasons_table
 from hypot.run.report.gauge_table import FAMILIES, table
@@ -27,7 +27,7 @@ from hypot.run.report.gauges import (
     CUTTING,
     MOST_SERIES,
     Histogram,
-    Telling,
+    MetricsSnapshot,
     exposition,
     labelled,
     object_samples,
@@ -40,31 +40,31 @@ OUTCOMES = representative()
 REASONS = ("within_bounds", "upscale_capping", "downscale_capping")
 AT_MOST = {"resourcePolicy": {"containerPolicies": [{"containerName": "app", "maxAllowed": {"cpu": "1500m"}}]}}
 # The KEP's limits: at most half as many more, at most three tenths fewer.
-STEPS = {"scale_up": Step(percent=50, rest=30), "scale_down": Step(percent=30, rest=60)}
+STEPS = {"scale_up": WatermarkPace(percent=50, rest=30), "scale_down": WatermarkPace(percent=30, rest=60)}
 
 
-def text(telling):
-    return b"".join(exposition(telling)).decode()
+def text(snapshot):
+    return b"".join(exposition(snapshot)).decode()
 
 
-def parsed(telling):
+def parsed(snapshot):
     """As Prometheus reads it: name -> samples."""
     return {
         sample.name: [each for each in family.samples if each.name == sample.name]
-        for family in text_string_to_metric_families(text(telling))
+        for family in text_string_to_metric_families(text(snapshot))
         for sample in family.samples
     }
 
 
-def told(one, name, now=NOW, **labels):
+def reported(one, name, now=NOW, **labels):
     """The values of one gauge of an object, where its labels are these."""
-    samples = parsed(Telling(now, outcomes=[one])).get(name, [])
+    samples = parsed(MetricsSnapshot(now, outcomes=[one])).get(name, [])
     return [sample.value for sample in samples if labels.items() <= sample.labels.items()]
 
 
 def restricted(one):
     """Which of the three reasons restrict scaling; each must be told."""
-    values = {reason: told(one, names.RESTRICTED, reason=reason) for reason in REASONS}
+    values = {reason: reported(one, names.RESTRICTED, reason=reason) for reason in REASONS}
     assert all(value in ([0.0], [1.0]) for value in values.values())
     return [reason for reason, value in values.items() if value == [1.0]]
 
@@ -80,7 +80,7 @@ def kep(**fields):
 def test_value_and_both_watermarks():
     """In milli-units, for the metric by its name; a value beside its marks is what the first graph draws."""
     one = outcome(kep(), items(300_000))
-    (sample,) = parsed(Telling(NOW, outcomes=[one]))["wpa_controller_value"]
+    (sample,) = parsed(MetricsSnapshot(NOW, outcomes=[one]))["wpa_controller_value"]
     assert sample.labels == {
         "wpa_name": "web",
         "wpa_namespace": "default",
@@ -90,30 +90,30 @@ def test_value_and_both_watermarks():
         "metric_name": "queue{map[]}",
     }
     assert sample.value == 300_000
-    assert told(one, "wpa_controller_high_watermark", metric_name="queue{map[]}") == [400_000]
-    assert told(one, "wpa_controller_low_watermark", metric_name="queue{map[]}") == [150_000]
+    assert reported(one, "wpa_controller_high_watermark", metric_name="queue{map[]}") == [400_000]
+    assert reported(one, "wpa_controller_low_watermark", metric_name="queue{map[]}") == [150_000]
 
 
 def test_the_value_moves_and_goes():
     """It is the one that was compared last, and not told where none could be read."""
-    assert told(outcome(kep(), items(310_000)), names.VALUE) == [310_000]
+    assert reported(outcome(kep(), items(310_000)), names.VALUE) == [310_000]
     blind = outcome(kep(), seen(10))
     for name in (names.VALUE, names.HIGH, names.LOW, names.PROPOSAL, names.RESTRICTED):
-        assert told(blind, name) == []
+        assert reported(blind, name) == []
 
 
 def test_one_mark_stands_for_both():
     """The band is a point then."""
     one = outcome(wpa(band("queue", high=100)), items(100_000))
-    assert told(one, names.HIGH) == told(one, names.LOW) == [100_000]
+    assert reported(one, names.HIGH) == reported(one, names.LOW) == [100_000]
 
 
 def test_the_marks_of_a_recommender():
     """Its answer has a value as well."""
     spec = wpa(recommender=Recommender("https://advice.example/", high="800m", low="500m"), **FREE)
     one = outcome(spec, seen(10, reply=Reply(12, 11, 13, "", 0.9)))
-    assert [told(one, name) for name in (names.VALUE, names.HIGH, names.LOW)] == [[900], [800], [500]]
-    assert told(one, names.PROPOSAL) == [12]
+    assert [reported(one, name) for name in (names.VALUE, names.HIGH, names.LOW)] == [[900], [800], [500]]
+    assert reported(one, names.PROPOSAL) == [12]
 
 
 def test_within_the_bounds_scaling_is_restricted_and_outside_it_is_not():
@@ -133,65 +133,65 @@ def test_a_step_inside_the_band_is_not_restricted():
 def test_upscale_capping():
     """The KEP's example: wants more than half as many again, gets half; reset once the wish is within that."""
     capped = outcome(kep(), items(800_000))
-    assert (told(capped, names.PROPOSAL), told(capped, names.EFFECTIVE)) == ([20], [15])
+    assert (reported(capped, names.PROPOSAL), reported(capped, names.EFFECTIVE)) == ([20], [15])
     assert restricted(capped) == ["upscale_capping"]
     free = outcome(kep(), items(500_000))
-    assert (told(free, names.PROPOSAL), told(free, names.EFFECTIVE)) == ([13], [13])
+    assert (reported(free, names.PROPOSAL), reported(free, names.EFFECTIVE)) == ([13], [13])
     assert restricted(free) == []
 
 
 def test_downscale_capping():
     """The same downwards; unlike in the released controller either direction resets the other."""
     capped = outcome(kep(), items(50_000))
-    assert (told(capped, names.PROPOSAL), told(capped, names.EFFECTIVE)) == ([3], [7])
+    assert (reported(capped, names.PROPOSAL), reported(capped, names.EFFECTIVE)) == ([3], [7])
     assert restricted(capped) == ["downscale_capping"]
     free = outcome(kep(), items(120_000))
-    assert (told(free, names.PROPOSAL), told(free, names.EFFECTIVE)) == ([8], [8])
+    assert (reported(free, names.PROPOSAL), reported(free, names.EFFECTIVE)) == ([8], [8])
     assert restricted(free) == []
 
 
 def test_the_effective_count_is_the_one_after_windows():
     """What is proposed waits, and what is stays; in a dry run it is the count that would be."""
-    waiting = outcome(kep(), items(500_000), Memory(last_scale=NOW - 5))
-    assert (told(waiting, names.PROPOSAL), told(waiting, names.EFFECTIVE)) == ([13], [10])
-    assert told(outcome(kep(dry_run=True), items(500_000)), names.EFFECTIVE) == [13]
+    waiting = outcome(kep(), items(500_000), State(last_scale=NOW - 5))
+    assert (reported(waiting, names.PROPOSAL), reported(waiting, names.EFFECTIVE)) == ([13], [10])
+    assert reported(outcome(kep(dry_run=True), items(500_000)), names.EFFECTIVE) == [13]
 
 
 def test_the_countdown_of_both_transitions():
     """Down to zero, each for its own window."""
-    one = outcome(kep(), items(300_000), Memory(last_scale=NOW - 10))
-    assert told(one, "wpa_controller_transition_countdown", transition="upscale") == [20]
-    assert told(one, "wpa_controller_transition_countdown", transition="downscale") == [50]
-    assert told(one, names.COUNTDOWN, now=NOW + 30, transition="upscale") == [0]
-    assert told(one, names.COUNTDOWN, now=NOW + 30, transition="downscale") == [20]
-    assert told(one, names.COUNTDOWN, now=NOW + 60) == [0, 0]
+    one = outcome(kep(), items(300_000), State(last_scale=NOW - 10))
+    assert reported(one, "wpa_controller_transition_countdown", transition="upscale") == [20]
+    assert reported(one, "wpa_controller_transition_countdown", transition="downscale") == [50]
+    assert reported(one, names.COUNTDOWN, now=NOW + 30, transition="upscale") == [0]
+    assert reported(one, names.COUNTDOWN, now=NOW + 30, transition="downscale") == [20]
+    assert reported(one, names.COUNTDOWN, now=NOW + 60) == [0, 0]
 
 
 def test_any_move_resets_both_countdowns():
     """And before the first one there is none."""
-    assert told(outcome(kep(), items(300_000)), names.COUNTDOWN) == []
-    moved = outcome(kep(), items(500_000), Memory(last_scale=NOW - 1000))
-    assert told(moved, names.COUNTDOWN, transition="upscale") == [30]
-    assert told(moved, names.COUNTDOWN, transition="downscale") == [60]
+    assert reported(outcome(kep(), items(300_000)), names.COUNTDOWN) == []
+    moved = outcome(kep(), items(500_000), State(last_scale=NOW - 1000))
+    assert reported(moved, names.COUNTDOWN, transition="upscale") == [30]
+    assert reported(moved, names.COUNTDOWN, transition="downscale") == [60]
 
 
 def test_windows_that_are_not_written_are_the_controller_s():
     """A minute upwards, five downwards."""
-    one = outcome(between(), items(30_000), Memory(last_scale=NOW))
-    assert told(one, names.COUNTDOWN) == [60, 300]
+    one = outcome(between(), items(30_000), State(last_scale=NOW))
+    assert reported(one, names.COUNTDOWN) == [60, 300]
 
 
 def test_a_window_that_nobody_can_read_has_no_countdown():
     """Nor does it spoil the page."""
-    one = outcome(kep(), items(300_000), Memory(last_scale=NOW))
+    one = outcome(kep(), items(300_000), State(last_scale=NOW))
     spoilt = replace(one, autoscaler=replaced(one.autoscaler, up_rest="soon"))
-    assert told(spoilt, names.COUNTDOWN) == [60]
+    assert reported(spoilt, names.COUNTDOWN) == [60]
 
 
 def test_two_metrics_of_one_name_are_told_once():
     """A series that comes twice would have the whole page refused."""
     twins = [band("queue", high=400, low=150), band("queue", high=300, low=100)]
-    assert told(outcome(wpa(*twins), items(300_000)), names.HIGH) == [400_000]
+    assert reported(outcome(wpa(*twins), items(300_000)), names.HIGH) == [400_000]
 
 
 # Every object.
@@ -200,22 +200,22 @@ def test_two_metrics_of_one_name_are_told_once():
 def test_counts():
     """As they are and as decided."""
     one = OUTCOMES["hvpa moves"]
-    assert (told(one, names.CURRENT_REPLICAS), told(one, names.DESIRED_REPLICAS)) == ([2], [3])
-    assert told(OUTCOMES["hvpa without scale"], names.CURRENT_REPLICAS) == []
+    assert (reported(one, names.CURRENT_REPLICAS), reported(one, names.DESIRED_REPLICAS)) == ([2], [3])
+    assert reported(OUTCOMES["hvpa without scale"], names.CURRENT_REPLICAS) == []
 
 
 def test_sizes_are_in_cores_and_bytes():
     """Per container, beside those that are there."""
     one = OUTCOMES["vpa evicts"]
-    assert told(one, names.CONTAINER_CPU, container="app", at="current") == [1.0]
-    assert told(one, names.CONTAINER_CPU, container="app", at="desired") == [2.0]
-    assert told(one, names.CONTAINER_MEMORY, container="app", at="current") == [2**30]
+    assert reported(one, names.CONTAINER_CPU, container="app", at="current") == [1.0]
+    assert reported(one, names.CONTAINER_CPU, container="app", at="desired") == [2.0]
+    assert reported(one, names.CONTAINER_MEMORY, container="app", at="current") == [2**30]
 
 
 def test_a_container_without_requests_has_no_size():
     """Unset is not zero."""
     bare = replace(OUTCOMES["vpa evicts"].decision, sizes=(Size("app"),), desired_sizes=(Size("app"),))
-    assert told(replace(OUTCOMES["vpa evicts"], decision=bare), names.CONTAINER_CPU) == []
+    assert reported(replace(OUTCOMES["vpa evicts"], decision=bare), names.CONTAINER_CPU) == []
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_a_container_without_requests_has_no_size():
 )
 def test_limited_by(one, reason):
     """The reason that its condition has, or the rule that cut a size; nothing where none applies."""
-    assert told(outcome(kep(), items(300_000)), names.LIMITED) == []
-    assert told(one, names.LIMITED) == told(one, names.LIMITED, reason=reason) == [1]
+    assert reported(outcome(kep(), items(300_000)), names.LIMITED) == []
+    assert reported(one, names.LIMITED) == reported(one, names.LIMITED, reason=reason) == [1]
 
 
 @pytest.mark.parametrize(
@@ -244,12 +244,12 @@ def test_limited_by(one, reason):
 )
 def test_blocked_by(name, reason):
     """The rules that keep a move back."""
-    assert told(OUTCOMES[name], names.BLOCKED, reason=reason) == [1]
+    assert reported(OUTCOMES[name], names.BLOCKED, reason=reason) == [1]
 
 
 def test_what_moves_is_not_blocked():
     """A rule that evicts a pod is none that keeps one."""
-    assert told(OUTCOMES["wpa moves"], names.BLOCKED) == []
+    assert reported(OUTCOMES["wpa moves"], names.BLOCKED) == []
 
 
 def test_every_rule_that_blocks_or_cuts_exists():
@@ -265,9 +265,9 @@ def test_every_rule_that_blocks_or_cuts_exists():
 def test_held():
     """By each reason, and gone with it."""
     one = outcome(kep(), items(500_000), holds=(PAUSED, RIVAL, Hold("Paused", "twice")))
-    assert told(one, names.HELD, reason="Paused") == told(one, names.HELD, reason="Rival") == [1]
-    assert told(one, names.DESIRED_REPLICAS) == [10]
-    assert told(outcome(kep(), items(500_000)), names.HELD) == []
+    assert reported(one, names.HELD, reason="Paused") == reported(one, names.HELD, reason="Rival") == [1]
+    assert reported(one, names.DESIRED_REPLICAS) == [10]
+    assert reported(outcome(kep(), items(500_000)), names.HELD) == []
 
 
 def test_no_object_has_too_many_series():
@@ -282,15 +282,15 @@ def test_no_object_has_too_many_series():
 
 def test_objects_can_be_switched_off():
     """Their number is still told."""
-    telling = Telling(NOW, outcomes=list(OUTCOMES.values()), of_objects=False)
-    assert parsed(telling).keys() <= {family.name for family in names.CONTROLLER_FAMILIES}
-    kinds = {sample.labels["kind"]: sample.value for sample in parsed(telling)[names.OBJECTS]}
+    snapshot = MetricsSnapshot(NOW, outcomes=list(OUTCOMES.values()), of_objects=False)
+    assert parsed(snapshot).keys() <= {family.name for family in names.CONTROLLER_FAMILIES}
+    kinds = {sample.labels["kind"]: sample.value for sample in parsed(snapshot)[names.OBJECTS]}
     assert kinds["Hvpa"] == sum(one.key[0] == "Hvpa" for one in OUTCOMES.values())
 
 
 def test_a_series_goes_with_its_object():
     """Nothing is stored."""
-    both = Telling(NOW, outcomes=[OUTCOMES["wpa moves"], OUTCOMES["vpa evicts"]])
+    both = MetricsSnapshot(NOW, outcomes=[OUTCOMES["wpa moves"], OUTCOMES["vpa evicts"]])
     assert "WatermarkPodAutoscaler" in text(both)
     assert "WatermarkPodAutoscaler" not in text(replace(both, outcomes=[OUTCOMES["vpa evicts"]]))
 
@@ -300,7 +300,7 @@ def test_a_series_goes_with_its_object():
 
 def test_the_controller_tells_of_itself():
     """What is known; ages and durations in seconds."""
-    telling = Telling(
+    snapshot = MetricsSnapshot(
         NOW,
         leads=True,
         sweeps=7,
@@ -310,11 +310,11 @@ def test_the_controller_tells_of_itself():
         calls={("PATCH", "Pod", "4xx"): 2, ("GET", "Pod", "2xx"): 5},
         stale_share=0.25,
         governor_holding=4,
-        memory_unwritten=2,
+        state_unwritten=2,
         certificate_seconds=86_400.0,
         plans={"growing": 1, "infeasible": 2},
     )
-    found = parsed(telling)
+    found = parsed(snapshot)
     plain = {name: samples[0].value for name, samples in found.items() if not samples[0].labels}
     assert plain == {
         "hypot_leader": 1,
@@ -337,7 +337,7 @@ def test_the_controller_tells_of_itself():
 
 def test_before_the_first_sweep_little_is_known():
     """And nothing is made up: an age of zero would look like a sweep."""
-    found = parsed(Telling(NOW))
+    found = parsed(MetricsSnapshot(NOW))
     assert found["hypot_leader"][0].value == 0
     assert names.SWEEP_AGE not in found
     assert names.CERTIFICATE not in found
@@ -348,7 +348,7 @@ def test_before_the_first_sweep_little_is_known():
 
 def test_every_series_is_as_the_table_says():
     """Name, type, words and labels; the parser reads all of it."""
-    everything = Telling(
+    everything = MetricsSnapshot(
         NOW,
         outcomes=[replace(one, key=(one.key[0], "shop", f"web-{i}")) for i, one in enumerate(OUTCOMES.values())],
         sweep_seconds=1.0,
@@ -356,7 +356,7 @@ def test_every_series_is_as_the_table_says():
         sweep_age=1.0,
         calls={("GET", "Pod", "2xx"): 1},
         stale_share=0.1,
-        memory_unwritten=0,
+        state_unwritten=0,
         certificate_seconds=1.0,
         plans={"growing": 1},
         webhook_seconds=Histogram([(0.5, 3)], 4, 2.5),
@@ -366,10 +366,12 @@ def test_every_series_is_as_the_table_says():
     for family in families:
         suffixes = ("_bucket", "_sum", "_count") if family.type == "histogram" else ("",)
         (name,) = {sample.name.removesuffix(suffix) for sample in family.samples for suffix in suffixes} & set(expected)
-        told = expected.pop(name)
+        reported = expected.pop(name)
         assert {sample.name for sample in family.samples} == {f"{name}{suffix}" for suffix in suffixes}
-        assert (family.type, family.documentation) == (told.type, told.help)
-        assert {tuple(label for label in sample.labels if label != "le") for sample in family.samples} == {told.labels}
+        assert (family.type, family.documentation) == (reported.type, reported.help)
+        assert {tuple(label for label in sample.labels if label != "le") for sample in family.samples} == {
+            reported.labels
+        }
     assert expected == {}
     lines = text(everything).splitlines()
     assert len(lines) == 2 * len(families) + sum(len(family.samples) for family in families)
@@ -377,7 +379,7 @@ def test_every_series_is_as_the_table_says():
 
 def test_many_objects_come_in_small_slices():
     """Each object is worked on between two slices, and none of these is long."""
-    many = Telling(NOW, outcomes=[OUTCOMES["wpa moves"]] * 2000)
+    many = MetricsSnapshot(NOW, outcomes=[OUTCOMES["wpa moves"]] * 2000)
     slices = list(exposition(many))
     assert slices.count(b"") == 100
     assert max(each.count(b"\n") for each in slices) == 500

@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from fake_objects import refusal
 from hypot.policy.model.size import Size
-from hypot.run.outcome import Swept
-from hypot.run.report.log import Narrator
+from hypot.run.outcome import Reconciled
+from hypot.run.report.log import DecisionLog
 from unit.policy.sizes_world import hvpa, node, vpa
 from unit.run.outcomes import representative
 from unit.run.run_world import World, all_kinds, web, wpa
@@ -21,11 +21,11 @@ ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 async def lines(narrator, *outcomes):
     """What is logged of a sweep that came to these."""
     with capture_logs() as logs:
-        await narrator.tell(Swept(outcomes))
+        await narrator.report(Reconciled(outcomes))
     return logs
 
 
-async def words(narrator, *outcomes):
+async def message(narrator, *outcomes):
     return [each["event"] for each in (await lines(narrator, *outcomes))[1:]]
 
 
@@ -42,10 +42,10 @@ async def test_what_was_refused_is_not_told_as_done():
     """A pod that may not be evicted stays for weeks: one line, and none of the sweeps has moved it."""
     async with World(*web(3), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
-        narrator, said, moved = Narrator(), [], []
+        narrator, said, moved = DecisionLog(), [], []
         for _ in range(4):
             world.uses("3")
-            first, *others = await lines(narrator, *(await world.sweep()).outcomes)
+            first, *others = await lines(narrator, *(await world.reconcile()).outcomes)
             moved.append(first["moved"])
             said += others
         assert moved == [0, 0, 0, 0]
@@ -59,20 +59,20 @@ async def test_a_write_that_is_refused_is_told_once_until_it_is_done():
     """With why it was wanted and what was said to it; a deed ends that, so that the next refusal is news."""
     async with World(*web(4), wpa()) as world:
         world.cluster.faults = lambda call: refusal(403, "no") if call.path.endswith("/scale") and call.writes else None
-        narrator, said = Narrator(), []
+        narrator, said = DecisionLog(), []
         for _ in range(3):
             world.queue("80")
-            said += (await lines(narrator, *(await world.sweep()).outcomes))[1:]
+            said += (await lines(narrator, *(await world.reconcile()).outcomes))[1:]
         assert [(each["event"], each["before"], each["after"]) for each in said] == [("not done", 4, 8)]
         assert "403" in said[0]["refusal"]
         world.cluster.faults = None
         world.queue("80")
-        assert await words(narrator, *(await world.sweep()).outcomes) == ["decided"]
+        assert await message(narrator, *(await world.reconcile()).outcomes) == ["decided"]
 
 
 async def test_a_write_without_an_answer_was_perhaps_done():
     """Nobody knows, and the log says no more than that."""
-    assert await words(Narrator(), replace(OUTCOMES["wpa refused"], unsure=True)) == ["perhaps done"]
+    assert await message(DecisionLog(), replace(OUTCOMES["wpa refused"], unsure=True)) == ["perhaps done"]
 
 
 async def test_a_step_of_a_plan_that_is_refused_is_not_the_whole_of_it():
@@ -80,19 +80,19 @@ async def test_a_step_of_a_plan_that_is_refused_is_not_the_whole_of_it():
     async with World(*web(1), hvpa(), node()) as world:
         world.uses("3")
         first = await world.outcome("Hvpa")
-    stuck = replace(first, before=first.memory, refusal="409 conflict")
-    assert first.memory.plan is not None
-    assert await words(Narrator(), stuck) == ["not all done"]
+    stuck = replace(first, before=first.state, refusal="409 conflict")
+    assert first.state.plan is not None
+    assert await message(DecisionLog(), stuck) == ["not all done"]
 
 
 async def test_a_dry_run_would_decide_and_says_so_once():
     """Nothing moves, so that each sweep decides the same."""
     async with World(*web(4), wpa(), dry_run=True) as world:
         said, moved = [], []
-        narrator = Narrator(dry_run=True)
+        narrator = DecisionLog(dry_run=True)
         for metric in ("80", "80", "160"):
             world.queue(metric)
-            first, *others = await lines(narrator, *(await world.sweep()).outcomes)
+            first, *others = await lines(narrator, *(await world.reconcile()).outcomes)
             moved.append(first["moved"])
             said += [(each["event"], each["after"]) for each in others if "object" in each]
         assert moved == [0, 0, 0]
@@ -106,28 +106,28 @@ async def test_a_dry_run_would_evict_though_it_has_no_webhook():
         world.uses("3", "3Gi")
         outcome = await world.outcome("VerticalPodAutoscaler")
         assert "WebhookUnavailable" not in {hold.reason for hold in outcome.holds}
-        assert await words(Narrator(dry_run=True), outcome) == ["would decide"]
+        assert await message(DecisionLog(dry_run=True), outcome) == ["would decide"]
 
 
 async def test_an_object_of_its_own_dry_run_would_decide():
     """The others beside it are moved."""
-    narrator = Narrator()
-    assert await words(narrator, OUTCOMES["wpa tried"]) == ["would decide"]
-    assert await words(narrator, OUTCOMES["wpa tried"]) == []
+    narrator = DecisionLog()
+    assert await message(narrator, OUTCOMES["wpa tried"]) == ["would decide"]
+    assert await message(narrator, OUTCOMES["wpa tried"]) == []
 
 
 async def test_who_only_recommends_says_nothing_of_pods():
     """Its status has the recommendation, and nobody was going to change a pod."""
-    assert await words(Narrator(), replace(OUTCOMES["vpa resizes"], acting="recommend")) == []
+    assert await message(DecisionLog(), replace(OUTCOMES["vpa resizes"], acting="recommend")) == []
 
 
 async def test_sizes_are_told_before_and_after():
     """A decision on the size alone has the same count twice."""
-    (_, said) = await lines(Narrator(), OUTCOMES["hvpa moves"])
+    (_, said) = await lines(DecisionLog(), OUTCOMES["hvpa moves"])
     assert (said["event"], said["sizes"]) == ("decided", "app: cpu 400m to 1334m")
-    (_, said) = await lines(Narrator(), OUTCOMES["vpa resizes"])
+    (_, said) = await lines(DecisionLog(), OUTCOMES["vpa resizes"])
     assert (said["before"], said["after"], said["sizes"]) == (3, 3, "app: cpu 1 to 2")
-    (_, said) = await lines(Narrator(), OUTCOMES["wpa moves"])
+    (_, said) = await lines(DecisionLog(), OUTCOMES["wpa moves"])
     assert "sizes" not in said
 
 
@@ -136,13 +136,13 @@ async def test_limits_alone_are_told_as_that():
     decision = OUTCOMES["hvpa moves"].decision
     gets = tuple(size._replace(limits={"cpu": 5000}) for size in decision.sizes)
     outcome = replace(OUTCOMES["hvpa moves"], decision=replace(decision, desired_sizes=gets))
-    assert (await lines(Narrator(), outcome))[1]["sizes"] == "app: only its limits"
+    assert (await lines(DecisionLog(), outcome))[1]["sizes"] == "app: only its limits"
 
 
 async def test_a_size_that_would_be_is_news_where_it_differs_by_more_than_a_little():
     """From the one that was said last, so that small steps add up."""
     observed = replace(OUTCOMES["hvpa moves"], acting="observe")
-    narrator = Narrator()
-    assert await words(narrator, observed) == ["would decide"]
-    said = [await words(narrator, larger(observed, factor)) for factor in (1.04, 0.93, 1.08, 1.12, 1.16, 1.0)]
+    narrator = DecisionLog()
+    assert await message(narrator, observed) == ["would decide"]
+    said = [await message(narrator, larger(observed, factor)) for factor in (1.04, 0.93, 1.08, 1.12, 1.16, 1.0)]
     assert said == [[], [], [], ["would decide"], [], ["would decide"]]

@@ -18,11 +18,11 @@ OPTED_IN = {**SPACE, "metadata": {"name": NAMESPACE, "labels": {"hypot.dev/scali
 
 def writers(*names, at=NOW):
     """Who wrote the status, one second after the other."""
-    told = [{"manager": name, "subresource": "status", "time": show_time(at + i)} for i, name in enumerate(names)]
-    return {"managedFields": told}
+    reported = [{"manager": name, "subresource": "status", "time": show_time(at + i)} for i, name in enumerate(names)]
+    return {"managedFields": reported}
 
 
-def told(world):
+def reported(world):
     """What was written last, but for hypot's own memory."""
     return [call.path for call in world.writes() if OWN not in call.path]
 
@@ -32,7 +32,7 @@ async def test_an_object_that_cannot_be_applied_to_gets_its_conditions_by_a_patc
     async with World(*web(4), wpa(maxReplicas="many")) as world:
         unfit = refusal(500, "failed to create typed live object")
         world.cluster.faults = lambda call: unfit if call.content == APPLY_PATCH else None
-        await world.sweep()
+        await world.reconcile()
         assert world.condition("AbleToScale")["reason"] == "FailedSpecCheck"
         assert world.events("FailedSpecCheck")
 
@@ -43,7 +43,7 @@ async def test_a_status_that_does_not_fit_is_replaced():
         unfit = refusal(500, "failed to create typed live object")
         world.cluster.faults = lambda call: unfit if call.content == APPLY_PATCH else None
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         assert (world.status()["desiredReplicas"], world.condition("ScalingActive")["status"]) == (8, "True")
 
 
@@ -58,17 +58,17 @@ async def test_a_status_that_is_refused_twice_is_not_offered_in_every_sweep():
             offered[-1] += 1
             return refusal(422, "no")
 
-        async def sweep():
+        async def reconcile():
             offered.append(0)
-            await world.sweep()
+            await world.reconcile()
 
         world.cluster.faults = refuse
         for _ in range(7):
-            await sweep()
+            await reconcile()
         # Each time by apply, and then by a plain patch.
         assert offered == [2, 2, 0, 0, 0, 2, 0]
         world.put(wpa(maxReplicas="more"))
-        await sweep()
+        await reconcile()
         assert offered[-1] == 2
 
 
@@ -77,11 +77,11 @@ async def test_a_status_is_for_the_version_that_was_decided_on():
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         outcome = await world.outcome()
-        teller = world.sweeper.teller
-        teller.forget([outcome.key])
+        reporter = world.reconciler.reporter
+        reporter.forget([outcome.key])
         world.put(wpa(maxReplicas=6))
         await world.settle()
-        done = await teller.status(outcome, world.up)
+        done = await reporter.status(outcome, world.up)
         assert (done.ok, done.overtaken) == (False, True)
 
 
@@ -91,7 +91,7 @@ async def test_our_own_write_is_built_on():
         world.queue("80")
         outcome = await world.outcome()
         world.cluster.calls.clear()
-        assert (await world.sweeper.teller.status(outcome, world.up)).ok
+        assert (await world.reconciler.reporter.status(outcome, world.up)).ok
         (write,) = world.writes("/status")
         made = body(write)["metadata"]["resourceVersion"]
         assert made != outcome.version
@@ -104,7 +104,7 @@ async def test_a_status_of_what_has_no_version_is_not_written():
         outcome = await world.outcome()
         bare = replaced(outcome.autoscaler, metadata={"name": "web", "namespace": NAMESPACE})
         world.cluster.calls.clear()
-        done = await world.sweeper.teller.status(replace(outcome, autoscaler=bare), world.up)
+        done = await world.reconciler.reporter.status(replace(outcome, autoscaler=bare), world.up)
         assert (done.ok, done.overtaken) == (False, True)
         assert not world.writes()
 
@@ -114,34 +114,34 @@ async def test_a_dry_run_tells_again_what_it_did_not_write():
     async with World(*web(4), wpa(), dry_run=True) as world:
         world.queue("80")
         outcome = await world.outcome()
-        assert world.sweeper.teller.version(outcome) == outcome.version != ""
-        assert (await world.sweeper.teller.status(outcome, world.up)).ok
+        assert world.reconciler.reporter.version(outcome) == outcome.version != ""
+        assert (await world.reconciler.reporter.status(outcome, world.up)).ok
 
 
 async def test_a_namespace_that_opts_out_leaves_no_status_that_looks_kept():
     """One last write that says how to go on; then nothing, also after a restart, until it opts in again."""
     async with World(*web(4), wpa(metadata=writers("hypot")), OPTED_IN, opt_in="label") as world:
         world.queue("80")
-        await world.sweep()
+        await world.reconcile()
         before = world.status()
         world.put(SPACE)
         world.queue("160")
-        await world.sweep()
+        await world.reconcile()
         blocked = world.condition("ScalingBlocked")
         assert (blocked["status"], blocked["reason"]) == ("True", "NotOptedIn")
         assert "hypot.dev/scaling=enabled" in blocked["message"]
         assert world.status()["desiredReplicas"] == before["desiredReplicas"] == 8
-        assert told(world) == [f"{KINDS['WatermarkPodAutoscaler']}/web/status"]
+        assert reported(world) == [f"{KINDS['WatermarkPodAutoscaler']}/web/status"]
         for _ in range(6):
             world.queue("160")
-            await world.sweep()
-            assert told(world) == []
+            await world.reconcile()
+            assert reported(world) == []
         await world.restart()
-        await world.sweep()
-        assert told(world) == []
+        await world.reconcile()
+        assert reported(world) == []
         world.put(OPTED_IN)
         world.queue("30")
-        await world.sweep()
+        await world.reconcile()
         assert world.condition("ScalingBlocked").get("status") != "True"
         assert world.condition("ScalingActive")["status"] == "True"
 
@@ -152,8 +152,8 @@ async def test_a_status_that_is_not_ours_is_left_alone(names):
     status = {"currentReplicas": 4, "conditions": []}
     async with World(*web(4), wpa(metadata=writers(*names), status=status), SPACE, opt_in="label") as world:
         world.queue("80")
-        await world.sweep()
-        assert told(world) == []
+        await world.reconcile()
+        assert reported(world) == []
 
 
 async def test_a_kind_that_is_only_observed_is_never_written_to():
@@ -161,8 +161,8 @@ async def test_a_kind_that_is_only_observed_is_never_written_to():
     kinds = all_kinds(WatermarkPodAutoscaler="observe")
     async with World(*web(4), wpa(metadata=writers("hypot")), SPACE, opt_in="label", kinds=kinds) as world:
         world.queue("80")
-        await world.sweep()
-        assert told(world) == []
+        await world.reconcile()
+        assert reported(world) == []
 
 
 async def test_an_hpa_says_in_its_own_way_that_its_namespace_opted_out():
@@ -171,7 +171,7 @@ async def test_an_hpa_says_in_its_own_way_that_its_namespace_opted_out():
     thing["metadata"].update(writers("hypot"))
     kinds = all_kinds(HorizontalPodAutoscaler="act")
     async with World(*web(4), thing, SPACE, opt_in="label", kinds=kinds) as world:
-        await world.sweep()
+        await world.reconcile()
         able = world.condition("AbleToScale", "HorizontalPodAutoscaler")
         assert (able["status"], able["reason"]) == ("False", "NotOptedIn")
         assert world.status("HorizontalPodAutoscaler")["desiredReplicas"] == 4

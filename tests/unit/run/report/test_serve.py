@@ -9,12 +9,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from builders import NOW
 from hypot.run.report import serve
-from hypot.run.report.gauges import Telling, exposition
+from hypot.run.report.gauges import MetricsSnapshot, exposition
 from hypot.run.report.serve import Server, stuck, stuck_after
 from unit.run.outcomes import representative
 
 MOVES = representative()["wpa moves"]
-WELL = {"health": lambda: "", "ready": lambda: "", "telling": lambda: Telling(NOW, leads=True, outcomes=[MOVES])}
+WELL = {
+    "health": lambda: "",
+    "ready": lambda: "",
+    "snapshot": lambda: MetricsSnapshot(NOW, leads=True, outcomes=[MOVES]),
+}
 
 
 @asynccontextmanager
@@ -64,10 +68,10 @@ async def test_all_is_well(path):
 @pytest.mark.asyncio
 async def test_what_is_wrong_is_said_in_words(path, source):
     """Each page asks its own source, each time anew."""
-    words = ["pods are not in step yet"]
-    async with serving(**{source: lambda: words[0]}) as (_, client):
+    message = ["pods are not in step yet"]
+    async with serving(**{source: lambda: message[0]}) as (_, client):
         assert await got(client, path) == (503, "pods are not in step yet\n")
-        words[0] = ""
+        message[0] = ""
         assert await got(client, path) == (200, "ok\n")
 
 
@@ -82,8 +86,8 @@ def test_a_leader_without_sweeps_is_stuck(leads, since, is_stuck):
 
 def test_stuck_is_said_with_its_numbers():
     """A restart by the kubelet shows them in the pod's events."""
-    words = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
-    assert "90 s ago, over 60 s" in words
+    message = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
+    assert "90 s ago, over 60 s" in message
 
 
 @pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
@@ -98,14 +102,14 @@ async def test_metrics_are_the_exposition():
     async with serving() as (_, client), client.get("/metrics") as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         page = await answer.text()
-    assert page.encode() == b"".join(exposition(WELL["telling"]()))
+    assert page.encode() == b"".join(exposition(WELL["snapshot"]()))
     assert "wpa_controller_value" in {family.name for family in text_string_to_metric_families(page)}
 
 
 @pytest.mark.asyncio
 async def test_others_get_their_turn_during_a_long_scrape():
     """Between any two slices: the webhook answers in the same loop."""
-    many = Telling(NOW, outcomes=[MOVES] * 500)
+    many = MetricsSnapshot(NOW, outcomes=[MOVES] * 500)
     turns = 0
 
     async def other():
@@ -114,7 +118,7 @@ async def test_others_get_their_turn_during_a_long_scrape():
             turns += 1
             await asyncio.sleep(0)
 
-    async with serving(telling=lambda: many) as (_, client):
+    async with serving(snapshot=lambda: many) as (_, client):
         task = asyncio.create_task(other())
         status, page = await got(client, "/metrics")
         task.cancel()
@@ -161,8 +165,8 @@ async def test_who_asks_too_slowly_is_cut(monkeypatch):
 async def test_who_reads_too_slowly_is_cut(monkeypatch):
     """A scrape that nobody takes away does not stay."""
     monkeypatch.setattr(serve, "READING_WITHIN", 0.2)
-    huge = Telling(NOW, outcomes=[MOVES] * 6000)
-    async with serving(telling=lambda: huge) as (server, client):
+    huge = MetricsSnapshot(NOW, outcomes=[MOVES] * 6000)
+    async with serving(snapshot=lambda: huge) as (server, client):
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         assert await reader.readexactly(15) == b"HTTP/1.1 200 OK"

@@ -14,7 +14,7 @@ from hypot.kinds.hpa.status import HPAStatus
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
-from hypot.policy.model.state import Memory
+from hypot.policy.model.state import State
 from hypot.run.report.status import (
     LONGEST_MESSAGE,
     MOST_PATIENT,
@@ -62,14 +62,14 @@ def named(one, name):
     return replace(one, key=(kind, namespace, name))
 
 
-def told(one, **changes):
+def reported(one, **changes):
     return replace(one, decision=replace(one.decision, **changes))
 
 
 def in_other_words(one):
     """The same conditions with other messages, and another value."""
     changed = tuple(condition._replace(message="in other words") for condition in one.decision.conditions)
-    return told(one, conditions=changed)
+    return reported(one, conditions=changed)
 
 
 # What is sent.
@@ -108,7 +108,9 @@ def test_the_whole_status_is_applied_to_the_version_that_was_decided_on():
 def test_long_messages_are_cut():
     """A spec with a thousand faults does not fill the object."""
     conditions = tuple(condition._replace(message="ä" * 5000) for condition in CALM.decision.conditions)
-    messages = [condition["message"] for condition in sent(told(CALM, conditions=conditions))["status"]["conditions"]]
+    messages = [
+        condition["message"] for condition in sent(reported(CALM, conditions=conditions))["status"]["conditions"]
+    ]
     assert all(len(message.encode()) <= LONGEST_MESSAGE for message in messages)
 
 
@@ -135,7 +137,7 @@ def test_a_status_that_stands_in_the_object_is_not_written_after_a_restart():
     again = outcome(
         WPA.from_dict({**between().to_dict(), "status": sent(CALM)["status"]}),
         items(30_000),
-        Memory.from_status(sent(CALM)["status"]),
+        State.from_status(sent(CALM)["status"]),
     )
     assert choose([again], {}, 1000.0) == []
 
@@ -171,7 +173,7 @@ def test_a_size_is_told_at_once_and_its_bounds_are_not():
     """Bounds narrow with every sample; the target is what pods get."""
     before = outcome(vpa("Off"), sized(target=2000))
     listed = before.decision.reported["recommendation"]["containerRecommendations"]
-    narrowed = told(
+    narrowed = reported(
         before,
         reported={"recommendation": {"containerRecommendations": [{**listed[0], "upperBound": {"cpu": "9"}}]}},
     )
@@ -186,7 +188,7 @@ def test_the_size_of_an_hvpa_is_told_at_once():
     """Even where replicas and conditions are the same."""
     before = OUTCOMES["hvpa moves"]
     scaling = before.decision.reported["lastScaling"]
-    smaller = told(before, reported={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
+    smaller = reported(before, reported={**before.decision.reported, "lastScaling": {**scaling, "vpaStatus": {}}})
     assert choose([smaller], {before.key: wrote(before, 999.0)}, 1000.0) == [smaller]
 
 
@@ -200,7 +202,7 @@ def test_words_and_values_wait_for_their_minute():
 
 def test_the_order_of_conditions_is_no_change_of_one():
     """It follows from times, which is not worth a write at once."""
-    turned = told(CALM, conditions=CALM.decision.conditions[::-1])
+    turned = reported(CALM, conditions=CALM.decision.conditions[::-1])
     assert choose([turned], {CALM.key: wrote(CALM, 999.0)}, 1000.0) == []
 
 

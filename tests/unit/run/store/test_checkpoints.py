@@ -15,7 +15,7 @@ from hypot.policy.model.settings import Settings
 from hypot.run.store.checkpoints import (
     OF,
     PLURAL,
-    Known,
+    StoredCheckpoint,
     checkpoint_name,
     checkpoint_request,
     due,
@@ -136,7 +136,7 @@ def test_one_that_is_there():
     """Is replaced at the version that is known; what others put into its metadata stays."""
     labels, annotations = {"team": "shop"}, {"team": "shop", OF: "uid-7 Deployment/old"}
     there = known(stored(STATUS, labels=labels, annotations=annotations, uid="x", managedFields=[{}]))
-    assert there == Known("7", {"name": "web-app", "labels": labels, "annotations": annotations})
+    assert there == StoredCheckpoint("7", {"name": "web-app", "labels": labels, "annotations": annotations})
     request = checkpoint_request(SUBJECT, "uid-7", IDENTITY, STATUS, there)
     assert (request.method, request.path.rpartition("/")[2]) == ("PUT", "web-app")
     metadata = msgspec.json.decode(request.body)["metadata"]

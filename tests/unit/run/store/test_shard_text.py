@@ -13,7 +13,7 @@ from hypot.run.store.shard_text import (
     RESIDUES,
     ROOMY,
     BrokenError,
-    Place,
+    ShardPlace,
     UnknownVersionError,
     grown,
     joined,
@@ -45,7 +45,7 @@ def test_another_version():
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (b"", "no header"),
         (b"hello, this is something else", "does not begin"),
@@ -57,9 +57,9 @@ def test_another_version():
         (header(1, zlib.compress(b'{"a": {"b": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}")), "cannot be read"),
     ],
 )
-def test_broken_bytes(data, words):
+def test_broken_bytes(data, message):
     """Whatever is wrong with them, one error says it."""
-    with pytest.raises(BrokenError, match=words):
+    with pytest.raises(BrokenError, match=message):
         unpack(data)
 
 
@@ -108,10 +108,10 @@ def test_a_stop_in_the_middle_of_splitting():
     before, after = ({key: {"by": word} for key in keys} for word in ("old", "new"))
     old, new = spread(before, 2), spread(after, 4)
     left = [
-        (Place(0, 4, 8), new[0]),
-        (Place(1, 2, 7), old[1]),
-        (Place(2, 4, 8), new[2]),
-        (Place(3, 4, 8), new[3]),
+        (ShardPlace(0, 4, 8), new[0]),
+        (ShardPlace(1, 2, 7), old[1]),
+        (ShardPlace(2, 4, 8), new[2]),
+        (ShardPlace(3, 4, 8), new[3]),
     ]
     entries, missing = joined(left)
     assert missing == frozenset()
@@ -121,7 +121,9 @@ def test_a_stop_in_the_middle_of_splitting():
 
 def test_what_was_forgotten_does_not_come_back():
     """An older shard that was never cleared still has it; one that is not used says nothing."""
-    entries, missing = joined([(Place(0, 1, 3), {"a": 1}), (Place(1, 2, 2), {"b": 1}), (Place(0, 0, 9), {"c": 1})])
+    entries, missing = joined(
+        [(ShardPlace(0, 1, 3), {"a": 1}), (ShardPlace(1, 2, 2), {"b": 1}), (ShardPlace(0, 0, 9), {"c": 1})]
+    )
     assert entries == {"a": 1}
     assert missing == frozenset()
 

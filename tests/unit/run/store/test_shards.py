@@ -64,8 +64,8 @@ async def test_what_a_config_map_says_of_itself():
     await memory(cluster).save(many(1))
     held = cluster.get(f"{PATH}/hypot-memory-0")
     assert held["metadata"]["labels"] == {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
-    told = {"version": "1", "written": "2023-11-14T22:13:20Z", "count": "1 of 1", "generation": "1"}
-    assert held["data"] == told
+    reported = {"version": "1", "written": "2023-11-14T22:13:20Z", "count": "1 of 1", "generation": "1"}
+    assert held["data"] == reported
     assert set(held["binaryData"]) == {"memory"}
 
 
@@ -87,15 +87,15 @@ async def test_only_what_changed_is_written(monkeypatch):
 @pytest.mark.asyncio
 async def test_an_entry_is_encoded_once(monkeypatch):
     """As long as it is the same object."""
-    cluster, told = FakeCluster(), []
+    cluster, reported = FakeCluster(), []
     kept = memory(cluster)
-    monkeypatch.setattr(shards, "encoded", lambda body: told.append(body) or msgspec.json.encode(body))
+    monkeypatch.setattr(shards, "encoded", lambda body: reported.append(body) or msgspec.json.encode(body))
     entries = many(3)
     await kept.save(entries)
-    told.clear()
+    reported.clear()
     changed = {**entries, "Hvpa/shop/web-1": {"seen": {"at": START}}}
     await kept.save(changed)
-    assert [body for body in told if "kind" not in body] == [changed["Hvpa/shop/web-1"]]
+    assert [body for body in reported if "kind" not in body] == [changed["Hvpa/shop/web-1"]]
 
 
 @pytest.mark.asyncio
@@ -236,21 +236,21 @@ async def test_whoever_writes_on_top_has_the_last_word(monkeypatch):
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "message"),
     [
         (UnreachableError("no answer within 10 s"), "no answer within 10 s"),
         (MayNotWriteError("the lease is not held"), "the lease is not held"),
         (Answer(403, b'{"message": "configmaps is forbidden"}'), "403 configmaps is forbidden"),
     ],
 )
-async def test_a_write_that_fails(fault, words):
+async def test_a_write_that_fails(fault, message):
     """Says what was attempted, on which object, and is tried again with the next sweep."""
     cluster = FakeCluster()
     shards = memory(cluster)
     await shards.save(many(2))
     cluster.faults = lambda call: fault if call.writes else None
     (note,) = await shards.save(many(3))
-    assert note == f"shard 1 of 1 of the memory was not written to ConfigMap hypot-system/hypot-memory-0: {words}"
+    assert note == f"shard 1 of 1 of the memory was not written to ConfigMap hypot-system/hypot-memory-0: {message}"
     cluster.faults = None
     assert await shards.save(many(3)) == []
     assert (await memory(cluster).load()).entries == many(3)
@@ -308,7 +308,7 @@ async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
     await memory(cluster).save(many(20, 100))
     held = cluster.get(f"{PATH}/hypot-memory-0")
     newer = msgspec.to_builtins(pack({}, version=2))
-    for change, words in (
+    for change, message in (
         ({"binaryData": {"memory": "aGVsbG8="}}, "no header"),
         ({"binaryData": {"memory": newer}}, "version 2"),
         ({"binaryData": {}}, "no header"),
@@ -320,7 +320,7 @@ async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
         found = await memory(cluster).load()
         assert not found.complete
         assert "hypot-memory-0 cannot be used" in found.notes[0]
-        assert words in found.notes[0]
+        assert message in found.notes[0]
         assert found.notes[1].startswith("8 of 16 parts of the memory are missing")
         assert set(found.entries) == {key for key in many(20) if shard_of(key, 2) == 1}
 

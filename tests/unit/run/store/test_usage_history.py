@@ -133,8 +133,8 @@ async def test_times_that_cannot_be_right(at):
 async def test_what_is_believed_from_ahead_counts_as_of_now():
     """Whoever believes it has a clock that is behind; from then on nothing would be news, and it would outweigh all."""
     ahead, right = followed(), followed()
-    for sweep in range(10):
-        at = START + 15.0 * sweep
+    for reconcile in range(10):
+        at = START + 15.0 * reconcile
         assert await ahead.observe({("shop", "web-1"): sample(at + 120)}, {KEY: [pod()]}, at) == Observed(1)
         await right.observe({("shop", "web-1"): sample(at)}, {KEY: [pod()]}, at)
     assert target(ahead) == target(right)
@@ -190,8 +190,8 @@ async def test_other_ends(ended):
 
 
 def put_out(at=START + 60, used=900 * MIB, container="app", **how):
-    told = {container: None if used is None else used * 1000}
-    return pod(phase="Failed", reason="Evicted", eviction=Eviction(at, told), **how)
+    reported = {container: None if used is None else used * 1000}
+    return pod(phase="Failed", reason="Evicted", eviction=Eviction(at, reported), **how)
 
 
 async def test_a_pod_that_was_put_out():
@@ -376,10 +376,10 @@ async def test_another_half_life_after_a_restart():
     await seen_for(history, 30)
     now = START + 30 * HOUR
     kept = await history.entries(now)
-    quick = VPA("Deployment/web", namespace="shop", annotations={"hypot.dev/cpu-half-life": "1h"})
-    later = followed(quick)
+    numeric = VPA("Deployment/web", namespace="shop", annotations={"hypot.dev/cpu-half-life": "1h"})
+    later = followed(numeric)
     assert await later.resume(KEY, kept[entry_key(KEY)], now + 60) == []
-    history.declare(quick, [], now)
+    history.declare(numeric, [], now)
     for each in (history, later):
         await seen_for(each, 5, now, cpu=200)
     assert target(later) == target(history)

@@ -11,7 +11,7 @@ from hypot.policy.model.seen import Container, Pod, PodSample
 from hypot.policy.model.settings import Settings
 from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.store.usage_history import UsageHistory, key_of
-from hypot.run.store.usage_store import TRIES, HistoryKeeper, Patience
+from hypot.run.store.usage_store import TRIES, Patience, UsageStore
 
 asyncio.set_event_loop(None)
 pytestmark = pytest.mark.asyncio
@@ -52,7 +52,7 @@ async def measured():
 async def test_who_came_after_the_start_is_written_too():
     """With nobody to size at the start nothing was listed, so that is done before the first write, and once."""
     server = Server()
-    keeper = HistoryKeeper(server, await measured(), ())
+    keeper = UsageStore(server, await measured(), ())
     await keeper.restore({}, {}, NOW)
     assert server.asked == []
     await keeper.write(ROWS, NOW + 1)
@@ -62,14 +62,14 @@ async def test_who_came_after_the_start_is_written_too():
 
 async def test_what_is_there_is_written_over():
     server = Server(STORED)
-    keeper = HistoryKeeper(server, await measured(), ())
+    keeper = UsageStore(server, await measured(), ())
     await keeper.write(ROWS, NOW + 1)
     assert server.asked[1] == ("PUT", "web-app")
 
 
 async def test_a_cluster_without_the_kind_is_left_alone():
     server = Server(status=404)
-    keeper = HistoryKeeper(server, await measured(), ())
+    keeper = UsageStore(server, await measured(), ())
     for seconds in (1, 2):
         await keeper.write(ROWS, NOW + seconds)
     assert [method for method, _ in server.asked] == ["GET"]
@@ -78,7 +78,7 @@ async def test_a_cluster_without_the_kind_is_left_alone():
 async def test_a_server_that_is_away_is_asked_again():
     """And the sweep goes on."""
     server = Server(status=0)
-    keeper = HistoryKeeper(server, await measured(), ())
+    keeper = UsageStore(server, await measured(), ())
     await keeper.write(ROWS, NOW + 1)
     server.status = 200
     await keeper.write(ROWS, NOW + 2)
@@ -90,8 +90,8 @@ async def test_a_refusal_is_not_a_kind_that_is_not_served():
     server, patience = Server(status=403), Patience()
     for _ in range(TRIES - 1):
         with pytest.raises(RefusedError, match="403"):
-            await HistoryKeeper(server, await measured(), (), patience).restore(ROWS, {}, NOW)
-    keeper = HistoryKeeper(server, await measured(), (), patience)
+            await UsageStore(server, await measured(), (), patience).restore(ROWS, {}, NOW)
+    keeper = UsageStore(server, await measured(), (), patience)
     with capture_logs() as logs:
         await keeper.restore(ROWS, {}, NOW)
     assert [each["event"] for each in logs] == ["going on without checkpoints"]
@@ -104,7 +104,7 @@ async def test_patience_begins_anew_with_every_list_that_is_read():
     server, patience = Server(status=500), Patience()
     for status in (500, 500, 200, 500, 500, 200):
         server.status = status
-        keeper = HistoryKeeper(server, await measured(), (), patience)
+        keeper = UsageStore(server, await measured(), (), patience)
         if status == 500:
             with pytest.raises(RefusedError):
                 await keeper.restore(ROWS, {}, NOW)
@@ -117,7 +117,7 @@ async def test_patience_begins_anew_with_every_list_that_is_read():
 async def test_a_refusal_in_a_sweep_is_tried_again_a_few_times():
     """And the sweep goes on."""
     server = Server(status=403)
-    keeper = HistoryKeeper(server, await measured(), ())
+    keeper = UsageStore(server, await measured(), ())
     for seconds in range(1, 10):
         await keeper.write(ROWS, NOW + seconds)
     assert [method for method, _ in server.asked] == ["GET"] * TRIES
@@ -125,7 +125,7 @@ async def test_a_refusal_in_a_sweep_is_tried_again_a_few_times():
 
 async def test_what_is_known_of_an_object_goes_with_it():
     """Its name may come back, and then nothing of before is true."""
-    keeper = HistoryKeeper(Server(STORED), await measured(), ())
+    keeper = UsageStore(Server(STORED), await measured(), ())
     await keeper.write(ROWS, NOW + 1)
     keeper.forget({("Hvpa", "shop", "web")})
     assert {key for key, _ in (*keeper._there, *keeper._written)} == {KEY}

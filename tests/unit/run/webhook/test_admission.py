@@ -149,10 +149,10 @@ class TestVPA:
 
     def test_a_status_that_comes_with_the_pod_is_not_believed(self):
         """What somebody writes into it is not what a kubelet says."""
-        told = {
+        reported = {
             "containerStatuses": [{"name": "app", "resources": {"requests": {"cpu": "64"}, "limits": {"cpu": "64"}}}]
         }
-        document = {**pod(box("app", "1", None, limits={"cpu": "2"})), "status": told}
+        document = {**pod(box("app", "1", None, limits={"cpu": "2"})), "status": reported}
         assert after(sizer(recommended(target=("2", None))), document)["app"]["limits"] == {"cpu": "4"}
 
 
@@ -190,7 +190,7 @@ class TestHolds:
         assert self.held(paused="false")[1] == {"requests": both("2", "512Mi"), "limits": both("4", "1Gi")}
 
     @pytest.mark.parametrize(
-        ("told", "reason", "cpu", "memory"),
+        ("reported", "reason", "cpu", "memory"),
         [
             ("True", "Rival", "1", "1Gi"),
             ("True", "ColdStart", "2", "1Gi"),
@@ -201,9 +201,9 @@ class TestHolds:
             ("Unknown", "Rival", "2", "512Mi"),
         ],
     )
-    def test_what_the_status_says_holds_for_new_pods_too(self, told, reason, cpu, memory):
+    def test_what_the_status_says_holds_for_new_pods_too(self, reported, reason, cpu, memory):
         """Whichever replica is asked: a rival's pods come as they are written, and nobody else's come smaller."""
-        vpa = sizer(self.ADVICE, ScalingBlocked=told)
+        vpa = sizer(self.ADVICE, ScalingBlocked=reported)
         vpa.status["conditions"][0]["reason"] = reason
         assert after(vpa, pod())["app"]["requests"] == both(cpu, memory)
 

@@ -7,7 +7,7 @@ import pytest
 
 from fake_cluster import FakeCluster
 from hypot.cluster.port import Answer, RefusedError
-from hypot.run.webhook.certificate_store import CertificateKeeper
+from hypot.run.webhook.certificate_store import CertificateStore
 from hypot.run.webhook.certificates import names_of, read
 from hypot.run.webhook.registration import configuration
 
@@ -21,7 +21,7 @@ CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurat
 
 
 def keeper(cluster, **options):
-    return CertificateKeeper(cluster, "hypot-system", NAMES, **options)
+    return CertificateStore(cluster, "hypot-system", NAMES, **options)
 
 
 def stored(cluster):

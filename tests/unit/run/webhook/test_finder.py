@@ -5,7 +5,7 @@ import pytest
 from fake_cluster import FakeCluster
 from hypot.policy.model.seen import Failure
 from hypot.run.config import RunConfig
-from hypot.run.observe.watches import Stock
+from hypot.run.observe.watches import Watches
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import NAMESPACE, TARGET, hvpa, limit_range, made, owned, pod, vpa, workload
 from unit.run.run_world import World, all_kinds
@@ -16,7 +16,7 @@ HASH = {"app": "web", "pod-template-hash": "7f"}
 
 
 def finder(world):
-    return Finder(world.app.stock, lambda: world.up)
+    return Finder(world.app.watches, lambda: world.up)
 
 
 def found(world, thing, namespace=NAMESPACE):
@@ -177,5 +177,5 @@ async def test_limit_ranges_of_a_namespace():
         assert not isinstance(ranges, Failure)
         assert len(ranges) == 1
         assert finder(world).limit_ranges_of("elsewhere") == ()
-    unlisted = Finder(Stock(FakeCluster(), RunConfig()), lambda: 0.0)
+    unlisted = Finder(Watches(FakeCluster(), RunConfig()), lambda: 0.0)
     assert isinstance(unlisted.limit_ranges_of(NAMESPACE), Failure)

@@ -39,7 +39,7 @@ def alone(file: str | None) -> Iterator[None]:
         os.close(handle)
 
 
-def read_memory(file: str) -> dict[str, Remembered]:
+def read_state(file: str) -> dict[str, Remembered]:
     """The entries of the file by "Kind/namespace/name"; none where there is no such file yet."""
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -147,7 +147,7 @@ def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def write_memory(file: str, entries: Mapping[str, Remembered]) -> None:
+def write_state(file: str, entries: Mapping[str, Remembered]) -> None:
     """Replace the file as a whole: whoever reads it, and whatever interrupts us, finds the old or the new."""
     autoscalers = {key: entry.to_dict() for key, entry in entries.items()}
     text = to_json({"version": _VERSION, "autoscalers": autoscalers})

@@ -15,7 +15,7 @@ async def rest() -> None:
         await asyncio.sleep(0)
 
 
-class Breath:
+class TimeSlice:
     """Ask often; a breath is due when a slice is over."""
 
     def __init__(self, slice_seconds: float = SLICE) -> None:
