@@ -87,8 +87,8 @@ def limits(given, expect):
         given["ready_replicas"],
         given["min_replicas"],
         given["max_replicas"],
-        current + factor_step(current, round(given["scale_up_limit_factor_percent"] * 1000)),
-        current - factor_step(current, round(given["scale_down_limit_factor_percent"] * 1000)),
+        round(given["scale_up_limit_factor_percent"] * 1000),
+        round(given["scale_down_limit_factor_percent"] * 1000),
     )
     assert limited.replicas == expect["replicas"]
     assert LIMIT_REASONS[limited.limit][0] == expect["limiting_condition"]

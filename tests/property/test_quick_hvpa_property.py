@@ -12,7 +12,7 @@ from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
 from hypot.replay.engine.parts import UsageFeed
 from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
-from hypot.replay.numbers.hvpa_rule import state_of, rule_of
+from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import no_plan, pursue_plan
 from property.replay_worlds import GAPS, cases
 from property.vertical_worlds import hvpas

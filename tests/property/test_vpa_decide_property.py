@@ -64,14 +64,14 @@ def whole_dump():
         {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 90}}}
     ]
     figures = recommended(target=("2", "2Gi"), lower=("1500m", "1Gi"), upper=("3", "3Gi"))
-    proposal = [{"resources": ["cpu"], "changeRequirement": "TargetHigherThanRequests"}]
+    asked = [{"resources": ["cpu"], "changeRequirement": "TargetHigherThanRequests"}]
     status = {
         "lastScaling": {"lastUpdated": ago(HOUR)},
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": ago(HOUR)}],
     }
     return [
         vpa("InPlaceOrRecreate", policy, status=advised(figures, RecommendationProvided="True"), generation=2,
-            updates={"minReplicas": 1, "evictionRequirements": proposal}, annotations={"hypot.dev/cpu-half-life": "1h"}),
+            updates={"minReplicas": 1, "evictionRequirements": asked}, annotations={"hypot.dev/cpu-half-life": "1h"}),
         vpa("Off", name="child", status=advised(figures)),
         vpa(name="lonely", status=advised(figures)),
         hvpa(hpa={"deploy": True, "template": {"spec": {"minReplicas": 1, "maxReplicas": 4, "metrics": metrics}}},

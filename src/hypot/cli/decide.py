@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from hypot.cli.files import BadInput, read_objects
-from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.options import read_settings, settings_named, time_given
 from hypot.cli.output import to_json, to_yaml
+from hypot.cli.statefile import alone, read_state, write_state
 from hypot.cli.verdict import Verdict, glyphs_for, report, safe_for, summary, width_of
 from hypot.kinds.catalogue import Autoscaler, autoscalers, names_of
 from hypot.kinds.text.load import LoadedFiles, Source

@@ -25,6 +25,22 @@ def limit_without_behavior(desired: int, low: int, high: int, ceiling: int) -> t
     return (top, reason) if desired > top else (desired, Bound.WITHIN_RANGE)
 
 
+def limit_by_doubling(
+    current: int, desired: int, low: int, high: int, factor: float, floor: float
+) -> tuple[int, Bound]:
+    """Where no behavior is written one sync may double, or reach the floor."""
+    return limit_without_behavior(desired, low, high, doubling_ceiling(current, factor, floor))
+
+
+def limit_to_reach(current: int, desired: int, low: int, high: int, reach: int) -> tuple[int, Bound]:
+    """A move in either direction; `reach` is how far the policies of that direction let it go."""
+    if desired == current:
+        return desired, Bound.WITHIN_RANGE
+    if desired > current:
+        return limit_growth(current, desired, high, reach)
+    return limit_shrinking(current, desired, low, reach)
+
+
 def limit_growth(current: int, desired: int, high: int, allowed: int) -> tuple[int, Bound]:
     """A move up, under what the policies allow and the maximum."""
     allowed = max(allowed, current)
@@ -44,6 +60,14 @@ def factor_step(current: int, factor_milli_percent: int) -> int:
     if factor_milli_percent == 0:
         return 0
     return max(1, factor_milli_percent * current // 100_000)
+
+
+def limit_by_percent(
+    current: int, desired: int, ready: int, low: int, high: int, up_factor: int, down_factor: int
+) -> tuple[int, Bound]:
+    """A move under limit factors, in thousandths of a percent, and bounds."""
+    up, down = current + factor_step(current, up_factor), current - factor_step(current, down_factor)
+    return limit_by_factors(current, desired, ready, low, high, up, down)
 
 
 def limit_by_factors(

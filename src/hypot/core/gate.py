@@ -27,6 +27,25 @@ def closed(mode: int, window: float, since_last: float, patient: bool, in_window
     return MAINTENANCE if mode == IN_WINDOW and not in_window else OPEN
 
 
+def movement_gate(way: int, timed: int, missing: bool, pressing: bool, enough: bool) -> int:
+    """The first gate that keeps a total from moving: its time, an answer that is missing, a change that is too small.
+
+    `timed` is the gate that asks when; `pressing`: more is needed at once, however little it is.
+    """
+    if way == STAYS or timed != OPEN:
+        return OPEN if way == STAYS else timed
+    if way == DOWN and missing:
+        return MISSING_DATA
+    return OPEN if enough or (way == UP and pressing) else MIN_CHANGE
+
+
+def count_gate(count: int, current: int, timed: int, missing: bool) -> int:
+    """The first gate that keeps the count from going there."""
+    if count == current or timed != OPEN:
+        return OPEN if count == current else timed
+    return MISSING_DATA if count < current and missing else OPEN
+
+
 def way_of(rises: bool, falls: bool) -> int:
     """One rising resource makes it up; what neither rises nor falls stays."""
     if rises:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hypot.core.fit import limit_to_follow
-from hypot.core.gate import UNSET, needed_change
+from hypot.core.gate import DOWN, UNSET, needed_change
 
 # How a written interval that spans several counts is divided.
 LINEAR, LINEAR_PER_POD, HORIZONTAL_ONLY = "linear", "linearPerPod", "horizontalOnly"
@@ -148,6 +148,16 @@ def outgrows(total: int, request: int, current: int, desired: int, base_value: i
     """Whether each pod would need more than its request at another count."""
     numerator, denominator = per_pod(total, request, current, desired, base_value, base_percent)
     return numerator > request * denominator
+
+
+def keeps_size(way: int, current: int, desired: int, spreads: bool) -> bool:
+    """Whether no pod gets less: replicas are added, and no falling total is spread over them."""
+    return desired > current and not (spreads and way == DOWN)
+
+
+def may_get_less(missing: bool, current: int, desired: int) -> bool:
+    """Pods get less without an answer only where fewer of them remain."""
+    return not missing or desired < current
 
 
 class ResourceShare(NamedTuple):

@@ -4,7 +4,7 @@ History is two parallel sequences, values and the times (seconds) they were reco
 """
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, inf
 
 NO_SLOT = -1
 
@@ -114,3 +114,16 @@ def seconds_left(since: float, window: float, now: float) -> float:
 def delay_over(since: float, delay: int, now: float) -> bool:
     """Whether a state has lasted its delay, counted in whole seconds."""
     return int(now - since) >= delay
+
+
+# What a move waits for: a forbidden window after the last one, or a delay since the mark was left.
+GOES, FORBIDDEN, DELAYED = range(3)
+
+
+def waits_for(left: float, stable: bool, delay: int, since: float, now: float) -> int:
+    """`left` is what remains of the forbidden window; `since` is when the mark was left, infinite where it was not."""
+    if left > 0:
+        return FORBIDDEN
+    if stable or delay == 0:
+        return GOES
+    return GOES if since != inf and delay_over(since, delay, now) else DELAYED

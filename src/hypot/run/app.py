@@ -36,7 +36,7 @@ from hypot.run.report.gauges import Histogram, MetricsSnapshot
 from hypot.run.report.log import DecisionLog
 from hypot.run.report.reporter import Teller
 from hypot.run.report.serve import Server, stuck, stuck_after
-from hypot.run.rights import features_of, state_name, own_name
+from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import Patience, UsageStore

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from cluster.plane.api import APPLY, Api
 from cluster.plane.controlplane import ACCOUNT, ControlPlane
 from cluster.running.proxy import Proxy
-from hypot.run.rights import LEASE, state_name, said_by
+from hypot.run.rights import LEASE, said_by, state_name
 
 Object = dict[str, Any]
 METRICS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")

@@ -19,12 +19,12 @@ from hypot.run.rights import (
     cluster_rules,
     features,
     features_of,
-    state_name,
     merged,
     namespace_rules,
     resource_of,
     rights_for,
     said_by,
+    state_name,
     watched_rules,
 )
 from hypot.run.store import shards

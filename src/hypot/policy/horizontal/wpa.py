@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
-from hypot.core.bounds import Bound, factor_step
+from hypot.core.bounds import Bound
 from hypot.core.quantity import milli
 from hypot.core.watermark import Side
-from hypot.core.window import delay_over, seconds_left
+from hypot.core.window import DELAYED, FORBIDDEN, seconds_left, waits_for
 from hypot.kinds.base import FALSE_WORDS, TRUE_WORDS
 from hypot.kinds.wpa import WPA, with_defaults
 from hypot.kinds.wpa.fields import LIFECYCLE_CONTROL
@@ -101,9 +102,8 @@ def is_stable(readings: Sequence[MetricReading]) -> bool:
 
 def restrain(wpa: WPA, proposal: int, ready: int, current: int) -> Limited:
     """Limit factors, then bounds."""
-    up = current + factor_step(current, milli(wpa.up_factor or 0))
-    down = current - factor_step(current, milli(wpa.down_factor or 0))
-    return limit_by_steps(current, proposal, ready, wpa.min_replicas or 0, wpa.max_replicas or 0, up, down)
+    factors = milli(wpa.up_factor or 0), milli(wpa.down_factor or 0)
+    return limit_by_steps(current, proposal, ready, wpa.min_replicas or 0, wpa.max_replicas or 0, *factors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,14 @@ def gate(
     held = WpaGate(opens=False, able=able, reason=reason, message=message)
     if desired == current:
         return held
-    if left > 0:
+    delay = (wpa.up_after if desired > current else wpa.down_after) or 0
+    since = _since(conditions, ABOVE if desired > current else BELOW)
+    waits = waits_for(left, stable, delay, since, now)
+    if waits == FORBIDDEN:
         return replace(held, rule="forbidden-window", until=now + left)
-    waiting = 0.0 if stable else _delay_until(wpa, desired > current, conditions, now)
-    if waiting is None:
-        return replace(held, rule="delay")
-    return replace(held, opens=True) if waiting <= now else replace(held, rule="delay", until=waiting)
+    if waits == DELAYED:
+        return replace(held, rule="delay", until=None if since == inf else since + delay)
+    return replace(held, opens=True)
 
 
 def _backoff(up: float, down: float) -> tuple[str, str]:
@@ -150,15 +152,10 @@ def _backoff(up: float, down: float) -> tuple[str, str]:
     return "ReadyForScale", "the last move is long enough ago"
 
 
-def _delay_until(wpa: WPA, upwards: bool, conditions: Conditions, now: float) -> float | None:
-    """From when on a move is allowed by its delay; None where the mark has not been left at all."""
-    delay = (wpa.up_after if upwards else wpa.down_after) or 0
-    if delay == 0:
-        return now
-    left = condition_of(conditions, ABOVE if upwards else BELOW)
-    if left is None or left.status != "True":
-        return None
-    return now if delay_over(left.since, delay, now) else left.since + delay
+def _since(conditions: Conditions, kind: str) -> float:
+    """When the mark was left; infinite where the value is on its other side."""
+    left = condition_of(conditions, kind)
+    return inf if left is None or left.status != "True" else left.since
 
 
 def report(_wpa: WPA, move: Move, state: State, _settings: Settings, _effect: Effect) -> MoveReport:

@@ -28,6 +28,7 @@ REASONS: dict[int, Reason] = {
     gate.PARADOX: "ParadoxicalScaling",
     gate.MISSING_DATA: "MissingData",
 }
+_NUMBERS = {reason: number for number, reason in REASONS.items()}
 MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
 
 # After a change of the count, how long nothing is believed that was learnt before it.
@@ -41,6 +42,11 @@ class Gate(NamedTuple):
 
     reason: Reason = ""
     message: str = ""
+
+    @property
+    def number(self) -> int:
+        """As `core.gate` counts them."""
+        return _NUMBERS[self.reason]
 
 
 OPEN = Gate()

@@ -3,12 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hypot.core.gate import HOLDS
+from hypot.core.gate import HOLDS, count_gate, movement_gate
+from hypot.core.interval import may_get_less
 from hypot.kinds.hvpa import Hvpa, refusals
 from hypot.kinds.hvpa.intervals import allowed, counts_of
 from hypot.kinds.problem import Problem
 from hypot.policy.hvpa.count_source import count_proposal
-from hypot.policy.hvpa.gates import OPEN, REASONS, Direction, Gate, change_gate, direction_of, time_gate
+from hypot.policy.hvpa.gates import (
+    DIRECTIONS,
+    OPEN,
+    REASONS,
+    Direction,
+    Gate,
+    change_gate,
+    direction_of,
+    time_gate,
+)
 from hypot.policy.hvpa.proposal import HvpaContext, SizeProposal, Source, Total, total_of
 from hypot.policy.hvpa.ranges import in_ranges, loses
 from hypot.policy.hvpa.report import HvpaFindings
@@ -96,14 +106,15 @@ def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate
     if need.direction == "none":
         return OPEN
     urgent = bool(context.urgency)
-    gate = time_gate(context.hvpa, need.direction, context.last_scale, context.seen.now, urgent=urgent)
-    if gate != OPEN:
-        return gate
-    if need.direction == "down" and missing:
-        return MISSING
-    if need.direction == "up" and (urgent or need.saturated):
-        return OPEN
-    return change_gate(context.hvpa, need.direction, need.current_size.totals, need.amounts)
+    timed = time_gate(context.hvpa, need.direction, context.last_scale, context.seen.now, urgent=urgent)
+    change = change_gate(context.hvpa, need.direction, need.current_size.totals, need.amounts)
+    way, pressing = DIRECTIONS.index(need.direction), urgent or need.saturated
+    return _gate(movement_gate(way, timed.number, missing, pressing, change == OPEN), timed, change)
+
+
+def _gate(number: int, *gates: Gate) -> Gate:
+    """The gate of this number, with what it says."""
+    return next(gate for gate in (OPEN, MISSING, *gates) if gate.number == number)
 
 
 def forbidding(hvpa: Hvpa) -> list[Problem]:
@@ -246,12 +257,9 @@ class _HvpaPass(HvpaFindings):
     def _in_time(self, context: HvpaContext, source: str, count: int) -> int:
         """This count where it may be gone to now, else the one that is there."""
         current = context.replicas
-        if count == current:
-            return current
         direction: Direction = "up" if count > current else "down"
-        gate = time_gate(self.hvpa, direction, context.last_scale, self.now, urgent=bool(context.urgency))
-        if gate == OPEN and direction == "down" and self.missing:
-            gate = MISSING
+        timed = time_gate(self.hvpa, direction, context.last_scale, self.now, urgent=bool(context.urgency))
+        gate = _gate(count_gate(count, current, timed.number, self.missing), timed)
         if gate == OPEN:
             return count
         self.blocked[f"replicas by {source}"] = gate
@@ -342,7 +350,7 @@ class _HvpaPass(HvpaFindings):
         desired = min(max(current if best is None else best.replicas, reach[0]), reach[1])
         # A count that nobody's total asks for spreads no total: pods keep at least their size.
         spreads = best is None or bool(best.resource)
-        may_shrink = not self.missing or desired < current
+        may_shrink = may_get_less(self.missing, current, desired)
         moved = [need for need in moving if need.direction != "none" or desired != current]
         results = {
             need.container: sized(self.hvpa, need, current, desired, spreads=spreads, may_shrink=may_shrink)

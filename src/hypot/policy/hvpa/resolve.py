@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from hypot.core.amount import CPU, RESOURCES
 from hypot.core.gate import UNSET, held_to
-from hypot.core.interval import interval_of, outgrows, part_of, permitted, replicas_for, whole_limit
+from hypot.core.interval import interval_of, keeps_size, outgrows, part_of, permitted, replicas_for, whole_limit
 from hypot.kinds.hvpa.fields import HvpaSpec
 from hypot.kinds.hvpa.intervals import Allowed, allowed, intervals_of, only_counts_at, share
-from hypot.policy.hvpa.gates import Direction
+from hypot.policy.hvpa.gates import DIRECTIONS, Direction
 from hypot.policy.hvpa.proposal import Total
 from hypot.policy.hvpa.size_source import BOUNDS
 from hypot.policy.model.current_size import CurrentSize
@@ -101,7 +101,7 @@ def sized(
 
     Where replicas rise no pod shrinks, unless the total falls and is spread over them.
     """
-    rises = desired > current and not (spreads and need.direction == "down")
+    rises = keeps_size(DIRECTIONS.index(need.direction), current, desired, spreads)
     bounds = allowed(hvpa, need.container)
     requests = dict(need.current_size.requests)
     kept, budgeted, capped = [], [], []

@@ -4,14 +4,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bounds import (
-    Bound,
-    doubling_ceiling,
-    limit_by_factors,
-    limit_growth,
-    limit_shrinking,
-    limit_without_behavior,
-)
+from hypot.core import bounds
+from hypot.core.bounds import Bound
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
 from hypot.kinds.hpa.fields import Limit as Policy
 from hypot.kinds.hpa.fields import Pace
@@ -105,13 +99,11 @@ def limit_by_pace(
     """Rate limits and bounds of a behavior."""
     if desired == current:
         return Limited(desired, Bound.WITHIN_RANGE)
-    if desired > current:
-        replicas, limit = limit_growth(current, desired, high, allowed(up, current, past, now, grows=True))
-        unknown = _unknown_move(up, past, now) if limit == Bound.SCALE_UP else ""
-    else:
-        replicas, limit = limit_shrinking(current, desired, low, allowed(down, current, past, now, grows=False))
-        unknown = _unknown_move(down, past, now) if limit == Bound.SCALE_DOWN else ""
-    return Limited(replicas, limit, unknown)
+    grows = desired > current
+    pace = up if grows else down
+    replicas, limit = bounds.limit_to_reach(current, desired, low, high, allowed(pace, current, past, now, grows=grows))
+    by_rate = limit in {Bound.SCALE_UP, Bound.SCALE_DOWN}
+    return Limited(replicas, limit, _unknown_move(pace, past, now) if by_rate else "")
 
 
 def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
@@ -130,15 +122,14 @@ def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
 
 def limit_by_doubling(current: int, desired: int, low: int, high: int, factor: float, floor: float) -> Limited:
     """Bounds without a behavior: one sync may double, or reach the floor."""
-    ceiling = doubling_ceiling(current, factor, floor)
-    return Limited(*limit_without_behavior(desired, low, high, ceiling))
+    return Limited(*bounds.limit_by_doubling(current, desired, low, high, factor, floor))
 
 
 def limit_by_steps(
-    current: int, desired: int, ready: int, low: int, high: int, up_limit: int, down_limit: int
+    current: int, desired: int, ready: int, low: int, high: int, up_factor: int, down_factor: int
 ) -> Limited:
-    """Limit factors and bounds of a WatermarkPodAutoscaler."""
-    return Limited(*limit_by_factors(current, desired, ready, low, high, up_limit, down_limit))
+    """Limit factors, in thousandths of a percent, and bounds of a WatermarkPodAutoscaler."""
+    return Limited(*bounds.limit_by_percent(current, desired, ready, low, high, up_factor, down_factor))
 
 
 def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict[str, Any]) -> Step:

@@ -7,7 +7,7 @@ something. A test holds that both agree.
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bounds import doubling_ceiling, limit_growth, limit_shrinking, limit_without_behavior
+from hypot.core.bounds import limit_by_doubling, limit_to_reach
 from hypot.core.ratio import assumed_usage, count_by_average, count_by_share, count_by_utilization, count_by_value
 from hypot.core.readiness import cpu_unready
 from hypot.core.window import allowed_reach, envelope, forced_into, highest_recent
@@ -173,17 +173,16 @@ def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, 
     if not rule.behavior:
         settled = highest_of(past, recommendation, now - rule.window)
         recommended(past, recommendation, now, now - rule.window)
-        ceiling = doubling_ceiling(current, rule.factor, rule.floor)
-        return limit_without_behavior(settled, rule.low, rule.high, ceiling)[0]
+        return limit_by_doubling(current, settled, rule.low, rule.high, rule.factor, rule.floor)[0]
     up, down = rule.pace_up, rule.pace_down
     low, high = bounds_of(past, recommendation, now, up.window, down.window)
     settled = forced_into(current, low, high)
     recommended(past, recommendation, now, now - max(up.window, down.window))
     if settled == current:
         return settled
-    if settled > current:
-        return limit_growth(current, settled, rule.high, allowed(up, past, current, now, grows=True))[0]
-    return limit_shrinking(current, settled, rule.low, allowed(down, past, current, now, grows=False))[0]
+    grows = settled > current
+    reach = allowed(up if grows else down, past, current, now, grows)
+    return limit_to_reach(current, settled, rule.low, rule.high, reach)[0]
 
 
 def highest_of(past: PastMoves, recommendation: int, cutoff: float) -> int:

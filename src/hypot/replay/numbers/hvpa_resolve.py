@@ -7,18 +7,18 @@ from hypot.core.gate import (
     DOWN,
     HOLDS,
     IN_WINDOW,
-    MIN_CHANGE,
-    MISSING_DATA,
     OPEN,
     STAYS,
     UNSET,
     UP,
     closed,
+    count_gate,
     held_to,
+    movement_gate,
     needed_change,
     way_of,
 )
-from hypot.core.interval import count_for, outgrows, part_of, permitted, whole_limit
+from hypot.core.interval import count_for, keeps_size, may_get_less, outgrows, part_of, permitted, whole_limit
 from hypot.core.timeofday import contains
 from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, HpaRule
@@ -179,18 +179,11 @@ def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: boo
     """Whether the container may move now; the first gate that blocks counts."""
     if way == STAYS:
         return OPEN
-    gate = time_gate(rule, past, way, urgent, now)
-    if gate != OPEN:
-        return gate
-    if way == DOWN and missing:
-        return MISSING_DATA
     saturated = (rule.cpu.controlled and past.by_saturation[CPU] >= 0) or (
         rule.memory.controlled and past.by_saturation[MEMORY] >= 0
     )
-    if way == UP and (urgent or saturated):
-        return OPEN
     enough = moves_enough(rule.cpu, past, CPU, way) or moves_enough(rule.memory, past, MEMORY, way)
-    return OPEN if enough else MIN_CHANGE
+    return movement_gate(way, time_gate(rule, past, way, urgent, now), missing, urgent or saturated, enough)
 
 
 def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float) -> int:
@@ -210,10 +203,8 @@ def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
 
 def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
     """This count where it may be gone to now, else the one that is there."""
-    if count == current or (count < current and missing):
-        return current
-    gate = time_gate(rule, past, UP if count > current else DOWN, urgent, now)
-    return count if gate == OPEN else current
+    timed = time_gate(rule, past, UP if count > current else DOWN, urgent, now)
+    return count if count_gate(count, current, timed, missing) == OPEN else current
 
 
 def vote_of(rule: HvpaRule, past: HvpaPast, way: int, current: int) -> int:
@@ -286,8 +277,7 @@ def size_pods(rule: HvpaRule, past: HvpaPast, current: int, desired: int, way: i
     past.resizes[0], past.rises[0] = 1, 1 if way == UP else 0
     # A count that no total asks for spreads none: pods keep at least their size.
     spreads = vote == NOBODY or vote % 2 == 1
-    stays = desired > current and not (spreads and way == DOWN)
-    may_shrink = not missing or desired < current
+    stays, may_shrink = keeps_size(way, current, desired, spreads), may_get_less(missing, current, desired)
     size_resource(rule, rule.cpu, past, CPU, current, desired, stays, may_shrink)
     size_resource(rule, rule.memory, past, MEMORY, current, desired, stays, may_shrink)
 

@@ -3,9 +3,9 @@
 from math import inf
 from typing import Any, NamedTuple
 
-from hypot.core.bounds import factor_step, limit_by_factors
+from hypot.core.bounds import limit_by_percent
 from hypot.core.watermark import NO_COUNT, Side, count_in_band
-from hypot.core.window import delay_over, forced_into, seconds_left
+from hypot.core.window import GOES, forced_into, seconds_left, waits_for
 from hypot.replay.world.cohorts import CREATING, PENDING, READY_STATES, SERVING, Cohorts
 from hypot.replay.world.lifecycle import alive
 from hypot.replay.world.params import Params
@@ -81,9 +81,7 @@ def wpa_step(rule: WpaRule, marks: WpaColumns, c: Cohorts, s: Site, p: Params, i
     marks.proposal[0] = best
     if best == current > 0:
         return int(current)
-    up = current + factor_step(current, rule.up_factor)
-    down = current - factor_step(current, rule.down_factor)
-    wanted = limit_by_factors(current, best, ready, rule.low, rule.high, up, down)[0]
+    wanted = limit_by_percent(current, best, ready, rule.low, rule.high, rule.up_factor, rule.down_factor)[0]
     return wanted if opens(rule, marks, wanted, current, stable, now) else int(current)
 
 
@@ -200,11 +198,6 @@ def opens(rule: WpaRule, marks: WpaColumns, wanted: int, current: int, stable: b
     """Whether windows and delays let this move happen now."""
     if wanted == current or marks.last_scale[0] == -inf:
         return True
-    grows = wanted > current
-    if (marks.wait_up[0] if grows else marks.wait_down[0]) > 0.0:
-        return False
-    delay = rule.up_after if grows else rule.down_after
-    if stable or delay == 0:
-        return True
-    since = marks.above_since[0] if grows else marks.below_since[0]
-    return since != inf and delay_over(since, delay, now)
+    if wanted > current:
+        return waits_for(marks.wait_up[0], stable, rule.up_after, marks.above_since[0], now) == GOES
+    return waits_for(marks.wait_down[0], stable, rule.down_after, marks.below_since[0], now) == GOES

@@ -17,7 +17,7 @@ from hypot.policy.model.state import Recount, State, Vertical
 from hypot.replay.numbers import plan as planning
 from hypot.replay.numbers.hvpa import ask_metrics, hvpa_act, hvpa_moved, hvpa_step, is_held, no_hvpa_past, stand
 from hypot.replay.numbers.hvpa_resolve import has_one_size
-from hypot.replay.numbers.hvpa_rule import state_of, rule_of
+from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import begin_plan, is_bound, no_plan, pursue_plan
 from hypot.replay.world.cohorts import SERVING, STOPPING
 from hypot.replay.world.parameters import ResizeParameters, World
