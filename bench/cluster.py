@@ -1,7 +1,7 @@
 """hypot and the HPA controller on the same objects of a real API server: requests, processor time, memory.
 
 Both run alone, one after the other, with a period of 15 s: first while nothing changes, then while some workloads need
-more in each sweep; then how long new pods wait for their size (webhook.py). Binaries of the control plane come from
+more in each reconcile; then how long new pods wait for their size (webhook.py). Binaries of the control plane come from
 `tests/cluster/plane/binaries.py`. With `--write` the table goes into docs/results.md.
 """
 
@@ -46,7 +46,7 @@ class Figures:
     name: str
     steady: Cost
     changing: Cost
-    # How long a sweep took, at rest and at worst.
+    # How long a reconcile took, at rest and at worst.
     seconds: float
     slowest: float
     memory: float
@@ -57,7 +57,7 @@ class Bench:
     """One control plane, one fleet, one controller at a time."""
 
     def __init__(self, plane: QuietPlane, arguments: argparse.Namespace) -> None:
-        self.plane, self.sweeps, self.warm_up = plane, arguments.sweeps, arguments.warm_up
+        self.plane, self.reconciles, self.warm_up = plane, arguments.reconciles, arguments.warm_up
         self.fleet = Fleet(plane.admin, arguments.autoscalers)
         self.metrics = Metrics(plane, self.fleet.workloads)
         # Numbers that lie far apart, so that those that change are in all namespaces.
@@ -76,19 +76,19 @@ class Bench:
         reported(f"made {len(self.fleet.workloads)} workloads with {PODS_EACH} pods each", began)
 
     def hypot(self, name: str) -> Figures:
-        """Its log tells how long each sweep took, of which the first writes every status."""
+        """Its log tells how long each reconcile took, of which the first writes every status."""
         remembering(self.plane.admin, "hypot-system")
         self.fleet.add_hpas()
         controller = Controller(self.plane, "hypot", "hypot", kinds=KINDS, settings={"syncPeriod": PERIOD}).start()
         try:
-            controller.until_swept(within=120)
-            first = len(controller.lines("swept"))
+            controller.until_reconciled(within=120)
+            first = len(controller.lines("reconciled"))
             steady, changing = self._measure(self._meter("hypot", controller.pid))
-            took = [line["seconds"] for line in controller.lines("swept")][first:]
+            took = [line["seconds"] for line in controller.lines("reconciled")][first:]
             memory = memory_mb(controller.pid)
         finally:
             controller.stop()
-        trouble = [line["trouble"] for line in controller.lines("swept") if line["trouble"]]
+        trouble = [line["trouble"] for line in controller.lines("reconciled") if line["trouble"]]
         assert not trouble, trouble
         return Figures(name, steady, changing, statistics.median(took), max(took), memory, self._moved())
 
@@ -121,13 +121,13 @@ class Bench:
         return Meter(self.plane.admin, user, pid, self.plane.part("kube-apiserver").pid)
 
     def _measure(self, meter: Meter) -> tuple[Cost, Cost]:
-        """Steady, then changing; whole periods, so that each sweep counts once."""
+        """Steady, then changing; whole periods, so that each reconcile counts once."""
         time.sleep(self.warm_up * PERIOD)
         self.metrics.asked.clear()
         began = meter.read()
-        time.sleep(self.sweeps * PERIOD)
+        time.sleep(self.reconciles * PERIOD)
         between = meter.read()
-        for _ in range(self.sweeps):
+        for _ in range(self.reconciles):
             self._grow()
             time.sleep(PERIOD)
         return Cost.between(began, between, PERIOD), Cost.between(between, meter.read(), PERIOD)
@@ -152,14 +152,14 @@ def reported(what: str, since: float) -> None:
 def table(ours: Figures, theirs: Figures) -> str:
     """Both beside each other, with what the one is of the other."""
     rows = [
-        ("requests per sweep, steady", ours.steady.requests, theirs.steady.requests, "1/50"),
-        ("requests per sweep, changing", ours.changing.requests, theirs.changing.requests, ""),
-        ("controller, CPU s per sweep, steady", ours.steady.controller, theirs.steady.controller, "1/4"),
-        ("controller, CPU s per sweep, changing", ours.changing.controller, theirs.changing.controller, "1/4"),
-        ("API server, CPU s per sweep, steady", ours.steady.server, theirs.steady.server, ""),
-        ("API server, CPU s per sweep, changing", ours.changing.server, theirs.changing.server, ""),
-        ("sweep s, median", ours.seconds, theirs.seconds, "3 s"),
-        ("sweep s, slowest", ours.slowest, theirs.slowest, "3 s"),
+        ("requests per reconcile, steady", ours.steady.requests, theirs.steady.requests, "1/50"),
+        ("requests per reconcile, changing", ours.changing.requests, theirs.changing.requests, ""),
+        ("controller, CPU s per reconcile, steady", ours.steady.controller, theirs.steady.controller, "1/4"),
+        ("controller, CPU s per reconcile, changing", ours.changing.controller, theirs.changing.controller, "1/4"),
+        ("API server, CPU s per reconcile, steady", ours.steady.server, theirs.steady.server, ""),
+        ("API server, CPU s per reconcile, changing", ours.changing.server, theirs.changing.server, ""),
+        ("reconcile s, median", ours.seconds, theirs.seconds, "3 s"),
+        ("reconcile s, slowest", ours.slowest, theirs.slowest, "3 s"),
         ("resident MB, at most", ours.memory, theirs.memory, "300 MB"),
         ("workloads that were scaled", ours.moved, theirs.moved, ""),
     ]
@@ -183,9 +183,10 @@ def page(arguments: argparse.Namespace, written: str) -> str:
 
 `make bench-cluster`: {arguments.autoscalers:,} HorizontalPodAutoscalers and {pods:,} pods on Kubernetes {version()},
 {os.cpu_count()} cores ({platform.machine()}) for everything together. hypot, with HPAs switched on, and the HPA
-controller, with `--kube-api-qps` and `--kube-api-burst` at 2000, ran one after the other: {arguments.sweeps} sweeps of
-15 s each while nothing changed, and {arguments.sweeps} while {arguments.changing:g} % of the workloads needed more pods
-in each. A sweep of the HPA controller is counted from its first question about usage to its last.
+controller, with `--kube-api-qps` and `--kube-api-burst` at 2000, ran one after the other: {arguments.reconciles}
+reconciles of 15 s each while nothing changed, and {arguments.reconciles} while {arguments.changing:g} % of the
+workloads needed more pods in each. A reconcile of the HPA controller lasts from its first question about usage to its
+last.
 
 {written}
 """
@@ -205,9 +206,9 @@ def write(text: str) -> None:
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--autoscalers", type=int, default=2000, help="with five pods each")
-    parser.add_argument("--sweeps", type=int, default=4, help="measured, of each kind")
-    parser.add_argument("--warm-up", type=int, default=2, help="sweeps that are not measured")
-    parser.add_argument("--changing", type=float, default=5.0, help="percent of the workloads in each sweep")
+    parser.add_argument("--reconciles", type=int, default=4, help="measured, of each kind")
+    parser.add_argument("--warm-up", type=int, default=2, help="reconciles that are not measured")
+    parser.add_argument("--changing", type=float, default=5.0, help="percent of the workloads in each reconcile")
     parser.add_argument("--write", action="store_true", help="put the table into docs/results.md")
     return parser.parse_args()
 

@@ -71,7 +71,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one sweep cost, on average."""
+    """What one reconcile cost, on average."""
 
     requests: float
     controller: float
@@ -79,11 +79,11 @@ class Cost:
 
     @classmethod
     def between(cls, before: Reading, after: Reading, period: float) -> "Cost":
-        sweeps = (after.at - before.at) / period
+        reconciles = (after.at - before.at) / period
         return cls(
-            (after.requests - before.requests) / sweeps,
-            (after.controller - before.controller) / sweeps,
-            (after.server - before.server) / sweeps,
+            (after.requests - before.requests) / reconciles,
+            (after.controller - before.controller) / reconciles,
+            (after.server - before.server) / reconciles,
         )
 
 

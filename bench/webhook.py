@@ -1,7 +1,7 @@
-"""How long new pods wait for their size while the controller sweeps: 2,000 autoscalers, 10,000 pods, sweeps end to end.
+"""How long new pods wait for their size while the controller reconciles 2,000 autoscalers with 10,000 pods.
 
-One process sweeps and answers, as `hypot run` does; another asks over TLS, 40 times a second. The API server is not
-there: what it would answer is given from memory, so a sweep is all computing, which is the worst case for the webhook.
+One process reconciles and answers, as `hypot run` does; another asks over TLS, 40 times a second. The API server is not
+there: what it would answer is given from memory, so a reconcile only computes: the worst case for the webhook.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40
 KIND = "Hvpa"
 TOLD = """\
-New pods ask for their size while the controller sweeps without a pause, {} times over TLS ({} were given one; {} sweeps
-over 2,000 Hvpas and 10,000 pods, median {:.2f} s): median {}, p99 {} (bar 100 ms), slowest {}.
+New pods ask for their size while the controller reconciles without a pause, {} times over TLS ({} were given one; {}
+reconciles over 2,000 Hvpas and 10,000 pods, median {:.2f} s): median {}, p99 {} (bar 100 ms), slowest {}.
 """
 NEVER = {"cpu": {"value": "1000"}, "memory": {"value": "1000Gi"}, "replicas": {"value": "1000"}}
 NOW = "2000-01-01T00:00:00Z"
@@ -151,7 +151,7 @@ def filled(port, config):
     return watches
 
 
-def sweeper_of(port, watches, config):
+def reconciler_of(port, watches, config):
     settings, history, discovery = Settings(), UsageHistory(Settings()), Discovery(port)
     actor = Actor(port, watches, discovery)
 
@@ -198,7 +198,7 @@ async def play():
     port = Server()
     config = RunConfig.from_dict({"optIn": "all", "kinds": {KIND: "act"}})
     watches = filled(port, config)
-    reconciler = sweeper_of(port, watches, config)
+    reconciler = reconciler_of(port, watches, config)
     await reconciler.resume()
     issued = issue(["127.0.0.1"], time.time())
     finder = Finder(watches, boot)
@@ -209,16 +209,16 @@ async def play():
     answers = multiprocessing.get_context("spawn").Queue()
     client = multiprocessing.get_context("spawn").Process(target=ask, args=(webhook.port, issued.ca_pem, answers))
     client.start()
-    sweeps = []
+    reconciles = []
     while answers.empty() and client.is_alive():
-        sweeps.append((await reconciler.reconcile()).seconds)
+        reconciles.append((await reconciler.reconcile()).seconds)
     taken, patched = answers.get(timeout=30)
     client.join()
     tidy.cancel()
     await webhook.stop()
     p99 = sorted(taken)[int(len(taken) * 0.99)]
     times = [f"{1000 * each:.0f} ms" for each in (statistics.median(taken), p99, max(taken))]
-    return TOLD.format(len(taken), patched, len(sweeps), statistics.median(sweeps), *times)
+    return TOLD.format(len(taken), patched, len(reconciles), statistics.median(reconciles), *times)
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ _WORLD = _script("world")
 PAGES = {
     "docs/design/house.md": lambda: _filled("docs/design/house.md", packages=_script("design/house").packages()),
     "docs/run.md": lambda: _filled("docs/run.md", config=_config_table()),
-    "docs/telling.md": lambda: _filled("docs/telling.md", gauges=gauges_table(), events=events_table()),
+    "docs/observability.md": lambda: _filled("docs/observability.md", gauges=gauges_table(), events=events_table()),
     "src/hypot/cli/run.schema.json": lambda: _schema(config_schema()),
     "docs/metrics.md": lambda: _filled("docs/metrics.md", scores=_scores_table()),
     "docs/world.md": lambda: _filled("docs/world.md", world=f"\n{_WORLD.docs_table()}"),

@@ -82,8 +82,8 @@ def against(found: dict[str, dict[str, Any]]) -> list[str]:
     for name, by_policy in EXPECTED.items():
         if name not in found:
             continue
-        reconcile = ("--sweep", "hpa.cpu=50,70,80,90")
-        fresh = replayed(TRACES / f"{name}.csv", "hpa.yaml", "fresh.yaml", *reconcile)["scores"]
+        grid = ("--grid", "hpa.cpu=50,70,80,90")
+        fresh = replayed(TRACES / f"{name}.csv", "hpa.yaml", "fresh.yaml", *grid)["scores"]
         for policy, (cost, late) in by_policy.items():
             scores, newer = found[name]["scores"][policy], fresh[policy.replace("hpa-", "hpa cpu=")]
             apart = scores["to_oracle"] / cost - 1

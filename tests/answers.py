@@ -139,7 +139,7 @@ def asked(folder: Path) -> Iterator[tuple[str, list[str]]]:
             yield f"decide-{of}-{version}.json", [*decide, "--kubernetes", version, "-o", "json"]
         memory = folder / f"{of}.memory"
         for turn in ("first", "second"):
-            yield f"decide-{of}-{turn}.json", [*decide, "--memory", str(memory), "-o", "json"]
+            yield f"decide-{of}-{turn}.json", [*decide, "--state", str(memory), "-o", "json"]
     for path in (ROOT / "examples/hvpa.yaml", ROOT / "examples/both-axes.yaml"):
         yield f"intervals-{path.stem}.json", ["intervals", "-f", str(path), "-o", "json"]
         yield f"intervals-{path.stem}.text", ["intervals", "-f", str(path)]

@@ -65,14 +65,14 @@ def _scales(call: Call) -> bool:
 
 
 def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[list[str], list[Call]]:
-    """Two replicas; the first one stands still in the middle of a sweep that is to move something.
+    """Two replicas; the first one stands still in the middle of a reconcile that is to move something.
 
     What it sent from then on, and what the second one wrote while the first still did.
     """
     with House(stage, "stop") as house:
         web, _ = watermarked(stage, house.namespace)
         first = house.hire()
-        first.until_swept(3, LONG)
+        first.until_reconciled(3, LONG)
         second = house.hire()
         eventually(lambda: second.lines("listening"), LONG)
         held = house.proxies[0].hold(moment, when)
@@ -86,7 +86,7 @@ def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[li
         first.signal(signal.SIGCONT)
         eventually(lambda: first.lines("lease lost"), LONG)
         reaches(web, 8)
-        second.until_swept(3, LONG)
+        second.until_reconciled(3, LONG)
         # What was on its way when it was stopped had a second to arrive.
         late = paths(house.proxies[0].writes(since=began + 1))
         both = overlap(house.proxies[0].journal, house.proxies[1].journal)
@@ -95,7 +95,7 @@ def stopped(stage: Stage, moment: Callable[[Call], bool], when: Any) -> tuple[li
         # It has lost nothing by that: it leads again as soon as it may.
         second.stop()
         eventually(lambda: len(first.lines("resumed")) == 2, LONG)
-        first.until_swept(2, LONG)
+        first.until_reconciled(2, LONG)
         assert stays(web.replicas, 2) == 8
         return late, both
 
@@ -137,7 +137,7 @@ def grows(stage: Stage, trouble: Callable[[House], None]) -> tuple[list[int], li
     with House(stage, "trouble") as house:
         web, wpa = watermarked(stage, house.namespace)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         web.load = 1560.0
         trouble(house)
         rests = []
@@ -166,7 +166,7 @@ def test_the_api_server_is_away_for_a_minute(stage: Stage, results: Results):
     with House(stage, "away") as house:
         web, wpa = watermarked(stage, house.namespace, 4, 600.0)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         stage.plane.stop_server()
         web.load = 1560.0
         time.sleep(AWAY)

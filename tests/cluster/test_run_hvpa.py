@@ -83,7 +83,7 @@ def test_both_axes_follow_demand_in_place(stage: Stage, namespace: str) -> None:
             ):
                 web.load = load
                 eventually(lambda count=count, least=least, most=most: is_at(web, count, least, most), SOON)
-                hypot.until_swept(2)
+                hypot.until_reconciled(2)
                 marks.append((pods.until_current(), count * least))
             status = hvpa.status()
             table = stage.api.get(hvpa.path, accept=TABLE)
@@ -127,7 +127,7 @@ def test_what_shrinks_waits_for_what_grows(stage: Stage, namespace: str) -> None
         with controlling(stage, namespace, **SETTINGS) as hypot:
             let_go(hypot, hvpa)
             eventually(lambda: carried(hvpa) == ("False", "UnderWay"), SOON)
-            hypot.until_swept(4)
+            hypot.until_reconciled(4)
             assert (web.replicas(), cpus(web)) == (4, [200] * 4)
             active = series(hypot.get("/metrics")[1], "hypot_plans", state="under-way")
             assert [value for _, value in active] == [1]
@@ -149,7 +149,7 @@ def test_what_is_infeasible_ends_the_plan(stage: Stage, namespace: str) -> None:
     with controlling(stage, namespace, webhook=True, **SETTINGS) as hypot:
         let_go(hypot, hvpa)
         eventually(lambda: carried(hvpa) == ("False", "Infeasible"), SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert written(hypot) == {"resize"}
     assert (web.replicas(), {pod["metadata"]["uid"] for pod in web.pods()}) == (4, before)
     assert any(reason == "PlanEnded" and "never grant" in message for reason, message in hvpa.events())
@@ -233,13 +233,13 @@ def test_paradox(stage: Stage, namespace: str) -> None:
     ):
         hvpa = web.autoscaler(*HVPA, both_axes())
         with controlling(stage, namespace, **SETTINGS) as hypot:
-            hypot.until_swept(3)
+            hypot.until_reconciled(3)
             web.load = 520
             eventually(lambda: is_at(web, 2, 290, 360), SOON)
             web.load = 400
             eventually(lambda: hvpa.condition("ScalingBlocked").get("reason") == "ParadoxicalScaling", SOON)
             held = cpus(web)
-            hypot.until_swept(4)
+            hypot.until_reconciled(4)
             assert cpus(web) == held
             assert series(hypot.get("/metrics")[1], "hypot_blocked", object_name="web", reason="paradoxical-scaling")
             web.load = 200
@@ -257,13 +257,13 @@ def test_overlap(stage: Stage, namespace: str) -> None:
         eventually(lambda: is_at(web, 2, 390, 470), SOON)
         web.load = 380
         eventually(lambda: is_at(web, 2, 210, 270), SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert web.replicas() == 2
         web.load = 180
         eventually(lambda: is_at(web, 1, 200, 270), SOON)
         web.load = 380
         eventually(lambda: is_at(web, 1, 430, 500), SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert web.replicas() == 1
     assert hvpa.status()["desiredReplicas"] == 1
 
@@ -321,5 +321,5 @@ def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
         stage.api.delete(hvpa.path)
         eventually(lambda: not child(hvpa, "VerticalPodAutoscaler"), SOON)
         count = web.replicas()
-        hypot.until_swept(2)
+        hypot.until_reconciled(2)
         assert web.replicas() == count

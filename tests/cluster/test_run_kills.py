@@ -81,7 +81,7 @@ def counted(stage: Stage, death: Case | None) -> tuple[list[int], list[int]]:
     """
     with House(stage, "kill") as house:
         web, wpa = watermarked(stage, house.namespace)
-        house.hire().until_swept(3, LONG)
+        house.hire().until_reconciled(3, LONG)
         rests = []
         for load, replicas in ((1560.0, 8), (410.0, 4)):
             fault = house.kill_at(*death) if death else None
@@ -97,7 +97,7 @@ def counted(stage: Stage, death: Case | None) -> tuple[list[int], list[int]]:
         assert too_far(2, counts, UP_FACTOR, DOWN_FACTOR) == []
         assert too_soon(2, done, UP_WINDOW, DOWN_WINDOW) == []
         assert unguarded(house.journal) == []
-        assert [each for each in house.controllers if each.lines("sweep failed")] == []
+        assert [each for each in house.controllers if each.lines("reconcile failed")] == []
         return rests, counts
 
 
@@ -123,7 +123,7 @@ def sized(stage: Stage, kind: str, when: When) -> list[str]:
     with House(stage, kind, kinds=kinds) as house, webhook(house, kind == "eviction"):
         web = Workload(stage, house.namespace, load=900.0).create(4, cpu="100m", memory="256Mi")
         vertical(web, "Off")
-        house.hire().until_swept(3, LONG)
+        house.hire().until_reconciled(3, LONG)
         fault = house.kill_at(kind, when, skip=1)
         vpa = vertical(web, "InPlaceOrRecreate" if kind == "resize" else "Recreate")
         eventually(lambda: fault.met, LONG)
@@ -184,19 +184,19 @@ def twins(stage: Stage) -> tuple[list[list[int]], list[Object]]:
         for house in houses:
             house.hire()
         for house in houses:
-            house.controllers[0].until_swept(5, LONG)
+            house.controllers[0].until_reconciled(5, LONG)
         rests = []
         for step, (load, usage, memory, replicas) in enumerate(STEPS):
             for web, api in zip(webs, apis, strict=True):
                 web.load, api.load, api.memory = load, usage, memory << 20
             if step == 1:
-                one.controllers[0].until_swept(3, LONG)
+                one.controllers[0].until_reconciled(3, LONG)
                 one.controllers[0].kill()
                 one.hire()
             for web in webs:
                 reaches(web, replicas)
             for house in houses:
-                house.controllers[-1].until_swept(8, LONG)
+                house.controllers[-1].until_reconciled(8, LONG)
             rests.append([web.replicas() for web in webs])
         advice = [vpa.status()["recommendation"]["containerRecommendations"][0]["target"] for vpa in vpas]
         return rests, advice

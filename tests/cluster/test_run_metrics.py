@@ -104,12 +104,12 @@ def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> 
         web = Workload(stage, house.namespace, load=600.0).create(4)
         wpa = web.autoscaler(*WPA, watermarks(**spec))
         controller = house.hire()
-        controller.until_swept(DOWN_WINDOW + 3, LONG)
+        controller.until_reconciled(DOWN_WINDOW + 3, LONG)
         truth, honest = _answer(web), web.bend
         spoil(web)
         web.load = 100.0
         reported = eventually(lambda: _complaint(wpa), LONG)
-        controller.until_swept(2 * DOWN_WINDOW, LONG)
+        controller.until_reconciled(2 * DOWN_WINDOW, LONG)
         scaled = paths(house.proxies[0].writes("scale"))
         assert web.replicas() == 4
         stage.metrics.answers[web.namespace], web.bend = truth, honest
@@ -165,11 +165,11 @@ def one_metric_left(stage: Stage) -> tuple[int, list[Object]]:
         web = Workload(stage, house.namespace, load=1200.0, memory=300 << 20).create(4, cpu="400m", memory="400Mi")
         hvpa = web.autoscaler("Hvpa", "autoscaling.k8s.io/v1alpha1", spec)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         before = web.replicas()
         web.bend = lambda item: {**item, "containers": [_without_memory(each) for each in item["containers"]]}
         web.load = 100.0
-        controller.until_swept(10, LONG)
+        controller.until_reconciled(10, LONG)
         fallen = web.replicas() - before
         conditions = hvpa.status().get("conditions", [])
         web.load = 3000.0
@@ -199,14 +199,14 @@ def unwatched(stage: Stage) -> tuple[list[str], str, int]:
     with House(stage, "blind") as house:
         web, wpa = watermarked(stage, house.namespace, 4, 600.0)
         controller = house.hire()
-        controller.until_swept(DOWN_WINDOW + 3, LONG)
+        controller.until_reconciled(DOWN_WINDOW + 3, LONG)
         proxy, broken = house.proxies[0], {"kind": "Status", "apiVersion": "v1", "code": 500}
         fault = proxy.refuse(lambda call: call.path.endswith("/pods") and not _looks(call), 500, broken, 1000)
         proxy.cut()
         eventually(lambda: fault.met, LONG)
         web.load = 100.0
         eventually(lambda: wpa.condition("ScalingBlocked").get("reason") == "StaleWatch", LONG)
-        controller.until_swept(2 * DOWN_WINDOW, LONG)
+        controller.until_reconciled(2 * DOWN_WINDOW, LONG)
         scaled, reported = paths(proxy.writes("scale")), str(wpa.condition("ScalingBlocked")["message"])
         fault.times = 0
         eventually(lambda: web.replicas() < 4, LONG)

@@ -62,8 +62,8 @@ def results(stage: Stage) -> Results:
         "version": partial(forgotten, stage, _another_version),
         "garbage": partial(forgotten, stage, _garbage),
         "by hand": partial(by_hand, stage),
-        "hpa": partial(rival_hpa, stage),
-        "status": partial(rival_status, stage),
+        "hpa": partial(conflicting_hpa, stage),
+        "status": partial(conflicting_status, stage),
         "deleted": partial(deleted, stage),
     }
     return side_by_side(cases, AT_ONCE)
@@ -76,7 +76,7 @@ def by_hand(stage: Stage) -> tuple[list[int | None], list[int]]:
     """Somebody scales while a decision is on its way to the server; how the writes ended, and the counts."""
     with House(stage, "hand") as house:
         web, _ = watermarked(stage, house.namespace)
-        house.hire().until_swept(3, LONG)
+        house.hire().until_reconciled(3, LONG)
         held = house.proxies[0].hold(lambda call: call.kind == "scale")
         web.load = 1560.0
         assert held.come.wait(LONG)
@@ -93,7 +93,7 @@ def test_a_count_set_by_hand_is_not_overwritten(results: Results):
     assert (statuses[0], counts[0] > 6, counts[-1]) == (409, True, 8), (statuses, counts)
 
 
-def rival_hpa(stage: Stage) -> tuple[str, int, int]:
+def conflicting_hpa(stage: Stage) -> tuple[str, int, int]:
     """An HPA on the same target: the condition, the count meanwhile, and the count once the HPA is gone."""
     with House(stage, "hpa") as house:
         web, wpa = watermarked(stage, house.namespace)
@@ -108,10 +108,10 @@ def rival_hpa(stage: Stage) -> tuple[str, int, int]:
         path = PATHS["HorizontalPodAutoscaler"].format(house.namespace)
         stage.api.create(path, {"metadata": {"name": "other"}, "spec": spec})
         controller = house.hire()
-        controller.until_swept(2, LONG)
+        controller.until_reconciled(2, LONG)
         web.load = 1560.0
-        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
-        controller.until_swept(5, LONG)
+        reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
+        controller.until_reconciled(5, LONG)
         meanwhile = web.replicas()
         stage.api.delete(f"{path}/other")
         reaches(web, 8)
@@ -132,18 +132,18 @@ def test_another_hpa_on_the_target_is_named_and_left_alone(results: Results):
     assert (meanwhile, after) == (2, 8)
 
 
-def rival_status(stage: Stage) -> tuple[str, list[str]]:
+def conflicting_status(stage: Stage) -> tuple[str, list[str]]:
     """Another controller writes the status of the object: the condition, and what was scaled."""
     with House(stage, "status") as house:
         web, wpa = watermarked(stage, house.namespace)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         theirs = {"status": {"currentReplicas": 2, "desiredReplicas": 2, "lastConditionType": "ScalingActive"}}
         stage.api.patch(f"{wpa.path}/status", theirs, query={"fieldManager": "their-controller"})
         began = time.monotonic()
         web.load = 1560.0
-        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
-        controller.until_swept(8, LONG)
+        reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
+        controller.until_reconciled(8, LONG)
         return reported["message"], paths(house.proxies[0].writes("scale", since=began))
 
 
@@ -159,7 +159,7 @@ def deleted(stage: Stage) -> tuple[list[str], int]:
     with House(stage, "gone") as house:
         web, wpa = watermarked(stage, house.namespace)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         held = house.proxies[0].hold(lambda call: call.path.startswith(METRICS))
         assert held.come.wait(LONG)
         # Not before: a call that is under way already would be answered with it.
@@ -169,8 +169,8 @@ def deleted(stage: Stage) -> tuple[list[str], int]:
         # Long enough for the watch to tell of it.
         time.sleep(1)
         held.release.set()
-        controller.until_swept(3, LONG)
-        assert not controller.lines("sweep failed")
+        controller.until_reconciled(3, LONG)
+        assert not controller.lines("reconcile failed")
         return paths(house.proxies[0].writes("scale", since=gone)), web.replicas()
 
 
@@ -191,7 +191,7 @@ def definition(stage: Stage) -> tuple[list[bool], int]:
         _remove(stage.api, HVPAS)
         web, _ = watermarked(stage, house.namespace)
         controller = house.hire()
-        controller.until_swept(2, LONG)
+        controller.until_reconciled(2, LONG)
         reported = []
         for _ in range(2):
             install_definitions(stage.api)
@@ -200,9 +200,9 @@ def definition(stage: Stage) -> tuple[list[bool], int]:
             _remove(stage.api, HVPAS)
         web.load = 1560.0
         reaches(web, 8)
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         install_definitions(stage.api)
-        assert not controller.lines("sweep failed")
+        assert not controller.lines("reconcile failed")
         return reported, web.replicas()
 
 
@@ -243,17 +243,17 @@ def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
             redefine(stage.api, each, loose=False)
         web, _ = watermarked(stage, house.namespace)
         controller = house.hire()
-        controller.until_swept(3, LONG)
+        controller.until_reconciled(3, LONG)
         web.load = 1560.0
         reaches(web, 8)
-        controller.until_swept(5, LONG)
+        controller.until_reconciled(5, LONG)
         untold = [f"{each.kind} {each.name} {each.get()['spec']}" for each in broken if not is_reported(each)]
-        wrong = [str(line)[:500] for line in controller.lines("sweep failed")]
+        wrong = [str(line)[:500] for line in controller.lines("reconcile failed")]
         return web.replicas(), untold, wrong
 
 
 def test_a_hundred_malformed_objects_stop_nobody(results: Results):
-    """The healthy one is decided for in every sweep; each of the others is told of where people look."""
+    """The healthy one is decided for in every reconcile; each of the others is told of where people look."""
     assert results["malformed"].result() == (8, [], [])
 
 
@@ -270,14 +270,14 @@ def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
         wpa = web.autoscaler(*WPA, watermarks(downscaleForbiddenWindowSeconds=WINDOW))
         controller = house.hire(Jumpy)
         assert isinstance(controller, Jumpy)
-        controller.until_swept(WINDOW + 3, LONG)
+        controller.until_reconciled(WINDOW + 3, LONG)
         began = time.monotonic()
         controller.offset.write_text(str(seconds), encoding="utf-8")
-        # Until then a sweep may be under way that began before the jump.
+        # Until then a reconcile may be under way that began before the jump.
         eventually(lambda: controller.lines("the clock jumped"), LONG)
         web.load = 100.0
         reported = eventually(lambda: _blocked(wpa, "ClockJump"), LONG)
-        controller.until_swept(5, LONG)
+        controller.until_reconciled(5, LONG)
         web.load = 1560.0
         eventually(lambda: web.replicas() > 4, LONG)
         risen = web.replicas()
@@ -316,7 +316,7 @@ def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, st
     with House(stage, "memory") as house:
         web = Workload(stage, house.namespace, load=600.0).create(4)
         wpa = web.autoscaler(*WPA, watermarks(downscaleForbiddenWindowSeconds=WINDOW))
-        house.hire().until_swept(WINDOW + 3, LONG)
+        house.hire().until_reconciled(WINDOW + 3, LONG)
         house.controllers[0].stop()
         for memory in house.memories():
             spoil(memory)
@@ -351,16 +351,16 @@ def governed(stage: Stage) -> tuple[list[int], int, list[str], list[int]]:
         for web in many:
             web.until_ready(2)
         controller = house.hire()
-        controller.until_swept(8, LONG)
+        controller.until_reconciled(8, LONG)
         loads |= dict.fromkeys(list(loads)[:30], 60.0)
         loads["web-30"] = 700.0
         eventually(lambda: replicas_of(stage, house.namespace)["web-30"] > 2, LONG)
         eventually(lambda: list(replicas_of(stage, house.namespace).values()).count(1) == 5, LONG)
-        controller.until_swept(8, LONG)
+        controller.until_reconciled(8, LONG)
         before = replicas_of(stage, house.namespace)
         waiting = [wpa["metadata"]["name"] for wpa in listed(stage, house.namespace) if waits(wpa)]
         controller.kill()
-        house.hire().until_swept(6, LONG)
+        house.hire().until_reconciled(6, LONG)
         after = replicas_of(stage, house.namespace)
         return list(before.values()), before["web-30"], waiting, list(after.values())
 
@@ -372,28 +372,28 @@ def test_thirty_shrinks_at_once_are_let_through_five_at_a_time(results: Results)
     assert grown > 2
 
 
-# A rival's Lease is seen by everybody, so nobody else may be there.
+# The Lease of another controller is seen by everybody, so nobody else may be there.
 
 
 def test_the_lease_of_another_controller_is_named_and_heeded(stage: Stage, results: Results):
-    """While somebody renews it, in whichever namespace; one that nobody renews any more is no rival."""
+    """While somebody renews it, in whichever namespace; one that nobody renews any more is no conflict."""
     wait(results.values())
     with House(stage, "lease") as house:
         web, wpa = watermarked(stage, house.namespace)
         path, name = LEASES.format("default"), "watermarkpodautoscaler-lock"
         stage.api.create(path, {"metadata": {"name": name}, "spec": _renewed(0)})
         controller = house.hire()
-        controller.until_swept(2, LONG)
+        controller.until_reconciled(2, LONG)
         web.load = 1560.0
-        reported = eventually(lambda: _blocked(wpa, "Rival"), LONG)
-        controller.until_swept(5, LONG)
+        reported = eventually(lambda: _blocked(wpa, "Conflict"), LONG)
+        controller.until_reconciled(5, LONG)
         assert f"default/{name}" in reported["message"]
         assert web.replicas() == 2
         controller.stop()
         stage.api.patch(f"{path}/{name}", {"spec": _renewed(180)})
         house.hire()
         reaches(web, 8)
-        assert stays(lambda: bool(_blocked(wpa, "Rival")), 2) is False
+        assert stays(lambda: bool(_blocked(wpa, "Conflict")), 2) is False
         assert too_far(2, [move.replicas for move in moves(house.journal)], UP_FACTOR, DOWN_FACTOR) == []
         stage.api.delete(f"{path}/{name}")
 

@@ -55,7 +55,7 @@ def test_only_one_of_two_that_start_together_writes(stage: Stage) -> None:
     with House(stage, "both", kinds=KINDS) as house:
         web, _ = counted(stage, house.namespace)
         replicas = [house.hire(), house.hire()]
-        eventually(lambda: any(each.lines("swept") for each in replicas), LONG)
+        eventually(lambda: any(each.lines("reconciled") for each in replicas), LONG)
         web.load = 500
         reaches(web, 5)
         eventually(lambda: all(each.lines("listening") for each in replicas), LONG)
@@ -73,7 +73,7 @@ def test_the_other_takes_over_and_remembers(stage: Stage) -> None:
         remembering(stage.api, house.own)
         web, hpa = counted(stage, house.namespace)
         first = house.hire()
-        first.until_swept(within=LONG)
+        first.until_reconciled(within=LONG)
         second = house.hire()
         one, other = house.proxies
         web.load = 500
@@ -81,11 +81,11 @@ def test_the_other_takes_over_and_remembers(stage: Stage) -> None:
         web.load = 200
         eventually(lambda: hpa.condition("AbleToScale").get("reason") == "ScaleDownStabilized", LONG)
         eventually(lambda: second.lines("listening"), LONG)
-        first.until_swept(2, within=LONG)
+        first.until_reconciled(2, within=LONG)
 
         assert first.stop() == 0
         eventually(lambda: second.lines("lease acquired"), LONG)
-        second.until_swept(3, within=LONG)
+        second.until_reconciled(3, within=LONG)
         (resumed,) = second.lines("resumed")
         assert (resumed["remembered"], resumed["cold"]) == (1, False)
         assert web.replicas() == 5

@@ -217,7 +217,7 @@ class Installed:
 
     def start(self, *, as_of_old: bool = False) -> None:
         self.hypot.kubeconfig = account_kubeconfig(self.plane, self.proxy.port if as_of_old else 0)
-        self.hypot.start().until_swept(within=60)
+        self.hypot.start().until_reconciled(within=60)
 
     def __exit__(self, *_: object) -> None:
         self.hypot.stop()
@@ -254,7 +254,7 @@ def _count(world: World, installed: Installed) -> None:
     """Every kind of target, scaled up and down among others who write to it."""
     for target in TARGETS:
         world.watermarks(target)
-    # One that says in every sweep that it cannot see.
+    # One that says in every reconcile that it cannot see.
     world.watermarks("Deployment", "blind", UNKNOWN)
     scales = [f"{kind.lower()}s/scale" for kind in TARGETS]
     with Crowd(world.api):
@@ -271,7 +271,7 @@ def _toggled(world: World, installed: Installed, scales: list[str]) -> bool:
     world.queue = 120 if world.queue < 30 else 5
     for kind, path in TARGETS.items():
         world.api.patch(f"{path.format(SPACE)}/{kind.lower()}", {"spec": {"replicas": 2}})
-    installed.hypot.until_swept(2)
+    installed.hypot.until_reconciled(2)
     return installed.has("update", *scales) and installed.has("get", *scales)
 
 
@@ -359,7 +359,7 @@ def test_what_is_looked_at_is_granted_and_the_other_way_round(stage: Stage, case
     with Installed(stage.plane, f"rights-{list(CONFIGS).index(case)}", **CONFIGS[case]) as installed:
         assert installed.hypot.stop() == 0
         installed.start(as_of_old=True)
-        installed.hypot.until_swept(2, within=60)
+        installed.hypot.until_reconciled(2, within=60)
         assert eventually(lambda: [_unread(installed)] == [set()] or _fail(_unread(installed)), 30)
         assert refused(installed.asked()) == []
 

@@ -92,7 +92,7 @@ def played(plane: ControlPlane, other: ControlPlane) -> Iterator[list[Pair]]:
     other.admin.create("/api/v1/namespaces", {"metadata": {"name": "hypot-system"}})
     hypot = Ungoverned(other, "hypot", kinds={"HorizontalPodAutoscaler": "act"}, settings=SETTINGS)
     remembering(other.admin, "hypot-system")
-    hypot.start().until_swept(within=60)
+    hypot.start().until_reconciled(within=60)
     try:
         for world in (theirs, ours):
             world.create(SHAPES)

@@ -62,7 +62,7 @@ class Live:
         controller = self.house.controllers[-1]
         for each in self.all:
             each.load = 200
-        controller.until_swept(8, within=LONG)
+        controller.until_reconciled(8, within=LONG)
 
     def state(self) -> list[Object]:
         """Of each workload what a scale write, a resize, an eviction or an edited template would change."""
@@ -108,7 +108,7 @@ def live(stage: Stage) -> Iterator[Live]:
         remembering(stage.api, house.own)
         live = Live(house)
         first = house.hire()
-        first.until_swept(within=LONG)
+        first.until_reconciled(within=LONG)
         live.settle()
         assert first.stop() == 0
         yield live
@@ -168,7 +168,7 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
     house, before = live.house, live.state()
     prepare(house)
     controller = house.hire()
-    controller.until_swept(5, within=LONG)
+    controller.until_reconciled(5, within=LONG)
     assert controller.stop() == 0
     (resumed,) = controller.lines("resumed")
     # Once begun without a memory, it is cold for as long as that matters, whoever comes.
@@ -182,7 +182,7 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
 def test_what_was_held_back_goes_on_growing(live: Live) -> None:
     """After all that it still follows demand."""
     controller = live.house.hire()
-    controller.until_swept(within=LONG)
+    controller.until_reconciled(within=LONG)
     live.counted.load = 1200
     reaches(live.counted, 8)
     assert controller.stop() == 0

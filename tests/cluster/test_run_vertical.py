@@ -58,14 +58,14 @@ def uids(web: Workload) -> set[str]:
 
 
 def deeds(controller: Controller) -> list[list[str]]:
-    """The pods' subresources that were written in each sweep."""
-    sweeps: list[list[str]] = [[]]
+    """The pods' subresources that were written in each reconcile."""
+    reconciles: list[list[str]] = [[]]
     for line in controller.lines():
-        if line["event"] == "swept":
-            sweeps.append([])
+        if line["event"] == "reconciled":
+            reconciles.append([])
         elif line["event"] == "wrote" and "/pods/" in line["path"]:
-            sweeps[-1].append(line["path"].rpartition("/")[2])
-    return sweeps
+            reconciles[-1].append(line["path"].rpartition("/")[2])
+    return reconciles
 
 
 def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> None:
@@ -79,11 +79,11 @@ def test_pods_are_resized_in_place_and_back(stage: Stage, namespace: str) -> Non
         assert 300 < milli(advised(vpa)["target"]["cpu"]) < 500
         web.load, web.memory = 200, 60 << 20
         eventually(lambda: max(cpus(web)) <= 100 and max(memories(web)) < 128 << 20, SOON)
-        sweeps = deeds(hypot)
+        reconciles = deeds(hypot)
         table = stage.api.get(vpa.path, accept=TABLE)
     assert uids(web) == before
-    assert {action for reconcile in sweeps for action in reconcile} == {"resize"}
-    assert max(len(reconcile) for reconcile in sweeps) == 2
+    assert {action for reconcile in reconciles for action in reconcile} == {"resize"}
+    assert max(len(reconcile) for reconcile in reconciles) == 2
     assert vpa.condition("RecommendationProvided")["status"] == "True"
     assert set(advised(vpa)) == {"containerName", "target", "lowerBound", "upperBound", "uncappedTarget"}
     assert {reason for reason, _ in vpa.events()} == {"InPlaceResizedByVPA"}
@@ -102,9 +102,9 @@ def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(s
         vpa = web.autoscaler(*VPA, spec)
         with controlling(stage, namespace, webhook=True, **ACT) as hypot:
             eventually(lambda: len(cpus(web)) == 4 and max(cpus(web)) < 200 and not uids(web) & before, SOON)
-            sweeps = deeds(hypot)
-    assert {action for reconcile in sweeps for action in reconcile} == {"eviction"}
-    assert max(len(reconcile) for reconcile in sweeps) <= 2
+            reconciles = deeds(hypot)
+    assert {action for reconcile in reconciles for action in reconcile} == {"eviction"}
+    assert max(len(reconcile) for reconcile in reconciles) <= 2
     sized = [pod["metadata"].get("annotations", {}).get("hypot.dev/sized-by") for pod in web.pods()]
     assert sized == ["VerticalPodAutoscaler/web"] * 4
     assert {pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] for pod in pods.states} == {"500m"}
@@ -112,7 +112,7 @@ def test_where_in_place_cannot_be_pods_are_evicted_and_come_back_at_their_size(s
 
 
 def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:
-    """A PodDisruptionBudget that spares none keeps all pods; that is told, and sweeps go on as before."""
+    """A PodDisruptionBudget that spares none keeps all pods; that is told, and reconciles go on as before."""
     web = Workload(stage, namespace, load=400, memory=100 << 20).create(4, *LARGE)
     before = uids(web)
     budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 4, "selector": {"matchLabels": {"app": "web"}}}}
@@ -121,7 +121,7 @@ def test_an_eviction_waits_for_its_budget(stage: Stage, namespace: str) -> None:
     vpa = web.autoscaler(*VPA, sizer("Recreate", resourcePolicy=REQUESTS_ONLY))
     with controlling(stage, namespace, webhook=True, **ACT) as hypot:
         eventually(lambda: [line for line in hypot.lines("refused") if line["path"].endswith("/eviction")], SOON)
-        hypot.until_swept(6)
+        hypot.until_reconciled(6)
         assert uids(web) == before
         assert "FailedResize" in {reason for reason, _ in vpa.events()}
         assert "EvictedPod" not in {reason for reason, _ in vpa.events()}
@@ -135,7 +135,7 @@ def test_pods_without_requests_are_never_resized(stage: Stage, namespace: str) -
     vpa = web.autoscaler(*VPA, sizer("InPlace"))
     with controlling(stage, namespace, **ACT) as hypot:
         eventually(lambda: advised(vpa).get("target"), SOON)
-        hypot.until_swept(4)
+        hypot.until_reconciled(4)
         held = series(hypot.get("/metrics")[1], "hypot_blocked", object_name="web", reason="resize-not-allowed")
         assert [value for _, value in held] == [1]
         assert deeds(hypot)[-4:] == [[], [], [], []]
@@ -150,7 +150,7 @@ def test_who_only_recommends_writes_only_statuses_of_its_own(stage: Stage, names
     theirs = other.autoscaler(*VPA, sizer("InPlaceOrRecreate"))
     with controlling(stage, namespace, kinds={"VerticalPodAutoscaler": "recommend"}, settings=QUICKLY) as hypot:
         eventually(lambda: advised(ours).get("target"), SOON)
-        hypot.until_swept(4)
+        hypot.until_reconciled(4)
         assert deeds(hypot)[-4:] == [[], [], [], []]
     kept = stage.api.get(CHECKPOINTS.format(namespace))["items"]
     assert [one["spec"]["vpaObjectName"] for one in kept] == ["web"]

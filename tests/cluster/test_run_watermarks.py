@@ -81,7 +81,7 @@ def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespa
             eventually(lambda: wpa.status()["currentReplicas"] == 2, SOON)
             web.load = 200
             eventually(lambda: wpa.condition("BelowLowWatermark").get("status") == "False", SOON)
-            hypot.until_swept()
+            hypot.until_reconciled()
             status, shown = wpa.status(), columns(wpa)
             exposed = {name: gauge(hypot, wpa, name) for name in GAUGES}
             events = wpa.events()
@@ -104,7 +104,7 @@ def test_replicas_follow_demand_within_factors_and_windows(stage: Stage, namespa
 
 
 def test_an_external_metric_comes_through_the_aggregator(stage: Stage, namespace: str) -> None:
-    """Asked for once per sweep with its labels, and followed."""
+    """Asked for once per reconcile with its labels, and followed."""
     web = Workload(stage, namespace).create(2)
     queue = Queue(web, 20)
     wpa = web.autoscaler(*WPA, watermarks(metrics=[QUEUE_BAND]))
@@ -136,7 +136,7 @@ def test_a_recommender_is_asked_over_tls(stage: Stage, namespace: str) -> None:
         with controlling(stage, namespace) as hypot:
             broken = eventually(lambda: wpa.condition("ScalingActive"), SOON)
             assert (broken["status"], broken["reason"]) == ("False", "FailedGetResourceMetric")
-            hypot.until_swept(2)
+            hypot.until_reconciled(2)
             assert (web.replicas(), service.asked) == (2, [])
             tls = {"caFile": str(stage.plane.folder / "ca.pem")}
             stage.api.patch(wpa.path, {"spec": {"recommender": {"tlsConfig": tls}}})
@@ -154,7 +154,7 @@ def test_a_dry_run_of_one_object_is_told_and_not_written(stage: Stage, namespace
     wpa = web.autoscaler(*WPA, watermarks(dryRun=True))
     with controlling(stage, namespace) as hypot:
         eventually(lambda: wpa.condition("DryRun").get("status") == "True", SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert web.replicas() == 2
         assert wpa.status()["desiredReplicas"] == 3
         assert gauge(hypot, wpa, "wpa_controller_replicas_scaling_effective") == [3]
@@ -175,7 +175,7 @@ def test_a_monitor_must_be_ok(stage: Stage, namespace: str) -> None:
         stage.api.create(path, body)
         stage.api.patch(f"{path}/web/status", {"status": {"monitorState": "Alert"}})
         eventually(lambda: wpa.condition("ScalingBlocked").get("reason") == "DatadogMonitorNotOK", SOON)
-        hypot.until_swept(2)
+        hypot.until_reconciled(2)
         assert web.replicas() == 2
         assert gauge(hypot, wpa, "hypot_blocked", reason="lifecycle-blocked") == [1]
         stage.api.patch(f"{path}/web/status", {"status": {"monitorState": "OK"}})
@@ -231,23 +231,23 @@ def test_paused_and_held(stage: Stage, namespace: str) -> None:
         eventually(lambda: held(wpa, "Paused"), SOON)
         assert (columns(wpa)["condition"], columns(wpa)["condition state"]) == ("ScalingBlocked", "True")
         eventually(lambda: gauge(hypot, wpa, "hypot_held", reason="Paused") == [1], SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert web.replicas() == 4
         wpa.annotate(**{"hypot.dev/paused": "down"})
         eventually(lambda: web.replicas() == 8, SOON)
         web.load = 100
-        hypot.until_swept(6)
+        hypot.until_reconciled(6)
         assert web.replicas() == 8
         wpa.annotate(**{"hypot.dev/paused": "up"})
         eventually(lambda: web.replicas() == 2, SOON)
         web.load = 3000
-        hypot.until_swept(5)
+        hypot.until_reconciled(5)
         assert web.replicas() == 2
         wpa.annotate(**{"hypot.dev/paused": None, "hypot.dev/hold": "5"})
         eventually(lambda: web.replicas() == 5, SOON)
         eventually(lambda: held(wpa, "Held"), SOON)
         eventually(lambda: gauge(hypot, wpa, "hypot_held", reason="Held") == [1], SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert web.replicas() == 5
         wpa.annotate(**{"hypot.dev/hold": None})
         eventually(lambda: web.replicas() == 8, SOON)
@@ -265,7 +265,7 @@ def test_a_namespace_without_the_label_is_only_observed(stage: Stage, namespace:
     wpa = web.autoscaler(*WPA, watermarks())
     with controlling(stage, namespace, optIn="label") as hypot:
         eventually(lambda: gauge(hypot, wpa, "wpa_controller_replicas_scaling_effective"), SOON)
-        hypot.until_swept(3)
+        hypot.until_reconciled(3)
         assert gauge(hypot, wpa, "hypot_desired_replicas") == [3]
         assert (web.replicas(), wpa.status(), wpa.events()) == (2, {}, [])
         label = {"metadata": {"labels": {"hypot.dev/scaling": "enabled"}}}
@@ -285,7 +285,7 @@ def test_a_dry_run_writes_its_lease_and_its_memory_only(stage: Stage, namespace:
 
     before = versions()
     with controlling(stage, namespace, dryRun=True) as hypot:
-        hypot.until_swept(4)
+        hypot.until_reconciled(4)
         assert gauge(hypot, wpa, "wpa_controller_replicas_scaling_effective") == [3]
         assert stays(versions, 2) == before
         assert [line["after"] for line in hypot.lines("would decide")] == [3]

@@ -102,14 +102,14 @@ async def test_a_full_shard_is_taken(plane, namespace, monkeypatch):
 
 
 async def test_a_former_leader(plane, namespace):
-    """Whoever wrote last is not overwritten unseen: that is told, and the next sweep writes on top."""
+    """Whoever wrote last is not overwritten unseen: that is told, and the next reconcile writes on top."""
     async with client(plane) as api:
         former, leader = Shards(api, namespace), Shards(api, namespace)
         await former.save(noise(3, 100))
         await leader.load()
         assert await leader.save(noise(4, 100)) == []
         (note,) = await former.save(noise(5, 100))
-        assert f"ConfigMap {namespace}/hypot-memory-0: somebody else wrote it" in note
+        assert f"ConfigMap {namespace}/hypot-state-0: somebody else wrote it" in note
         assert "the object has been modified" in note
         (note,) = await Shards(_Blind(api), namespace).save(noise(1, 100))
         assert "already exists" in note

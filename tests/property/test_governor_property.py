@@ -15,14 +15,14 @@ wants = st.lists(
     max_size=30,
     unique_by=lambda want: want.key,
 )
-sweeps = st.lists(
+reconciles = st.lists(
     st.tuples(st.sampled_from([1.0, 15.0, 15.0, 60.0, 299.0, 300.0, 1000.0]), wants), min_size=1, max_size=25
 )
 sizes = st.tuples(st.sampled_from([0, 1, 10, 30, 80]), st.sampled_from([0, 5000, 30_000, 200_000]))
 
 
 def history(steps, workloads, millicores):
-    """Each sweep: when it was, who wanted, who was admitted."""
+    """Each reconcile: when it was, who wanted, who was admitted."""
     state, now = Governor(), 1_000_000.0
     for seconds, asked in steps:
         now += seconds
@@ -82,7 +82,7 @@ def check_the_state_is_small_and_survives(steps, size):
 
 
 @often
-@given(sweeps, sizes, wants, st.floats(0, 10_000))
+@given(reconciles, sizes, wants, st.floats(0, 10_000))
 def test_whoever_wants(steps, size, last, back):
     """One history for all checks: to draw it takes much longer than to govern."""
     check_no_five_minutes_see_more_than_the_budget(steps, size)

@@ -99,7 +99,7 @@ def check_nothing_grows_where_that_is_held(case):
 
 def check_nothing_moves_where_all_is_held(case):
     """And what is told and remembered is of a decision that stays."""
-    free, decision, after = under(case, Hold("Rival", "somebody else scales it"))
+    free, decision, after = under(case, Hold("Conflict", "somebody else scales it"))
     assert not decision.moves
     assert after.acted(decision, NOW) == after
     assert set(decision.conditions) == set(decision.unwritten)

@@ -65,7 +65,7 @@ usages = st.tuples(
 
 
 async def run(thing, count, steps, kind, restarts=(), *, dies_at=None):
-    """The count and the requests of each pod after each sweep; at some of them another process takes over."""
+    """The count and the requests of each pod after each reconcile; at some of them another process takes over."""
     kinds = all_kinds(**{kind: "act"})
     async with World(*web(count), thing, node(cpu="900", memory="900Gi"), kinds=kinds) as world:
         reported = []
@@ -93,7 +93,7 @@ def sizes(world):
 
 
 async def dies(world):
-    """In the middle of a sweep: the count is written, and nothing after it."""
+    """In the middle of a reconcile: the count is written, and nothing after it."""
     written = []
 
     def cut(call):
@@ -125,14 +125,14 @@ steps_taken = st.lists(st.tuples(gaps, queues, usages), min_size=4, max_size=12)
     st.sets(st.integers(0, 11), min_size=1),
 )
 @example(
-    # The plan sets the count in a later sweep than the one that decided it: that is its own deed too.
+    # The plan sets the count in a later reconcile than the one that decided it: that is its own deed too.
     ("Hvpa", resting("1m")),
     5,
     [(19.6, "25", ("200m", "9Gi")), (17.6, "15", ("1500m", "9Gi")), *[(13.4, "15", ("1500m", "3Gi"))] * 6],
     {1},
 )
 def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, count, steps, restarts):
-    """Killed after any sweeps, and begun again from what is in the cluster: the same counts and sizes every time."""
+    """Killed after any reconcile and restarted from what is in the cluster: the same counts and sizes every time."""
     kind, thing = made
     undisturbed = asyncio.run(run(thing, count, steps, kind))
     assert asyncio.run(run(thing, count, steps, kind, restarts)) == undisturbed
@@ -140,10 +140,10 @@ def test_whoever_takes_over_decides_like_one_that_was_never_disturbed(made, coun
 
 @some
 @given(wpas(), counts, steps_taken, st.integers(1, 11))
-def test_whoever_dies_in_a_sweep_moves_no_sooner_than_it_may(thing, count, steps, dies_at):
+def test_whoever_dies_in_a_reconcile_moves_no_sooner_than_it_may(thing, count, steps, dies_at):
     """The count was written and nobody remembers it: windows count from then at the earliest.
 
-    In the very first sweep there is nothing yet to compare the count with.
+    In the very first reconcile there is nothing yet to compare the count with.
     """
     reported = asyncio.run(run(thing, count, steps, "WatermarkPodAutoscaler", dies_at=dies_at))
     times = [sum(gap for gap, _, _ in steps[: number + 1]) for number in range(len(steps))]
@@ -234,12 +234,12 @@ rooms = st.sampled_from([[node()], [node(cpu="1")], [node(), limit_range(max={"c
     put_out(),
     st.lists(st.sampled_from(["0", "15", "41", "400"]), min_size=1, max_size=2),
 )
-def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, gone, values):
+def test_a_reconcile_decides_as_the_command_does_on_a_dump(data, made, room, count, gone, values):
     """The same objects, the same decision, to the last word."""
     kind, things = made
     used = usage(data.draw, count)
 
-    async def swept():
+    async def reconciled():
         async with World(*web(count), *gone, *things, *room, kinds=all_kinds(**{kind: "observe"})) as world:
             for index, each in enumerate(used):
                 if each is not None:
@@ -248,7 +248,7 @@ def test_a_sweep_decides_as_the_command_does_on_a_dump(data, made, room, count, 
             dump = dumped(world, *values)
             return await world.outcome(kind, after=0.0), dump, world.reconciler.config.settings
 
-    outcome, dump, setup = asyncio.run(swept())
+    outcome, dump, setup = asyncio.run(reconciled())
     command = _Run(setup, Snapshot(dump), NOW, "given")
     (one,) = command.snapshot.autoscalers()
     assert outcome.holds == ()

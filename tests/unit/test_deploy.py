@@ -143,10 +143,10 @@ def test_every_alert_has_its_section_in_the_runbook(alert):
 def test_what_is_to_be_watched_is_watched():
     assert {alert["alert"] for alert in ALERTS} == {
         "HypotNoLeader",
-        "HypotSweepLate",
+        "HypotReconcileLate",
         "HypotGovernorHolding",
         "HypotMetricsStale",
-        "HypotMemoryNotWritten",
+        "HypotStateNotWritten",
         "HypotResizeInfeasible",
         "HypotWebhookUnavailable",
         "HypotCertificateExpiring",

@@ -112,7 +112,9 @@ def _uncollected() -> Iterator[None]:
 )
 @click.option("--kubernetes", metavar="1.36", callback=_version, help="Decide as this version of Kubernetes does.")
 @settings_named
-@click.option("--memory", "memory_file", metavar="FILE", help="Read what earlier runs remember, and write it back.")
+@click.option(
+    "--state", "state_file", metavar="FILE", help="Continue from the state of earlier runs, and write it back."
+)
 @click.option("-n", "--namespace", help="Only the autoscalers of this namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @_uncollected()
@@ -194,7 +196,7 @@ def _check_order(file: str, states: Iterable[Remembered], now: float) -> None:
     if latest > now:
         raise BadInput(
             f"{file}: remembers {show_time(latest)}, which is after {show_time(now)}: replay dumps in the order of "
-            "their times, or name another memory file"
+            "their times, or name another state file"
         )
 
 
@@ -204,7 +206,7 @@ def _print_text(run: _Run, outcomes: list[Verdict], *, with_state: bool) -> None
     lines += report(outcomes, glyphs, width_of(sys.stdout))
     lines.append(summary(outcomes))
     if not with_state and any(outcome.decision.unknown for outcome in outcomes):
-        lines.append("What came before this dump is unknown; --memory FILE keeps it from one run to the next.")
+        lines.append("What came before this dump is unknown; --state FILE keeps it from one run to the next.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
 
 

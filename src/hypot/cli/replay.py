@@ -70,7 +70,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @settings_named
 @click.option("--from", "start", metavar="TIME", callback=time_given, help="Replay from this time on.")
 @click.option("--to", "end", metavar="TIME", callback=time_given, help="Replay up to this time.")
-@click.option("--sweep", "sweeps", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
+@click.option("--grid", "grids", multiple=True, metavar="hpa.cpu=50..90:5", help="Try many values; may be repeated.")
 @click.option(
     "--prometheus", metavar="URL", help="Read demand from Prometheus, with --query: the last 7 days, or --from."
 )
@@ -100,7 +100,7 @@ def command(
     settings_file: str | None,
     start: float | None,
     end: float | None,
-    sweeps: tuple[str, ...],
+    grids: tuple[str, ...],
     prometheus: str | None,
     query: str | None,
     reports: tuple[str, ...],
@@ -122,7 +122,7 @@ def command(
         raise click.UsageError(f"--explain tells in words, and not as {output}; leave -o out")
     for report in reports:
         check_writable(report)
-    asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, sweeps, prometheus, query)
+    asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
     reported = _reported(explain, asked)
     comparisons = _compared(asked, reported, engine, keep=bool(reports or explain))
     if explain is not None:
@@ -147,7 +147,7 @@ def _read(
     settings: Settings,
     start: float | None,
     end: float | None,
-    sweeps: Sequence[str],
+    grids: Sequence[str],
     prometheus: str | None,
     query: str | None,
 ) -> _Asked:
@@ -162,7 +162,7 @@ def _read(
     world = World()
     try:
         world = read_world(world_file) if world_file else world
-        parsed = parse_grid(sweeps)
+        parsed = parse_grid(grids)
     except ValueError as error:
         raise BadInput(str(error)) from error
     loaded, _ = read_objects(paths)

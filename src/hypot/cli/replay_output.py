@@ -30,7 +30,7 @@ from hypot.replay.world.record import Moment
 if TYPE_CHECKING:
     from hypot.core.interval import Interval
 
-# Lateness, in percent, at which sweeps are compared by cost.
+# Lateness, in percent, at which grids are compared by cost.
 EQUAL_LATENESS = (0.1, 1.0)
 NOWHERE = Source("", 0)
 # Names in one sentence, and policies that can be told apart in one figure.
@@ -113,7 +113,7 @@ def _shown(value: float | None, digits: int = 2) -> str:
 
 
 def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, float, float]]:
-    """What each sweep costs at equal lateness, where its curve reaches that."""
+    """What each grid costs at equal lateness, where its curve reaches that."""
     for family, members in families.items():
         if len(members) < 2:
             continue
@@ -180,7 +180,7 @@ def _workload(one: Comparison, families: Families) -> dict[str, Any]:
         "verdict": verdict(one.policies, one.prices),
         "front": sorted(one.front),
         "tuned": tuned(one.judged, families),
-        "equalLateness": [{"sweep": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
+        "equalLateness": [{"grid": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
         "scores": {name: scores.to_dict() for name, scores in one.scores.items()},
         "windows": {judged.policy: [scores.to_dict() for scores in judged.windows] for judged in one.judged},
     }

@@ -16,9 +16,9 @@ from hypot.cli.runconfig import read_config
     "--kubeconfig", metavar="FILE", help="How to reach the cluster; by default the pod's own account, or as kubectl."
 )
 @click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
-@click.option("-n", "--namespace", help="Where hypot keeps its Lease and its memory.")
+@click.option("-n", "--namespace", help="Where hypot keeps its Lease and its state.")
 @click.option("--config", "config_file", metavar="FILE", help="What to look at, and what may be done; see docs/run.md.")
-@click.option("--dry-run", is_flag=True, help="Decide and tell, and change nothing but the Lease and the memory.")
+@click.option("--dry-run", is_flag=True, help="Decide and report, but change nothing except the Lease and the state.")
 @click.option("--log", "log_format", type=click.Choice(["text", "json"]), help="By default text on a terminal.")
 def command(
     kubeconfig: str | None,

@@ -33,7 +33,7 @@ _HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
 )
 @click.option("--quick", is_flag=True, help="In their reduced form, as the tests run them.")
 @click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
-def command(ids: tuple[str, ...], folder: Path | None, output: str, *, numeric: bool) -> int:
+def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bool) -> int:
     """Repeat what goes wrong in the field: a bad policy, and the one that answers it.
 
     Without a name all of them run, which takes some minutes.
@@ -45,7 +45,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, numeric: 
 
     try:
         wanted = all_of_them.chosen(
-            all_of_them.read_scenarios(folder or all_of_them.default_folder(), numeric=numeric), ids
+            all_of_them.read_scenarios(folder or all_of_them.default_folder(), quick=quick), ids
         )
         with bar("scenarios", len(wanted)) as progress, heeding():
             results = all_of_them.run_scenarios(wanted, progress.at)

@@ -19,7 +19,7 @@ _VERSION = 1
 
 @contextlib.contextmanager
 def alone(file: str | None) -> Iterator[None]:
-    """One run at a time with a memory file, where the system has locks: two would forget each other's entries.
+    """One run at a time with a state file, where the system has locks: two would forget each other's entries.
 
     The folder is locked, for the file itself is replaced as a whole.
     """
@@ -46,7 +46,7 @@ def read_state(file: str) -> dict[str, Remembered]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: cannot read the memory: {_why(error)}") from error
+        raise BadInput(f"{file}: cannot read the state: {_why(error)}") from error
     try:
         data = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -87,7 +87,7 @@ def _fault(data: Any) -> str:
 
 
 def _is_vertical(data: Any) -> bool:
-    """Whether the memory of sizes can be read."""
+    """Whether the state of sizes can be read."""
     if not isinstance(data, dict):
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}
@@ -136,7 +136,7 @@ def _is_time(at: Any) -> bool:
 
 
 def _bad(file: str, what: str) -> BadInput:
-    return BadInput(f"{file}: not a memory file of hypot: {what}; name another file to start afresh")
+    return BadInput(f"{file}: not a state file of hypot: {what}; name another file to start afresh")
 
 
 def _no_number(word: str) -> NoReturn:
@@ -155,7 +155,7 @@ def write_state(file: str, entries: Mapping[str, Remembered]) -> None:
     try:
         _replace(place, text)
     except OSError as error:
-        raise BadInput(f"{file}: cannot write the memory: {_why(error)}") from error
+        raise BadInput(f"{file}: cannot write the state: {_why(error)}") from error
 
 
 def _replace(place: Path, text: str) -> None:

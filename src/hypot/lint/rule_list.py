@@ -7,7 +7,7 @@ from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import Hit, Rule, RuleFamily
 from hypot.lint.rules.axes import AXES
 from hypot.lint.rules.bounds import BOUNDS
-from hypot.lint.rules.conflicts import RIVALS
+from hypot.lint.rules.conflicts import CONFLICTS
 from hypot.lint.rules.given import GIVEN, IGNORE_ANNOTATION, ignored_by
 from hypot.lint.rules.metrics import METRICS
 from hypot.lint.rules.own import OBJECTS, UPDATES
@@ -25,7 +25,7 @@ FAMILIES: tuple[RuleFamily, ...] = (
     TARGET,
     REQUESTS,
     METRICS,
-    RIVALS,
+    CONFLICTS,
     BOUNDS,
     PACE,
     WATERMARKS,

@@ -1,4 +1,4 @@
-"""From one dump to the next: what memory is worth once the cluster has lived on without us.
+"""From one dump to the next: what the state is worth once the cluster has changed without us.
 
 Nobody tells us what was written in between. The autoscaler's own status tells when it last scaled, and the size tells
 by how much; what neither tells is unknown, never guessed.
@@ -39,7 +39,7 @@ class Remembered:
 def resumed(
     autoscaler: Autoscaler, earlier: Remembered | None, current: int | None, now: float, settings: Settings
 ) -> State:
-    """The memory to decide with: the status alone, or what is remembered, brought up to date by the status."""
+    """The state to decide with: the status alone, or what is remembered, brought up to date by the status."""
     reported = State.from_status(autoscaler.status)
     if earlier is None:
         return reported
@@ -56,7 +56,7 @@ def resumed(
 
 
 def _updated(state: State, reported: State, status: Any) -> State:
-    """Where the status speaks, it is the truth; where it is silent, memory is."""
+    """Where the status speaks, it is the truth; where it is silent, the state is."""
     if not isinstance(status, Mapping):
         return state
     times = [at for at in (state.last_scale, reported.last_scale) if at is not None]

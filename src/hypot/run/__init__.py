@@ -1,1 +1,1 @@
-"""The controller: observe, decide, act, tell, remember; once per sweep, for all autoscalers."""
+"""The controller: observe, decide, act, tell, remember; once per reconcile, for all autoscalers."""

@@ -54,12 +54,12 @@ CERTIFICATE_EVERY = 600.0
 REGISTERED_EVERY = 15.0
 # How long who could not begin to lead waits before the next try.
 AGAIN_AFTER = 2.0
-# How long a sweep that is under way may take to end when hypot is to stop.
+# How long a reconcile that is under way may take to end when hypot is to stop.
 LAST_WORDS = 8.0
 
 
 class App:
-    """One replica: it watches and answers the webhook always, and sweeps while it leads."""
+    """One replica: it watches and answers the webhook always, and reconciles while it leads."""
 
     def __init__(self, config: RunConfig, access: Access) -> None:
         self.config = config
@@ -71,11 +71,11 @@ class App:
         self.stopping = asyncio.Event()
         # What ended it, where nobody asked it to end.
         self.broken = ""
-        self.swept = Reconciled()
-        self.sweeps = 0
+        self.reconciled = Reconciled()
+        self.reconciles = 0
         # While this replica leads.
         self.reconciler: Reconciler | None = None
-        # When the last sweep, or the last try to begin with them, was begun since this replica leads.
+        # When the last reconcile, or the last try to begin with them, was begun since this replica leads.
         self.attempted: float | None = None
         self.patience = Patience()
         self.narrator = DecisionLog(dry_run=config.dry_run)
@@ -126,7 +126,7 @@ class App:
             log.info("stopped")
 
     async def _lead(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> None:
-        """Sweep while the Lease is held; each time it is won, begin with what was remembered."""
+        """Reconcile while the Lease is held; each time it is won, begin with what was remembered."""
         while not self.stopping.is_set():
             if not self.lease.leading or self.watches.unready:
                 self.attempted = None
@@ -141,7 +141,7 @@ class App:
                 await self._pause(AGAIN_AFTER)
                 continue
             self.reconciler = reconciler
-            await self._sweep_while_leading(reconciler)
+            await self._reconcile_while_leading(reconciler)
             self.reconciler = None
 
     def _message(self) -> dict[str, str]:
@@ -157,17 +157,17 @@ class App:
         known = self._remembers() if self.lease.leading else self.lease.said.get(SHRINKS) == "true"
         return known and not self.watches.blind
 
-    async def _sweep_while_leading(self, reconciler: Reconciler) -> None:
+    async def _reconcile_while_leading(self, reconciler: Reconciler) -> None:
         period = self.config.settings.sync_period
         while self.lease.leading and not self.stopping.is_set():
             began = self.attempted = boot()
             try:
-                self.swept = await reconciler.reconcile()
-                self.sweeps += 1
-                await self.narrator.report(self.swept)
+                self.reconciled = await reconciler.reconcile()
+                self.reconciles += 1
+                await self.narrator.report(self.reconciled)
             except Exception:
-                # One bad sweep is told, and must not be the last one.
-                log.exception("sweep failed")
+                # One bad reconcile is told, and must not be the last one.
+                log.exception("reconcile failed")
             await self._pause(began + period - boot())
 
     async def _pause(self, seconds: float) -> None:
@@ -257,21 +257,21 @@ class App:
         return f"waiting for the Lease: {self.lease.refused}" if self.lease.refused else ""
 
     def _snapshot(self) -> MetricsSnapshot:
-        swept = self.swept
-        outcomes = swept.outcomes if self.lease.leading else ()
+        reconciled = self.reconciled
+        outcomes = reconciled.outcomes if self.lease.leading else ()
         return MetricsSnapshot(
             wall(),
             self.lease.leading,
             outcomes,
             of_objects=self.config.object_metrics,
-            sweeps=self.sweeps,
-            sweep_seconds=swept.seconds if self.sweeps else None,
-            decision_seconds=swept.deciding if self.sweeps else None,
-            sweep_age=boot() - swept.began if self.sweeps and self.lease.leading else None,
+            reconciles=self.reconciles,
+            reconcile_seconds=reconciled.seconds if self.reconciles else None,
+            decision_seconds=reconciled.deciding if self.reconciles else None,
+            reconcile_age=boot() - reconciled.began if self.reconciles and self.lease.leading else None,
             calls=self.plain.calls + self.guarded.calls,
-            stale_share=swept.stale_share if self.lease.leading else None,
+            stale_share=reconciled.stale_share if self.lease.leading else None,
             governor_holding=sum(any(hold.reason == "Governor" for hold in one.holds) for one in outcomes),
-            state_unwritten=swept.unwritten if self.lease.leading else None,
+            state_unwritten=reconciled.unwritten if self.lease.leading else None,
             certificate_seconds=self._certificate_seconds(),
             plans=_plans(outcomes),
             webhook_seconds=None if self.times is None else _histogram(self.times),

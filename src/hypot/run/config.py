@@ -13,7 +13,7 @@ from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 OptIn = Literal["label", "all"]
 OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
-# How often it may be swept, in seconds: oftener nobody can follow, and more seldom nobody would call it scaling.
+# How often it may be reconciled, in seconds: oftener nobody can follow, and more seldom nobody would call it scaling.
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
 ADDRESSES = ("http://", "https://")
 PORTS = frozenset({"httpPort", "webhookPort"})
@@ -68,7 +68,7 @@ class RunConfig:
 
     namespace: str = field(
         default="hypot-system",
-        metadata={"why": "Where hypot lives: its Lease and its memory are there.", "schema": LABEL_SCHEMA},
+        metadata={"why": "Where hypot lives: its Lease and its state are there.", "schema": LABEL_SCHEMA},
     )
     watch_namespaces: tuple[str, ...] = field(
         default=(),
@@ -92,7 +92,7 @@ class RunConfig:
             "schema": {"type": "object", "additionalProperties": False},
         },
     )
-    dry_run: bool = _switch(default=False, why="Decide and tell, and write nothing but the Lease and the memory.")
+    dry_run: bool = _switch(default=False, why="Decide and report, but write nothing except the Lease and the state.")
     listen: str = field(
         default="0.0.0.0",  # noqa: S104
         metadata={"why": "The address of /healthz, /readyz and /metrics, and of the webhook.", "schema": _IP_SCHEMA},

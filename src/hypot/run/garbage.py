@@ -1,4 +1,4 @@
-"""Cycles of objects are few here, and to look for them in everything that is watched takes as long as half a sweep."""
+"""Reference cycles are few here, and a full garbage collection takes as long as half a reconcile."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Deciding for all autoscalers of a sweep: pure, but for the breaths it takes."""
+"""Deciding for all autoscalers of a reconcile: pure, but for the breaths it takes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,14 +35,14 @@ INVALID = "InvalidSpec"
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What holds for a whole sweep, beside what was seen."""
+    """What holds for a whole reconcile, beside what was seen."""
 
     settings: Settings
     # Boot clock: now, and since when shrinking waits because nobody remembers, or because a clock jumped.
     boot: float
     cold_since: float | None
     jumped_at: float | None
-    # Fresh Leases of rivals, by the kind that they move.
+    # Fresh Leases of other controllers, by the kind that they move.
     leases: Mapping[str, str]
     # The Lease of another hypot that acts.
     twin: str
@@ -56,7 +56,7 @@ class Circumstances:
 
 
 class Judge:
-    """Remembers what decisions need of earlier sweeps."""
+    """Remembers what decisions need of earlier reconciles."""
 
     def __init__(self) -> None:
         self.states: dict[Key, Remembered] = {}
@@ -64,7 +64,7 @@ class Judge:
         self.asleep: set[Key] = set()
         self.governor = Governor()
         self._writers = Writers()
-        # Who may shrink in this sweep.
+        # Who may shrink in this reconcile.
         self._admitted: frozenset[Key] = frozenset()
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
@@ -189,7 +189,7 @@ class Judge:
         return _moved_unseen(state, known, _count(seen), now)
 
     def _notice(self, key: Key, seen: Seen, now: float) -> None:
-        """A crash between a shrink and the memory of it gives no budget back, or one crash after the other would."""
+        """A crash between a shrink and the record of it gives no budget back, or one crash after the other would."""
         known, count = self.states.get(key), _count(seen)
         if key not in self.asleep or known is None or known.replicas is None or count is None:
             return
@@ -294,7 +294,7 @@ def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
 
 
 def _goes_on(known: Remembered, count: int | None, now: float, settings: Settings) -> bool:
-    """Whether no sweep was missed and nothing moved unseen: then the next look is as if nobody had been away."""
+    """Whether no reconcile was missed and nothing moved unseen: then the next look is as if nobody had been away."""
     if known.at is None or not 0.0 <= now - known.at < 1.5 * settings.sync_period:
         return False
     return count == known.replicas or (known.state.last_scale is not None and known.state.last_scale >= known.at)

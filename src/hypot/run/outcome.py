@@ -1,4 +1,4 @@
-"""One autoscaler in one sweep: what was seen, decided and held back, and how it went once it was written."""
+"""One autoscaler in one reconcile: what was seen, decided and held back, and how it went once it was written."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Self
@@ -54,9 +54,9 @@ class Outcome:
     counted: int | None = None
 
     @classmethod
-    def of(cls, judged: Judged, decision: Decision, memory: Memory) -> Self:
+    def of(cls, judged: Judged, decision: Decision, state: State) -> Self:
         """What is reported and remembered of a move."""
-        given = (judged.key, judged.autoscaler, judged.seen, decision, memory)
+        given = (judged.key, judged.autoscaler, judged.seen, decision, state)
         return cls(*given, judged.acting, judged.before, judged.holds)
 
     @property
@@ -67,24 +67,24 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What one sweep came to, for gauges and logs."""
+    """What one reconcile came to, for gauges and logs."""
 
     outcomes: tuple[Outcome, ...] = ()
     began: float = 0.0
     seconds: float = 0.0
     deciding: float = 0.0
     stale_share: float = 0.0
-    # Parts of the memory that could not be written.
+    # Parts of the state that could not be written.
     unwritten: int = 0
     trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a write went: in words where it did not happen, and whether it is worth another try in the next sweep."""
+    """How a write went: in words where it did not happen, and whether it is worth another try in the next reconcile."""
 
     refusal: str = ""
-    # Overtaken by somebody else's write: nothing is wrong, and the next sweep sees what is true.
+    # Overtaken by somebody else's write: nothing is wrong, and the next reconcile sees what is true.
     overtaken: bool = False
     # No answer came: it may have been done.
     unsure: bool = False

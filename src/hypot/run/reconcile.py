@@ -1,4 +1,4 @@
-"""One sweep: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
+"""One reconcile: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ LONGEST_COLD = 86_400.0
 
 @dataclass(slots=True)
 class Clocks:
-    """Wall and boot clock, and what they showed at the last sweep."""
+    """Wall and boot clock, and what they showed at the last reconcile."""
 
     wall: Clock
     boot: Clock
@@ -71,7 +71,7 @@ class Clocks:
 
 @dataclass(slots=True)
 class Reconciler:
-    """Sweeps for as long as it leads; whoever begins to lead resumes from what was remembered."""
+    """Reconciles for as long as it leads; whoever begins to lead resumes from what was remembered."""
 
     config: RunConfig
     watches: Watches
@@ -88,7 +88,7 @@ class Reconciler:
     cold_since: float | None = None
     # The same on the wall clock, as it is remembered: who starts again in a cold start goes on with it.
     cold: dict[str, float] = field(default_factory=dict)
-    # The objects of the last sweep and their targets, also those of which nothing is remembered.
+    # The objects of the last reconcile and their targets, also those of which nothing is remembered.
     identities: dict[Key, str] = field(default_factory=dict)
 
     async def resume(self) -> None:
@@ -218,7 +218,7 @@ class Reconciler:
         async def execute(one: Judged) -> Executed:
             async with limit:
                 if not self.watches.stands(one.key, one.autoscaler):
-                    # Nothing is done nor told in its name; where it is still there, the next sweep decides.
+                    # Nothing is done nor told in its name; where it is still there, the next reconcile decides.
                     return Executed(replace(reported(one, settings), acting="observe"))
                 try:
                     return await self.executor.execute(one)
@@ -259,7 +259,7 @@ class Reconciler:
         entries.update(await self.history.entries(now))
         troubles = await self.shards.save(entries)
         for trouble in troubles:
-            log.warning("memory not written", trouble=trouble)
+            log.warning("state not written", trouble=trouble)
         return len(troubles)
 
 
@@ -277,7 +277,7 @@ def _remembered(entry: Mapping[str, object]) -> Remembered | None:
 
 
 def _since(entry: Mapping[str, object] | None, now: float) -> float | None:
-    """When hypot started without a memory, or the clock jumped; None where that is long over.
+    """When hypot started without state, or the clock jumped; None where that is long over.
 
     A time to come counts as now.
     """

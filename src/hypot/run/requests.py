@@ -10,7 +10,7 @@ from hypot.cluster.port import STRATEGIC_PATCH, Request, encoded
 from hypot.policy.model.size import Size
 
 MANAGER = "hypot"
-# A write that takes longer is given up; whether it was done, the next sweep sees.
+# A write that takes longer is given up; whether it was done, the next reconcile sees.
 WRITE_WITHIN = 5.0
 
 

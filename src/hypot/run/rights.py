@@ -15,7 +15,7 @@ from hypot.run.config import RunConfig
 Scope = Literal["cluster", "own-namespace", "watched"]
 Rule = dict[str, Any]
 
-# A dry run has a Lease and a memory of its own: it must never lead in the place of one that acts.
+# A dry run has a Lease and a state of its own: it must never lead in the place of one that acts.
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"
 STATE_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
@@ -32,13 +32,13 @@ def resource_of(kind: str) -> tuple[str, str]:
 
 
 def own_name(config: RunConfig) -> str:
-    """What its Lease is called, and its memory begins with."""
+    """What its Lease is called, and its state begins with."""
     return DRY_RUN if config.dry_run else LEASE
 
 
 def state_name(name: str) -> str:
     """What the ConfigMaps begin with in which this one remembers."""
-    return f"{name}-memory"
+    return f"{name}-state"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +208,11 @@ def _own_rights() -> Iterable[Right]:
     own: Scope = "own-namespace"
     leases, always, webhook = "coordination.k8s.io", ("always",), ("webhook",)
     yield Right(leases, "leases", ("create",), "make the lease that says who leads", own, always)
-    yield Right("", "configmaps", ("list", "create"), "find and make the memory", own, always)
+    yield Right("", "configmaps", ("list", "create"), "find and make the state", own, always)
     for name, which in ((LEASE, FOR_REAL), (DRY_RUN, ON_TRIAL)):
         shards = tuple(f"{state_name(name)}-{number}" for number in range(STATE_SHARDS))
         yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, (which,), (name,))
-        yield Right("", "configmaps", ("update",), "remember from sweep to sweep", own, (which,), shards)
+        yield Right("", "configmaps", ("update",), "remember from reconcile to reconcile", own, (which,), shards)
     yield Right("", "secrets", ("create",), "make the webhook's certificate", own, webhook)
     yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, webhook, (CERTIFICATE,))
     registered = "put the certificate's authority where the API server looks for it"

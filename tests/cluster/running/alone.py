@@ -25,7 +25,7 @@ def controller_for(stage: Stage, namespace: str, *, webhook: bool = False, **con
 
 @contextmanager
 def controlling(stage: Stage, namespace: str, *, webhook: bool = False, **config: Any) -> Iterator[Controller]:
-    """From its first sweep to its orderly end."""
+    """From its first reconcile to its orderly end."""
     controller = controller_for(stage, namespace, webhook=webhook, **config)
     with registered(stage, controller, namespace) if webhook else running(controller):
         yield controller
@@ -35,7 +35,7 @@ def controlling(stage: Stage, namespace: str, *, webhook: bool = False, **config
 def running(controller: Controller) -> Iterator[None]:
     controller.start()
     try:
-        controller.until_swept(within=60)
+        controller.until_reconciled(within=60)
         yield
         assert controller.stop() == 0, controller.log.read_text(errors="replace")[-3000:]
     finally:

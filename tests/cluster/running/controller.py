@@ -57,10 +57,10 @@ class Controller:
             )
         return self
 
-    def until_swept(self, times: int = 1, within: float = 30) -> None:
-        """Until it has swept so often since now."""
-        wanted = len(self.lines("swept")) + times
-        eventually(lambda: self.is_running() and len(self.lines("swept")) >= wanted, within)
+    def until_reconciled(self, times: int = 1, within: float = 30) -> None:
+        """Until it has reconciled so often since now."""
+        wanted = len(self.lines("reconciled")) + times
+        eventually(lambda: self.is_running() and len(self.lines("reconciled")) >= wanted, within)
 
     def is_running(self) -> bool:
         assert self._process is not None

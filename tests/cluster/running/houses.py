@@ -71,7 +71,7 @@ class House:
 
     def memories(self) -> list[Object]:
         found: list[Object] = self.stage.api.get(f"/api/v1/namespaces/{self.own}/configmaps")["items"]
-        return [each for each in found if each["metadata"]["name"].startswith("hypot-memory-")]
+        return [each for each in found if each["metadata"]["name"].startswith("hypot-state-")]
 
 
 class Jumpy(Controller):

@@ -13,7 +13,7 @@ WHOLE_SECONDS = 1.0
 
 
 class Move(NamedTuple):
-    """A count that was written and taken, and when its sweep had begun to look."""
+    """A count that was written and taken, and when its reconcile had begun to look."""
 
     looked: float
     replicas: int

@@ -72,10 +72,10 @@ class Case:
         (place / "dump.yaml").write_text(yaml.safe_dump_all(self.view.objects), encoding="utf-8")
         entry = Remembered(self.memory, self.kubernetes.get("currentReplicas")).to_dict()
         known = {"version": 1, "autoscalers": {f"HorizontalPodAutoscaler/{self.key[0]}/{self.key[1]}": entry}}
-        (place / "memory.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
+        (place / "state.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         (place / "settings.yaml").write_text(yaml.safe_dump(self.settings.to_dict()), encoding="utf-8")
         (place / "told.json").write_text(json.dumps({"hypot": self.hypot, "kubernetes": self.kubernetes}, indent=1))
-        files = ["-f", f"{place}/dump.yaml", "--memory", f"{place}/memory.json", "--settings", f"{place}/settings.yaml"]
+        files = ["-f", f"{place}/dump.yaml", "--state", f"{place}/state.json", "--settings", f"{place}/settings.yaml"]
         return ["hypot", "decide", *files, "--now", datetime.fromtimestamp(self.view.now, UTC).isoformat()]
 
     def __str__(self) -> str:

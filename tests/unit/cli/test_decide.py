@@ -99,7 +99,7 @@ def test_the_example_in_words():
     )
     assert "    moves      cpu: up above 116 %, down below 94 %" in lines
     assert "3 autoscalers: 1 up, 2 hold." in lines
-    assert "--memory" in lines[-1]
+    assert "--state" in lines[-1]
     assert max(map(len, lines)) <= 110
     assert "\x1b" not in result.out
 
@@ -317,7 +317,7 @@ def test_input_that_cannot_be_used(tmp_path, text, says):
         (["-f", EXAMPLE, "--kubernetes", "1.5"], "the oldest version"),
         (["-f", EXAMPLE, "-o", "xml"], "'xml' is not one of"),
         (["-f", EXAMPLE, "--settings", "nowhere.yaml"], "nowhere.yaml: cannot read the settings"),
-        (["-f", EXAMPLE, "--memory", "nowhere/memory.json"], "nowhere/memory.json: cannot write the memory"),
+        (["-f", EXAMPLE, "--state", "nowhere/state.json"], "nowhere/state.json: cannot write the state"),
     ],
 )
 def test_bad_usage(arguments, says):
@@ -365,11 +365,11 @@ def remembered(path):
 
 def test_memory_is_kept_from_run_to_run(tmp_path):
     """What was recommended a minute ago holds a window now, and after the window the target shrinks."""
-    memory = tmp_path / "memory.json"
+    memory = tmp_path / "state.json"
 
     def run(minute, cpu):
         path = written(tmp_path, *world(replicas=4, cpu=cpu, at=f"2026-03-02T09:{minute:02}:00Z"))
-        return hypot("-f", path, "--memory", memory, "-o", "json").json["decisions"][0]
+        return hypot("-f", path, "--state", memory, "-o", "json").json["decisions"][0]
 
     assert run(30, "250m")["desired"]["replicas"] == 4
     assert [entry["value"] for entry in remembered(memory)["recommendations"]] == [4]
@@ -385,10 +385,10 @@ def test_memory_is_kept_from_run_to_run(tmp_path):
 
 def test_the_same_dump_twice_gives_the_same_memory(tmp_path):
     """Deciding again at the same moment changes nothing."""
-    memory, path = tmp_path / "memory.json", written(tmp_path, *world())
+    memory, path = tmp_path / "state.json", written(tmp_path, *world())
     runs = []
     for _ in range(3):
-        result = hypot("-f", path, "--memory", memory, "-o", "json")
+        result = hypot("-f", path, "--state", memory, "-o", "json")
         runs.append((result.json["decisions"][0]["desired"], memory.read_text(encoding="utf-8")))
     assert runs[0] == runs[1] == runs[2]
 
@@ -397,22 +397,22 @@ def test_a_move_between_two_dumps_is_an_event(tmp_path):
     """The cluster scaled by two: its rate limit has none left, and nothing about it is unknown any more."""
     policy = {"type": "Pods", "value": 2, "periodSeconds": 300}
     spec = {**HPA["spec"], "behavior": {"scaleUp": {"policies": [policy]}}}
-    memory = tmp_path / "memory.json"
+    memory = tmp_path / "state.json"
     able = {"type": "AbleToScale", "status": "True", "reason": "x", "lastTransitionTime": "2026-03-02T09:00:00Z"}
     first = world(replicas=2, cpu="250m", spec=spec, status={"conditions": [able]})
-    assert hypot("-f", written(tmp_path, *first), "--memory", memory).status == 0
+    assert hypot("-f", written(tmp_path, *first), "--state", memory).status == 0
     status = {"conditions": [able], "lastScaleTime": "2026-03-02T09:31:00Z"}
     later = world(replicas=4, cpu="500m", at="2026-03-02T09:32:00Z", spec=spec, status=status)
-    decision = hypot("-f", written(tmp_path, *later), "--memory", memory, "-o", "json").json["decisions"][0]
+    decision = hypot("-f", written(tmp_path, *later), "--state", memory, "-o", "json").json["decisions"][0]
     assert remembered(memory)["ups"] == [{"value": 2, "at": 1772443860.0}]
     assert (decision["desired"]["replicas"], decision["unknown"]) == (4, [])
 
 
 def test_memory_of_others_is_kept(tmp_path):
     """An autoscaler that is not in this dump does not lose its memory."""
-    memory = tmp_path / "memory.json"
+    memory = tmp_path / "state.json"
     write_state(str(memory), {"HorizontalPodAutoscaler/other/api": Remembered(State(desired=5))})
-    assert hypot("-f", written(tmp_path, *world()), "--memory", memory).status == 0
+    assert hypot("-f", written(tmp_path, *world()), "--state", memory).status == 0
     kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]
     assert kept["HorizontalPodAutoscaler/other/api"]["desired"] == 5
     assert len(kept) == 2
@@ -420,10 +420,10 @@ def test_memory_of_others_is_kept(tmp_path):
 
 def test_dumps_out_of_order_are_refused(tmp_path):
     """Memory of a later time cannot be used, and is left as it is."""
-    memory, path = tmp_path / "memory.json", written(tmp_path, *world())
-    hypot("-f", path, "--memory", memory)
+    memory, path = tmp_path / "state.json", written(tmp_path, *world())
+    hypot("-f", path, "--state", memory)
     text = memory.read_text(encoding="utf-8")
-    result = hypot("-f", path, "--memory", memory, "--now", "2026-03-02T09:29:00Z")
+    result = hypot("-f", path, "--state", memory, "--now", "2026-03-02T09:29:00Z")
     assert result.status == 2
     assert "in the order of their times" in result.err
     assert memory.read_text(encoding="utf-8") == text
@@ -455,11 +455,11 @@ BAD_ENTRIES = [
 )
 def test_memory_that_cannot_be_used(tmp_path, text, says):
     """The file is named with what is wrong in it, and left as it is."""
-    memory = tmp_path / "memory.json"
+    memory = tmp_path / "state.json"
     memory.write_text(text, encoding="utf-8")
-    result = hypot("-f", EXAMPLE, "--memory", memory)
+    result = hypot("-f", EXAMPLE, "--state", memory)
     assert (result.status, result.out) == (2, "")
-    assert f"{memory}: not a memory file of hypot" in result.err
+    assert f"{memory}: not a state file of hypot" in result.err
     assert says in result.err
     assert memory.read_text(encoding="utf-8") == text
 
@@ -467,11 +467,11 @@ def test_memory_that_cannot_be_used(tmp_path, text, says):
 def test_memory_keeps_its_permissions_and_its_place(tmp_path):
     """A private file stays private, a link stays a link, and no temporary file stays behind."""
     real, link = tmp_path / "real.json", tmp_path / "link.json"
-    hypot("-f", EXAMPLE, "--memory", real)
+    hypot("-f", EXAMPLE, "--state", real)
     assert stat.S_IMODE(real.stat().st_mode) & 0o400
     real.chmod(0o600)
     link.symlink_to(real)
-    assert hypot("-f", EXAMPLE, "--memory", link).status == 0
+    assert hypot("-f", EXAMPLE, "--state", link).status == 0
     assert link.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.json", "real.json"]
@@ -479,24 +479,24 @@ def test_memory_keeps_its_permissions_and_its_place(tmp_path):
 
 def test_an_interrupted_write_leaves_the_old_memory(tmp_path, monkeypatch):
     """Ctrl-C in the middle: exit status 130, the old file, no temporary one."""
-    memory = tmp_path / "memory.json"
-    hypot("-f", EXAMPLE, "--memory", memory)
+    memory = tmp_path / "state.json"
+    hypot("-f", EXAMPLE, "--state", memory)
     text = memory.read_text(encoding="utf-8")
 
     def interrupt(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.fsync", interrupt)
-    assert hypot("-f", EXAMPLE, "--memory", memory, "--now", "2026-03-02T10:00:00Z").status == 130
+    assert hypot("-f", EXAMPLE, "--state", memory, "--now", "2026-03-02T10:00:00Z").status == 130
     assert memory.read_text(encoding="utf-8") == text
-    assert [path.name for path in tmp_path.iterdir()] == ["memory.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_memory_is_no_directory(tmp_path):
     """A folder in the place of the file is refused."""
-    result = hypot("-f", EXAMPLE, "--memory", tmp_path)
+    result = hypot("-f", EXAMPLE, "--state", tmp_path)
     assert result.status == 2
-    assert f"{tmp_path}: cannot read the memory" in result.err
+    assert f"{tmp_path}: cannot read the state" in result.err
 
 
 # The terminal.
@@ -588,13 +588,13 @@ def test_a_name_that_the_stream_cannot_show_is_no_traceback(tmp_path):
 
 def test_two_runs_with_one_memory_forget_nothing(tmp_path):
     """Each waits for the other, and both namespaces are remembered."""
-    memory = tmp_path / "memory.json"
+    memory = tmp_path / "state.json"
     program = "from hypot.cli.main import main; main()"
     dumps = []
     for name in ("a", "b", "c", "d"):
         moved = [{**one, "metadata": {**one["metadata"], "namespace": name}} for one in world()]
         dumps.append(written(tmp_path, *moved, name=f"{name}.yaml"))
-    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--memory", str(memory)] for d in dumps]
+    arguments = [[sys.executable, "-c", program, "decide", "-f", str(d), "--state", str(memory)] for d in dumps]
     runs = [subprocess.Popen(each, stdout=subprocess.DEVNULL) for each in arguments]
     assert [run.wait(60) for run in runs] == [0, 0, 0, 0]
     kept = json.loads(memory.read_text(encoding="utf-8"))["autoscalers"]

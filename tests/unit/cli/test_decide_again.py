@@ -34,7 +34,7 @@ def test_a_stuck_resize_over_two_dumps(tmp_path):
     """The first sees it, the second gives it up."""
     waiting = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Deferred"}]}
     objects = [vpa("InPlaceOrRecreate", status=GROWING), *fleet(4, status=waiting)]
-    memory = ("--memory", tmp_path / "memory.json")
+    memory = ("--state", tmp_path / "state.json")
     first = document(tmp_path, *objects, args=memory).of()
     assert {one["rule"] for one in first["pods"]} == {"resize-deferred"}
     second = document(tmp_path, *objects, args=memory, now=301).of()
@@ -45,7 +45,7 @@ def test_an_infeasible_resize_over_two_dumps(tmp_path):
     """What a node refused for good is not asked for again."""
     refused = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
     asked = {"containerStatuses": [{"name": "app", "resources": {"requests": sized("1", "1Gi")}}]}
-    memory = ("--memory", tmp_path / "memory.json")
+    memory = ("--state", tmp_path / "state.json")
     sizer = vpa("InPlace", status=GROWING)
     document(tmp_path, sizer, *fleet(4, box(cpu="2", memory="2Gi"), status={**refused, **asked}), args=memory)
     later = document(tmp_path, sizer, *fleet(4), args=memory, now=HOUR).of()
@@ -62,7 +62,7 @@ def saturated(seconds):
 
 def test_saturation_over_two_dumps(tmp_path):
     """Seen once it is told, seen twice it overrides the minimum change: 1.3 times what can be reached."""
-    memory = ("--memory", tmp_path / "memory.json")
+    memory = ("--state", tmp_path / "state.json")
     first = document(tmp_path, *saturated(-30), args=memory)
     one = first.of(kind="Hvpa")
     assert one["desired"] == one["current"]
@@ -76,13 +76,13 @@ def test_saturation_over_two_dumps(tmp_path):
 
 def test_a_memory_that_was_tampered_with(tmp_path):
     """It is refused in one line, whichever part of it is broken."""
-    file = tmp_path / "memory.json"
+    file = tmp_path / "state.json"
     for vertical in ([1], "x", {"recount": [1]}, {"recount": {"at": 1}}, {"stuck": 3}, {"advice": {"app": 3}}):
         entry = {"VerticalPodAutoscaler/shop/web": {"vertical": vertical}, "Hvpa/shop/web": {"vertical": vertical}}
         file.write_text(json.dumps({"version": 1, "autoscalers": entry}), encoding="utf-8")
-        result = ran(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2), args=("--memory", file))
+        result = ran(tmp_path, vpa(), hvpa(), CHECKPOINT, *fleet(2), args=("--state", file))
         assert result.status == 2
-        assert "not a memory file of hypot" in result.err
+        assert "not a state file of hypot" in result.err
 
 
 def test_a_dump_without_metrics_is_decided_at_its_own_time(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 SHOP = ["examples/replay/week.csv", "-f", "examples/replay/policies.yaml", "--world", "examples/replay/world.yaml"]
 COMMAND = [sys.executable, "-c", "from hypot.cli.main import main; main()", "replay", *SHOP, "--engine", "plain"]
-SLOW = [*COMMAND, "--sweep", "hpa.cpu=30..90:1"]
+SLOW = [*COMMAND, "--grid", "hpa.cpu=30..90:1"]
 
 
 def started(command):

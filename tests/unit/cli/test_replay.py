@@ -65,7 +65,7 @@ def test_the_same_input_gives_the_same_bytes():
 
 def test_json_keeps_its_schema():
     """Machines read what the published schema describes."""
-    document = json.loads(shop("-o", "json", "--sweep", "hpa.cpu=60,80").stdout)
+    document = json.loads(shop("-o", "json", "--grid", "hpa.cpu=60,80").stdout)
     schema = json.loads((ROOT / "src/hypot/cli/replay.schema.json").read_text())
     jsonschema.validate(document, schema)
     scores = document["workloads"][0]["scores"]
@@ -118,10 +118,10 @@ def test_a_moment_outside_the_trace_is_refused(moment):
 
 
 def test_windows_and_tuning_are_told(tmp_path):
-    """Several windows, and the best of a sweep chosen on a part that is not judged."""
+    """Several windows, and the best of a grid chosen on a part that is not judged."""
     world = tmp_path / "world.yaml"
     world.write_text(Path(WORLD).read_text() + "scoring: {windows: 2, tune: 0.5}\n")
-    result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--sweep", "hpa.cpu=60..80:10")
+    result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--grid", "hpa.cpu=60..80:10")
     assert "over 2 windows" in result.stdout
     assert "hpa: by the first 50% of the trace" in result.stdout
 
@@ -164,8 +164,8 @@ def test_a_metric_that_the_world_does_not_know_is_refused():
         (["--prometheus", "http://127.0.0.1:9"], "--query"),
         ([WEEK, "--prometheus", "http://127.0.0.1:9", "--query", "up"], "name files with history"),
         (["nowhere.csv"], "nowhere.csv"),
-        ([WEEK, "--sweep", "hpa.cpu=90..50:5"], "--sweep"),
-        ([WEEK, "--sweep", "nobody.cpu=1,2"], "nobody"),
+        ([WEEK, "--grid", "hpa.cpu=90..50:5"], "--grid"),
+        ([WEEK, "--grid", "nobody.cpu=1,2"], "nobody"),
         ([WEEK, "--report", "r.pdf"], ".html, .png or .svg"),
         ([WEEK, "--from", "2027-01-01T00:00:00Z"], "2026-01-12"),
         ([WEEK, "--world", "nowhere.yaml"], "nowhere.yaml"),

@@ -1,4 +1,4 @@
-"""Targets, rivals, budgets and quotas: the cases beside the plain ones."""
+"""Targets, conflicts, budgets and quotas: the cases beside the plain ones."""
 
 import pytest
 
@@ -106,7 +106,7 @@ class TestTwoAutoscalers:
             hpa(),
         ],
     )
-    def test_no_rivals(self, other):
+    def test_no_conflict(self, other):
         """Another target, another namespace, a paused one, and the same object again."""
         assert not findings("two-autoscalers", hpa(), other)
 
@@ -121,7 +121,7 @@ class TestTwoAutoscalers:
         annotations = {"scaledobject.keda.sh/transfer-hpa-ownership": "true"}
         assert not findings("two-autoscalers", hpa(), scaled_object("web", annotations, advanced=advanced))
 
-    def test_many_rivals_are_counted(self):
+    def test_many_conflicts_are_counted(self):
         """A sentence names three and counts the rest."""
         found = findings("two-autoscalers", *(hpa(f"web-{i}") for i in range(6)))
         assert "HorizontalPodAutoscaler shop/web-3 and 2 more" in found[0].message

@@ -18,7 +18,7 @@ from unit.lint.lint_cases import OWN, OWN_KUBERNETES, vpa
 ROOT = Path(__file__).parents[3]
 KINDS = Path(hypot.kinds.__path__[0])
 # Calls that make a Problem, and take its rule id first.
-MAKERS = {"Problem", "_invalid", "_least", "_too_many"}
+MAKERS = {"Problem", "_invalid", "below", "too_many"}
 # Ids that the kinds put together from a key.
 COMPOSED = {"reference-kind", "reference-name", "labels", "annotations"}
 

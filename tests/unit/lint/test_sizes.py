@@ -94,7 +94,7 @@ class TestTarget:
         assert findings("duplicate-object", hvpa(), hvpa())
 
 
-class TestRivals:
+class TestConflicts:
     @pytest.mark.parametrize("other", [hpa("b"), wpa("b"), hvpa("b")])
     def test_hvpa_and_another_that_scales_its_target(self, other):
         """Each of the two learns of the other, where it says what it points at."""
@@ -111,7 +111,7 @@ class TestRivals:
 
     @pytest.mark.parametrize("word", ["Off", False])
     def test_hvpa_that_only_tells(self, word):
-        """Off in both directions writes nothing, so there is no rival."""
+        """Off in both directions writes nothing, so there is no conflict."""
         off = {"updatePolicy": {"updateMode": word}}
         silent = hvpa(scaleUp=off, scaleDown=off)
         assert not findings("two-autoscalers", silent, hpa(), workload())
@@ -126,7 +126,7 @@ class TestRivals:
         assert "undo each other's writes" in found[0].message
 
     @pytest.mark.parametrize("other", [vpa("b", **OFF), vpa("b", target={"name": "api"}), vpa()])
-    def test_no_rivals_in_size(self, other):
+    def test_no_conflict_in_size(self, other):
         """One that only recommends, one for another target, and the same object again."""
         assert not findings("two-sizers", vpa(), other)
 

@@ -19,7 +19,7 @@ from unit.policy.hvpa.hvpa_world import GI, box, hvpa, one, world
 from unit.policy.vertical.vpa_world import WEB
 
 SETUP = Settings()
-STOP = Hold("Rival", "somebody else scales it")
+STOP = Hold("Conflict", "somebody else scales it")
 NO_SHRINK = Hold("ColdStart", "nothing is remembered", "down")
 NO_GROWTH = Hold("Full", "there is no room", "up")
 FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(percent="99.9")}
@@ -197,8 +197,8 @@ class TestWatermark:
     def test_what_stops_everything_is_the_reason(self):
         """Whoever reads only the reason must not take it for a hold of one way."""
         spec, observed = marked(paused="up"), long_queue()
-        decision = reported(spec, observed, KNOWN, Hold("Rival", "another controller writes to it"))
-        assert condition_of(decision.conditions, "ScalingBlocked").reason == "Rival"
+        decision = reported(spec, observed, KNOWN, Hold("Conflict", "another controller writes to it"))
+        assert condition_of(decision.conditions, "ScalingBlocked").reason == "Conflict"
 
     def test_without_a_hold_nothing_changes(self):
         """The very same values come back."""
@@ -217,7 +217,7 @@ class TestHorizontal:
         assert reported(self.SPEC, observed).desired == 4
         decision, after = ran(self.SPEC, observed, KNOWN, STOP)
         assert (decision.desired, decision.moves) == (2, False)
-        assert reason_of(decision, "AbleToScale") == "False/Rival"
+        assert reason_of(decision, "AbleToScale") == "False/Conflict"
         assert reason_of(decision, "ScalingBlocked") == ""
         assert "lastScaleTime" not in decision.reported
         assert reason_of(reported(self.SPEC, observed, after), "AbleToScale") == "True/SucceededRescale"

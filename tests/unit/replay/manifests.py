@@ -1,4 +1,4 @@
-"""Manifests for tests of policies and sweeps, as YAML, and how they are read."""
+"""Manifests for tests of policies and grids, as YAML, and how they are read."""
 
 import json
 

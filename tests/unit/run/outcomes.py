@@ -1,4 +1,4 @@
-"""Outcomes of a sweep for tests, made by real decisions: objects of each kind, in the states that matter."""
+"""Outcomes of a reconcile for tests, made by real decisions: objects of each kind, in the states that matter."""
 
 from builders import KNOWN, NOW, busy, hpa, queue, refused, seen, wpa
 from hypot.kinds.hpa.fields import cpu
@@ -19,11 +19,11 @@ FREE = {"scale_up": WatermarkPace(percent=10_000), "scale_down": WatermarkPace(p
 NO_SCALE = Seen(NOW, Failure("deployments.apps web not found"))
 OWNER = Owner("ReplicaSet", "web-5d9c")
 PAUSED = Hold("Paused", "the annotation hypot.dev/paused stops all scaling")
-RIVAL = Hold("Rival", "HorizontalPodAutoscaler shop/web scales the same pods: remove one of the two")
+CONFLICT = Hold("Conflict", "HorizontalPodAutoscaler shop/web scales the same pods: remove one of the two")
 
 
 def outcome(spec, observed, memory=None, *, holds=(), refusal="", **more):
-    """What one sweep leaves of an object: decided, held back, written or refused."""
+    """What one reconcile leaves of an object: decided, held back, written or refused."""
     memory = State() if memory is None else memory
     decision, after = decide(spec, observed, memory, Settings(), holds)
     if refusal:
@@ -83,7 +83,7 @@ def representative():
         "wpa broken": outcome(broken, NO_SCALE),
         "wpa refused": outcome(between(), items(80_000), refusal="409 conflict"),
         "wpa paused": outcome(between(), items(80_000), holds=(PAUSED,)),
-        "wpa rivalled": outcome(between(), items(80_000), holds=(RIVAL,)),
+        "wpa in conflict": outcome(between(), items(80_000), holds=(CONFLICT,)),
         "wpa advised": outcome(advised, seen(10, reply=Reply(12, 11, 13, "traffic", 0.9))),
         "wpa unadvised": outcome(advised, seen(10, reply=Failure("no answer"))),
         "wpa guarded": outcome(between(annotations={LIFECYCLE_CONTROL: "true"}), items(80_000)),

@@ -153,17 +153,17 @@ class World:
         self.passes(after)
         await self.settle()
         self.cluster.calls.clear()
-        swept = await self.reconciler.reconcile()
+        reconciled = await self.reconciler.reconcile()
         await self.settle()
-        return swept
+        return reconciled
 
     async def outcome(self, kind: str = "WatermarkPodAutoscaler", name: str = "web", after: float = PERIOD) -> Outcome:
-        """What a sweep comes to for one of them."""
+        """What a reconcile comes to for one of them."""
         return self.of(await self.reconcile(after), kind, name)
 
     @staticmethod
-    def of(swept: Reconciled, kind: str = "WatermarkPodAutoscaler", name: str = "web") -> Outcome:
-        return next(one for one in swept.outcomes if one.key == (kind, NAMESPACE, name))
+    def of(reconciled: Reconciled, kind: str = "WatermarkPodAutoscaler", name: str = "web") -> Outcome:
+        return next(one for one in reconciled.outcomes if one.key == (kind, NAMESPACE, name))
 
     # What stands in the cluster.
 
@@ -229,7 +229,7 @@ class World:
     # What was asked of it.
 
     def writes(self, part: str = "") -> list[Request]:
-        """The writes of the last sweep whose path has this part."""
+        """The writes of the last reconcile whose path has this part."""
         return [call for call in self.cluster.calls if call.writes and part in call.path]
 
     def asked(self, part: str) -> list[Request]:

@@ -104,23 +104,23 @@ async def page(app, path):
         return answer.status, await answer.text()
 
 
-async def test_it_leads_sweeps_tells_and_lets_go():
+async def test_it_leads_reconciles_tells_and_lets_go():
     """From the first watch to the release of the Lease."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
-        await eventually(lambda: replicas(cluster) == 8 and app.sweeps > 1)
+        await eventually(lambda: replicas(cluster) == 8 and app.reconciles > 1)
         assert (await page(app, "/healthz"))[0] == 200
         assert (await page(app, "/readyz"))[0] == 200
         status, text = await page(app, "/metrics")
         assert status == 200
-        assert "hypot_sweep" in text
+        assert "hypot_reconcile" in text
         assert cluster.get(LEASE)["spec"]["holderIdentity"] == app.identity
-        assert cluster.get(f"/api/v1/namespaces/{OWN}/configmaps/hypot-memory-0") is not None
+        assert cluster.get(f"/api/v1/namespaces/{OWN}/configmaps/hypot-state-0") is not None
     assert not cluster.get(LEASE)["spec"].get("holderIdentity")
     assert app.broken == ""
 
 
-async def test_a_sweep_that_fails_is_not_the_last_one(monkeypatch):
+async def test_a_reconcile_that_fails_is_not_the_last_one(monkeypatch):
     """Whatever goes wrong in one of them."""
     failed = []
     whole = Reconciler.reconcile
@@ -128,7 +128,7 @@ async def test_a_sweep_that_fails_is_not_the_last_one(monkeypatch):
     async def sometimes(self):
         if len(failed) < 2:
             failed.append(self)
-            raise RuntimeError("a sweep that nobody thought of")
+            raise RuntimeError("a reconcile that nobody thought of")
         return await whole(self)
 
     monkeypatch.setattr(Reconciler, "reconcile", sometimes)
@@ -191,7 +191,7 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
     """Not before anything is remembered, nor after a start without memory; else it may."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
-        await eventually(lambda: app.sweeps)
+        await eventually(lambda: app.reconciles)
         assert app.reconciler.cold_since is not None
         assert not app.may_shrink()
         app.reconciler.cold_since = None
@@ -199,11 +199,11 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
         assert app.may_shrink()
 
 
-async def test_who_led_before_tells_nothing_of_sweeps():
+async def test_who_led_before_tells_nothing_of_reconciles():
     """Its last words would be told for ever, beside those of the one who leads now."""
-    leaders_own = ("hypot_stale_share ", "hypot_sweep_age_seconds ", "hypot_memory_unwritten ")
+    leaders_own = ("hypot_stale_share ", "hypot_reconcile_age_seconds ", "hypot_state_unwritten ")
     async with running(small_cluster(*web(4), wpa())) as app:
-        await eventually(lambda: app.sweeps)
+        await eventually(lambda: app.reconciles)
         reported = (await page(app, "/metrics"))[1]
         assert [name for name in leaders_own if f"\n{name}" in reported] == list(leaders_own)
         await app.lease.release()
@@ -211,14 +211,14 @@ async def test_who_led_before_tells_nothing_of_sweeps():
         assert [name for name in leaders_own if f"\n{name}" in reported] == []
 
 
-async def test_a_dry_run_writes_only_its_lease_and_its_memory():
+async def test_a_dry_run_writes_only_its_lease_and_its_state():
     """All else is told, and goes no further; beside one that acts it leads nobody but itself."""
     cluster = small_cluster(*web(4), wpa(), lease_of_another())
     async with running(cluster, dry_run=True) as app:
-        await eventually(lambda: app.sweeps > 2)
+        await eventually(lambda: app.reconciles > 2)
         written = {call.path.rpartition("/")[2] for call in cluster.calls if call.writes}
-        assert written <= {"leases", "configmaps", "hypot-dry-run", "hypot-dry-run-memory-0"}
-        assert app.swept.outcomes[0].decision.rescales
+        assert written <= {"leases", "configmaps", "hypot-dry-run", "hypot-dry-run-state-0"}
+        assert app.reconciled.outcomes[0].decision.rescales
     assert replicas(cluster) == 4
     assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
 
@@ -232,9 +232,9 @@ async def test_an_api_server_that_is_away_for_a_while():
         cluster.cut_watches()
         await asyncio.sleep(0.5)
         cluster.faults = None
-        before = app.sweeps
+        before = app.reconciles
         cluster.fixed[QUEUE] = Answer(200, encoded({"items": [{"value": "200"}]}))
-        await eventually(lambda: app.sweeps > before + 2)
+        await eventually(lambda: app.reconciles > before + 2)
         assert app.lease.leading
     assert app.broken == ""
 
@@ -243,7 +243,7 @@ async def test_a_signal_ends_it():
     """As Kubernetes asks."""
     cluster = small_cluster(*web(4), wpa())
     async with running(cluster) as app:
-        await eventually(lambda: app.sweeps > 0)
+        await eventually(lambda: app.reconciles > 0)
         os.kill(os.getpid(), signal.SIGTERM)
         await eventually(app.stopping.is_set)
     assert not cluster.get(LEASE)["spec"].get("holderIdentity")
@@ -287,7 +287,7 @@ async def test_checkpoints_that_may_never_be_read_do_not_keep_it_from_leading(mo
 
 
 async def test_a_leader_that_just_begins_is_not_stuck():
-    """However long ago it swept when it led before; the limit goes by its period."""
+    """However long ago it reconciled when it led before; the limit goes by its period."""
     app = App(RunConfig(settings=Settings(sync_period=100.0)), Access("https://127.0.0.1:1"))
     app.lease = SimpleNamespace(leading=True)
     assert app._health() == ""
@@ -320,14 +320,14 @@ async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
 
 
 async def said(world, narrator):
-    """What a sweep says of objects."""
+    """What a reconcile says of objects."""
     with capture_logs() as logs:
         await narrator.report(await world.reconcile())
     return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
 
 
 async def test_what_would_be_done_is_logged_once_for_each_change():
-    """In a namespace that is only observed nothing moves, so each sweep decides the same."""
+    """In a namespace that is only observed nothing moves, so each reconcile decides the same."""
     async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
         narrator = DecisionLog()
         world.queue("80")

@@ -17,8 +17,8 @@ def down(index):
     return made
 
 
-async def swept(world):
-    """How many pods a sweep evicts, and how many it resizes."""
+async def reconciled(world):
+    """How many pods a reconcile evicts, and how many it resizes."""
     world.uses("3", "3Gi")
     await world.reconcile()
     return len(world.writes("/eviction")), len(resized(world))
@@ -29,8 +29,8 @@ async def test_a_vpa_resizes_them_meanwhile():
     async with World(*web(6), vpa("InPlaceOrRecreate"), node(cpu="96"), kinds=ACT) as world:
         for index in range(6):
             world.put(dying(index))
-        assert await swept(world) == (1, 0)
-        assert await swept(world) == (0, 2)
+        assert await reconciled(world) == (1, 0)
+        assert await reconciled(world) == (0, 2)
         assert len(world.events("InPlaceResizedByVPA")) == 2
         assert not world.events("WebhookUnavailable")
 
@@ -40,7 +40,7 @@ async def test_an_hvpa_resizes_them_meanwhile():
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         for index in range(4):
             world.put(down(index))
-        assert [await swept(world) for _ in range(2)] == [(0, 0), (1, 0)]
+        assert [await reconciled(world) for _ in range(2)] == [(0, 0), (1, 0)]
         world.uses("3", "3Gi")
         outcome = await world.outcome("Hvpa")
         assert resized(world) == ["web-1", "web-2", "web-3"]

@@ -1,4 +1,4 @@
-"""What a sweep leaves alone because the world has changed meanwhile, and what of it a restart does not end."""
+"""What a reconcile leaves alone because the world has changed meanwhile, and what of it a restart does not end."""
 
 import pytest
 
@@ -103,7 +103,7 @@ async def test_a_memory_that_cannot_be_written_is_counted():
             refusal(422, "field is immutable") if call.method == "PUT" and call.path.startswith(path) else None
         )
         world.queue("160")
-        swept = await world.reconcile()
-        assert (swept.unwritten, world.replicas) == (1, 16)
+        reconciled = await world.reconcile()
+        assert (reconciled.unwritten, world.replicas) == (1, 16)
         world.cluster.faults = None
         assert (await world.reconcile()).unwritten == 0

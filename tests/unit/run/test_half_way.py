@@ -30,7 +30,7 @@ def sizes(world, resource="cpu"):
     return {one["spec"]["containers"][0]["resources"]["requests"][resource] for one in world.cluster.objects(PODS)}
 
 
-async def sweeps(world, count, used):
+async def reconciles(world, count, used):
     """Nodes give at once what they are asked for."""
     for _ in range(count):
         world.uses(*used)
@@ -45,20 +45,20 @@ async def sweeps(world, count, used):
 async def test_what_is_left_is_decided_anew(how):
     """The largest pod has what is needed, which says nothing of the others."""
     async with world_of() as world:
-        await sweeps(world, 1, ("3", "900Mi"))
+        await reconciles(world, 1, ("3", "900Mi"))
         assert len(sizes(world)) == 2
         if how == "off":
             world.put({**off(GROWS), "status": world.status(HVPA)})
         else:
             world.annotate(HVPA, **({"paused": "true"} if how == "paused" else {"resize": "InPlace"}))
-        await sweeps(world, 1, ("3", "900Mi"))
+        await reconciles(world, 1, ("3", "900Mi"))
         assert world.condition("CarriedOut", HVPA)["reason"] == "Superseded"
         assert len(sizes(world)) == 2
         if how == "off":
             world.put({**GROWS, "status": world.status(HVPA)})
         elif how == "paused":
             world.annotate(HVPA)
-        await sweeps(world, 30, ("3", "900Mi"))
+        await reconciles(world, 30, ("3", "900Mi"))
         assert world.condition("CarriedOut", HVPA)["reason"] == "Done"
         assert len(sizes(world)) == 1
 
@@ -66,13 +66,13 @@ async def test_what_is_left_is_decided_anew(how):
 async def test_growth_does_not_wait_for_what_may_not_shrink():
     """Cpu is to grow and memory to shrink; without metrics only the first of both is done, and then the other."""
     async with world_of("8Gi") as world:
-        await sweeps(world, 1, ("3", "1Gi"))
+        await reconciles(world, 1, ("3", "1Gi"))
         no_metrics(world)
-        await sweeps(world, 30, ("3", "1Gi"))
+        await reconciles(world, 30, ("3", "1Gi"))
         assert len(sizes(world)) == 1
         assert "8Gi" in sizes(world, "memory")
         world.cluster.faults = None
-        await sweeps(world, 60, ("3", "1Gi"))
+        await reconciles(world, 60, ("3", "1Gi"))
         assert len(sizes(world, "memory")) == 1
         assert "8Gi" not in sizes(world, "memory")
 
@@ -103,11 +103,11 @@ async def test_a_hold_makes_no_pod_smaller(held, blind):
     objects = of_two_sizes(box(cpu="3", memory="4Gi"), box(cpu="1", memory="4Gi"))
     async with World(*objects, four(), ROOM, kinds=all_kinds(Hvpa="act")) as world:
         world.annotate(HVPA, paused="true")
-        await sweeps(world, 1, ("3", "1Gi"))
+        await reconciles(world, 1, ("3", "1Gi"))
         world.annotate(HVPA, **held)
         if blind:
             no_metrics(world)
-        await sweeps(world, 5, ("3", "1Gi"))
+        await reconciles(world, 5, ("3", "1Gi"))
         assert "3" in sizes(world)
         assert world.replicas == int(held.get("hold", 4))
 
@@ -119,7 +119,7 @@ async def test_what_is_not_controlled_is_nobody_s_to_level():
     spec = four(cpu="2", controlledResources=["cpu"])
     async with World(*objects, spec, *nodes, kinds=all_kinds(Hvpa="act")) as world:
         for _ in range(10):
-            await sweeps(world, 1, ("3", "900Mi"))
+            await reconciles(world, 1, ("3", "900Mi"))
             assert not world.writes("/resize")
             assert not world.writes("/eviction")
 
@@ -130,7 +130,7 @@ async def test_a_template_keeps_what_is_not_controlled():
     spec = four(1, "2", controlledResources=["cpu"], minAllowed={"cpu": "2"})
     spec["metadata"]["annotations"] = {"hypot.dev/resize": "Template"}
     async with World(*objects, spec, ROOM, kinds=all_kinds(Hvpa="act")) as world:
-        await sweeps(world, 2, ("200m", "200Mi"))
+        await reconciles(world, 2, ("200m", "200Mi"))
         assert world.replicas == 1
         assert world.at(WEB)["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] == "1Gi"
 
@@ -140,7 +140,7 @@ async def test_people_get_the_count_that_they_hold():
     objects = of_two_sizes(box(cpu="2", memory="2Gi"), box(cpu="1", memory="1Gi"))
     async with World(*objects, four(1, "2", minAllowed={"cpu": "2"}), ROOM, kinds=all_kinds(Hvpa="act")) as world:
         world.annotate(HVPA, hold="2", resize="InPlace")
-        await sweeps(world, 1, ("200m", "200Mi"))
+        await reconciles(world, 1, ("200m", "200Mi"))
         assert world.replicas == 2
 
 
@@ -153,10 +153,10 @@ async def test_a_shrink_that_is_half_done_ends_where_the_old_size_is_needed_agai
         scalingIntervals=[{"maxReplicas": 8, "maxResources": {"cpu": "24", "memory": "160Gi"}}],
     )
     async with World(*web(8, one), eight, ROOM, kinds=all_kinds(Hvpa="act")) as world:
-        await sweeps(world, 2, ("400m", "1Gi"))
+        await reconciles(world, 2, ("400m", "1Gi"))
         assert len(sizes(world)) == 2
         for _ in range(20):
-            await sweeps(world, 1, ("2900m", "1Gi"))
+            await reconciles(world, 1, ("2900m", "1Gi"))
             assert max(cores(each) for each in sizes(world)) >= 3
         assert min(cores(each) for each in sizes(world)) >= 3
 

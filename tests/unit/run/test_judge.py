@@ -1,4 +1,4 @@
-"""What holds a decision back in a sweep, and the condition that it leaves."""
+"""What holds a decision back in a reconcile, and the condition that it leaves."""
 
 import pytest
 
@@ -38,43 +38,43 @@ async def held(world, reason, replicas=4):
     return blocked(outcome)[1]
 
 
-# Rivals.
+# Conflicts.
 
 
-async def test_another_hpa_of_the_target_is_a_rival():
+async def test_another_hpa_of_the_target_is_a_conflict():
     """Two that count the same pods would pull against each other; the condition names the other."""
     async with World(*web(4), wpa(), hpa("theirs")) as world:
         world.queue("80")
-        assert "HorizontalPodAutoscaler shop/theirs scales the same pods" in await held(world, "Rival")
-        assert world.condition("ScalingBlocked")["reason"] == "Rival"
-        assert world.events("Rival")
+        assert "HorizontalPodAutoscaler shop/theirs scales the same pods" in await held(world, "Conflict")
+        assert world.condition("ScalingBlocked")["reason"] == "Conflict"
+        assert world.events("Conflict")
         world.cluster.remove(f"{KINDS['HorizontalPodAutoscaler']}/theirs")
         await world.reconcile()
         assert (world.replicas, world.condition("ScalingBlocked")["status"]) == (8, "False")
 
 
 async def test_an_hpa_that_scales_the_hvpa_only_advises_it():
-    """It is no rival, whoever made it."""
+    """It is no conflict, whoever made it."""
     own = {"apiVersion": "autoscaling.k8s.io/v1alpha1", "kind": "Hvpa", "name": "web"}
     async with World(*web(1), hvpa(annotations=OBJECTS), hpa(target=own), node()) as world:
         world.uses("1", "3Gi")
         outcome = await world.outcome("Hvpa")
-        assert "Rival" not in [hold.reason for hold in outcome.holds]
+        assert "Conflict" not in [hold.reason for hold in outcome.holds]
 
 
-async def test_a_fresh_writer_of_the_status_is_a_rival():
+async def test_a_fresh_writer_of_the_status_is_a_conflict():
     """Another controller of the same kind is at work; two minutes after its last word it is not."""
     async with World(*web(4), wpa()) as world:
         there = wpa(metadata=wrote_status("watermarkpodautoscaler", world.now))
         world.put(there)
         world.queue("80")
-        assert "watermarkpodautoscaler writes this object's status" in await held(world, "Rival")
+        assert "watermarkpodautoscaler writes the status of this object" in await held(world, "Conflict")
         world.queue("80")
         await world.reconcile(120)
         assert world.replicas == 8
 
 
-async def test_our_own_status_is_no_rival():
+async def test_our_own_status_is_no_conflict():
     """Nor is somebody who wrote the spec."""
     fields = [
         {"manager": "hypot", "subresource": "status", "time": show_time(2e9)},
@@ -86,12 +86,12 @@ async def test_our_own_status_is_no_rival():
         assert world.replicas == 8
 
 
-async def test_the_lease_of_the_upstream_controller_is_a_rival():
+async def test_the_lease_of_the_upstream_controller_is_a_conflict():
     """Looked for once a minute; one that nobody renews has nobody behind it."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
-        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Rival")
+        assert "the Lease kube-system/watermarkpodautoscaler-lock" in await held(world, "Conflict")
         await world.reconcile()
         assert world.asked("/leases") == []
         world.queue("80")
@@ -105,7 +105,7 @@ async def test_a_lease_that_cannot_be_read_is_as_it_was():
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("watermarkpodautoscaler-lock", renewed=world.now))
-        await held(world, "Rival")
+        await held(world, "Conflict")
         world.cluster.faults = lambda call: refusal(403, "no") if "leases" in call.path else None
         world.queue("80")
         await world.reconcile(180)
@@ -118,12 +118,12 @@ async def test_of_two_that_count_one_target_the_younger_holds():
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
         world.queue("80")
-        swept = await world.reconcile()
+        reconciled = await world.reconcile()
         assert world.replicas == 8
-        assert "WatermarkPodAutoscaler shop/web is older" in blocked(world.of(swept, name="younger"))[1]
-        assert world.condition("ScalingBlocked", name="younger")["reason"] == "Rival"
-        assert world.of(swept).holds == ()
-        assert [each["reason"] for each in world.events("Rival")] == ["Rival"]
+        assert "WatermarkPodAutoscaler shop/web is older" in blocked(world.of(reconciled, name="younger"))[1]
+        assert world.condition("ScalingBlocked", name="younger")["reason"] == "Conflict"
+        assert world.of(reconciled).holds == ()
+        assert [each["reason"] for each in world.events("Conflict")] == ["Conflict"]
         world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
         world.cluster.fixed[QUEUE.replace("queue", "other")] = items("5", at=world.now)
         await world.reconcile()
@@ -136,25 +136,25 @@ async def test_a_wpa_and_an_hvpa_of_one_target_do_not_fight():
         world.put(wpa(metadata={"creationTimestamp": show_time(world.now - 60)}))
         world.uses("1", "3Gi")
         world.queue("80")
-        swept = await world.reconcile()
-        assert blocked(world.of(swept, "Hvpa", "younger"))[0] == "Rival"
+        reconciled = await world.reconcile()
+        assert blocked(world.of(reconciled, "Hvpa", "younger"))[0] == "Conflict"
         assert not world.writes("/pods/")
         assert world.replicas == 2
 
 
-async def test_another_hypot_that_leads_is_a_rival():
+async def test_another_hypot_that_leads_is_a_conflict():
     """For all kinds; each of the two leads by its own Lease, and would write."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.put(lease("hypot", renewed=world.now, namespace=OWN))
         world.put(lease("hypot", renewed=world.now, namespace="tools"))
-        assert "another hypot leads by the Lease tools/hypot" in await held(world, "Rival")
+        assert "another hypot leads by the Lease tools/hypot" in await held(world, "Conflict")
         world.queue("80")
         await world.reconcile(180)
         assert world.replicas == 8
 
 
-async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
+async def test_the_vpa_that_an_hvpa_keeps_is_no_conflict():
     """It only recommends; one that sizes the same pods is."""
     async with World(*web(1), hvpa(annotations=OBJECTS), node()) as world:
         world.uses("1", "3Gi")
@@ -162,7 +162,7 @@ async def test_the_vpa_that_an_hvpa_keeps_is_no_rival():
         child = world.at(f"{KINDS['VerticalPodAutoscaler']}/web")
         assert child["spec"]["updatePolicy"]["updateMode"] == "Off"
         outcome = await world.outcome("Hvpa")
-        assert "Rival" not in [hold.reason for hold in outcome.holds]
+        assert "Conflict" not in [hold.reason for hold in outcome.holds]
         world.put(vpa("Recreate", name="theirs"))
         assert "VerticalPodAutoscaler theirs sizes" in blocked(await world.outcome("Hvpa"))[1]
 
@@ -177,7 +177,7 @@ async def test_the_younger_of_two_vpas_names_the_older():
         reported = [hold.message for hold in found["mine"].holds]
         assert reported == ["VerticalPodAutoscaler shop/theirs is older and sizes the same pods: remove one of the two"]
         assert found["theirs"].holds == ()
-        assert world.events("Rival")
+        assert world.events("Conflict")
 
 
 # Annotations.
@@ -252,7 +252,7 @@ async def test_without_a_memory_nothing_shrinks_for_a_window():
 
 
 async def later(world, seconds, value):
-    """A sweep so much later, with a fresh value."""
+    """A reconcile so much later, with a fresh value."""
     world.passes(seconds - 1)
     world.queue(value)
     await world.reconcile(1)
@@ -331,15 +331,15 @@ async def test_the_longest_window_is_what_the_past_matters_for(thing, window):
 
 
 async def test_an_hpa_of_the_cluster_is_left_to_it():
-    """The default: hypot looks at HPAs as rivals, and does nothing for them."""
+    """The default: hypot looks at HPAs as conflicts, and does nothing for them."""
     async with World(*web(2), hpa()) as world:
         world.uses("1")
-        swept = await world.reconcile()
-        assert (swept.outcomes, world.replicas) == ((), 2)
+        reconciled = await world.reconcile()
+        assert (reconciled.outcomes, world.replicas) == ((), 2)
 
 
 async def test_kinds_that_are_off_are_not_even_listed():
-    """Where an HPA may be a rival it is watched; a VPA only where an Hvpa may follow it."""
+    """Where an HPA may be a conflict it is watched; a VPA only where an Hvpa may follow it."""
     async with World(kinds=all_kinds(WatermarkPodAutoscaler="act")) as world:
         assert set(world.app.watches.autoscalers) == {"WatermarkPodAutoscaler", "HorizontalPodAutoscaler"}
 

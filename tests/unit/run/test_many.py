@@ -1,4 +1,4 @@
-"""Many objects in one sweep: who may shrink, and one that cannot be decided for must not stop the others."""
+"""Many objects in one reconcile: who may shrink, and one that cannot be decided for must not stop the others."""
 
 from dataclasses import replace
 
@@ -23,10 +23,10 @@ async def test_the_governor_lets_a_few_shrink_at_a_time():
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("10")
-        swept = await world.reconcile()
-        moved = [one.key[2] for one in swept.outcomes if one.decision.rescales]
+        reconciled = await world.reconcile()
+        moved = [one.key[2] for one in reconciled.outcomes if one.decision.rescales]
         assert moved == [f"web-{index}" for index in range(5)]
-        waiting = world.of(swept, name="web-7")
+        waiting = world.of(reconciled, name="web-7")
         assert blocked(waiting)[0] == "Governor"
         assert world.condition("ScalingBlocked", name="web-7")["reason"] == "Governor"
         assert replicas_of(world, "web-7") == 4
@@ -41,8 +41,8 @@ async def test_the_governor_never_holds_growth():
     objects = [thing for index in range(8) for thing in named(f"web-{index}")]
     async with World(*objects) as world:
         world.queue("80")
-        swept = await world.reconcile()
-        assert all(one.decision.rescales and not one.holds for one in swept.outcomes)
+        reconciled = await world.reconcile()
+        assert all(one.decision.rescales and not one.holds for one in reconciled.outcomes)
 
 
 async def test_the_governor_is_remembered():
@@ -53,8 +53,8 @@ async def test_the_governor_is_remembered():
         await world.reconcile()
         await world.restart()
         world.queue("10")
-        swept = await world.reconcile()
-        assert blocked(world.of(swept, name="web-7"))[0] == "Governor"
+        reconciled = await world.reconcile()
+        assert blocked(world.of(reconciled, name="web-7"))[0] == "Governor"
         assert len((await Shards(world.cluster, OWN).load()).entries["governor"]["admitted"]) == 5
 
 
@@ -65,9 +65,9 @@ async def test_who_is_only_observed_gives_no_budget():
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": OPTED_IN}}
     async with World(*objects, *others, space, opt_in="label") as world:
         world.queue("10")
-        swept = await world.reconcile()
-        assert len(swept.outcomes) == 68
-        assert sum(one.decision.rescales and one.acting == "act" for one in swept.outcomes) == 5
+        reconciled = await world.reconcile()
+        assert len(reconciled.outcomes) == 68
+        assert sum(one.decision.rescales and one.acting == "act" for one in reconciled.outcomes) == 5
 
 
 def named(name):
@@ -142,8 +142,8 @@ async def test_an_object_that_hypot_stumbles_over_is_told(monkeypatch):
     monkeypatch.setitem(FAMILIES, "WatermarkPodAutoscaler", replace(family, decide=stumbles))
     async with World(*web(4), *named("api"), wpa()) as world:
         world.queue("80")
-        swept = await world.reconcile()
-        assert world.of(swept).decision.error == "hypot could not decide: ZeroDivisionError"
+        reconciled = await world.reconcile()
+        assert world.of(reconciled).decision.error == "hypot could not decide: ZeroDivisionError"
         assert world.condition("AbleToScale")["reason"] == "DecisionFailed"
         assert world.events("DecisionFailed")
         assert (world.replicas, replicas_of(world, "api")) == (4, 8)

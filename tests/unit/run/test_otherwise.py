@@ -37,10 +37,10 @@ def comes_back(world, kind, written, **asked):
         world.put(made)
 
 
-async def evicted(world, kind, written, sweeps, used, **asked):
-    """How many pods go in so many sweeps, each of which sees those back that went before."""
+async def evicted(world, kind, written, reconciles, used, **asked):
+    """How many pods go in so many reconciles, each of which sees those back that went before."""
     count = 0
-    for _ in range(sweeps):
+    for _ in range(reconciles):
         world.uses(*used)
         await world.reconcile()
         count += len(world.writes("/eviction"))

@@ -1,4 +1,4 @@
-"""Whole sweeps on a cluster in memory: observe, decide, act, tell and remember, for each kind."""
+"""Whole reconciles on a cluster in memory: observe, decide, act, tell and remember, for each kind."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ ONLY_HPA = all_kinds(HorizontalPodAutoscaler="act")
 
 
 def order(world):
-    """The kinds of writes of a sweep, in their order."""
+    """The kinds of writes of a reconcile, in their order."""
     message = {"scale": "scale", "status": "status", "resize": "resize", "eviction": "eviction", "events": "event"}
     paths = [call.path for call in world.writes()]
     return [next((word for part, word in message.items() if path.endswith(part)), "memory") for path in paths]
@@ -178,7 +178,7 @@ async def test_a_conflict_is_dropped_where_the_count_changed():
 
 
 async def test_a_refusal_is_told_and_not_remembered_as_done():
-    """The next sweep tries again, for nothing keeps it from doing so."""
+    """The next reconcile tries again, for nothing keeps it from doing so."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.cluster.faults = lambda call: (
@@ -198,15 +198,15 @@ async def test_a_refusal_is_told_and_not_remembered_as_done():
 @pytest.mark.parametrize(
     "fault", [refusal(500, "no"), UnreachableError("cut"), MayNotWriteError("not leading")], ids=lambda f: str(type(f))
 )
-async def test_a_sweep_without_a_single_write_still_ends(fault):
+async def test_a_reconcile_without_a_single_write_still_ends(fault):
     """What could not be written stays in mind, and comes as soon as it can."""
     async with World(*web(4), wpa(), hvpa(name="other", targetRef={**TARGET, "name": "none"})) as world:
         world.queue("80")
         world.cluster.faults = lambda call: fault if call.writes else None
-        swept = await world.reconcile()
-        assert (len(swept.outcomes), world.replicas) == (2, 4)
-        assert world.of(swept).refusal
-        assert swept.outcomes[0].key in world.reconciler.judge.states
+        reconciled = await world.reconcile()
+        assert (len(reconciled.outcomes), world.replicas) == (2, 4)
+        assert world.of(reconciled).refusal
+        assert reconciled.outcomes[0].key in world.reconciler.judge.states
         world.cluster.faults = None
         await world.reconcile()
         assert world.replicas == 8
@@ -244,14 +244,14 @@ async def test_an_object_that_is_gone_is_forgotten():
         world.queue("80")
         await world.reconcile()
         world.cluster.remove(f"{WPAS}/web")
-        swept = await world.reconcile()
-        assert (swept.outcomes, world.reconciler.judge.states, world.replicas) == ((), {}, 8)
+        reconciled = await world.reconcile()
+        assert (reconciled.outcomes, world.reconciler.judge.states, world.replicas) == ((), {}, 8)
         loaded = await Shards(world.cluster, OWN).load()
         assert list(loaded.entries) == ["governor"]
 
 
 async def test_an_object_of_the_same_name_begins_anew():
-    """Deleted and made again between two sweeps: its status is written, as if nobody had known the one before."""
+    """Deleted and made again between two reconciles: its status is written, as if nobody had known the one before."""
     async with World(*web(4), wpa()) as world:
         world.queue("30")
         await world.reconcile()
@@ -273,8 +273,8 @@ async def test_a_missing_definition_forgets_nothing():
         world.cluster.absent.add(collection)
         world.cluster.end_watches()
         await asyncio.sleep(5)
-        swept = await world.reconcile()
-        assert swept.outcomes == ()
+        reconciled = await world.reconcile()
+        assert reconciled.outcomes == ()
         assert world.reconciler.judge.states[key] is known
         loaded = await Shards(world.cluster, OWN).load()
         assert "/".join(key) in loaded.entries
@@ -341,8 +341,8 @@ async def test_one_bad_object_does_not_stop_the_others():
     oldest = wpa(metadata={"creationTimestamp": "2020-01-01T00:00:00Z"})
     async with World(*web(4), oldest, *bad, kinds=kinds) as world:
         world.queue("80")
-        swept = await world.reconcile()
-        assert (len(swept.outcomes), world.replicas) == (8, 8)
+        reconciled = await world.reconcile()
+        assert (len(reconciled.outcomes), world.replicas) == (8, 8)
         assert "not valid" in world.condition("AbleToScale", name="bad-0")["message"]
 
 
@@ -352,7 +352,7 @@ async def test_two_sizers_of_one_target_know_of_each_other():
     younger = vpa("Recreate", name="young", creationTimestamp="2021-01-01T00:00:00Z")
     async with World(*web(2), older, younger, node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
-        swept = await world.reconcile()
-        assert [hold.reason for hold in world.of(swept, "VerticalPodAutoscaler", "young").holds] == ["Rival"]
-        assert world.of(swept, "VerticalPodAutoscaler", "old").holds == ()
+        reconciled = await world.reconcile()
+        assert [hold.reason for hold in world.of(reconciled, "VerticalPodAutoscaler", "young").holds] == ["Conflict"]
+        assert world.of(reconciled, "VerticalPodAutoscaler", "old").holds == ()
         assert len(world.writes("/eviction")) == 1

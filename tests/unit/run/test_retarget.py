@@ -12,7 +12,7 @@ pytestmark = pytest.mark.asyncio
 API = {**TARGET, "name": "api"}
 LARGE = box(cpu="1", memory="1Gi")
 CHECKPOINTS = "/apis/autoscaling.k8s.io/v1/namespaces/shop/verticalpodautoscalercheckpoints"
-# Before or after the first sweep that sees the new target.
+# Before or after the first reconcile that sees the new target.
 restarting = pytest.mark.parametrize("restarts", ["never", "before", "after"])
 
 
@@ -37,7 +37,7 @@ def turn(world, kind, field="targetRef"):
     world.put({**there, "spec": {**there["spec"], field: API}})
 
 
-async def swept(world, times=1, *, both=True):
+async def reconciled(world, times=1, *, both=True):
     """How much cpu the pods of api were asked to have."""
     asked = []
     for _ in range(times):
@@ -57,7 +57,7 @@ async def turned(world, kind, restarts):
     turn(world, kind)
     if restarts == "before":
         await world.restart()
-    assert await swept(world, both=False) == []
+    assert await reconciled(world, both=False) == []
     if restarts == "after":
         await world.restart()
     assert world.reconciler.history.view((kind, "shop", "web")) is None
@@ -68,11 +68,11 @@ async def test_what_an_hvpa_planned_and_recorded_is_not_carried_out_on_another_t
     """Neither by whoever goes on, nor by who takes over; the webhook finds no record of another workload."""
     async with World(*two_workloads(), hvpa(), kinds=all_kinds(Hvpa="act")) as world:
         while "lastScaling" not in world.status("Hvpa"):
-            await swept(world, both=False)
+            await reconciled(world, both=False)
         await turned(world, "Hvpa", restarts)
         assert "lastScaling" not in world.status("Hvpa")
         assert world.reconciler.judge.states["Hvpa", "shop", "web"].state.plan is None
-        assert await swept(world) == ["1468m"] * 4
+        assert await reconciled(world) == ["1468m"] * 4
         assert "1468m" in json.dumps(world.status("Hvpa")["lastScaling"])
 
 
@@ -81,11 +81,11 @@ async def test_a_vpa_learns_anew(restarts):
     """What the pods of the old target used says nothing of the new ones, wherever it was written down."""
     kind = "VerticalPodAutoscaler"
     async with World(*two_workloads(), vpa("InPlaceOrRecreate"), kinds=all_kinds(**{kind: "act"})) as world:
-        await swept(world, 4, both=False)
+        await reconciled(world, 4, both=False)
         assert world.status(kind)["recommendation"]
         await turned(world, kind, restarts)
         assert "recommendation" not in world.status(kind)
-        assert await swept(world, 3) == ["1101m"] * 4
+        assert await reconciled(world, 3) == ["1101m"] * 4
         assert "1101m" in json.dumps(world.status(kind)["recommendation"])
 
 

@@ -1,4 +1,4 @@
-"""New pods between a change of target and the sweep that sees it: the status still tells of the old target."""
+"""New pods between a change of target and the reconcile that sees it: the status still tells of the old target."""
 
 import asyncio
 import base64
@@ -10,7 +10,7 @@ from hypot.run.webhook.admission import review
 from hypot.run.webhook.finder import Finder
 from unit.policy.sizes_world import TARGET, advised, hvpa, owned, pod, recommended, sized, vpa
 from unit.run.run_world import KINDS, World, all_kinds
-from unit.run.test_retarget import swept, turn, two_workloads
+from unit.run.test_retarget import reconciled, turn, two_workloads
 from unit.run.webhook.admission_world import applied, request
 
 pytestmark = pytest.mark.asyncio
@@ -53,7 +53,7 @@ def given(world, name="api", finder=None):
 
 @each_kind
 async def test_new_pods_of_the_new_target_do_not_get_the_size_of_the_old_one(kind):
-    """Nobody has swept, as on the replica that only answers: they come as they are written until the status is new."""
+    """Nothing was reconciled, as on a replica that only answers: they start as written until the status is new."""
     async with one_of(kind) as world:
         assert (given(world, "web"), given(world)) == (OLD, WRITTEN)
         await aimed(world, kind, "api")
@@ -117,25 +117,25 @@ async def test_who_is_found_is_asked_what_it_is_for_now(kind):
 
 
 async def test_the_leader_goes_on_where_the_status_is_left_out():
-    """Its next sweep writes a status of the new target, and pods come with that size."""
+    """Its next reconcile writes a status of the new target, and pods come with that size."""
     async with one_of("Hvpa", *two_workloads()) as world:
-        await swept(world, both=False)
+        await reconciled(world, both=False)
         turn(world, "Hvpa")
         await world.settle()
         assert given(world) == WRITTEN
-        await swept(world, 3)
+        await reconciled(world, 3)
         assert given(world) == "1468m"
 
 
 async def test_a_target_that_was_changed_while_nobody_watched():
     """The status names the labels of the pods that it tells of."""
     async with one_of("Hvpa", *two_workloads()) as world:
-        await swept(world, 3)
+        await reconciled(world, 3)
         recorded = given(world, "web")
         assert recorded != WRITTEN
         await world.stop()
         turn(world, "Hvpa")
         await world.start()
         assert given(world) == WRITTEN
-        await swept(world, 3)
+        await reconciled(world, 3)
         assert given(world) == "1468m"

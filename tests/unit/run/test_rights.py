@@ -213,7 +213,7 @@ def test_a_dry_run_touches_nothing_of_one_that_acts():
     assert real & trial == set()
 
 
-def test_only_those_rivals_are_looked_for_that_do_the_same():
+def test_only_those_conflicts_are_looked_for_that_do_the_same():
     """Who acts meets updaters; who recommends is named by its objects, and who observes meets nobody."""
 
     def looked_for(mode):

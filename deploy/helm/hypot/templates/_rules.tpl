@@ -333,22 +333,22 @@
   resources:
   - configmaps
   resourceNames:
-  - hypot-memory-0
-  - hypot-memory-1
-  - hypot-memory-2
-  - hypot-memory-3
-  - hypot-memory-4
-  - hypot-memory-5
-  - hypot-memory-6
-  - hypot-memory-7
-  - hypot-memory-8
-  - hypot-memory-9
-  - hypot-memory-10
-  - hypot-memory-11
-  - hypot-memory-12
-  - hypot-memory-13
-  - hypot-memory-14
-  - hypot-memory-15
+  - hypot-state-0
+  - hypot-state-1
+  - hypot-state-2
+  - hypot-state-3
+  - hypot-state-4
+  - hypot-state-5
+  - hypot-state-6
+  - hypot-state-7
+  - hypot-state-8
+  - hypot-state-9
+  - hypot-state-10
+  - hypot-state-11
+  - hypot-state-12
+  - hypot-state-13
+  - hypot-state-14
+  - hypot-state-15
   verbs:
   - update
 - apiGroups:
@@ -367,22 +367,22 @@
   resources:
   - configmaps
   resourceNames:
-  - hypot-dry-run-memory-0
-  - hypot-dry-run-memory-1
-  - hypot-dry-run-memory-2
-  - hypot-dry-run-memory-3
-  - hypot-dry-run-memory-4
-  - hypot-dry-run-memory-5
-  - hypot-dry-run-memory-6
-  - hypot-dry-run-memory-7
-  - hypot-dry-run-memory-8
-  - hypot-dry-run-memory-9
-  - hypot-dry-run-memory-10
-  - hypot-dry-run-memory-11
-  - hypot-dry-run-memory-12
-  - hypot-dry-run-memory-13
-  - hypot-dry-run-memory-14
-  - hypot-dry-run-memory-15
+  - hypot-dry-run-state-0
+  - hypot-dry-run-state-1
+  - hypot-dry-run-state-2
+  - hypot-dry-run-state-3
+  - hypot-dry-run-state-4
+  - hypot-dry-run-state-5
+  - hypot-dry-run-state-6
+  - hypot-dry-run-state-7
+  - hypot-dry-run-state-8
+  - hypot-dry-run-state-9
+  - hypot-dry-run-state-10
+  - hypot-dry-run-state-11
+  - hypot-dry-run-state-12
+  - hypot-dry-run-state-13
+  - hypot-dry-run-state-14
+  - hypot-dry-run-state-15
   verbs:
   - update
 - apiGroups:

@@ -21,7 +21,7 @@ from hypot.lint.input.world import (
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Hit, RuleFamily
 from hypot.lint.rules.sizes import controls
 
-RIVALS = RuleFamily("Rivals", "Autoscalers that fight over the same pods.")
+CONFLICTS = RuleFamily("Conflicts", "Autoscalers that fight over the same pods.")
 
 _TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
 _THROUGH_HVPA = (
@@ -30,14 +30,14 @@ _THROUGH_HVPA = (
 )
 
 
-@RIVALS.rule(
+@CONFLICTS.rule(
     "two-autoscalers",
     "error",
     title="Two autoscalers on one target",
     why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
-    "writes at every sync. A KEDA ScaledObject makes a HorizontalPodAutoscaler of its own, so a second one is a rival. "
+    "writes at every sync. A KEDA ScaledObject makes a HorizontalPodAutoscaler of its own, so a second one conflicts. "
     "An Hvpa sets replicas too; an HPA beside it scales the Hvpa, not the target. Dry-run, paused and owned "
-    "autoscalers are no rivals.",
+    "autoscalers do not conflict.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
     "AmbiguousSelector",
@@ -73,7 +73,7 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
     }
 
 
-@RIVALS.rule(
+@CONFLICTS.rule(
     "ambiguous-selector",
     "error",
     title="Two targets whose selectors match the same pods",
@@ -104,13 +104,13 @@ def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
             yield Hit(hpa.item, hpa.reference, message)
 
 
-@RIVALS.rule(
+@CONFLICTS.rule(
     "two-sizers",
     "error",
     title="Two autoscalers that size the same pods",
     why="Of several VerticalPodAutoscalers for one pod the oldest acts and the others never do, which nobody promises "
     "to keep so. An Hvpa sizes pods itself, so a VerticalPodAutoscaler beside it undoes its writes, be it only when "
-    "pods start. One with updateMode Off only recommends and is no rival, nor is an Hvpa that is Off both ways.",
+    "pods start. One with updateMode Off only recommends and is no conflict, nor is an Hvpa that is Off both ways.",
     fix="keep one, or set updateMode to Off in the VerticalPodAutoscaler: an Hvpa can still read its recommendation",
     example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: the oldest acts, others never",
     kinds=SIZING,
@@ -139,7 +139,7 @@ def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[
         yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
 
 
-@RIVALS.rule(
+@CONFLICTS.rule(
     "vpa-conflict",
     "error",
     title="A VerticalPodAutoscaler steers the resource that replicas are scaled on",

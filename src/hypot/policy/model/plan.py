@@ -1,4 +1,4 @@
-"""What is planned, as a value that memory keeps, and what is to be done for it."""
+"""What is planned, as a value that the state keeps, and what is to be done for it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -218,7 +218,7 @@ class State:
         return replace(self, recommendations=TimedValues((replicas,), (at,)), since=at)
 
     def acted(self, decision: Decision, at: float) -> "State":
-        """What is remembered once the decision was written: the only way a deed enters memory."""
+        """What is remembered once the decision was written: the only way an action enters the state."""
         if not decision.moves or decision.desired is None or decision.current is None:
             return self
         moved = replace(

@@ -124,7 +124,7 @@ class Snapshot:
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
         self.values: Values = values or self._given
-        # Not by a method of this one: what refers to itself would not go by itself, and there is one for each sweep.
+        # Not a bound method: a reference cycle waits for the garbage collector, and each reconcile makes a snapshot.
         self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
         self._usage: UsageOf = usage or self._surroundings.usage
         self._absent = absent

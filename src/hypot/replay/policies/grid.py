@@ -1,4 +1,4 @@
-"""Sweeps: the same policies again and again, each time with another value of a knob."""
+"""Grids: the same policies again and again, each time with another value of a knob."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ _LONGEST_TEXT = 1000
 _MOST_TOLD = 20
 
 
-class SweepError(ValueError):
-    """Sweeps that cannot be made, with everything that is wrong with them."""
+class GridError(ValueError):
+    """Grids that cannot be made, with everything that is wrong with them."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -33,7 +33,7 @@ class SweepError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class GridAxis:
     """One knob and its values, each as it is written: `hpa.cpu` and `50`, `55`, `60`."""
 
     subject: str
@@ -43,32 +43,32 @@ class Sweep:
         return f"{self.subject}={','.join(self.values)}"
 
 
-class _Wrong(Exception):  # noqa: N818  a verdict on one text; all of them become one SweepError
+class _Wrong(Exception):  # noqa: N818  a verdict on one text; all of them become one GridError
     pass
 
 
-def parse_grid(texts: Sequence[str]) -> tuple[Sweep, ...]:
-    """Sweeps as people write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`; raises with all that is wrong."""
-    found: list[Sweep] = []
+def parse_grid(texts: Sequence[str]) -> tuple[GridAxis, ...]:
+    """Grids as people write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`; raises with all that is wrong."""
+    found: list[GridAxis] = []
     problems: list[str] = []
     for text in texts:
         try:
-            reconcile = _parsed(text)
+            axis = _parsed(text)
         except _Wrong as wrong:
-            problems.append(f"--sweep {text[:80]}: {wrong}")
+            problems.append(f"--grid {text[:80]}: {wrong}")
             continue
-        if any(reconcile.subject == other.subject for other in found):
-            problems.append(f"--sweep {text[:80]}: {reconcile.subject} is swept twice; write all values in one")
-        found.append(reconcile)
-    count = prod(len(reconcile.values) for reconcile in found)
+        if any(axis.subject == other.subject for other in found):
+            problems.append(f"--grid {text[:80]}: {axis.subject} is given twice; write all values in one")
+        found.append(axis)
+    count = prod(len(axis.values) for axis in found)
     if count > MOST_COMBINATIONS:
-        problems.append(f"--sweep: {count} combinations are more than {MOST_COMBINATIONS}; write longer steps")
+        problems.append(f"--grid: {count} combinations are more than {MOST_COMBINATIONS}; write longer steps")
     if problems:
-        raise SweepError(problems)
+        raise GridError(problems)
     return tuple(found)
 
 
-def _parsed(text: str) -> Sweep:
+def _parsed(text: str) -> GridAxis:
     subject, equals, written = text.rpartition("=")
     subject, written = subject.strip(), written.strip()
     owner, _, knob = subject.partition(".")
@@ -80,7 +80,7 @@ def _parsed(text: str) -> Sweep:
     twice = next((one for i, one in enumerate(values) if one in values[:i]), "")
     if twice:
         raise _Wrong(f"{twice} is there twice")
-    return Sweep(subject, values)
+    return GridAxis(subject, values)
 
 
 def _range(text: str) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _shown(number: Decimal) -> str:
 
 
 class _Pick(NamedTuple):
-    """A sweep as one policy takes it: what is changed in which of its autoscalers."""
+    """A grid as one policy takes it: what is changed in which of its autoscalers."""
 
     label: str
     place: int
@@ -118,18 +118,18 @@ class _Pick(NamedTuple):
 
 def expand(
     policies: Sequence[Policy],
-    sweeps: Sequence[Sweep],
+    grids: Sequence[GridAxis],
     world: World,
     kubernetes: Version = NEWEST,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Policy]:
-    """Each policy in all combinations of the sweeps that concern it; those that none concerns are as they were.
+    """Each policy in all combinations of the grids that concern it; those that none concerns are as they were.
 
     What comes of it must keep the same rules as a manifest, and raises a PolicyError where it does not.
     """
-    if not sweeps:
+    if not grids:
         return list(policies)
-    picks = _Choice(policies).picks(sweeps)
+    picks = _Choice(policies).picks(grids)
     making = _Making(world, Cluster(kubernetes, gates))
     found = [made for policy, of_it in zip(policies, picks, strict=True) for made in making.variants(policy, of_it)]
     if making.mishaps:
@@ -137,38 +137,38 @@ def expand(
     names = [policy.name for policy in found]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), "")
     if twice:
-        raise SweepError([f"--sweep: two policies would be called {twice!r}; give the policies shorter names"])
+        raise GridError([f"--grid: two policies would be called {twice!r}; give the policies shorter names"])
     return found
 
 
 def _some(mishaps: Sequence[Mishap]) -> list[Mishap]:
-    """As many as anyone reads: values of one sweep are mostly wrong in the same way."""
+    """As many as anyone reads: values of one grid are mostly wrong in the same way."""
     rest = len(mishaps) - _MOST_TOLD
     return [*mishaps[:_MOST_TOLD], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
 
 
 class _Choice:
-    """Which sweeps concern which policies."""
+    """Which grids concern which policies."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
 
-    def picks(self, sweeps: Sequence[Sweep]) -> list[list[_Pick]]:
+    def picks(self, grids: Sequence[GridAxis]) -> list[list[_Pick]]:
         chosen: list[list[_Pick]] = [[] for _ in self._policies]
         problems = []
-        for reconcile in sweeps:
+        for axis in grids:
             try:
-                for i, pick in self._of(reconcile):
+                for i, pick in self._of(axis):
                     self._refuse_twice(i, pick, chosen[i])
                     chosen[i].append(pick)
             except _Wrong as wrong:
-                problems.append(f"--sweep {reconcile}: {wrong}")
+                problems.append(f"--grid {axis}: {wrong}")
         if problems:
-            raise SweepError(problems)
+            raise GridError(problems)
         return chosen
 
-    def _of(self, reconcile: Sweep) -> list[tuple[int, _Pick]]:
-        policies, kind, knob = self._subject(reconcile.subject)
+    def _of(self, axis: GridAxis) -> list[tuple[int, _Pick]]:
+        policies, kind, knob = self._subject(axis.subject)
         found: list[tuple[int, _Pick]] = []
         refusals: list[str] = []
         changes = False
@@ -179,11 +179,11 @@ class _Choice:
                     continue
                 try:
                     apply = change(autoscaler, knob)
-                    changes = changes or any(_differs(autoscaler, apply, value) for value in reconcile.values)
+                    changes = changes or any(_differs(autoscaler, apply, value) for value in axis.values)
                 except NotHere as reason:
                     refusals.append(f"{autoscaler}: {reason}")
                     continue
-                found.append((i, _Pick(_label(knob), place, reconcile.values, apply)))
+                found.append((i, _Pick(_label(knob), place, axis.values, apply)))
         if not found:
             raise _Wrong(
                 "; ".join(dict.fromkeys(refusals))
@@ -196,7 +196,7 @@ class _Choice:
 
     def _refuse_twice(self, i: int, pick: _Pick, chosen: Sequence[_Pick]) -> None:
         if any((pick.place, pick.label) == (other.place, other.label) for other in chosen):
-            raise _Wrong(f"another sweep sets {pick.label} of policy {self._policies[i].name!r} already")
+            raise _Wrong(f"another grid sets {pick.label} of policy {self._policies[i].name!r} already")
 
     def _refuse_two_in_one(self, found: Sequence[tuple[int, _Pick]]) -> None:
         for i, _ in found:
@@ -231,7 +231,7 @@ def _label(knob: str) -> str:
 
 
 class _Making:
-    """The policies that sweeps make, and what is wrong with them."""
+    """The policies that grids make, and what is wrong with them."""
 
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world, self._cluster = world, cluster

@@ -1,4 +1,4 @@
-"""The knobs of a sweep: what each name changes in a manifest."""
+"""The knobs of a grid: what each name changes in a manifest."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +22,7 @@ _TRUTH = {"true": True, "false": False}
 _TARGETS = ("averageUtilization", "averageValue", "value")
 
 
-class NotHere(Exception):  # noqa: N818  told together with what else cannot be swept
+class NotHere(Exception):  # noqa: N818  reported together with what else cannot be set
     """A knob that this object does not have."""
 
 

@@ -15,7 +15,7 @@ from hypot.kinds.wpa import WPA
 LONGEST_NAME = 63
 # What policies are compared with.
 ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
-# The word for each kind, in names of policies and in sweeps.
+# The word for each kind, in names of policies and in grids.
 WORDS: dict[type[Autoscaler], str] = {HPA: "hpa", WPA: "wpa", VPA: "vpa", Hvpa: "hvpa"}
 
 
@@ -55,7 +55,7 @@ class Policy:
     # Whether the Hvpa is of the released form, which is replayed by `policy.weights`.
     weights: bool = False
     notes: tuple[str, ...] = ()
-    # The policy that a sweep made this one of; empty where none did.
+    # The policy that a grid made this one of; empty where none did.
     family: str = ""
     # Where each autoscaler stands; None where it came from no file.
     sources: tuple[Source | None, ...] = field(default=(), repr=False, compare=False)

@@ -67,7 +67,7 @@ class Scenario:
         return (int(digits) if digits.isdigit() else 0, self.id)
 
 
-def read_scenario(folder: Path, *, numeric: bool = False) -> Scenario:
+def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
     """The scenario of a folder; quick: in its reduced form."""
     path = folder / FILE
     try:
@@ -79,7 +79,7 @@ def read_scenario(folder: Path, *, numeric: bool = False) -> Scenario:
     problems = list(_problems(data))
     if problems:
         raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems))
-    if numeric:
+    if quick:
         data = overlaid(data, data.get("quick") or {})
     try:
         cases = tuple(_cases(data))

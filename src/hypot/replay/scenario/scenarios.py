@@ -96,13 +96,13 @@ def default_folder() -> Path:
     return next((place for place in places if place.is_dir()), places[-1])
 
 
-def read_scenarios(folder: Path, *, numeric: bool = False) -> list[Scenario]:
+def read_scenarios(folder: Path, *, quick: bool = False) -> list[Scenario]:
     """All scenarios of a folder in their order; raises with everything that is wrong with any."""
     found: list[Scenario] = []
     problems: list[str] = []
     for path in sorted(folder.glob(f"*/{FILE}")):
         try:
-            found.append(read_scenario(path.parent, numeric=numeric))
+            found.append(read_scenario(path.parent, quick=quick))
         except ScenarioError as error:
             problems.append(str(error))
     if problems:

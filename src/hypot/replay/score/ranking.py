@@ -44,7 +44,7 @@ def front(entries: Mapping[str, PolicyPoint]) -> set[str]:
 
 
 def cost_at(curve: Iterable[PolicyPoint], late: float) -> float | None:
-    """The cost at which the curve of a sweep has this lateness, in percent: linear in its logarithm, along the front.
+    """The cost at which the curve of a grid has this lateness, in percent: linear in its logarithm, along the front.
 
     None where the curve does not reach there: what lies outside of it was not tried.
     """

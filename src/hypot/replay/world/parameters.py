@@ -169,7 +169,7 @@ class Scoring:
 
     skip: float = _given(0.0, "seconds", "How long policies may warm up before anything is judged.")
     windows: int = _given(1, "count", "Into how many windows of equal length the rest is cut, for median and worst.")
-    tune: float = _given(0.0, "share", "The first part of the trace, on which the best of a sweep is chosen.")
+    tune: float = _given(0.0, "share", "The first part of the trace, on which the best of a grid is chosen.")
 
 
 @dataclass(frozen=True, slots=True)

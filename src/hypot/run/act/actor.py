@@ -47,7 +47,7 @@ class Actor:
         self._port, self._watches, self._discovery, self._dry_run = port, watches, discovery, dry_run
 
     async def do(self, target: Name, action: Action, seen: Seen) -> Done:
-        """Act on what was seen, and only while it is as it was then; what was not seen is left to the next sweep."""
+        """Act on what was seen, and only while it has not changed; the next reconcile handles the rest."""
         try:
             return await self._do(target, action, seen)
         except NotSeenError as error:

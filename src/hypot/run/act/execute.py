@@ -43,7 +43,7 @@ log = structlog.get_logger()
 UNDER_WAY = "UnderWay"
 NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
 RESIZED_INSTEAD = "resized in place, for nothing is evicted at the moment"
-LATER = "The rest follows in the next sweep."
+LATER = "The rest follows in the next reconcile."
 EVICTED_LATER = "Pods are evicted once the size is recorded and the last one that went is back."
 # Writes a status before what depends on it: new pods come up at the size that it records.
 Record = Callable[[Outcome], Awaitable[Done]]
@@ -246,7 +246,7 @@ class Executor:
         return bool(results.left) and not results.done and not results.refused and not self._stands(judged)
 
     async def _begin(self, judged: Judged, hvpa: Hvpa) -> Attempt:
-        """Once anything was done the plan stands, and asks in the next sweep for what was refused."""
+        """Once anything was done the plan stands, and asks in the next reconcile for what was refused."""
         move, seen = sized_by(hvpa, judged.move), judged.seen
         pinned = any(hold.pinned == move.desired for hold in judged.holds)
 

@@ -12,10 +12,10 @@ from hypot.run.outcome import Done
 
 # Resizes of one object, and of all together, that are under way at the same time.
 AT_ONCE, ALL_AT_ONCE = 8, 32
-# What is not begun by then is left to the next sweep: one slow workload must not stop all the others.
+# What is not begun by then is left to the next reconcile: one slow workload must not stop all the others.
 WITHIN = 10.0
-# A write that was not sent. Nothing is wrong, and the next sweep sees whether it is still wanted.
-LEFT = Done("it is left to the next sweep", overtaken=True)
+# A write that was not sent. Nothing is wrong, and the next reconcile sees whether it is still wanted.
+LEFT = Done("it is left to the next reconcile", overtaken=True)
 
 Write = Callable[[Action], Awaitable[Done]]
 

@@ -25,7 +25,7 @@ ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
 # How often Leases are looked for.
 LOOK_EVERY = 60.0
 # The reason of the hold, in a condition too.
-RIVAL = "Rival"
+CONFLICT = "Conflict"
 # Namespace, kind and name of a workload.
 Target = tuple[str, str, str]
 
@@ -57,7 +57,7 @@ class Writers:
 def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:
     """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it.
 
-    An HPA knows of the others by itself, and the rivals of a VPA are other VPAs, of which its own rules speak.
+    An HPA knows of the others by itself, and the conflicts of a VPA are with other VPAs, of which its own rules speak.
     """
     info = info_of(autoscaler)
     if info.claims_pods or not info.counts:
@@ -145,19 +145,21 @@ def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
 def conflict_hold(
     writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
 ) -> Hold | None:
-    """Hold everything, and name the first rival that was met."""
+    """Hold everything, and name the first conflict."""
     if twin:
-        return Hold(RIVAL, f"another hypot leads by the Lease {twin}: stop one of the two")
+        return Hold(CONFLICT, f"another hypot leads by the Lease {twin}: stop one of the two")
     if hpas:
-        return Hold(RIVAL, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
+        return Hold(CONFLICT, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
     if older:
-        return Hold(RIVAL, older)
+        return Hold(CONFLICT, older)
     if vpa:
-        return Hold(RIVAL, f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
+        return Hold(CONFLICT, f"VerticalPodAutoscaler {vpa} sizes the same pods: remove it, or set its mode to Off")
     if writer:
-        return Hold(RIVAL, f"{writer} writes this object's status: stop that controller, or switch this kind off here")
+        return Hold(
+            CONFLICT, f"{writer} writes the status of this object: stop that controller, or switch this kind off"
+        )
     if lease:
-        return Hold(RIVAL, f"the controller behind the Lease {lease} is running: stop it, or switch this kind off here")
+        return Hold(CONFLICT, f"the controller behind the Lease {lease} is running: stop it, or switch this kind off")
     return None
 
 
@@ -169,7 +171,7 @@ def acts_in(config: RunConfig) -> str:
 
 
 def lookout(config: RunConfig) -> tuple[list[str], str, str]:
-    """For which kinds rivals are looked for, where our own Lease is, and where another hypot would be one."""
+    """For which kinds conflicts are looked for, where our own Lease is, and where another hypot would be one."""
     return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
 
 
@@ -181,7 +183,7 @@ def _meet(ours: str, theirs: str) -> bool:
 
 
 class Leases:
-    """The Leases of rivals, looked for once a minute."""
+    """The Leases of other controllers, looked for once a minute."""
 
     def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
         """`kinds` are those that are acted on, in `space`, without which no other hypot is looked for."""

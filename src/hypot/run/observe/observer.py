@@ -1,4 +1,4 @@
-"""One look at everything: a snapshot of what is watched, and what has to be asked for anew in each sweep."""
+"""One look at everything: a snapshot of what is watched, and what has to be asked for anew in each reconcile."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -74,7 +74,7 @@ class _Words(InCluster):
 
 
 class Observer:
-    """Looks once per sweep."""
+    """Looks once per reconcile."""
 
     def __init__(
         self,

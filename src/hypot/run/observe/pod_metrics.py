@@ -1,4 +1,4 @@
-"""The usage of all pods, by one call for each sweep (one for each namespace where only some are looked at)."""
+"""The usage of all pods, by one call for each reconcile (one for each namespace where only some are looked at)."""
 
 import asyncio
 from collections.abc import Sequence

@@ -50,7 +50,7 @@ class PrometheusError(Exception):
 
 
 class Prometheus:
-    """Three queries for each sweep, whatever the number of pods."""
+    """Three queries for each reconcile, whatever the number of pods."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
         self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/query", token_file

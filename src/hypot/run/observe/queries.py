@@ -1,4 +1,4 @@
-"""Custom and external metrics: every distinct question is asked once per sweep, whoever wants the answer."""
+"""Custom and external metrics: every distinct question is asked once per reconcile, whoever wants the answer."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -70,7 +70,7 @@ def _key(request: Request) -> _Key:
 
 
 class Answered:
-    """What the metrics APIs said in this sweep; it answers as the values of a dump do."""
+    """What the metrics APIs said in this reconcile; it answers as the values of a dump do."""
 
     def __init__(self, found: Mapping[Any, Items | Failure], now: float) -> None:
         self._found, self._now = found, now
@@ -121,7 +121,7 @@ class Answered:
         return Failure(f"the metric {metric} is too old to be believed, or from the future")
 
     def _of(self, request: Request) -> Items | Failure:
-        return self._found.get(_key(request), Failure(f"{request.path} was not asked in this sweep"))
+        return self._found.get(_key(request), Failure(f"{request.path} was not asked in this reconcile"))
 
 
 def _value(item: Mapping[str, Any]) -> Value | None:

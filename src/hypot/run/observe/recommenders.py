@@ -70,7 +70,7 @@ class Asking(NamedTuple):
 
 
 class Recommenders:
-    """Asks all of them in a sweep, some at the same time, and all under one deadline."""
+    """Asks all of them in a reconcile, some at the same time, and all under one deadline."""
 
     def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: TimeLimits = LIMITS) -> None:
         self._session, self._cluster = session, cluster

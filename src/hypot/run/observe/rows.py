@@ -109,7 +109,7 @@ def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
 
 
 def _selector(api_version: str, kind: str, data: Object) -> dict[str, str]:
-    """As text, which every sweep looks for; one that cannot be read is told when it is looked for."""
+    """As text, which every reconcile looks for; one that cannot be read is told when it is looked for."""
     try:
         return {"selector": selector_text(data, Ref(kind=kind, api_version=api_version))}
     except SelectorError:

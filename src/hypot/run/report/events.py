@@ -50,11 +50,11 @@ REASONS: dict[str, str] = {
     "AmbiguousSelector": "Another autoscaler is for the same pods.",
     # The controller.
     "ScalingHeld": "The object is held, wholly or in one direction: paused, by the governor, without fresh metrics.",
-    "Rival": "Another controller moves the same target, so hypot keeps out.",
+    "Conflict": "Another controller moves the same target, so hypot keeps out.",
     "PlanEnded": "A move on both axes was given up before it was done: no node has room, or it is held as a whole.",
     WEBHOOK_UNAVAILABLE: "New pods come up with the size of their template, for the webhook does not work.",
 }
-# Said with every sweep that changes nothing; nobody reads two thousand of these.
+# Said with every reconcile that changes nothing; nobody reads two thousand of these.
 SILENT = frozenset({"NotScaling"})
 
 # Said again within this time it is the same event, told so at most this often.
@@ -63,7 +63,7 @@ PATCH_EVERY = 60.0
 # One object may say one reason in so many different words within that time, before they become one event.
 MOST_ALIKE = 10
 COMBINED = "(combined from similar events): "
-# Remembered, and written in one sweep; the API server takes messages of 1024 bytes.
+# Remembered, and written in one reconcile; the API server takes messages of 1024 bytes.
 MOST_KNOWN = 4096
 MOST_AT_ONCE = 100
 LONGEST_MESSAGE = 1024
@@ -116,7 +116,7 @@ def _lasting(holds: Sequence[Hold]) -> Iterator[Event]:
     """Holds that somebody has to lift are told while they last; the others once they hold a move back."""
     if any(hold.reason in {"Paused", "Held"} for hold in holds):
         yield scaling_held(holds)
-    yield from [conflict(hold.message) for hold in holds if hold.reason == "Rival"]
+    yield from [conflict(hold.message) for hold in holds if hold.reason == "Conflict"]
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:
@@ -125,7 +125,7 @@ def scaling_held(holds: Iterable[Hold]) -> Event:
 
 
 def conflict(text: str) -> Event:
-    return Event("Warning", "Rival", sentence(text))
+    return Event("Warning", "Conflict", sentence(text))
 
 
 def resize_failed(pod: str, text: str) -> Event:

@@ -19,15 +19,15 @@ OBJECT = ("kind", "object_namespace", "object_name")
 WPA = ("wpa_name", "wpa_namespace", "resource_namespace", "resource_name", "resource_kind")
 
 LEADER = "hypot_leader"
-SWEEPS = "hypot_sweeps_total"
-SWEEP_SECONDS = "hypot_sweep_duration_seconds"
+RECONCILES = "hypot_reconciles_total"
+RECONCILE_SECONDS = "hypot_reconcile_duration_seconds"
 DECISION_SECONDS = "hypot_decision_duration_seconds"
-SWEEP_AGE = "hypot_sweep_age_seconds"
+RECONCILE_AGE = "hypot_reconcile_age_seconds"
 API_CALLS = "hypot_api_calls_total"
 OBJECTS = "hypot_objects"
 STALE_SHARE = "hypot_stale_share"
 GOVERNOR_HOLDING = "hypot_governor_holding"
-MEMORY_UNWRITTEN = "hypot_memory_unwritten"
+STATE_UNWRITTEN = "hypot_state_unwritten"
 CERTIFICATE = "hypot_certificate_expiry_seconds"
 PLANS = "hypot_plans"
 WEBHOOK_SECONDS = "hypot_webhook_duration_seconds"
@@ -50,23 +50,23 @@ COUNTDOWN = "wpa_controller_transition_countdown"
 
 CONTROLLER_FAMILIES = (
     MetricFamily(LEADER, "gauge", "1 in the replica that leads and writes, 0 in the others."),
-    MetricFamily(SWEEPS, "counter", "Sweeps that ran to their end."),
-    MetricFamily(SWEEP_SECONDS, "gauge", "How long the last sweep took, from looking to telling."),
-    MetricFamily(DECISION_SECONDS, "gauge", "How long the last sweep took to decide for all objects."),
+    MetricFamily(RECONCILES, "counter", "Reconciles that ran to their end."),
+    MetricFamily(RECONCILE_SECONDS, "gauge", "How long the last reconcile took, from looking to telling."),
+    MetricFamily(DECISION_SECONDS, "gauge", "How long the last reconcile took to decide for all objects."),
     MetricFamily(
-        SWEEP_AGE, "gauge", "Seconds since the last sweep that was finished began; absent before the first one."
+        RECONCILE_AGE, "gauge", "Seconds since the last reconcile that was finished began; absent before the first one."
     ),
     MetricFamily(
         API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")
     ),
-    MetricFamily(OBJECTS, "gauge", "Autoscalers that were decided for in the last sweep.", ("kind",)),
+    MetricFamily(OBJECTS, "gauge", "Autoscalers that were decided for in the last reconcile.", ("kind",)),
     MetricFamily(
         STALE_SHARE,
         "gauge",
         "Of the running pods of targets whose usage is asked for, the share without a fresh sample of it, 0 to 1.",
     ),
     MetricFamily(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
-    MetricFamily(MEMORY_UNWRITTEN, "gauge", "Parts of the memory that the last sweep could not write."),
+    MetricFamily(STATE_UNWRITTEN, "gauge", "parts of the state that the last reconcile could not write."),
     MetricFamily(
         CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends, 0 without one; absent without a webhook."
     ),
@@ -87,7 +87,7 @@ OBJECT_FAMILIES = (
     ),
     MetricFamily(LIMITED, "gauge", "1 while a bound or a speed limit cuts what is asked for.", (*OBJECT, "reason")),
     MetricFamily(BLOCKED, "gauge", "1 while a window, a gate or a budget keeps a move back.", (*OBJECT, "reason")),
-    MetricFamily(HELD, "gauge", "1 while the object is held: paused, a rival, stale metrics.", (*OBJECT, "reason")),
+    MetricFamily(HELD, "gauge", "1 while the object is held: paused, a conflict, stale metrics.", (*OBJECT, "reason")),
 )
 WPA_FAMILIES = (
     MetricFamily(VALUE, "gauge", "What is compared with the watermarks, in milli-units.", (*WPA, "metric_name")),

@@ -1,4 +1,4 @@
-"""What the last sweep says, as Prometheus reads it. Nothing is stored: a series goes with its object."""
+"""What the last reconcile says, as Prometheus reads it. Nothing is stored: a series goes with its object."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,10 +81,10 @@ class MetricsSnapshot:
     outcomes: Sequence[Outcome] = ()
     # Whether there are series of each object, or only those of the controller.
     of_objects: bool = True
-    sweeps: int = 0
-    sweep_seconds: float | None = None
+    reconciles: int = 0
+    reconcile_seconds: float | None = None
     decision_seconds: float | None = None
-    sweep_age: float | None = None
+    reconcile_age: float | None = None
     # Verb, kind and class of the code (2xx, 4xx, none) -> how many.
     calls: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     stale_share: float | None = None
@@ -149,13 +149,13 @@ def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:
     """What hypot says of itself; what is not known is not told."""
     plain: dict[str, float | None] = {
         names.LEADER: int(snapshot.leads),
-        names.SWEEPS: snapshot.sweeps,
-        names.SWEEP_SECONDS: snapshot.sweep_seconds,
+        names.RECONCILES: snapshot.reconciles,
+        names.RECONCILE_SECONDS: snapshot.reconcile_seconds,
         names.DECISION_SECONDS: snapshot.decision_seconds,
-        names.SWEEP_AGE: snapshot.sweep_age,
+        names.RECONCILE_AGE: snapshot.reconcile_age,
         names.STALE_SHARE: snapshot.stale_share,
         names.GOVERNOR_HOLDING: snapshot.governor_holding,
-        names.MEMORY_UNWRITTEN: snapshot.state_unwritten,
+        names.STATE_UNWRITTEN: snapshot.state_unwritten,
         names.CERTIFICATE: snapshot.certificate_seconds,
     }
     yield from [Sample(name, "", value) for name, value in plain.items() if value is not None]

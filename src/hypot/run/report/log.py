@@ -1,4 +1,4 @@
-"""What a sweep says in the log: deeds each time; what would be done, and what was refused, once for each change."""
+"""What a reconcile says in the log: deeds each time; what would be done, and what was refused, once for each change."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -11,7 +11,7 @@ from hypot.run.outcome import Key, Outcome, Reconciled
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
-# A size that differs by no more than this share from the one that was said is no news: it moves in every sweep.
+# A size that differs by no more than this share from the one that was said is no news: it moves in every reconcile.
 LITTLE = 0.1
 
 Word = Literal["decided", "would decide", "not done", "not all done", "perhaps done"]
@@ -36,26 +36,26 @@ class Said(NamedTuple):
 
 
 class DecisionLog:
-    """Remembers what it said of objects that do not move, for each sweep decides the same for them."""
+    """Remembers what it said of objects that do not move, for each reconcile decides the same for them."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
         """`dry_run`: nothing that went well was done."""
         self._dry_run = dry_run
         self._said: dict[Key, Said] = {}
 
-    async def report(self, swept: Reconciled) -> None:
-        message = {one.key: self._word(one) for one in swept.outcomes}
+    async def report(self, reconciled: Reconciled) -> None:
+        message = {one.key: self._word(one) for one in reconciled.outcomes}
         log.info(
-            "swept",
-            objects=len(swept.outcomes),
+            "reconciled",
+            objects=len(reconciled.outcomes),
             moved=sum(word == "decided" for word in message.values()),
-            undecided=sum(not one.decision.decided for one in swept.outcomes),
-            seconds=round(swept.seconds, 3),
-            trouble=swept.trouble,
+            undecided=sum(not one.decision.decided for one in reconciled.outcomes),
+            seconds=round(reconciled.seconds, 3),
+            trouble=reconciled.trouble,
         )
         before, self._said = self._said, {}
         time_slice = TimeSlice()
-        for one in swept.outcomes:
+        for one in reconciled.outcomes:
             self._report(one, message[one.key], before.get(one.key))
             if time_slice.is_due():
                 await time_slice.take()

@@ -10,7 +10,7 @@ from aiohttp import web
 from hypot.run.report.gauges import MetricsSnapshot, exposition
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-# With no sweep begun for so long, and for so many periods, the loop or the sweep is stuck and a restart helps.
+# With no reconcile begun for so long, and for so many periods, the loop or the reconcile is stuck and a restart helps.
 STUCK_AFTER = 60.0
 STUCK_PERIODS = 4
 # How long a client may take to ask, and to read.
@@ -24,18 +24,18 @@ log = structlog.get_logger()
 
 
 def stuck_after(period: float) -> float:
-    """How long a leader may go without beginning a sweep, where one is due every `period` seconds."""
+    """How long a leader may go without beginning a reconcile, where one is due every `period` seconds."""
     return max(STUCK_AFTER, STUCK_PERIODS * period)
 
 
 def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
     """Why the process does not live any more, in words; empty where it does. Who does not lead has nothing to do.
 
-    `since_attempt` is how long ago the last sweep was begun, or how long ago leading began where none was.
+    `since_attempt` is how long ago the last reconcile was begun, or how long ago leading began where none was.
     """
     if not leads or since_attempt is None or since_attempt <= limit:
         return ""
-    return f"this replica leads, and the last sweep was begun {since_attempt:.0f} s ago, over {limit:.0f} s"
+    return f"this replica leads, and the last reconcile was begun {since_attempt:.0f} s ago, over {limit:.0f} s"
 
 
 class _Bounded(web.Server):

@@ -1,4 +1,4 @@
-"""Which statuses are written in a sweep, and how: what people act on at once, the rest now and then."""
+"""Which statuses are written in a reconcile, and how: what people act on at once, the rest now and then."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ from hypot.run.outcome import Key, Outcome
 from hypot.run.report.events import cut
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
-# A status in which only words and values differ is written this seldom, and so many of them in one sweep.
+# A status in which only words and values differ is written this seldom, and so many of them in one reconcile.
 PATIENCE = 60.0
 MOST_PATIENT = 50
 # A message is for people; a spec with a thousand faults needs no more than this.
@@ -83,7 +83,7 @@ def last_words(outcome: Outcome, before: Written) -> Outcome | None:
 
 
 class Choice:
-    """Which statuses of a sweep are written now. What is only observed has none."""
+    """Which statuses of a reconcile are written now. What is only observed has none."""
 
     def __init__(self, written: Mapping[Key, Written], now_boot: float) -> None:
         self._written, self._now = written, now_boot

@@ -24,9 +24,9 @@ from hypot.run.time_slice import TimeSlice
 PLURAL = "verticalpodautoscalercheckpoints"
 # Says which object and which target of it a checkpoint tells of.
 OF = "hypot.dev/of"
-PER_SWEEP = 10
+PER_RECONCILE = 10
 PERIOD = 300.0
-# A checkpoint is believed rather than memory, which is more exact, where it is newer by more than this.
+# A checkpoint is believed rather than the state, which is more exact, where it is newer by more than this.
 OUTDATED = 2 * PERIOD
 LONGEST_NAME = 253
 _KEPT = ("name", "labels", "annotations", "finalizers", "ownerReferences")
@@ -57,11 +57,11 @@ def checkpoint_name(owner: str, container: str) -> str:
 
 
 def due(
-    sampled: Mapping[Subject, float], written: Mapping[Subject, float], now: float, most: int = PER_SWEEP
+    sampled: Mapping[Subject, float], written: Mapping[Subject, float], now: float, most: int = PER_RECONCILE
 ) -> list[Subject]:
     """Which to write now: those with news whose last writing is oldest, each after a while only.
 
-    Of two whose checkpoints would have the same name only the first is ever written; memory has both.
+    Of two whose checkpoints would have the same name only the first is ever written; the state has both.
     """
     first = {_place(subject): subject for subject in sorted(sampled, key=_rank, reverse=True)}
     ages = {subject: _before(written.get(subject, 0.0), now) for subject in first.values()}
@@ -139,7 +139,7 @@ async def restore(
     checkpoints: Iterable[Object],
     now: float,
 ) -> list[str]:
-    """Let declared autoscalers go on where they were, by memory or by checkpoints; says what cannot be used."""
+    """Let declared autoscalers go on where they were, by their state or by checkpoints; says what cannot be used."""
     notes: list[str] = []
     kept = _by_subject(history.owners(), checkpoints)
     time_slice = TimeSlice()

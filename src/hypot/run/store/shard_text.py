@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 
 class BrokenError(ValueError):
-    """The bytes are no memory of ours, or were changed on their way."""
+    """The bytes are no state of ours, or were changed on their way."""
 
 
 class UnknownVersionError(ValueError):
-    """Written by a hypot that keeps its memory in another form."""
+    """Written by a hypot that keeps its state in another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ def unpack(data: bytes) -> dict[str, dict[str, Any]]:
 def opened(data: bytes) -> dict[str, msgspec.Raw]:
     """The entries by key, each still a text: reading all of them at once takes long."""
     if len(data) < _HEADER.size:
-        raise BrokenError("the memory is cut off: it has no header")
+        raise BrokenError("the state is cut off: it has no header")
     magic, version, checksum = _HEADER.unpack_from(data)
     if magic != _MAGIC:
-        raise BrokenError("this is no memory of hypot: it does not begin as one")
+        raise BrokenError("this is no state of hypot: it does not begin as one")
     if version != VERSION:
-        raise UnknownVersionError(f"the memory has version {version}, and only {VERSION} can be read")
+        raise UnknownVersionError(f"the state has version {version}, and only {VERSION} can be read")
     payload = memoryview(data)[_HEADER.size :]
     if zlib.crc32(payload) != checksum:
-        raise BrokenError("the memory was changed or cut off: its checksum is wrong")
+        raise BrokenError("the state was changed or cut off: its checksum is wrong")
     return _decoded(_inflated(payload))
 
 
@@ -87,9 +87,9 @@ def _inflated(payload: memoryview) -> bytes:
     try:
         text = inflating.decompress(payload, LARGEST)
     except zlib.error as error:
-        raise BrokenError(f"the memory cannot be unpacked: {error}") from error
+        raise BrokenError(f"the state cannot be unpacked: {error}") from error
     if not inflating.eof:
-        raise BrokenError(f"the memory is larger than {LARGEST} bytes once unpacked, or cut off")
+        raise BrokenError(f"the state is larger than {LARGEST} bytes once unpacked, or cut off")
     return text
 
 
@@ -97,14 +97,14 @@ def _decoded(text: bytes) -> dict[str, msgspec.Raw]:
     try:
         return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BrokenError(f"the memory cannot be read: {error}") from error
+        raise BrokenError(f"the state cannot be read: {error}") from error
 
 
 def read_entry(key: str, text: msgspec.Raw) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BrokenError(f"the memory of {key} cannot be read: {error}") from error
+        raise BrokenError(f"the state of {key} cannot be read: {error}") from error
 
 
 def shard_of(key: str, count: int) -> int:

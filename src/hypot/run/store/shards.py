@@ -1,4 +1,4 @@
-"""Memory in ConfigMaps: read once at the start, written once per sweep, whatever the number of objects."""
+"""Memory in ConfigMaps: read once at the start, written once per reconcile, whatever the number of objects."""
 
 import asyncio
 import time
@@ -19,12 +19,12 @@ Entries = Mapping[str, Mapping[str, Any]]
 Clock = Callable[[], float]
 T = TypeVar("T")
 
-PREFIX = "hypot-memory"
-LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
+PREFIX = "hypot-state"
+LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
 UNUSED = ShardPlace(0, 0, 0)
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
 # Not the one that everybody shares: that is full while names of recommenders are looked up and nobody answers.
-_THREAD = ThreadPoolExecutor(1, "memory")
+_THREAD = ThreadPoolExecutor(1, "state")
 
 
 class LoadedState(NamedTuple):
@@ -60,7 +60,7 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
         return place
 
     async def opened(self) -> dict[str, msgspec.Raw]:
-        return await _aside(shard_text.opened, (self.binary_data or {}).get("memory", b""))
+        return await _aside(shard_text.opened, (self.binary_data or {}).get("state", b""))
 
     async def is_ours(self) -> bool:
         """By what is in it, where no label says so."""
@@ -102,7 +102,7 @@ class Shards:
         self._texts: dict[str, _EntryText] = {}
 
     async def load(self) -> LoadedState:
-        """What earlier sweeps remembered. Raises where nobody answers, for then nothing is known, not even that."""
+        """What earlier reconciles remembered. Raises where nobody answers, for then nothing is known, not even that."""
         shards, notes = [], []
         for found in await self._look():
             try:
@@ -112,9 +112,9 @@ class Shards:
                 notes.append(f"ConfigMap {self._namespace}/{found.metadata.name} cannot be used: {error}")
         entries, missing = shard_text.joined(shards)
         if not shards and not notes:
-            notes.append(f"there is no memory in namespace {self._namespace}: no ConfigMap has the labels {SELECTOR}")
+            notes.append(f"there is no state in namespace {self._namespace}: no ConfigMap has the labels {SELECTOR}")
         elif missing:
-            share = f"{len(missing)} of {RESIDUES} parts of the memory"
+            share = f"{len(missing)} of {RESIDUES} parts of the state"
             notes.append(f"{share} are missing in the ConfigMaps {self._prefix}-* of namespace {self._namespace}")
         return LoadedState(entries, tuple(notes), complete=not missing)
 
@@ -160,7 +160,7 @@ class Shards:
             try:
                 await self._look()
             except (UnreachableError, RefusedError) as error:
-                return [f"the memory was not written, because what is there cannot be listed: {error}"]
+                return [f"the state was not written, because what is there cannot be listed: {error}"]
         texts = await self._encoded(entries)
         packed, notes = await self._packed(texts, entries)
         return notes + await self._write(packed, texts)
@@ -201,7 +201,7 @@ class Shards:
                 del texts[key]
             some = ", ".join(sorted(dropped)[:3])
             kept = f"{len(parts[index]) - len(dropped)} of {len(parts[index])} entries"
-            message = f"the memory is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
+            message = f"the state is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
             notes.append(
                 f"{message}; {some}{' and others' if len(dropped) > 3 else ''} will start anew after a restart"
             )
@@ -257,7 +257,7 @@ class Shards:
             if version is None
             else Request("PUT", f"{self._path}/{name}", query, body, timeout=WRITE_WITHIN)
         )
-        what = f"shard {place} of the memory was not written to ConfigMap {self._namespace}/{name}"
+        what = f"shard {place} of the state was not written to ConfigMap {self._namespace}/{name}"
         try:
             answer = await self._port.call(request)
         except UnreachableError as error:
@@ -277,13 +277,13 @@ class Shards:
         if answer.conflict:
             self._looked = False
             if index in self._taken and index not in self._versions:
-                return f"what has that name is no memory of hypot, and is left alone ({answer.message})"
+                return f"what has that name is no state of hypot, and is left alone ({answer.message})"
             self._taken.add(index)
-            return f"somebody else wrote it, and the next sweep writes on top of that ({answer.message})"
+            return f"somebody else wrote it, and the next reconcile writes on top of that ({answer.message})"
         if answer.gone:
             self._versions.pop(index, None)
             self._written.pop(index, None)
-            return f"somebody deleted it, and the next sweep makes it anew ({answer.message})"
+            return f"somebody deleted it, and the next reconcile makes it anew ({answer.message})"
         return f"{answer.status} {answer.message}"
 
     def _config_map(self, name: str, version: str | None, place: ShardPlace, packed: bytes) -> dict[str, Any]:
@@ -299,7 +299,7 @@ class Shards:
             "kind": "ConfigMap",
             "metadata": metadata if version is None else {**metadata, "resourceVersion": version},
             "data": reported,
-            "binaryData": {"memory": packed},
+            "binaryData": {"state": packed},
         }
 
 

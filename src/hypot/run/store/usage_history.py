@@ -25,14 +25,14 @@ Subject = tuple[Key, str]
 Named = tuple[str, str]
 Entry = dict[str, Any]
 
-# How entries of usage are told from others in memory.
+# How entries of usage differ from others in the state.
 ENTRY = "usage/"
 # A sample from further ahead than clocks differ would make all others old; one without a time is from 1970.
 AHEAD, OLDEST = 60.0, 86_400.0
 # Pods folded in one go, and pods met for the first time: some milliseconds.
 POD_SLICE, NEW_POD_SLICE = 1500, 250
-# Autoscalers whose usage is written down anew in one sweep; of more, those come first that wait longest.
-WRITTEN_PER_SWEEP = 500
+# Autoscalers whose usage is written down anew in one reconcile; of more, those come first that wait longest.
+WRITTEN_PER_RECONCILE = 500
 
 
 class Observed(NamedTuple):
@@ -182,7 +182,7 @@ class UsageHistory:
         for container in pod.containers:
             if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
                 oom = last_oom(pod, container)
-                # Each one is shown in every sweep, and counts once; where a clock was set back, the next seems older.
+                # Every reconcile sees it again, but it counts once; where a clock was set back, the next seems older.
                 if oom is not None and oom[0] != tracked.ooms.get(container.name):
                     tracked.ooms[container.name], owner.touched = oom[0], True
                     batch.ooms.append((numbers[container.name], *oom))
@@ -264,7 +264,7 @@ class UsageHistory:
         waiting = [owner for owner in self._owners.values() if owner.touched]
         waiting.sort(key=lambda owner: owner.written)
         time_slice = TimeSlice()
-        for owner in waiting[:WRITTEN_PER_SWEEP]:
+        for owner in waiting[:WRITTEN_PER_RECONCILE]:
             owner.entry, owner.written, owner.touched = self._written(owner, now), now, False
             if time_slice.is_due():
                 await time_slice.take()

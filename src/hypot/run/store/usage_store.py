@@ -1,4 +1,4 @@
-"""Usage over restarts: taken up from memory and checkpoints, and written to checkpoints a few at a time."""
+"""Usage over restarts: taken up from the state and checkpoints, and written to checkpoints a few at a time."""
 
 import asyncio
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ class UsageStore:
             return
         checkpoints = await self._found(sizers)
         for note in await restore(self._history, entries, checkpoints, now):
-            log.warning("memory", note=note)
+            log.warning("state", note=note)
 
     def forget(self, keys: set[Key]) -> None:
         for subject in [each for each in {**self._there, **self._written} if each[0] in keys]:

@@ -34,7 +34,7 @@ from hypot.policy.vertical.limits import admits, resized, within
 from hypot.policy.vertical.need import OBSERVED_CONTAINERS
 from hypot.policy.vertical.pod_size import has_enough, has_size
 from hypot.policy.vertical.vpa import controlled, forbids, resolve
-from hypot.run.observe.conflicts import RIVAL
+from hypot.run.observe.conflicts import CONFLICT
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
 
 # Names the sizer of a pod; a second word says where the pod has not the size that its sizer wants.
@@ -51,7 +51,7 @@ Operation = dict[str, Any]
 
 _CLUSTER = Knobs()
 # Holds in a status that say nothing of new pods. Annotations are read themselves, and say which way. Whoever waits for
-# the governor is let go on in the middle of a sweep: what is evicted then would come back as large as before.
+# the governor is let go on in the middle of a reconcile: what is evicted then would come back as large as before.
 # That new pods come unsized must not keep them so.
 _NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE, NOT_EVICTING})
 
@@ -252,7 +252,7 @@ def blocks_message(autoscaler: Autoscaler) -> set[Blocks]:
     reported = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
     if reported is None or reported.status != "True" or reported.reason in _NOT_FOR_NEW_PODS:
         return set()
-    return {"both"} if reported.reason == RIVAL else {"down"}
+    return {"both"} if reported.reason == CONFLICT else {"down"}
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:

@@ -353,7 +353,7 @@ def test_what_draws_is_loaded_only_for_drawing():
     """A table costs neither plotly nor matplotlib, and a page no matplotlib."""
     code = (
         "import sys; import hypot.face.replay.table; before = set(sys.modules)\n"
-        "from hypot.face.replay.report import Report, page; page(Report('x', 'y'))\n"
+        "from hypot.face.replay.report import ReplayReport, page; page(ReplayReport('x', 'y'))\n"
         "names = ('plotly', 'matplotlib', 'polars')\n"
         "print([name for name in names if name in before], [name for name in names if name in sys.modules])"
     )

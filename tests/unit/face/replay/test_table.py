@@ -202,7 +202,7 @@ def test_a_small_fleet_is_seen_at_once():
 
 
 def test_the_worst_of_many_policies_are_not_all_named():
-    """A sweep would fill pages."""
+    """A grid would fill pages."""
     fleet = {f"w{i}": {f"p{j}": FINE for j in range(9)} for i in range(6)}
     lines = list(fleet_text(fleet))
     assert len(lines) == 9

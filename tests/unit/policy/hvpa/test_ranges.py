@@ -51,7 +51,7 @@ def test_what_is_taken_is_left_alone(more):
 
 
 def test_who_has_all_that_is_taken_stays():
-    """By rounding alone it would be made a little smaller or larger in every sweep."""
+    """By rounding alone it would be made a little smaller or larger in every reconcile."""
     for cpu, limit in ((1985, 4266), (4048, 4051), (1750, 1987)):
         there = box(cpu=cpu, memory=G, limits=sizes(limit, 2 * G))
         assert not fitted(there, app=sizes(9000, G), high=sizes(limit + 1)).moves

@@ -373,7 +373,7 @@ class TestThird:
     def test_it_sees_what_all_see(self):
         """One look at the workload."""
         look = context(hvpa(), world(2, box(cpu=500), app=sizes(500)))
-        assert (look.replicas, look.current_size[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
+        assert (look.replicas, look.current_sizes[0].totals["cpu"], look.seen.now) == (2, 1000, NOW)
 
     def test_two_that_agree_are_told_in_one_way(self):
         """Their order changes nothing, the reason included."""

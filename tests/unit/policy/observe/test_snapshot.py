@@ -479,10 +479,10 @@ def test_the_monitor_of_the_same_name(monitors, state):
     assert seen_by_first(wpa([]), *objects).monitor == state
 
 
-# Rivals.
+# Conflicts.
 
 
-def test_rivals_are_other_autoscalers_whose_pods_overlap():
+def test_conflicts_are_other_autoscalers_whose_pods_overlap():
     """Two HorizontalPodAutoscalers on one target, and one whose selector is wider, claim the same pods."""
     wide = deployment("wide", selector={"matchExpressions": [{"key": "app", "operator": "Exists"}]})
     objects = [deployment(), wide, deployment("alone"), pod("a"), pod("z", {"app": "alone"})]
@@ -499,7 +499,7 @@ def test_rivals_are_other_autoscalers_whose_pods_overlap():
     }
 
 
-def test_without_pods_nobody_is_a_rival():
+def test_without_pods_nobody_is_a_conflict():
     """Ambiguity is about pods, not about selectors."""
     assert seen_by_first(hpa(), hpa("second"), deployment()).conflicts == ()
 
@@ -627,7 +627,7 @@ class TestTheNextLook:
         assert self.looked(web, deployment(replicas=7), *pods, earlier=lasting)[0].scale.replicas == 7
 
     def test_what_was_looked_at_goes_by_itself(self):
-        """The collector of garbage comes seldom, and there is a snapshot for each sweep."""
+        """The collector of garbage comes seldom, and there is a snapshot for each reconcile."""
         snapshot = Snapshot(self.WEB)
         seen_by(snapshot, snapshot.autoscalers()[0], NOW, Settings())
         gone = weakref.ref(snapshot)

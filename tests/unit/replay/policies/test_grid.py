@@ -1,4 +1,4 @@
-"""Sweeps: what people write, and which policies come of it."""
+"""Grids: what people write, and which policies come of it."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hpa import HPA
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
-from hypot.replay.policies.grid import MOST_COMBINATIONS, Sweep, SweepError, expand, parse_grid
+from hypot.replay.policies.grid import MOST_COMBINATIONS, GridAxis, GridError, expand, parse_grid
 from hypot.replay.policies.policy import Policy, PolicyError, Start
 from unit.replay.manifests import MAPPED, TARGET, cpu, custom, deployment, hpa, hvpa, policies, vpa, weighted, wpa
 
 PAIR = {"hypot.dev/policy": "pair"}
 
 
-def swept(folder, objects, *texts):
+def gridded(folder, objects, *texts):
     return expand(policies(folder, deployment(), *objects), parse_grid(texts), MAPPED)
 
 
-def reported(folder, objects, *texts, error=SweepError):
+def reported(folder, objects, *texts, error=GridError):
     with pytest.raises(error) as caught:
-        swept(folder, objects, *texts)
+        gridded(folder, objects, *texts)
     return caught.value.problems
 
 
@@ -51,11 +51,11 @@ def at(policy, *path, of=0):
 def test_values(text, values):
     """Lists and ranges, in exact decimals, with one unit at most."""
     if values is None:
-        with pytest.raises(SweepError, match="one unit"):
+        with pytest.raises(GridError, match="one unit"):
             parse_grid([text])
         return
     (reconcile,) = parse_grid([text])
-    assert reconcile == Sweep(text.rpartition("=")[0], tuple(values.split()))
+    assert reconcile == GridAxis(text.rpartition("=")[0], tuple(values.split()))
     assert parse_grid([str(reconcile)]) == (reconcile,)
 
 
@@ -82,20 +82,20 @@ def test_values(text, values):
 )
 def test_what_cannot_be_read(text, message):
     """With the text and what to write."""
-    with pytest.raises(SweepError) as caught:
+    with pytest.raises(GridError) as caught:
         parse_grid([text])
-    assert caught.value.problems[0].startswith(f"--sweep {text}: ")
+    assert caught.value.problems[0].startswith(f"--grid {text}: ")
     assert message in str(caught.value)
 
 
 def test_everything_is_told_at_once():
     """And combinations have an end."""
-    with pytest.raises(SweepError) as caught:
+    with pytest.raises(GridError) as caught:
         parse_grid(["a", "hpa.min=1..20:1", "hpa.max=21..40:1", "hpa.min=50"])
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
-        "--sweep a",
-        "--sweep hpa.min=50",
-        "--sweep",
+        "--grid a",
+        "--grid hpa.min=50",
+        "--grid",
     ]
     assert len(parse_grid(["hpa.min=1..20:1", "hpa.max=1..10:1"])) == 2
     assert MOST_COMBINATIONS == 200
@@ -103,11 +103,11 @@ def test_everything_is_told_at_once():
 
 @settings(deadline=None)
 @given(st.text(max_size=30) | st.from_regex(r"[a-z.]{0,6}=[0-9.:,a-z-]{0,12}", fullmatch=True))
-def test_any_text_is_a_sweep_or_told(text):
+def test_any_text_is_a_grid_or_reported(text):
     """Nothing raises anything else."""
     try:
         (found,) = parse_grid([text])
-    except SweepError as error:
+    except GridError as error:
         found = error
     assert str(found)
 
@@ -181,7 +181,7 @@ TWO_BANDS = [
 )
 def test_knobs(tmp_path, obj, text, path, value):
     """Each name changes its place in the manifest, and only one policy comes of one value."""
-    (policy,) = swept(tmp_path, [obj], text)
+    (policy,) = gridded(tmp_path, [obj], text)
     assert at(policy, *path) == value
     label, _, written = text.rpartition("=")
     assert policy.name.startswith("web ")
@@ -194,7 +194,7 @@ def test_knobs(tmp_path, obj, text, path, value):
 @pytest.mark.parametrize(("kind", "obj"), [("vpa", vpa()), ("hvpa", hvpa())])
 def test_bounds_come_along_with_a_percentile(tmp_path, kind, obj, percentile, lower, upper):
     """Otherwise every pod of the recommended size would be out of its bounds."""
-    (policy,) = swept(tmp_path, [obj], f"{kind}.percentile={percentile}")
+    (policy,) = gridded(tmp_path, [obj], f"{kind}.percentile={percentile}")
     autoscaler = policy.autoscalers[0]
     knobs = knobs_from(getattr(autoscaler, "knob_annotations", autoscaler.annotations), Knobs())
     for resource in ("cpu", "memory"):
@@ -202,10 +202,10 @@ def test_bounds_come_along_with_a_percentile(tmp_path, kind, obj, percentile, lo
         assert found == [lower, float(percentile), upper]
 
 
-def test_sweeps_multiply_where_they_concern_a_policy(tmp_path):
+def test_grids_multiply_where_they_concern_a_policy(tmp_path):
     """A policy that none concerns is as it was, and the order is that of the input."""
     objects = [wpa("w"), hpa("a"), vpa("v", PAIR), hpa("h", PAIR)]
-    found = swept(tmp_path, objects, "hpa.cpu=50,60", "vpa.percentile=0.8,0.9")
+    found = gridded(tmp_path, objects, "hpa.cpu=50,60", "vpa.percentile=0.8,0.9")
     assert [policy.name for policy in found] == [
         "w",
         "a cpu=50",
@@ -220,26 +220,26 @@ def test_sweeps_multiply_where_they_concern_a_policy(tmp_path):
 
 
 def test_the_others_stay_as_they_were(tmp_path):
-    """A sweep of one policy, and of a metric that only one has."""
+    """A grid of one policy, and of a metric that only one has."""
     objects = [hpa("a"), hpa("b", metrics=[custom()])]
-    assert [p.name for p in swept(tmp_path, objects, "hpa.cpu=50,60")] == ["a cpu=50", "a cpu=60", "b"]
-    assert [p.name for p in swept(tmp_path, objects, "b.max=5,6")] == ["a", "b max=5", "b max=6"]
+    assert [p.name for p in gridded(tmp_path, objects, "hpa.cpu=50,60")] == ["a cpu=50", "a cpu=60", "b"]
+    assert [p.name for p in gridded(tmp_path, objects, "b.max=5,6")] == ["a", "b max=5", "b max=6"]
 
 
-def test_without_sweeps_nothing_changes(tmp_path):
+def test_without_grids_nothing_changes(tmp_path):
     """The same policies."""
-    assert [policy.name for policy in swept(tmp_path, [hpa()])] == ["web"]
+    assert [policy.name for policy in gridded(tmp_path, [hpa()])] == ["web"]
 
 
 def test_names_with_dots_are_taken_whole(tmp_path):
     """The longest policy counts."""
-    found = swept(tmp_path, [hpa("web"), hpa("web.v2")], "web.v2.max=20")
+    found = gridded(tmp_path, [hpa("web"), hpa("web.v2")], "web.v2.max=20")
     assert [policy.name for policy in found] == ["web", "web.v2 max=20"]
 
 
 def test_long_names_are_cut(tmp_path):
     """No name is longer than 63 characters."""
-    found = swept(tmp_path, [hpa("n" * 60)], "hpa.cpu=50,60")
+    found = gridded(tmp_path, [hpa("n" * 60)], "hpa.cpu=50,60")
     assert [len(policy.name) for policy in found] == [63, 63]
     assert found[0].name.endswith("n… cpu=50")
 
@@ -273,17 +273,17 @@ def test_names_that_are_the_same_after_cutting(tmp_path):
         ([hpa("h", PAIR), vpa("v", PAIR)], "pair.spec.a=1", "write the kind before the knob: hpa or vpa"),
     ],
 )
-def test_a_sweep_that_names_or_changes_nothing(tmp_path, objects, text, message):
+def test_a_grid_that_names_or_changes_nothing(tmp_path, objects, text, message):
     """It is a mistake, and never silent."""
     (found,) = reported(tmp_path, objects, text)
     assert message in found
-    assert found.startswith(f"--sweep {text}")
+    assert found.startswith(f"--grid {text}")
 
 
 def test_one_knob_by_two_names(tmp_path):
     """The second would undo the first."""
     (found,) = reported(tmp_path, [hpa()], "hpa.cpu=50,60", "web.cpu=70,80")
-    assert "another sweep sets cpu of policy 'web' already" in found
+    assert "another grid sets cpu of policy 'web' already" in found
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_many_wrong_values_are_told_in_short(tmp_path):
 
 
 def test_policies_that_came_from_no_file():
-    """Policies made in Python can be swept too."""
+    """Policies made in Python can be put on a grid too."""
     autoscaler = HPA(TARGET, max_replicas=5)
     policy = Policy("mine", (autoscaler,), Start("web", 1, "app", 1000, 1, None, None))
     assert [p.name for p in expand([policy], parse_grid(["mine.max=6,7"]), MAPPED)] == ["mine max=6", "mine max=7"]

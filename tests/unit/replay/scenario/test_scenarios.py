@@ -18,7 +18,7 @@ from hypot.replay.scenario.file import ScenarioError, overlaid, read_scenario
 from hypot.replay.scenario.scenarios import chosen, default_folder, judged, read_scenarios, run_scenarios
 
 FOLDER = default_folder()
-QUICK = {one.id: one for one in read_scenarios(FOLDER, numeric=True)}
+QUICK = {one.id: one for one in read_scenarios(FOLDER, quick=True)}
 FULL = {one.id: one for one in read_scenarios(FOLDER)}
 WAITING = {"S12", "S13", "S14", "S23-T"}
 SCHEMA = json.loads(files("hypot.cli").joinpath("scenarios.schema.json").read_text(encoding="utf-8"))
@@ -172,9 +172,9 @@ class TestFiles:
             "much": {"demand": {"steps": [["0s", 9]]}},
             "wave": {"demand": {"wave": {"mean": 1}, "length": "1h"}},
         }
-        numeric = {"demand": {"length": "5m"}, "variants": {"wave": None}}
-        folder = written(variants=variants, numeric=numeric) / "S01"
-        full, short = read_scenario(folder), read_scenario(folder, numeric=True)
+        quick = {"demand": {"length": "5m"}, "variants": {"wave": None}}
+        folder = written(variants=variants, quick=quick) / "S01"
+        full, short = read_scenario(folder), read_scenario(folder, quick=True)
         assert [case.name for case in full.cases] == ["much", "wave"]
         assert full.cases[0].data["demand"] == {"steps": [["0s", 9]], "length": "30m"}
         assert full.cases[1].data["demand"] == {"wave": {"mean": 1}, "length": "1h"}

@@ -58,7 +58,7 @@ def made_anew(world, uid="another"):
     world.put({**there, "metadata": {**there["metadata"], "uid": uid}})
 
 
-@pytest.mark.parametrize("is_told", [True, False], ids=["the watch has told", "the watch has not told"])
+@pytest.mark.parametrize("is_reported", [True, False], ids=["the watch has reported", "the watch has not reported"])
 async def test_a_target_that_was_made_anew_is_left_alone(is_reported):
     """Its count is the one that was decided on, but it was decided on for a dead one."""
     async with World(*web(2)) as world:
@@ -169,7 +169,7 @@ async def test_a_template_that_changed_since_it_was_decided_on_is_left_alone():
     "action", [ResizePod("web-0", "u0", LARGER), EvictPod("web-0", "u0", "why"), SetTemplate(LARGER)]
 )
 async def test_what_was_not_seen_is_not_written(action):
-    """Neither with a part of its preconditions nor with none: the next sweep sees it."""
+    """Neither with a part of its preconditions nor with none: the next reconcile sees it."""
     async with World(*web(1)) as world:
         world.cluster.calls.clear()
         for seen in (Seen(world.now, Scale(1, 1, "")), Seen(world.now, Scale(1, 1, ""), (Pod("web-0", uid="u0"),))):
@@ -333,7 +333,7 @@ def edit_theirs(world):
     world.put(theirs)
 
 
-async def test_a_resize_of_somebody_else_during_a_sweep_stands():
+async def test_a_resize_of_somebody_else_during_a_reconcile_stands():
     """It was not decided on, so it is not written over, nor evicted."""
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=all_kinds(VerticalPodAutoscaler="act")) as world:
         world.uses("3", "3Gi")
@@ -343,7 +343,7 @@ async def test_a_resize_of_somebody_else_during_a_sweep_stands():
         assert world.at(POD)["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "7"}}
 
 
-async def test_an_edit_of_a_template_during_a_sweep_stands():
+async def test_an_edit_of_a_template_during_a_reconcile_stands():
     """It was not decided on, so it is not written over."""
     async with World(*web(1), hvpa(annotations={"hypot.dev/resize": "Template"}), node()) as world:
         world.uses("1", "3Gi")
@@ -354,8 +354,8 @@ async def test_an_edit_of_a_template_during_a_sweep_stands():
         assert container["resources"] == {"requests": {"cpu": "7"}}
 
 
-async def test_a_target_that_is_made_anew_during_a_sweep_keeps_its_count():
-    """It was decided for the one before it; the next sweep decides for this one."""
+async def test_a_target_that_is_made_anew_during_a_reconcile_keeps_its_count():
+    """It was decided for the one before it; the next reconcile decides for this one."""
     async with World(*web(4), wpa()) as world:
         world.queue("80")
         world.reconciler.judge = Hasty(world, made_anew)

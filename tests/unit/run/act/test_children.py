@@ -37,7 +37,7 @@ async def test_children_are_made():
 
 
 async def test_children_that_are_right_are_left_alone():
-    """Whatever the API server added to them; nothing is written in a sweep that changes nothing."""
+    """Whatever the API server added to them; nothing is written in a reconcile that changes nothing."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter = world.at(f"{HPAS}/web")
@@ -98,7 +98,7 @@ async def test_what_came_to_have_the_name_meanwhile_is_left_alone():
 
 
 async def test_a_child_that_changes_while_it_is_repaired_is_left_alone():
-    """The next sweep looks at it again."""
+    """The next reconcile looks at it again."""
     async with World(*web(2), parent(), node()) as world:
         await world.reconcile()
         counter = world.at(f"{HPAS}/web")
@@ -145,7 +145,7 @@ async def test_what_has_no_name_version_or_uid_needs_no_children():
         assert count_request(nameless.autoscaler, nameless, Scale(3, 3, ""), "7") is None
 
 
-async def test_the_own_count_and_the_status_are_written_in_one_sweep():
+async def test_the_own_count_and_the_status_are_written_in_one_reconcile():
     """The second of the two is for the version that the first made."""
     async with World(*web(2), parent(), node()) as world:
         with structlog.testing.capture_logs() as logs:

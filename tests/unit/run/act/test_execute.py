@@ -37,7 +37,7 @@ def outside(world):
 
 @pytest.mark.parametrize("kind", CASES)
 async def test_a_dry_run_changes_nothing_and_remembers_no_deed(kind):
-    """Nothing is sent; the second sweep finds and decides the same as the first."""
+    """Nothing is sent; the second reconcile finds and decides the same as the first."""
     async with World(*web(2), *CASES[kind], node(), kinds=all_kinds(**{kind: "act"}), dry_run=True) as world:
         before, decided = outside(world), []
         for _ in range(2):
@@ -113,7 +113,7 @@ async def test_a_plan_goes_on_after_a_restart():
 
 
 async def test_a_step_that_is_refused_is_tried_again():
-    """By the same plan, in the next sweep; the refusal is told meanwhile."""
+    """By the same plan, in the next reconcile; the refusal is told meanwhile."""
     async with World(*web(1), hvpa(), node()) as world:
         await begun(world)
         world.cluster.faults = lambda call: refusal(500, "not now") if call.path.endswith("/resize") else None
@@ -180,7 +180,7 @@ async def test_a_pod_that_refuses_does_not_stop_the_others():
 
 
 async def test_a_pod_that_is_gone_is_not_told_of():
-    """Nothing is wrong then: the next sweep sees what is true."""
+    """Nothing is wrong then: the next reconcile sees what is true."""
     kinds = all_kinds(VerticalPodAutoscaler="act")
     async with World(*web(2), vpa("InPlaceOrRecreate"), node(), kinds=kinds) as world:
         world.cluster.faults = lambda call: refusal(404, "no such pod") if call.path.endswith("/resize") else None
@@ -214,7 +214,7 @@ SIZED = {"hypot.dev/sized-by": "VerticalPodAutoscaler/web"}
 
 
 async def evicts(world, after=15.0):
-    """How many pods a sweep evicts."""
+    """How many pods a reconcile evicts."""
     world.uses("3", "3Gi")
     await world.reconcile(after)
     return len(world.writes("/eviction"))

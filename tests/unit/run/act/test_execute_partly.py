@@ -47,7 +47,7 @@ def resized(world):
 
 
 async def test_one_conflict_does_not_lose_the_plan():
-    """The other pods have the size already: the plan stands, and asks for that one in the next sweep."""
+    """The other pods have the size already: the plan stands, and asks for that one in the next reconcile."""
     async with World(*web(4), sizer(), node(cpu="96")) as world:
         world.uses("2")
         conflict(world, "web-1/resize")
@@ -127,7 +127,7 @@ def comes_back(world, annotations=None):
 
 
 async def evicts(world, after=15.0):
-    """How many pods a sweep evicts."""
+    """How many pods a reconcile evicts."""
     world.passes(after - PERIOD)
     world.uses("3")
     await world.reconcile()
@@ -191,7 +191,7 @@ async def test_whoever_sized_the_new_pod_is_named():
         assert await evicts(world) == 1
         comes_back(world, {"hypot.dev/sized-by": "Hvpa/other"})
         assert await evicts(world) == 0
-        assert "Hvpa/other" in world.events("Rival")[0]["message"]
+        assert "Hvpa/other" in world.events("Conflict")[0]["message"]
         assert not world.events("WebhookUnavailable")
 
 

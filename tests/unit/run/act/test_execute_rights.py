@@ -11,7 +11,7 @@ from unit.run.run_world import KINDS, PERIOD, WEB, World, ready, web
 pytestmark = pytest.mark.asyncio
 OFF = {**FREE, "updatePolicy": {"updateMode": "Off"}}
 IN_WINDOW = {**FREE, "updatePolicy": {"updateMode": "MaintenanceWindow"}}
-# NOW is at 8 o'clock: open for three sweeps.
+# NOW is at 8 o'clock: open for three reconciles.
 WINDOW = {"begin": "070000+0000", "end": "080050+0000"}
 ROOMY = node(cpu="96", memory="384Gi")
 
@@ -27,7 +27,7 @@ def edit(world, **spec):
 
 
 def touched(world):
-    """What the last sweep wrote to the workload."""
+    """What the last reconcile wrote to the workload."""
     return [call.path for call in world.writes() if call.path.endswith(("/scale", "/resize", "/eviction", "/web"))]
 
 
@@ -66,7 +66,7 @@ TAKEN = {
 
 @pytest.mark.parametrize("right", TAKEN)
 async def test_no_pod_goes_once_the_right_is_taken_away(right):
-    """Neither in the next sweep nor after it, and it is told why."""
+    """Neither in the next reconcile nor after it, and it is told why."""
     change, why = TAKEN[right]
     async with World(*web(8), sizer(8), *TIGHT) as world:
         await evicting(world)

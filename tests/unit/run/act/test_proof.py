@@ -136,7 +136,7 @@ def test_whose_mark_was_found():
     """The webhook works where another autoscaler sized the pod: then that is named, and nothing else blamed."""
     reported = objection("unsized", seen(pod(NOW + 5, "Hvpa/other"), pod(NOW + 6), pod(mark="Hvpa/old")), NOW)
     assert reported is not None
-    assert reported.event.reason == "Rival"
+    assert reported.event.reason == "Conflict"
     assert "Hvpa/other" in reported.event.message
     assert "Hvpa/old" not in reported.event.message
     assert "LimitRange" not in reported.event.message

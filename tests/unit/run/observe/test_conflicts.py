@@ -94,7 +94,7 @@ def test_who_counts_the_same_pods():
 
 
 def test_other_sizers_are_no_counters():
-    """A VPA's rivals are VPAs by name, of which its own rules speak."""
+    """The conflicts of a VPA are VPAs by name, of which its own rules speak."""
     assert counters(read_autoscaler(vpa()), seen("older"), {}) == ()
 
 
@@ -138,12 +138,12 @@ def given_way(*things, observed=(), hpas=()):
     ],
 )
 def test_of_several_that_scale_one_target_the_oldest_goes_on(things, found):
-    """Then by kind and name; who writes nothing, or has no target, is no rival."""
+    """Then by kind and name; who writes nothing, or has no target, is no conflict."""
     assert given_way(*things) == found
     assert given_way(*reversed(things)) == found
 
 
-def test_who_is_only_observed_is_no_rival():
+def test_who_is_only_observed_is_no_conflict():
     """It writes nothing, however old it is."""
     both = [aged(wpa("a"), 1), aged(wpa("b"), 2)]
     assert given_way(*both, observed="b") == given_way(*both, observed="a") == {}
@@ -168,7 +168,7 @@ def test_the_hold_names_whom_was_met():
     assert "them writes" in message[1]
     assert "Lease a/b" in message[2]
     assert all("remove one" in each or "stop" in each for each in message)
-    assert conflict_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Rival", "Hvpa shop/b is older")
+    assert conflict_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Conflict", "Hvpa shop/b is older")
     assert "another hypot leads by the Lease b/hypot" in conflict_hold("them", "a/b", (), "", "", "b/hypot").message
 
 
@@ -265,7 +265,7 @@ async def test_who_only_looks_looks_for_no_other_hypot():
         ("blog", "shop", False),
     ],
 )
-async def test_two_that_act_in_different_namespaces_are_no_rivals(ours, theirs, met):
+async def test_two_that_act_in_different_namespaces_do_not_conflict(ours, theirs, met):
     """Each has its own; one namespace that both act in is enough."""
     cluster = FakeCluster()
     other = lease("hypot", "tools")

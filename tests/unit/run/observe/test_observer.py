@@ -191,7 +191,7 @@ async def test_metrics_are_asked_for_targets_that_are_there():
 
 
 async def test_questions_follow_the_object():
-    """An edit is a new question in the next sweep."""
+    """An edit is a new question in the next reconcile."""
     async with World(*web(1), wpa()) as world:
         await view(world)
         world.put(wpa(metric="other"))
@@ -212,16 +212,16 @@ async def test_the_same_as_a_dump_of_it():
         assert seen_by(dump, one, world.now, world.config.settings) == found
 
 
-# Whole sweeps.
+# Whole reconciles.
 
 
 async def test_two_that_ask_the_same_ask_once():
     """One request for each distinct question, whoever wants the answer."""
     async with World(*web(4), wpa(), wpa("other")) as world:
         world.queue("30")
-        swept = await world.reconcile()
+        reconciled = await world.reconcile()
         assert len(world.asked(QUEUE)) == 1
-        assert all(one.decision.decided for one in swept.outcomes)
+        assert all(one.decision.decided for one in reconciled.outcomes)
 
 
 async def test_metrics_that_fail_in_one_namespace_leave_the_others_alone():
@@ -234,10 +234,10 @@ async def test_metrics_that_fail_in_one_namespace_leave_the_others_alone():
         world.cluster.faults = lambda call: (
             failing if call.path.endswith("namespaces/bar/pods") and is_usage(call) else None
         )
-        swept = await world.reconcile()
+        reconciled = await world.reconcile()
         assert world.replicas == 4
-        assert "no metrics today" in swept.trouble
-        other = next(one for one in swept.outcomes if one.key[1] == "bar")
+        assert "no metrics today" in reconciled.trouble
+        other = next(one for one in reconciled.outcomes if one.key[1] == "bar")
         assert (other.decision.decided, other.decision.rescales) == (False, False)
 
 
@@ -249,9 +249,9 @@ async def test_stale_usage_shrinks_nothing():
     """A metrics server that stands still shows calm where nobody knows."""
     async with World(*web(4), hpa(behavior={"scaleDown": {"stabilizationWindowSeconds": 0}}), kinds=ONLY_HPA) as world:
         world.uses("10m")
-        swept = await world.reconcile(200)
-        assert (swept.stale_share, world.replicas) == (1.0, 4)
-        outcome = world.of(swept, "HorizontalPodAutoscaler")
+        reconciled = await world.reconcile(200)
+        assert (reconciled.stale_share, world.replicas) == (1.0, 4)
+        outcome = world.of(reconciled, "HorizontalPodAutoscaler")
         assert "too old" in outcome.decision.error
         world.uses("10m")
         await world.reconcile()
@@ -268,7 +268,7 @@ async def test_an_old_external_value_is_no_value():
 
 
 async def test_pods_that_use_much_are_learnt_of():
-    """What was used is folded into histograms in each sweep, and kept with the memory."""
+    """What was used is folded into histograms in each reconcile, and kept with the memory."""
     async with World(*web(2), hvpa(), node()) as world:
         world.put(ready(0))
         world.put({**sample(0, "2", "6Gi"), "timestamp": show_time(world.now)})

@@ -137,7 +137,7 @@ async def never(_):
 
 
 async def test_those_that_never_answer_do_not_stop_the_others():
-    """Not in the sweep that finds out, and from then on they are asked last: there are more of them than turns."""
+    """Not in the reconcile that finds out, and from then on they are asked last: there are more of them than turns."""
     async with (
         asyncio.timeout(120),
         serving(never) as (hung, _),
@@ -177,16 +177,16 @@ async def test_names_that_nobody_looks_up_leave_everybody_elses_threads_free(mon
     assert {type(each) for each in hung} == {Failure}
 
 
-async def test_a_sweep_ends_though_a_recommender_hangs():
+async def test_a_reconcile_ends_though_a_recommender_hangs():
     """And another autoscaler is moved in it."""
     async with asyncio.timeout(120), serving(never) as (hung, _):
         recommender = {"url": hung, "highWatermark": "800m", "lowWatermark": "500m"}
         async with World(*web(4), wpa(), wpa("stuck", metrics=None, recommender=recommender)) as world:
             world.reconciler.observer._recommenders = Recommenders(world.session, limits=BRIEF)
             world.queue("30")
-            swept = await world.reconcile()
-            assert world.of(swept).decision.decided
-            assert "did not answer within" in world.of(swept, name="stuck").decision.error
+            reconciled = await world.reconcile()
+            assert world.of(reconciled).decision.decided
+            assert "did not answer within" in world.of(reconciled, name="stuck").decision.error
 
 
 async def test_a_redirect_is_no_answer():
@@ -283,7 +283,7 @@ async def test_new_certificates_are_taken_up(tmp_path):
     assert [type(reply) for reply in found] == [Failure, Reply]
 
 
-async def test_a_sweep_follows_its_recommender():
+async def test_a_reconcile_follows_its_recommender():
     """From the question to the count; the ready pods are told."""
     async with serving(ANSWER) as (url, asked):
         spec = {"metrics": None, "recommender": {"url": url, "highWatermark": "800m", "lowWatermark": "500m"}}
@@ -293,7 +293,7 @@ async def test_a_sweep_follows_its_recommender():
         assert asked[0][1]["state"]["readyReplicas"] == 4
 
 
-async def test_a_sweep_without_an_answer_moves_nothing():
+async def test_a_reconcile_without_an_answer_moves_nothing():
     """Missing data never shrinks anything."""
     recommender = {"url": "http://127.0.0.1:1/", "highWatermark": "800m", "lowWatermark": "500m"}
     spec = {"metrics": None, "recommender": recommender}

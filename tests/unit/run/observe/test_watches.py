@@ -112,7 +112,7 @@ async def test_a_watched_namespace_that_is_missing_is_told_once_and_so_is_its_co
 
 @pytest.mark.looptime
 async def test_a_kind_that_is_switched_off_needs_no_definition():
-    """An Hvpa looks for VerticalPodAutoscalers as rivals, and there may be none."""
+    """An Hvpa looks for VerticalPodAutoscalers as conflicts, and there may be none."""
     absent = World(*web(1))
     absent.cluster.absent |= {"/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"}
     with capture_logs() as logs:

@@ -14,7 +14,7 @@ OBJECT = 'kind="Hvpa",object_namespace="shop",object_name="web"'
 TOLD = {
     "HypotGovernorHolding": ("hypot_governor_holding", "", "3"),
     "HypotMetricsStale": ("hypot_stale_share", "", "0.9"),
-    "HypotMemoryNotWritten": ("hypot_memory_unwritten", "", "1"),
+    "HypotStateNotWritten": ("hypot_state_unwritten", "", "1"),
     "HypotResizeInfeasible": ("hypot_plans", 'state="resize-infeasible"', "1"),
     "HypotWebhookUnavailable": ("hypot_held", f'{OBJECT},reason="WebhookUnavailable"', "1"),
 }

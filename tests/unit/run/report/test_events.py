@@ -120,7 +120,7 @@ def test_every_reason_that_is_really_told_is_in_the_table():
 # Each constructor that has a caller, and what it makes.
 MADE = {
     "scaling_held": events.scaling_held([PAUSED]),
-    "rival": events.conflict("somebody scales the same pods"),
+    "conflict": events.conflict("somebody scales the same pods"),
     "resize_failed": events.resize_failed("web-0", "a disruption budget spares none"),
     "plan_ended": events.plan_ended("a resize was put off for too long"),
     "webhook_unavailable": events.webhook_unavailable("its certificate is not trusted"),
@@ -175,12 +175,12 @@ def test_who_only_recommends_tells_no_deeds():
     moves = replace(OUTCOMES["vpa resizes"], acting="recommend")
     assert moves.decision.events
     assert list(told_by(moves)) == []
-    conflict = replace(moves, holds=(Hold("Rival", "another one writes here"),))
-    assert [reported.event.reason for reported in told_by(conflict)] == ["Rival"]
+    conflict = replace(moves, holds=(Hold("Conflict", "another one writes here"),))
+    assert [reported.event.reason for reported in told_by(conflict)] == ["Conflict"]
 
 
 def test_that_nothing_happens_is_no_event():
-    """It would be one for each object and sweep."""
+    """It would be one for each object and reconcile."""
     assert {event.reason for event in OUTCOMES["wpa stays"].decision.events} == SILENT
     assert list(told_by(OUTCOMES["wpa stays"])) == []
 
@@ -192,7 +192,7 @@ def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
     assert moving == resting == {events.scaling_held([PAUSED])}
 
 
-def test_all_holds_of_a_sweep_are_one_event():
+def test_all_holds_of_a_reconcile_are_one_event():
     """The annotation is known before the others are, and the decision's own event names it alone."""
     cold = Hold("ColdStart", "hypot started without a memory: nothing shrinks for 300 s", "down")
     pinned = between(annotations={"hypot.dev/paused": "true"})
@@ -201,10 +201,10 @@ def test_all_holds_of_a_sweep_are_one_event():
     assert [reported.event for reported in told_by(held)] == [events.scaling_held([PAUSED, cold])]
 
 
-def test_a_rival_is_told_as_one():
+def test_a_conflict_is_reported():
     """A warning, beside what it holds back."""
-    reasons = {reported.event.reason: reported.event.type for reported in told_by(OUTCOMES["wpa rivalled"])}
-    assert reasons == {"ScalingHeld": "Normal", "Rival": "Warning"}
+    reasons = {reported.event.reason: reported.event.type for reported in told_by(OUTCOMES["wpa in conflict"])}
+    assert reasons == {"ScalingHeld": "Normal", "Conflict": "Warning"}
 
 
 def test_what_is_only_observed_tells_nothing():
@@ -245,7 +245,7 @@ def test_a_new_event_is_posted_whole():
 
 
 def test_the_same_again_is_counted_and_patched_once_a_minute():
-    """Four sweeps make one write."""
+    """Four reconciles make one write."""
     recorder = posted(said())
     assert [after(recorder, seconds, said()) for seconds in (15, 30, 45)] == [[], [], []]
     (request,) = after(recorder, PATCH_EVERY, said())

@@ -33,7 +33,7 @@ from hypot.run.report.gauges import (
     object_samples,
     shown,
 )
-from unit.run.outcomes import FREE, PAUSED, RIVAL, between, items, outcome, representative, sized, vpa
+from unit.run.outcomes import CONFLICT, FREE, PAUSED, between, items, outcome, representative, sized, vpa
 
 ROOT = Path(__file__).resolve().parents[4]
 OUTCOMES = representative()
@@ -264,8 +264,8 @@ def test_every_rule_that_blocks_or_cuts_exists():
 
 def test_held():
     """By each reason, and gone with it."""
-    one = outcome(kep(), items(500_000), holds=(PAUSED, RIVAL, Hold("Paused", "twice")))
-    assert reported(one, names.HELD, reason="Paused") == reported(one, names.HELD, reason="Rival") == [1]
+    one = outcome(kep(), items(500_000), holds=(PAUSED, CONFLICT, Hold("Paused", "twice")))
+    assert reported(one, names.HELD, reason="Paused") == reported(one, names.HELD, reason="Conflict") == [1]
     assert reported(one, names.DESIRED_REPLICAS) == [10]
     assert reported(outcome(kep(), items(500_000)), names.HELD) == []
 
@@ -303,10 +303,10 @@ def test_the_controller_tells_of_itself():
     snapshot = MetricsSnapshot(
         NOW,
         leads=True,
-        sweeps=7,
-        sweep_seconds=1.25,
+        reconciles=7,
+        reconcile_seconds=1.25,
         decision_seconds=0.5,
-        sweep_age=3.0,
+        reconcile_age=3.0,
         calls={("PATCH", "Pod", "4xx"): 2, ("GET", "Pod", "2xx"): 5},
         stale_share=0.25,
         governor_holding=4,
@@ -318,13 +318,13 @@ def test_the_controller_tells_of_itself():
     plain = {name: samples[0].value for name, samples in found.items() if not samples[0].labels}
     assert plain == {
         "hypot_leader": 1,
-        "hypot_sweeps_total": 7,
-        "hypot_sweep_duration_seconds": 1.25,
+        "hypot_reconciles_total": 7,
+        "hypot_reconcile_duration_seconds": 1.25,
         "hypot_decision_duration_seconds": 0.5,
-        "hypot_sweep_age_seconds": 3,
+        "hypot_reconcile_age_seconds": 3,
         "hypot_stale_share": 0.25,
         "hypot_governor_holding": 4,
-        "hypot_memory_unwritten": 2,
+        "hypot_state_unwritten": 2,
         "hypot_certificate_expiry_seconds": 86_400,
     }
     calls = [({**sample.labels}, sample.value) for sample in found["hypot_api_calls_total"]]
@@ -335,11 +335,11 @@ def test_the_controller_tells_of_itself():
     assert {sample.labels["state"]: sample.value for sample in found["hypot_plans"]} == {"growing": 1, "infeasible": 2}
 
 
-def test_before_the_first_sweep_little_is_known():
-    """And nothing is made up: an age of zero would look like a sweep."""
+def test_before_the_first_reconcile_little_is_known():
+    """And nothing is made up: an age of zero would look like a reconcile."""
     found = parsed(MetricsSnapshot(NOW))
     assert found["hypot_leader"][0].value == 0
-    assert names.SWEEP_AGE not in found
+    assert names.RECONCILE_AGE not in found
     assert names.CERTIFICATE not in found
 
 
@@ -351,9 +351,9 @@ def test_every_series_is_as_the_table_says():
     everything = MetricsSnapshot(
         NOW,
         outcomes=[replace(one, key=(one.key[0], "shop", f"web-{i}")) for i, one in enumerate(OUTCOMES.values())],
-        sweep_seconds=1.0,
+        reconcile_seconds=1.0,
         decision_seconds=1.0,
-        sweep_age=1.0,
+        reconcile_age=1.0,
         calls={("GET", "Pod", "2xx"): 1},
         stale_share=0.1,
         state_unwritten=0,
@@ -406,6 +406,6 @@ def test_values_come_back_as_they_were(value):
 
 def test_the_page_has_both_tables():
     """As they are generated."""
-    page = (ROOT / "docs" / "telling.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
     assert f"<!-- generated: gauges -->\n{table()}\n<!-- end -->" in page
     assert f"<!-- generated: events -->\n{reasons_table()}\n<!-- end -->" in page

@@ -1,4 +1,4 @@
-"""What the log says of a sweep: deeds each time, everything else once for each change."""
+"""What the log says of a reconcile: deeds each time, everything else once for each change."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 
 
 async def lines(narrator, *outcomes):
-    """What is logged of a sweep that came to these."""
+    """What is logged of a reconcile that came to these."""
     with capture_logs() as logs:
         await narrator.report(Reconciled(outcomes))
     return logs
@@ -39,7 +39,7 @@ def larger(outcome, factor):
 
 
 async def test_what_was_refused_is_not_told_as_done():
-    """A pod that may not be evicted stays for weeks: one line, and none of the sweeps has moved it."""
+    """A pod that may not be evicted stays for weeks: one line, and none of the reconciles has moved it."""
     async with World(*web(3), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
         narrator, said, moved = DecisionLog(), [], []
@@ -86,7 +86,7 @@ async def test_a_step_of_a_plan_that_is_refused_is_not_the_whole_of_it():
 
 
 async def test_a_dry_run_would_decide_and_says_so_once():
-    """Nothing moves, so that each sweep decides the same."""
+    """Nothing moves, so that each reconcile decides the same."""
     async with World(*web(4), wpa(), dry_run=True) as world:
         said, moved = [], []
         narrator = DecisionLog(dry_run=True)

@@ -47,7 +47,7 @@ async def test_a_status_that_does_not_fit_is_replaced():
         assert (world.status()["desiredReplicas"], world.condition("ScalingActive")["status"]) == (8, "True")
 
 
-async def test_a_status_that_is_refused_twice_is_not_offered_in_every_sweep():
+async def test_a_status_that_is_refused_twice_is_not_offered_in_every_reconcile():
     """Once a minute is enough, unless the object is another by then."""
     async with World(*web(4), wpa(maxReplicas="many")) as world:
         offered = []

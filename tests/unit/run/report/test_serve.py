@@ -79,7 +79,7 @@ async def test_what_is_wrong_is_said_in_words(path, source):
     ("leads", "since", "is_stuck"),
     [(True, 61.0, True), (True, 60.0, False), (True, None, False), (False, 1000.0, False)],
 )
-def test_a_leader_without_sweeps_is_stuck(leads, since, is_stuck):
+def test_a_leader_without_reconciles_is_stuck(leads, since, is_stuck):
     """Who does not lead has nothing to do, and who has just begun has done nothing wrong."""
     assert bool(stuck(leads=leads, since_attempt=since, limit=stuck_after(15.0))) is is_stuck
 
@@ -91,7 +91,7 @@ def test_stuck_is_said_with_its_numbers():
 
 
 @pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])
-def test_who_sweeps_seldom_is_given_time(period, since, is_stuck):
+def test_who_reconciles_seldom_is_given_time(period, since, is_stuck):
     """Four periods: else a long one would be a loop of restarts."""
     assert bool(stuck(leads=True, since_attempt=since, limit=stuck_after(period))) is is_stuck
 

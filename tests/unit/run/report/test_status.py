@@ -206,7 +206,7 @@ def test_the_order_of_conditions_is_no_change_of_one():
     assert choose([turned], {CALM.key: wrote(CALM, 999.0)}, 1000.0) == []
 
 
-def test_few_patient_ones_are_written_in_a_sweep_and_the_oldest_first():
+def test_few_patient_ones_are_written_in_a_reconcile_and_the_oldest_first():
     """Those that change for people are written beside them, all of them."""
     waiting = [named(in_other_words(CALM), f"web-{i}") for i in range(200)]
     written = {one.key: wrote(CALM, 1000.0 - i) for i, one in enumerate(waiting)}

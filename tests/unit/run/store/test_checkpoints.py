@@ -75,7 +75,7 @@ def cpu_of(history, key=KEY):
 
 
 def test_those_that_waited_longest_are_written_first():
-    """A few in each sweep, each of them after a while, and only those that have news."""
+    """A few in each reconcile, each of them after a while, and only those that have news."""
     now = START + 1000
     sampled = {subject(f"web-{number:02}"): now for number in range(15)}
     written = {subject("web-00"): now - 400, subject("web-01"): now - 299, subject("web-02"): now}
@@ -200,7 +200,7 @@ async def test_a_start_from_checkpoints():
 
 
 @pytest.mark.asyncio
-async def test_memory_is_more_exact_than_a_checkpoint():
+async def test_state_is_more_exact_than_a_checkpoint():
     """So it is taken, unless the checkpoint is much newer: somebody else went on recommending."""
     now = START + 20 * HOUR
     ours, theirs = await measured(), await measured(cpu=2000)
@@ -213,7 +213,7 @@ async def test_memory_is_more_exact_than_a_checkpoint():
 
 
 @pytest.mark.asyncio
-async def test_what_memory_cannot_tell_a_checkpoint_may():
+async def test_what_the_state_cannot_say_a_checkpoint_may():
     """A broken entry, and a container that it does not have."""
     now = START + 20 * HOUR
     history = await measured()

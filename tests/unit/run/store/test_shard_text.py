@@ -53,7 +53,7 @@ def test_another_version():
         (header(1, b"no zlib"), "cannot be unpacked"),
         (header(1, zlib.compress(b"{}")[:-5]), "cut off"),
         (header(1, zlib.compress(b"[]")), "cannot be read"),
-        (header(1, zlib.compress(b'{"a": 7}')), "memory of a cannot be read"),
+        (header(1, zlib.compress(b'{"a": 7}')), "state of a cannot be read"),
         (header(1, zlib.compress(b'{"a": {"b": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}")), "cannot be read"),
     ],
 )

@@ -31,7 +31,7 @@ def many(count, size=0, seed=1):
     }
 
 
-def memory(cluster):
+def state(cluster):
     return Shards(cluster, NAMESPACE, clock=lambda: START)
 
 
@@ -40,33 +40,33 @@ def writes(cluster):
 
 
 @pytest.mark.asyncio
-async def test_memory_goes_round():
+async def test_state_goes_round():
     """Also for a process that knows nothing but the namespace."""
     cluster, entries = FakeCluster(), many(50)
-    assert await memory(cluster).save(entries) == []
-    found = await memory(cluster).load()
+    assert await state(cluster).save(entries) == []
+    found = await state(cluster).load()
     assert (found.entries, found.notes, found.complete) == (entries, (), True)
 
 
 @pytest.mark.asyncio
 async def test_none_is_told():
     """The controller starts cold then, and the notes say so to people."""
-    found = await memory(FakeCluster()).load()
+    found = await state(FakeCluster()).load()
     assert found.entries == {}
     assert not found.complete
-    assert "no memory in namespace hypot-system" in found.notes[0]
+    assert "no state in namespace hypot-system" in found.notes[0]
 
 
 @pytest.mark.asyncio
 async def test_what_a_config_map_says_of_itself():
     """People see which it is, when it was written, and that it is hypot's."""
     cluster = FakeCluster()
-    await memory(cluster).save(many(1))
-    held = cluster.get(f"{PATH}/hypot-memory-0")
-    assert held["metadata"]["labels"] == {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
+    await state(cluster).save(many(1))
+    held = cluster.get(f"{PATH}/hypot-state-0")
+    assert held["metadata"]["labels"] == {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
     reported = {"version": "1", "written": "2023-11-14T22:13:20Z", "count": "1 of 1", "generation": "1"}
     assert held["data"] == reported
-    assert set(held["binaryData"]) == {"memory"}
+    assert set(held["binaryData"]) == {"state"}
 
 
 @pytest.mark.asyncio
@@ -74,21 +74,21 @@ async def test_only_what_changed_is_written(monkeypatch):
     """The same entries again cost no call, and one that changed costs one."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
-    shards, entries = memory(cluster), many(100, 100)
+    shards, entries = state(cluster), many(100, 100)
     await shards.save(entries)
     first = len(cluster.calls)
     assert len(writes(cluster)) == 8
     await shards.save(dict(entries))
     assert len(cluster.calls) == first
     await shards.save({**entries, "Hvpa/shop/web-7": {"seen": {"at": START}}})
-    assert writes(cluster)[8:] == [("PUT", f"/hypot-memory-{shard_of('Hvpa/shop/web-7', 8)}")]
+    assert writes(cluster)[8:] == [("PUT", f"/hypot-state-{shard_of('Hvpa/shop/web-7', 8)}")]
 
 
 @pytest.mark.asyncio
 async def test_an_entry_is_encoded_once(monkeypatch):
     """As long as it is the same object."""
     cluster, reported = FakeCluster(), []
-    kept = memory(cluster)
+    kept = state(cluster)
     monkeypatch.setattr(shards, "encoded", lambda body: reported.append(body) or msgspec.json.encode(body))
     entries = many(3)
     await kept.save(entries)
@@ -103,21 +103,21 @@ async def test_shards_grow_and_a_new_start_has_as_few_as_it_needs(monkeypatch):
     """Shards that are not used any more are emptied, not deleted: hypot needs no right to delete."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(10, 100))
     assert len(cluster.objects(PATH)) == 1
     await shards.save(many(100, 100))
     assert len(cluster.objects(PATH)) == 8
     assert await shards.save(many(10, 100)) == []
     assert {each["data"]["count"][-4:] for each in cluster.objects(PATH)} == {"of 8"}
-    after = memory(cluster)
+    after = state(cluster)
     assert (await after.load()).entries == many(10, 100)
     assert await after.save(many(10, 100)) == []
     assert sorted(each["data"]["count"] for each in cluster.objects(PATH)) == ["1 of 1", *["unused"] * 7]
-    found = await memory(cluster).load()
+    found = await state(cluster).load()
     assert (found.entries, found.notes, found.complete) == (many(10, 100), (), True)
     assert await after.save(many(100, 100)) == []
-    assert (await memory(cluster).load()).entries == many(100, 100)
+    assert (await state(cluster).load()).entries == many(100, 100)
 
 
 @pytest.mark.asyncio
@@ -126,80 +126,78 @@ async def test_a_stop_after_any_write_of_a_split_loses_nothing(monkeypatch, stop
     """New shards are written before those that lose keys to them."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(20, 100))
     assert len(cluster.objects(PATH)) == 2
     left = iter([None] * stop)
     cluster.faults = lambda call: next(left, UnreachableError("killed")) if call.writes else None
     await shards.save(many(100, 100))
     cluster.faults = None
-    found = await memory(cluster).load()
+    found = await state(cluster).load()
     assert found.complete
     assert all(found.entries[key] == entry for key, entry in many(20, 100).items())
 
 
 @pytest.mark.asyncio
 async def test_somebody_else_wrote():
-    """That is told, and the next sweep writes on top of it, with one list to learn the versions."""
+    """That is told, and the next reconcile writes on top of it, with one list to learn the versions."""
     cluster = FakeCluster()
-    mine, theirs = memory(cluster), memory(cluster)
+    mine, theirs = state(cluster), state(cluster)
     await mine.load()
     await theirs.load()
     assert await mine.save(many(3)) == []
     (note,) = await theirs.save(many(4))
-    assert "hypot-system/hypot-memory-0: somebody else wrote it" in note
+    assert "hypot-system/hypot-state-0: somebody else wrote it" in note
     cluster.calls.clear()
     assert await theirs.save(many(4)) == []
     assert [call.method for call in cluster.calls] == ["GET", "PUT"]
-    assert (await memory(cluster).load()).entries == many(4)
+    assert (await state(cluster).load()).entries == many(4)
     assert len(await mine.save(many(5))) == 1
     assert await mine.save(many(5)) == []
-    assert (await memory(cluster).load()).entries == many(5)
+    assert (await state(cluster).load()).entries == many(5)
 
 
 @pytest.mark.asyncio
 async def test_labels_that_are_gone_come_back():
-    """A shard is found by its name as well, and a restart has the memory again; old ones never have the last word."""
+    """A shard is found by its name as well, and a restart has the state again; old ones never have the last word."""
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(2))
-    held = cluster.get(f"{PATH}/hypot-memory-0")
+    held = cluster.get(f"{PATH}/hypot-state-0")
     bare = {**held, "metadata": {**held["metadata"], "labels": {"app.kubernetes.io/name": "hypot"}}}
     cluster.put({**bare, "data": {**held["data"], "generation": "7"}})
     assert "somebody else wrote it" in (await shards.save(many(3)))[0]
     assert await shards.save(many(3)) == []
-    assert (await memory(cluster).load()).entries == many(3)
-    assert cluster.get(f"{PATH}/hypot-memory-0")["data"]["generation"] == "8"
+    assert (await state(cluster).load()).entries == many(3)
+    assert cluster.get(f"{PATH}/hypot-state-0")["data"]["generation"] == "8"
     cluster.put(bare)
-    after = memory(cluster)
+    after = state(cluster)
     assert not (await after.load()).complete
     assert len(await after.save(many(4))) == 1
     assert await after.save(many(4)) == []
-    assert (await memory(cluster).load()).entries == many(4)
+    assert (await state(cluster).load()).entries == many(4)
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "change", [{"data": {"count": "1 of 1"}}, {"binaryData": {"memory": "aGVsbG8="}}, {"data": {}}]
-)
+@pytest.mark.parametrize("change", [{"data": {"count": "1 of 1"}}, {"binaryData": {"state": "aGVsbG8="}}, {"data": {}}])
 async def test_what_only_has_the_name_of_a_shard_is_left_alone(change):
     """Without labels, what is in it says whose it is; as long as it is there, that is told."""
     cluster = FakeCluster()
-    await memory(cluster).save(many(2))
-    held = cluster.get(f"{PATH}/hypot-memory-0")
+    await state(cluster).save(many(2))
+    held = cluster.get(f"{PATH}/hypot-state-0")
     cluster.put({**held, "metadata": {**held["metadata"], "labels": {}}, **change})
-    found, shards = cluster.get(f"{PATH}/hypot-memory-0"), memory(cluster)
+    found, shards = cluster.get(f"{PATH}/hypot-state-0"), state(cluster)
     await shards.save(many(3))
     for _ in range(2):
         (note,) = await shards.save(many(3))
-        assert "hypot-memory-0: what has that name is no memory of hypot, and is left alone" in note
-    assert cluster.get(f"{PATH}/hypot-memory-0") == found
-    cluster.remove(f"{PATH}/hypot-memory-0")
+        assert "hypot-state-0: what has that name is no state of hypot, and is left alone" in note
+    assert cluster.get(f"{PATH}/hypot-state-0") == found
+    cluster.remove(f"{PATH}/hypot-state-0")
     assert await shards.save(many(3)) == []
 
 
 @pytest.mark.asyncio
-async def test_memory_waits_for_nobody_elses_threads():
+async def test_state_waits_for_nobody_elses_threads():
     """The pool that all share may be full of names that are looked up and not found."""
     asked, over = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
@@ -214,8 +212,8 @@ async def test_memory_waits_for_nobody_elses_threads():
         await asked.wait()
         cluster = FakeCluster()
         async with asyncio.timeout(120):
-            assert await memory(cluster).save(many(2)) == []
-            assert (await memory(cluster).load()).entries == many(2)
+            assert await state(cluster).save(many(2)) == []
+            assert (await state(cluster).load()).entries == many(2)
     finally:
         over.set()
         await hanging
@@ -226,12 +224,12 @@ async def test_whoever_writes_on_top_has_the_last_word(monkeypatch):
     """Also where the other one had more shards."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
-    small, large = memory(cluster), memory(cluster)
+    small, large = state(cluster), state(cluster)
     await small.save(many(3))
     await large.save(many(100, 100))
     assert await small.save(many(4)) != []
     assert await small.save(many(4)) == []
-    assert (await memory(cluster).load()).entries == many(4)
+    assert (await state(cluster).load()).entries == many(4)
 
 
 @pytest.mark.asyncio
@@ -244,28 +242,28 @@ async def test_whoever_writes_on_top_has_the_last_word(monkeypatch):
     ],
 )
 async def test_a_write_that_fails(fault, message):
-    """Says what was attempted, on which object, and is tried again with the next sweep."""
+    """Says what was attempted, on which object, and is tried again with the next reconcile."""
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(2))
     cluster.faults = lambda call: fault if call.writes else None
     (note,) = await shards.save(many(3))
-    assert note == f"shard 1 of 1 of the memory was not written to ConfigMap hypot-system/hypot-memory-0: {message}"
+    assert note == f"shard 1 of 1 of the state was not written to ConfigMap hypot-system/hypot-state-0: {message}"
     cluster.faults = None
     assert await shards.save(many(3)) == []
-    assert (await memory(cluster).load()).entries == many(3)
+    assert (await state(cluster).load()).entries == many(3)
 
 
 @pytest.mark.asyncio
 async def test_a_write_whose_answer_is_lost():
     """May have been done: the versions are looked up before the next one."""
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(2))
     cluster.faults = lambda call: UnreachableError("cut off") if call.method == "PUT" else None
     await shards.save(many(3))
     cluster.faults = None
-    held = cluster.get(f"{PATH}/hypot-memory-0")
+    held = cluster.get(f"{PATH}/hypot-state-0")
     cluster.put({**held, "data": {**held["data"], "written": "just now"}})
     assert await shards.save(many(3)) == []
 
@@ -274,30 +272,30 @@ async def test_a_write_whose_answer_is_lost():
 async def test_a_config_map_that_was_deleted():
     """Is told once, and made anew."""
     cluster = FakeCluster()
-    shards = memory(cluster)
+    shards = state(cluster)
     await shards.save(many(2))
-    cluster.remove(f"{PATH}/hypot-memory-0")
+    cluster.remove(f"{PATH}/hypot-state-0")
     (note,) = await shards.save(many(3))
     assert "somebody deleted it" in note
     assert await shards.save(many(3)) == []
-    assert (await memory(cluster).load()).entries == many(3)
+    assert (await state(cluster).load()).entries == many(3)
 
 
 @pytest.mark.asyncio
 async def test_nothing_is_overwritten_by_whoever_could_not_look():
-    """A load that is not answered is no empty memory."""
+    """A load that is not answered is no empty state."""
     cluster = FakeCluster()
-    await memory(cluster).save(many(2))
+    await state(cluster).save(many(2))
     cluster.faults = lambda call: Answer(503, b"") if call.method == "GET" else None
     with pytest.raises(RefusedError, match="503"):
-        await memory(cluster).load()
-    (note,) = await memory(cluster).save(many(1))
+        await state(cluster).load()
+    (note,) = await state(cluster).save(many(1))
     assert "cannot be listed" in note
     cluster.faults = lambda call: Answer(200, b"<html>") if call.method == "GET" else None
     with pytest.raises(UnreachableError, match="no list of ConfigMaps"):
-        await memory(cluster).load()
+        await state(cluster).load()
     cluster.faults = None
-    assert (await memory(cluster).load()).entries == many(2)
+    assert (await state(cluster).load()).entries == many(2)
 
 
 @pytest.mark.asyncio
@@ -305,23 +303,23 @@ async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
     """What is left is loaded, and not complete."""
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     cluster = FakeCluster()
-    await memory(cluster).save(many(20, 100))
-    held = cluster.get(f"{PATH}/hypot-memory-0")
+    await state(cluster).save(many(20, 100))
+    held = cluster.get(f"{PATH}/hypot-state-0")
     newer = msgspec.to_builtins(pack({}, version=2))
     for change, message in (
-        ({"binaryData": {"memory": "aGVsbG8="}}, "no header"),
-        ({"binaryData": {"memory": newer}}, "version 2"),
+        ({"binaryData": {"state": "aGVsbG8="}}, "no header"),
+        ({"binaryData": {"state": newer}}, "version 2"),
         ({"binaryData": {}}, "no header"),
         ({"data": {}}, "does not say which shard"),
         ({"data": {"count": "9 of 3", "generation": "1"}}, "no shard 9 of 3"),
         ({"data": {"count": "1 of 2", "generation": "9" * 5000}}, "does not say which shard"),
     ):
         cluster.put({**held, **change})
-        found = await memory(cluster).load()
+        found = await state(cluster).load()
         assert not found.complete
-        assert "hypot-memory-0 cannot be used" in found.notes[0]
+        assert "hypot-state-0 cannot be used" in found.notes[0]
         assert message in found.notes[0]
-        assert found.notes[1].startswith("8 of 16 parts of the memory are missing")
+        assert found.notes[1].startswith("8 of 16 parts of the state are missing")
         assert set(found.entries) == {key for key in many(20) if shard_of(key, 2) == 1}
 
 
@@ -329,12 +327,12 @@ async def test_one_broken_shard_does_not_take_the_others_away(monkeypatch):
 async def test_config_maps_that_are_not_ours():
     """Have the labels, perhaps, but another name."""
     cluster = FakeCluster()
-    labels = {"app.kubernetes.io/name": "hypot", "hypot.dev/memory": "true"}
-    for name in ("other", "hypot-memory-x", "hypot-memory-16", "hypot-memory-01"):
+    labels = {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
+    for name in ("other", "hypot-state-x", "hypot-state-16", "hypot-state-01"):
         metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
         cluster.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
-    assert "no memory" in (await memory(cluster).load()).notes[0]
-    assert await memory(cluster).save(many(1)) == []
+    assert "no state" in (await state(cluster).load()).notes[0]
+    assert await state(cluster).save(many(1)) == []
     assert writes(cluster) == [("POST", "")]
 
 
@@ -344,12 +342,12 @@ async def test_beyond_sixteen_full_shards(monkeypatch):
     monkeypatch.setattr(shard_text, "ROOMY", 2000)
     monkeypatch.setattr(shards, "FULL", 6000)
     cluster, entries = FakeCluster(), many(600, 200)
-    notes = await memory(cluster).save(entries)
+    notes = await state(cluster).save(entries)
     assert len(notes) == len(cluster.objects(PATH)) == RESIDUES
-    assert notes[0].startswith("the memory is full: shard 1 of 16 has room for ")
+    assert notes[0].startswith("the state is full: shard 1 of 16 has room for ")
     assert "those seen last; Hvpa/shop/web-" in notes[0]
     assert "and others will start anew after a restart" in notes[0]
-    found = await memory(cluster).load()
+    found = await state(cluster).load()
     assert found.complete
     for part in spread(entries, RESIDUES):
         kept = sorted(key for key in part if key in found.entries)

@@ -155,7 +155,7 @@ async def test_what_was_not_measured_is_not_nothing():
 
 
 async def test_a_kill_asks_for_more_once():
-    """Shown in every sweep until the container ends again, it counts in the first one only."""
+    """Shown in every reconcile until the container ends again, it counts in the first one only."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
     before = target(history)["memory"]
@@ -195,7 +195,7 @@ def put_out(at=START + 60, used=900 * MIB, container="app", **how):
 
 
 async def test_a_pod_that_was_put_out():
-    """What the kubelet says that it used was too little; it counts in the first sweep that shows it."""
+    """What the kubelet says that it used was too little; it counts in the first reconcile that shows it."""
     history = followed()
     await seen_for(history, 1, memory=300 * MIB)
     assert await history.observe({}, {KEY: [pod("web-2"), put_out()]}, START + 61) == Observed(ooms=1)
@@ -329,8 +329,8 @@ async def test_what_did_not_change_is_the_same_object():
 
 
 async def test_of_many_those_that_wait_longest_are_written_first(monkeypatch):
-    """A sweep writes some of them down, and every one has its turn."""
-    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_SWEEP", 2)
+    """A reconcile writes some of them down, and every one has its turn."""
+    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 2)
     vpas = [VPA(f"Deployment/web-{number}", namespace="shop") for number in range(5)]
     history = followed(*vpas)
     for at in (START, START + 15, START + 30):

@@ -19,10 +19,10 @@ PERIOD = 15.0
 far = pytest.mark.parametrize("ahead", [2 * HOUR, 20 * DAY, 20 * DAY + 5 * HOUR, 5000 * DAY])
 
 
-async def fed(history, sweeps, start, pods=("web-1",), **used):
-    """A sample of each pod in each sweep; the sizes that followed."""
+async def fed(history, reconciles, start, pods=("web-1",), **used):
+    """A sample of each pod in each reconcile; the sizes that followed."""
     found = []
-    for number in range(sweeps):
+    for number in range(reconciles):
         at = start + number * PERIOD
         samples = {("shop", name): sample(at, **used) for name in pods}
         await history.observe(samples, {KEY: [pod(name) for name in pods]}, at)
@@ -97,7 +97,7 @@ async def test_a_checkpoint_whose_reference_is_to_come():
 
 async def test_each_is_written_down_in_its_turn(monkeypatch):
     """Who was written by the clock that was ahead is not passed over until that time comes."""
-    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_SWEEP", 1)
+    monkeypatch.setattr("hypot.run.store.usage_history.WRITTEN_PER_RECONCILE", 1)
     vpas = [VPA(f"Deployment/{name}", namespace="shop") for name in ("a", "b", "c")]
     history = followed(*vpas)
     for at in (START + DAY, START + DAY + 1, START + DAY + 2, START, START + 1, START + 2):

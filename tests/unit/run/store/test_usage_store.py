@@ -76,7 +76,7 @@ async def test_a_cluster_without_the_kind_is_left_alone():
 
 
 async def test_a_server_that_is_away_is_asked_again():
-    """And the sweep goes on."""
+    """And the reconcile goes on."""
     server = Server(status=0)
     keeper = UsageStore(server, await measured(), ())
     await keeper.write(ROWS, NOW + 1)
@@ -114,8 +114,8 @@ async def test_patience_begins_anew_with_every_list_that_is_read():
     assert server.asked[-1][0] == "POST"
 
 
-async def test_a_refusal_in_a_sweep_is_tried_again_a_few_times():
-    """And the sweep goes on."""
+async def test_a_refusal_in_a_reconcile_is_tried_again_a_few_times():
+    """And the reconcile goes on."""
     server = Server(status=403)
     keeper = UsageStore(server, await measured(), ())
     for seconds in range(1, 10):

@@ -192,17 +192,17 @@ class TestHolds:
     @pytest.mark.parametrize(
         ("reported", "reason", "cpu", "memory"),
         [
-            ("True", "Rival", "1", "1Gi"),
+            ("True", "Conflict", "1", "1Gi"),
             ("True", "ColdStart", "2", "1Gi"),
             ("True", "StaleWatch", "2", "1Gi"),
             ("True", "Governor", "2", "512Mi"),
             ("True", "", "2", "1Gi"),
-            ("False", "Rival", "2", "512Mi"),
-            ("Unknown", "Rival", "2", "512Mi"),
+            ("False", "Conflict", "2", "512Mi"),
+            ("Unknown", "Conflict", "2", "512Mi"),
         ],
     )
     def test_what_the_status_says_holds_for_new_pods_too(self, reported, reason, cpu, memory):
-        """Whichever replica is asked: a rival's pods come as they are written, and nobody else's come smaller."""
+        """Whichever replica is asked: pods of a conflict come as they are written, and nobody else's come smaller."""
         vpa = sizer(self.ADVICE, ScalingBlocked=reported)
         vpa.status["conditions"][0]["reason"] = reason
         assert after(vpa, pod())["app"]["requests"] == both(cpu, memory)

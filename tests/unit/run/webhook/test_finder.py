@@ -112,7 +112,7 @@ async def test_an_hvpa_that_is_off_sizes_nobody(spec, sizer):
 
 
 async def test_of_several_hvpas_the_one_that_acts():
-    """The oldest, and none that is off or not valid: nobody else is let act by the rule for rivals either."""
+    """The oldest, and none that is off or not valid: nobody else is let act by the rule for conflicts either."""
     off, bad = aged(hvpa(name="off", **OFF), 2018), aged(hvpa(name="bad", scalingIntervals="many"), 2019)
     old, young = aged(hvpa(name="old"), 2020), aged(hvpa(name="young"), 2021)
     async with World(replica_set(), young, old, bad, off) as world:
