@@ -29,8 +29,9 @@ $(READY): requirements.lock pyproject.toml
 
 setup: $(READY) ## Make the virtual environment
 
+# All tests of a file go to one process, so that what they share is made once.
 test: $(READY) ## Run the unit, property and conformance tests
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadfile
 
 fuzz: $(READY) ## Try the properties on new random examples: N=100000 hostile specs a kind, SEED=1 repeats a run, ONLY=vpa some
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \

@@ -16,10 +16,11 @@ def entry_name(entry):
 
 @pytest.fixture(scope="module", autouse=True)
 def _every_check_is_known():
-    """Import the modules beside this one, so that each has declared its checks."""
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+    """Import all modules of this folder, so that each has declared its checks."""
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("test_*.py")):
         try:
-            importlib.import_module(f"conformance.{path.stem}")
+            importlib.import_module(".".join(("conformance", *path.relative_to(folder).with_suffix("").parts)))
         except pytest.skip.Exception:
             continue
 

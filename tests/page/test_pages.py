@@ -13,11 +13,7 @@ from hypot.replay.score.scorecard import Scores
 from page.browser import CHROMIUM, browser
 from replay_week import POLICIES, fleet, week
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at"),
-    # One browser and one report for all.
-    pytest.mark.xdist_group("pages"),
-]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: pages are not looked at")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "hvpa.yaml"
 LAPTOP, PHONE = (1280, 900), (390, 800)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from conformance.harness import each_case
-from conformance.usage_checks import AREA_CHECKS, NOW, OWNER, POD, USAGE_CHECKS, camel
+from conformance.vpa.usage_checks import AREA_CHECKS, NOW, OWNER, POD, USAGE_CHECKS, camel
 from hypot.core import amount, estimate
 from hypot.core.amount import CPU, MEMORY, RESOURCES
 from hypot.core.histogram import Bank

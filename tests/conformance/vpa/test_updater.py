@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.harness import each_case
-from conformance.vpa_cases import bounds, pod, policy
+from conformance.vpa.cases import bounds, pod, policy
 from hypot.kinds.vpa.fields import IN_PLACE, EvictionRequirement
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Container, Controller, Ended, Owner, Pod

@@ -4,7 +4,7 @@ import pytest
 
 from builders import hvpa_decided
 from conformance.harness import each_case
-from conformance.hvpa_cases import amounts, changes, intervals, milli, size_advice, sizes
+from conformance.hvpa.cases import amounts, changes, intervals, milli, size_advice, sizes
 from hypot.core import timeofday
 from hypot.core.interval import per_pod, replicas_for
 from hypot.kinds.hvpa import Hvpa

@@ -17,7 +17,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.observe.snapshot import Snapshot
 from property import hvpa_worlds, worlds
-from property.test_vpa_decide_property import DUMP
+from property.policy.test_vpa_decide import DUMP
 from unit.policy.sizes_world import NOW
 
 # `make fuzz N=100000` tries that many.

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.harness import each_case
-from conformance.vpa_cases import FIELDS, amounts, bounds, limit_range, pod, policy
+from conformance.vpa.cases import FIELDS, amounts, bounds, limit_range, pod, policy
 from hypot.core.fit import LARGEST, in_proportion, proportional_limit, whole_cores
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.seen import Failure
