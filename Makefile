@@ -1,10 +1,10 @@
-# Every target sets itself up: a .venv from requirements.lock, by uv where it is installed, by pip otherwise.
+# Every target creates what it needs: a .venv from requirements.lock, with uv if it is installed, otherwise with pip.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-# Tests start hundreds of processes; without compiled modules each would compile all of them anew.
+# Tests start hundreds of processes; without compiled modules each process would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -27,42 +27,42 @@ $(READY): requirements.lock pyproject.toml
 	fi
 	@touch $(READY)
 
-setup: $(READY) ## Make the virtual environment
+setup: $(READY) ## Create the virtual environment
 
 # All tests of a file go to one process, so that what they share is made once.
 test: $(READY) ## Run the unit, property and conformance tests
 	$(BIN)/pytest -n auto --dist loadfile
 
-fuzz: $(READY) ## Try the properties on new random examples: N=100000 hostile specs a kind, SEED=1 repeats a run, ONLY=vpa some
+fuzz: $(READY) ## Run the property tests on new random examples: N=100000 hostile specs per kind, SEED=1 repeats a run, ONLY=vpa selects tests
 	@seed=$(or $(SEED),$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')); \
 	echo "to repeat this run: make fuzz N=$(or $(N),1000) SEED=$$seed"; \
 	HYPOT_FUZZ=$(or $(N),1000) $(BIN)/pytest -n auto --dist loadgroup -m hypothesis --hypothesis-seed=$$seed \
 	  $(if $(ONLY),-k "$(ONLY)")
 
-test-cluster: $(READY) ## Let a real Kubernetes control plane judge (built once with Go, 5 to 15 minutes)
+test-cluster: $(READY) ## Test against a real Kubernetes control plane (built once with Go, 5 to 15 minutes)
 	$(BIN)/python tests/cluster/plane/binaries.py
 	$(BIN)/pytest tests/cluster --ignore=tests/cluster/test_twins.py
-	$(BIN)/pytest tests/cluster/test_twins.py # compares by the moment, so on a control plane of its own
+	$(BIN)/pytest tests/cluster/test_twins.py # compares exact times, so it needs its own control plane
 
-fuzz-cluster: $(READY) ## Ask it about N=20000 random manifests and quantities
+fuzz-cluster: $(READY) ## Check N=20000 random manifests and quantities against the control plane
 	$(BIN)/python tests/cluster/plane/binaries.py
 	HYPOT_FUZZ=$(or $(N),20000) $(BIN)/pytest -s tests/cluster/test_manifests.py tests/cluster/test_quantities.py \
 	  tests/cluster/test_crds.py tests/cluster/test_crds_vertical.py
 
-examples: $(READY) ## Make examples/cluster anew, from a real cluster
+examples: $(READY) ## Write examples/cluster again, from a real cluster
 	PYTHONPATH=tests $(BIN)/python tests/cluster/twins/make_examples.py
 
 house: ## Print how the code is laid out: files per folder, tests on kinds, names defined twice
 	@$(PYTHON) docs/design/house.py
 
-lint: $(READY) ## Check style, types and the directions between layers
+lint: $(READY) ## Check style, types and the imports between layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest --collect-only -qqq tests/cluster # `make test` does not import these
 
-format: $(READY) ## Rewrite the code in the house's style
+format: $(READY) ## Format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
@@ -81,19 +81,19 @@ demo: $(READY) ## Replay a week of a shop under five policies, and open the repo
 	  --world examples/replay/world.yaml --report demo.html
 	@$(PYTHON) -c 'import pathlib, webbrowser; webbrowser.open(pathlib.Path("demo.html").resolve().as_uri())' || true
 
-scenarios: $(READY) ## Run the known troubles of autoscalers in full, and what answers them
+scenarios: $(READY) ## Run all scenarios in full: known problems of autoscalers, and policies that solve them
 	$(BIN)/hypot scenarios
 
-results: $(READY) ## Write docs/results.md anew, from the shared traces
+results: $(READY) ## Write docs/results.md again, from the shared traces
 	$(BIN)/python docs/results.py
 
-docs: $(READY) ## Write the generated pages anew
+docs: $(READY) ## Write the generated pages again
 	$(BIN)/python docs/generate.py
 	$(BIN)/python deploy/generate.py
 
-lock: ## Resolve the dependencies anew (needs uv)
+lock: ## Resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-emit-index-url --upgrade --quiet -o requirements.lock
 
-clean: ## Remove what the targets made
+clean: ## Remove everything that the targets created
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist

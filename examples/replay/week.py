@@ -1,4 +1,4 @@
-"""Make week.csv anew: a week of a shop that nobody runs. Two humps a day, a livelier weekend, a sale on Thursday."""
+"""Write week.csv again: a week of an invented shop. Two peaks a day, a busier weekend, a sale on Thursday."""
 
 from math import cos, exp, pi
 from pathlib import Path
@@ -27,7 +27,7 @@ def requests(second: int, noise: Random) -> float:
 
 
 def main() -> None:
-    noise = Random(20260105)  # noqa: S311  no secret hangs on it
+    noise = Random(20260105)  # noqa: S311  not used for secrets
     rows = ["timestamp,requests"]
     rows += [f"{MONDAY + second},{requests(second, noise):.2f}" for second in range(0, 7 * DAY + 1, MINUTE)]
     Path(__file__).with_name("week.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
