@@ -1,1 +1,1 @@
-"""The real world: an API server, what is kept of it, and who may write to it."""
+"""Access to a real cluster: the API server, cached objects, and leader election for writes."""

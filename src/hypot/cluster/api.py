@@ -1,4 +1,4 @@
-"""The API server over HTTP: one session, writes under a guard, every failure in our own words."""
+"""The API server over HTTP: one session, guarded writes, and failures as readable messages."""
 
 import asyncio
 import io
@@ -24,13 +24,13 @@ CONNECT_WITHIN = 10.0
 CONNECTIONS = 64
 LARGEST_BODY = 64 * 2**20
 LONGEST_LINE = 16 * 2**20
-# A server lets go of an idle connection after 90 s or later; we do so before, lest a write meets a closed one.
+# A server closes an idle connection after 90 s or later. We close it earlier, so that no write meets a closed one.
 IDLE_FOR = 30.0
 NAMES_HELD_FOR = 30
-# What is waited at least where the server names no time worth waiting.
+# The shortest wait, even if the server asks for less.
 SHORTEST_PAUSE = 0.1
 READ_AT_ONCE = SENT_AT_ONCE = 2**18
-# Resources of these groups are names of metrics, of which there are many.
+# Resources of these groups are metric names, of which there are many.
 METRIC_GROUPS = ("custom.metrics.k8s.io", "external.metrics.k8s.io")
 
 _Taken = TypeVar("_Taken")
@@ -40,14 +40,14 @@ _WATCH = aiohttp.ClientTimeout(total=None, connect=CONNECT_WITHIN, sock_connect=
 
 
 class _TooMuchError(Exception):
-    """More than is taken from a server."""
+    """A response that is larger than allowed."""
 
 
 _FAILURES = (aiohttp.ClientError, OSError, AccessError, _TooMuchError)
 
 
 class Api:
-    """A cluster behind an API server; `calls` counts by method, kind of path and class of status."""
+    """A cluster behind an API server. `calls` counts requests by method, kind of path and status class."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Api:
         self._tls: tuple[Identity, Any] | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises AccessError where files are missing, before anything is asked."""
+        """Raises AccessError if files are missing, before any request."""
         identity = await self._credentials.current()
         self._tls_for(identity)
         self._opened()
@@ -82,13 +82,13 @@ class Api:
         await self._credentials.close()
 
     async def call(self, request: Request) -> Answer:
-        """Asked again for as long as the server asks to wait and the time allows, since it then did nothing."""
+        """Send a request. Repeats it while the server asks to wait and time allows: then the server did nothing."""
         now = asyncio.get_running_loop().time
         ends = now() + request.timeout
         while True:
             answer = await self._once(request, ends - now())
             left = min(ends - now(), Sending(request, self._guard).left())
-            wait = pause(answer, left, random.random())  # noqa: S311  spread, no secret
+            wait = pause(answer, left, random.random())  # noqa: S311  jitter, not a secret
             if wait is None:
                 return answer
             await asyncio.sleep(wait)
@@ -97,7 +97,7 @@ class Api:
 
     @asynccontextmanager
     async def watch(self, request: Request) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Lines without end; only the beginning is bound to a time. The caller minds the silence."""
+        """An endless stream of lines. The timeout covers only the start; the caller must detect silence."""
         response = await self._exchange("WATCH", Sending(request, None), request.timeout, _begun)
         try:
             async with aclosing(self._lines(request, response)) as lines:
@@ -110,7 +110,7 @@ class Api:
         return await self._exchange(request.method, carried, min(seconds, carried.checked()), _answer)
 
     async def _exchange(self, verb: str, carried: Sending, within: float, take: _Take[_Taken]) -> _Taken:
-        """Send, count, and take what is wanted of the answer, all in time or not at all."""
+        """Send a request, count it, and read the response with `take`, all within the timeout."""
         request, response, kind = carried.request, None, path_kind(carried.request.path)
         try:
             async with asyncio.timeout(within):
@@ -145,7 +145,7 @@ class Api:
             sending.reset(before)
 
     def _headers(self, request: Request, identity: Identity) -> dict[str, str]:
-        """Nothing is compressed: on the way to an API server, packing costs more than it saves."""
+        """No compression: near an API server it costs more than it saves."""
         headers = {"Accept": JSON, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
         if request.body is not None:
             headers["Content-Type"] = request.content
@@ -169,7 +169,7 @@ class Api:
         return self._session
 
     def _tls_for(self, identity: Identity) -> Any:
-        """A new certificate makes a new context, and that makes new connections."""
+        """The TLS context, cached. A new certificate gives a new context, which leads to new connections."""
         if not self.access.server.startswith("https:"):
             return True
         shown = Identity("", identity.certificate, identity.key)
@@ -191,12 +191,12 @@ class Api:
 
 
 def _body(body: bytes | None) -> bytes | io.BytesIO | None:
-    """What is large is sent in slices, because others want the loop in between."""
+    """A large body is sent in slices, so that other tasks can run in between."""
     return body if body is None or len(body) <= SENT_AT_ONCE else io.BytesIO(body)
 
 
 async def _closed_unless(taking: Awaitable[_Taken], response: aiohttp.ClientResponse) -> _Taken:
-    """A response that could not be taken is let go of, whatever the reason."""
+    """Close a response that could not be read, whatever the reason."""
     try:
         return await taking
     except BaseException:
@@ -222,13 +222,13 @@ async def _answer(request: Request, response: aiohttp.ClientResponse) -> Answer:
 
 
 class Lines:
-    """Lines out of chunks; a line may come in as many as it likes."""
+    """Splits chunks into lines. A line may span any number of chunks."""
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
         self._longest, self._held, self._size = longest, list[bytes](), 0
 
     def fed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk ends, without the empty ones."""
+        """The lines that this chunk completes, without empty lines."""
         *ended, rest = chunk.split(b"\n")
         if ended:
             self._size += len(ended[0])
@@ -242,12 +242,12 @@ class Lines:
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds, as API servers write them; nothing else is understood."""
+    """The seconds of a Retry-After header, the only form that API servers use; else None."""
     return float(header) if header is not None and re.fullmatch(r"[0-9]{1,6}", header.strip()) else None
 
 
 def pause(answer: Answer, left: float, spread: float) -> float | None:
-    """How long to wait until the same may be asked again; None where the answer stands."""
+    """How long to wait before the request may be repeated, or None if the answer is final."""
     if answer.status not in {429, 503} or answer.retry_after is None:
         return None
     wait = max(answer.retry_after, SHORTEST_PAUSE) * (1 + spread / 10)
@@ -255,7 +255,7 @@ def pause(answer: Answer, left: float, spread: float) -> float | None:
 
 
 def path_kind(path: str) -> str:
-    """What a path is about, without names: `pods`, `deployments/scale`, `pods.metrics.k8s.io`, `discovery`."""
+    """The kind of a path, without names: `pods`, `deployments/scale`, `pods.metrics.k8s.io`, `discovery`."""
     root, *parts = path.strip("/").split("/")
     if root not in {"api", "apis"}:
         return root
@@ -271,16 +271,16 @@ def path_kind(path: str) -> str:
 
 
 def what_happened(error: Exception, within: float, source: str) -> str:
-    """A failure in words that say what to look at."""
+    """A readable description of a failure."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"the certificate of {error.host} is not trusted: {error.certificate_error}; see {source}"
         case aiohttp.ClientConnectorError():
             return f"no connection to {error.host}:{error.port}: {error.strerror or error.os_error}"
         case aiohttp.ServerDisconnectedError():
-            return "the connection was cut before an answer came"
+            return "the connection was closed before an answer came"
         case aiohttp.ClientPayloadError():
-            return "the connection was cut within the answer"
+            return "the connection was closed within the answer"
         case aiohttp.ConnectionTimeoutError():
             return f"no connection within {CONNECT_WITHIN:g} s"
         case TimeoutError() if within:

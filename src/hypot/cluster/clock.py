@@ -1,19 +1,19 @@
-"""The two clocks of a controller, as values to hand on."""
+"""The two clocks of a controller, as functions that can be passed on."""
 
 import time
 from collections.abc import Callable
 
 Clock = Callable[[], float]
 
-# A stopped process or a sleeping machine does not stop the boot clock, and nobody can set it.
+# The boot clock continues while a process is stopped or a machine sleeps, and it cannot be set.
 _BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def wall() -> float:
-    """The time of day, to be shown and written down; it may jump."""
+    """The wall clock time, for display and records; it may jump."""
     return time.time()
 
 
 def boot() -> float:
-    """Seconds since the machine started, sleep included; only differences mean anything."""
+    """Seconds since the machine started, including sleep; only differences are meaningful."""
     return time.clock_gettime(_BOOT)

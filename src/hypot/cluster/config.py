@@ -1,4 +1,4 @@
-"""How a cluster is reached: from a kubeconfig, or from the service account of the pod this runs in."""
+"""How to reach a cluster: from a kubeconfig, or from the service account of the pod that hypot runs in."""
 
 import base64
 import binascii
@@ -13,37 +13,37 @@ from urllib.parse import urlsplit
 from hypot.kinds.text.yamltext import Fault, documents
 
 LARGEST_KUBECONFIG = 8 * 2**20
-# Mappings within mappings, and values that aliases repeat; a kubeconfig has few of either.
+# Nesting of mappings, and values that aliases repeat. A kubeconfig has few of either.
 DEEPEST = 100
 LARGEST_ALIASED = 10_000
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
-# What a certificate or a key may be: its text, or the file that has it.
+# A certificate or a key: its text, or the file that contains it.
 Pem = bytes | Path
 
 
 class AccessError(Exception):
-    """The cluster cannot be reached as it is written; the message says where, and what to do. Never a secret."""
+    """The access settings are invalid. The message says where and what to do, and never contains a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A command that tells who we are, as `users[].user.exec` has it."""
+    """A command that provides credentials, as in `users[].user.exec`."""
 
     version: str
     command: str
     arguments: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    # What to install where the command is missing.
+    # What to install if the command is missing.
     hint: str = ""
-    # The cluster as the command is told about it; nothing unless it asks to be.
+    # The cluster information that is passed to the command, if it asks for it.
     cluster: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the server is, whom it must prove to be, and who we say we are; `source` is for messages."""
+    """The address of the server, how to verify it, and our credentials; `source` is for messages."""
 
     server: str
     ca: Pem | None = None
@@ -58,13 +58,13 @@ class Access:
     source: str = "as given"
 
     def __post_init__(self) -> None:
-        """What would fail later, or would send a secret to anyone who listens, is refused now."""
+        """Reject what would fail later, or would send a secret unencrypted."""
         parts = urlsplit(self.server)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
-            raise AccessError(f"{self.source}: server is no address; write https://HOST:PORT")
+            raise AccessError(f"{self.source}: server is not an address; write https://HOST:PORT")
         if self.insecure and self.ca is not None:
             raise AccessError(
-                f"{self.source}: insecure-skip-tls-verify and a certificate authority; remove one of them"
+                f"{self.source}: both insecure-skip-tls-verify and a certificate authority are set; remove one of them"
             )
         if (self.certificate is None) != (self.key is None):
             raise AccessError(
@@ -76,7 +76,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class _ConfigEntry:
-    """A named part of a kubeconfig, and the file that has it."""
+    """A named part of a kubeconfig, and the file that contains it."""
 
     data: Mapping[str, Any]
     file: Path
@@ -87,7 +87,7 @@ class _ConfigEntry:
         if value is None:
             return ""
         if not isinstance(value, str):
-            raise AccessError(f"{self}: {name} is no text; write it in quotes")
+            raise AccessError(f"{self}: {name} is not text; write it in quotes")
         return value
 
     def flag(self, name: str) -> bool:
@@ -97,19 +97,19 @@ class _ConfigEntry:
         return bool(value)
 
     def path(self, name: str) -> Path | None:
-        """Files are named from where the kubeconfig is."""
+        """A file path, relative to the kubeconfig."""
         text = self.text(name)
         return self.file.parent / text if text else None
 
     def pem(self, name: str) -> Pem | None:
-        """The data where it is written, else the file."""
+        """The inline data if present, else the file."""
         data = self.text(f"{name}-data")
         if not data:
             return self.path(name)
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise AccessError(f"{self}: {name}-data is no base64") from error
+            raise AccessError(f"{self}: {name}-data is not base64") from error
 
     def refuse(self, name: str, instead: str) -> None:
         if self.data.get(name):
@@ -120,9 +120,9 @@ class _ConfigEntry:
 
 
 def read_access(kubeconfig: str | None = None, context: str | None = None) -> Access:
-    """As kubectl finds it: the file given, $KUBECONFIG, the pod's service account, ~/.kube/config.
+    """The access settings in kubectl's order: the given file, $KUBECONFIG, the pod's service account, ~/.kube/config.
 
-    A service account has no contexts, so whoever names one means a kubeconfig.
+    A service account has no contexts, so a given context always means a kubeconfig.
     """
     if kubeconfig:
         return _from_files([Path(kubeconfig)], context, needed=True)
@@ -167,28 +167,28 @@ def _parsed(file: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise AccessError(f"{file}: cannot be read: {error.strerror}; check the path of the kubeconfig") from error
     if len(text) > LARGEST_KUBECONFIG:
-        raise AccessError(f"{file}: over {LARGEST_KUBECONFIG >> 20} MiB, which is no kubeconfig")
+        raise AccessError(f"{file}: over {LARGEST_KUBECONFIG >> 20} MiB, which is not a kubeconfig")
     data = _decoded(file, text)
     if data is not None and not isinstance(data, Mapping):
-        raise AccessError(f"{file}: no kubeconfig; it must be a mapping with clusters, users and contexts")
+        raise AccessError(f"{file}: not a kubeconfig; it must be a mapping with clusters, users and contexts")
     return data or {}
 
 
 def _decoded(file: Path, text: bytes) -> Any:
-    """The first document. Causes are left out, since they quote what is written, and that may be a secret."""
+    """The first document. Errors leave out their cause, which quotes the content: that may contain a secret."""
     try:
         content = text.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise AccessError(f"{file}: no UTF-8 text") from None
+        raise AccessError(f"{file}: not UTF-8 text") from None
     try:
         first = next(documents(content, 0, depth=DEEPEST, aliased=LARGEST_ALIASED, take=lambda data, _: data), None)
     except Fault as fault:
-        raise AccessError(f"{file}, line {content.count(chr(10), 0, fault.offset) + 1}: no YAML") from None
+        raise AccessError(f"{file}, line {content.count(chr(10), 0, fault.offset) + 1}: not valid YAML") from None
     return first.whole.data if first else None
 
 
 class _Kubeconfig:
-    """Several files as one: of two entries with one name, the first is meant."""
+    """Several files as one. Of two entries with the same name, the first is used."""
 
     def __init__(self, files: Iterable[tuple[Path, Mapping[str, Any]]]) -> None:
         self._files = list(files)
@@ -220,12 +220,12 @@ class _Kubeconfig:
         )
 
     def _user(self, context: _ConfigEntry, name: str) -> _ConfigEntry:
-        """Nobody, where the context names nobody; what would be someone else than is written is refused."""
+        """The user of a context, empty if it names none. Settings that would change the identity are rejected."""
         if not context.text("user"):
             return _ConfigEntry({}, context.file, context.label)
         user = self._entry("user", context.text("user"), f"context {name} names it")
         user.refuse("auth-provider", "use exec")
-        user.refuse("username", "API servers know no passwords any more; use a token")
+        user.refuse("username", "API servers no longer support passwords; use a token")
         user.refuse("as", "use the account itself")
         return user
 
@@ -248,13 +248,13 @@ class _Kubeconfig:
         for file, data in self._files:
             listed = data.get(f"{part}s") or []
             if not isinstance(listed, list):
-                raise AccessError(f"{file}: {part}s is no list")
+                raise AccessError(f"{file}: {part}s is not a list")
             for each in listed:
                 if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
                     raise AccessError(f"{file}: an entry of {part}s has no name")
                 inner = each.get(part) or {}
                 if not isinstance(inner, Mapping):
-                    raise AccessError(f"{file}: {part} {each['name']} is no mapping")
+                    raise AccessError(f"{file}: {part} {each['name']} is not a mapping")
                 yield each["name"], inner, file
 
 
@@ -263,18 +263,18 @@ def _plugin(user: _ConfigEntry, cluster: _ConfigEntry) -> Plugin | None:
     if not data:
         return None
     if not isinstance(data, Mapping):
-        raise AccessError(f"{user}: exec is no mapping")
+        raise AccessError(f"{user}: exec is not a mapping")
     entry = _ConfigEntry(data, user.file, f"{user.label}, exec")
     version, command = entry.text("apiVersion"), entry.text("command")
     if version not in EXEC_VERSIONS:
-        raise AccessError(f"{entry}: apiVersion {version!r} is none of {', '.join(EXEC_VERSIONS)}")
+        raise AccessError(f"{entry}: apiVersion {version!r} is not one of {', '.join(EXEC_VERSIONS)}")
     if not command:
         raise AccessError(f"{entry}: no command")
     if entry.text("interactiveMode") == "Always":
-        raise AccessError(f"{entry}: interactiveMode Always needs a person; use a plugin that does not ask")
+        raise AccessError(f"{entry}: interactiveMode Always needs user input; use a plugin that does not ask")
     return Plugin(
         version=version,
-        # A name is looked up in PATH; anything with a slash is named from where the kubeconfig is.
+        # A bare name is looked up in PATH; a path with a slash is relative to the kubeconfig.
         command=str(entry.path("command")) if os.sep in command else command,
         arguments=tuple(_texts(entry, "args")),
         environment=_environment(entry),
@@ -286,20 +286,20 @@ def _plugin(user: _ConfigEntry, cluster: _ConfigEntry) -> Plugin | None:
 def _texts(entry: _ConfigEntry, name: str) -> list[str]:
     values = entry.data.get(name) or []
     if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise AccessError(f"{entry}: {name} is no list of texts")
+        raise AccessError(f"{entry}: {name} is not a list of strings")
     return values
 
 
 def _environment(entry: _ConfigEntry) -> dict[str, str]:
     pairs = entry.data.get("env") or []
     if not isinstance(pairs, list) or not all(isinstance(each, Mapping) for each in pairs):
-        raise AccessError(f"{entry}: env is no list of names and values")
+        raise AccessError(f"{entry}: env is not a list of names and values")
     named = [_ConfigEntry(each, entry.file, f"{entry.label}, env") for each in pairs]
     return {each.text("name"): each.text("value") for each in named}
 
 
 def _described(cluster: _ConfigEntry) -> dict[str, Any]:
-    """A cluster in the words of ExecCredential; a file becomes data."""
+    """A cluster in the form of ExecCredential; a file becomes inline data."""
     ca = cluster.pem("certificate-authority")
     extensions = cluster.data.get("extensions") or []
     config = [

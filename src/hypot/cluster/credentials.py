@@ -1,4 +1,4 @@
-"""Who we are to a cluster, kept fresh: service account tokens rotate, and plugins give tokens that end."""
+"""Credentials for a cluster, kept up to date: service account tokens rotate, and tokens from plugins expire."""
 
 import asyncio
 import json
@@ -16,17 +16,17 @@ from typing import Any
 
 from hypot.cluster.config import Access, AccessError, Pem, Plugin, read_pem
 
-# A token file is read again after this long; also how soon after a 401 anything is asked for anew.
+# A token file is read again after this time. Also the shortest time between two refreshes after a 401.
 HELD_FOR = 60.0
 PLUGIN_WITHIN = 30.0
 LARGEST_CREDENTIAL = 2**20
-# Of a plugin whose clock is behind ours, lest every call runs it.
+# For a plugin whose clock is behind ours, so that not every call runs it.
 SHORTEST_LIFE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What to show the server: a token, a certificate with its key, or nothing."""
+    """The credentials for the server: a token, a certificate with its key, or nothing."""
 
     token: str = field(default="", repr=False)
     certificate: Pem | None = field(default=None, repr=False)
@@ -34,7 +34,7 @@ class Identity:
 
 
 class Credentials:
-    """The identity of an access at any moment; the clock is the wall's, because plugins speak of its time."""
+    """The current identity of an access. Uses the wall clock, because plugins give expiry times in wall time."""
 
     def __init__(self, access: Access, clock: Callable[[], float]) -> None:
         self._access, self._clock = access, clock
@@ -44,7 +44,7 @@ class Credentials:
         self._running: asyncio.Task[bytes] | None = None
 
     async def current(self) -> Identity:
-        """Raises AccessError where there is none; an older token stands in while its file cannot be read."""
+        """The current identity; AccessError if there is none. The old token is kept while its file cannot be read."""
         if self._since <= self._clock() < self._ends:
             return self._held
         if self._access.plugin is not None:
@@ -54,7 +54,7 @@ class Credentials:
         return self._held
 
     def doubt(self) -> None:
-        """The server did not know us: ask anew, unless that was done only just now."""
+        """The server rejected the identity: refresh it, unless that was done just before."""
         if self._since > -math.inf and not 0 <= self._clock() - self._since < HELD_FOR:
             self._ends = -math.inf
 
@@ -64,7 +64,7 @@ class Credentials:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def _ask(self, plugin: Plugin) -> None:
-        """All who wait share one run, and it goes on when they cannot wait any longer."""
+        """All callers share one run, and it continues when a caller stops waiting."""
         if self._running is None or self._running.done():
             self._running = asyncio.create_task(run_plugin(plugin, self._access.source))
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -81,14 +81,14 @@ class Credentials:
             token, cause = "", error
         token = token or self._held.token
         if not token:
-            raise AccessError(f"{self._access.source}: {file} has no token that can be read") from cause
+            raise AccessError(f"{self._access.source}: {file} has no readable token") from cause
         self._held = replace(self._held, token=token)
         self._since = self._clock()
         self._ends = self._since + HELD_FOR
 
 
 async def run_plugin(plugin: Plugin, source: str) -> bytes:
-    """What the command says, within 30 s; its complaints go where ours go."""
+    """The output of the command, within 30 s. Its stderr goes to ours."""
     about = {"interactive": False, **({"cluster": plugin.cluster} if plugin.cluster else {})}
     asked = json.dumps({"apiVersion": plugin.version, "kind": "ExecCredential", "spec": about})
     try:
@@ -108,7 +108,7 @@ async def run_plugin(plugin: Plugin, source: str) -> bytes:
             status = await process.wait()
     except TimeoutError as error:
         raise AccessError(
-            f"{source}: {plugin.command} did not end within {PLUGIN_WITHIN:.0f} s; run it by hand"
+            f"{source}: {plugin.command} did not end within {PLUGIN_WITHIN:.0f} s; run it manually"
         ) from error
     finally:
         with suppress(ProcessLookupError):
@@ -116,23 +116,23 @@ async def run_plugin(plugin: Plugin, source: str) -> bytes:
         await process.wait()
     if status != 0:
         raise AccessError(
-            f"{source}: {plugin.command} ended with status {status}; run it by hand. {plugin.hint}".strip()
+            f"{source}: {plugin.command} ended with status {status}; run it manually. {plugin.hint}".strip()
         )
     return said
 
 
 async def _bounded(process: asyncio.subprocess.Process, who: str) -> bytes:
-    assert process.stdout is not None  # noqa: S101  for the type checker: a pipe was asked for
+    assert process.stdout is not None  # noqa: S101  for the type checker: stdout is a pipe
     said = bytearray()
     while chunk := await process.stdout.read(2**16):
         said += chunk
         if len(said) > LARGEST_CREDENTIAL:
-            raise AccessError(f"{who} says more than an ExecCredential has")
+            raise AccessError(f"{who} prints more than an ExecCredential contains")
     return bytes(said)
 
 
 def credential_of(said: bytes, plugin: Plugin, access: Access) -> tuple[Identity, float]:
-    """The identity in an ExecCredential, and when it ends; what it says is never part of a message."""
+    """The identity in an ExecCredential, and when it expires. Messages never include its content."""
     who = f"{access.source}: {plugin.command}"
     try:
         reported = json.loads(said)
@@ -156,25 +156,25 @@ def _text(status: Mapping[str, Any], name: str) -> str:
 
 
 def _end(stamp: Any, who: str) -> float:
-    """Never, where no end is told."""
+    """When a credential expires; infinite if it has no expiry."""
     if stamp is None:
         return math.inf
     try:
         ends = datetime.fromisoformat(stamp)
     except (TypeError, ValueError):
-        raise AccessError(f"{who} gives an expirationTimestamp that is no time") from None
+        raise AccessError(f"{who} gives an expirationTimestamp that is not a time") from None
     if ends.tzinfo is None:
         raise AccessError(f"{who} gives an expirationTimestamp without a time zone")
     return ends.timestamp()
 
 
 def tls_of(access: Access, identity: Identity) -> ssl.SSLContext:
-    """The server is checked unless that was switched off by hand."""
+    """The TLS context. It verifies the server unless that was explicitly disabled."""
     try:
         context = ssl.create_default_context(cadata=_authority(access))
     except (ssl.SSLError, ValueError) as error:
-        raise AccessError(f"{access.source}: the certificate authority is no PEM certificate") from error
-    # Authorities of clusters are often made without the extensions that newer Pythons insist on.
+        raise AccessError(f"{access.source}: the certificate authority is not a PEM certificate") from error
+    # Certificate authorities of clusters often lack the extensions that newer Python versions require.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if access.insecure:
         context.check_hostname = False
@@ -185,28 +185,28 @@ def tls_of(access: Access, identity: Identity) -> ssl.SSLContext:
 
 
 def _authority(access: Access) -> str | None:
-    """Its text, where one is given; an empty one must not become the authorities of this machine."""
+    """The text of the certificate authority, if given. An empty one must not fall back to those of this machine."""
     if access.ca is None:
         return None
     text = read_pem(access.ca, access.source).decode("ascii", errors="ignore")  # comments may be in any language
     if "CERTIFICATE-----" not in text:
-        raise AccessError(f"{access.source}: the certificate authority is no PEM certificate")
+        raise AccessError(f"{access.source}: the certificate authority is not a PEM certificate")
     return text
 
 
 def _show(context: ssl.SSLContext, certificate: Pem, key: Pem, source: str) -> None:
-    """OpenSSL reads a certificate and its key from files only; data stands in one no longer than that takes."""
+    """Load a certificate and its key. OpenSSL reads only files, so inline data is written to temporary files."""
     with ExitStack() as written:
         shown, secret = (pem if isinstance(pem, Path) else _written(pem, written) for pem in (certificate, key))
         try:
-            # A key under a passphrase would be asked for on the terminal.
+            # Without this, OpenSSL would ask for a passphrase on the terminal.
             context.load_cert_chain(shown, secret, password="")
         except (OSError, ValueError) as error:
             raise AccessError(f"{source}: the client certificate and its key cannot be used: {error}") from error
 
 
 def _written(pem: bytes, until: ExitStack) -> Path:
-    """A file that only we can read."""
+    """A temporary file that only this user can read."""
     file = until.enter_context(tempfile.NamedTemporaryFile(prefix="hypot-"))  # noqa: SIM115  closed by the stack
     file.write(pem)
     file.flush()

@@ -1,4 +1,4 @@
-"""Which resources a cluster serves, and where they lie."""
+"""Which resources a cluster serves, and their paths."""
 
 import re
 import time
@@ -11,9 +11,9 @@ from urllib.parse import quote
 from hypot.cluster.port import Answer, Port, RefusedError, Request
 
 HELD_FOR = 600.0
-# What is missing may be installed at any moment.
+# A missing kind may be installed at any moment.
 MISSED_FOR = 60.0
-# Group versions are written by users, who may write many.
+# Group versions come from users, who may write many.
 HELD_AT_MOST = 256
 
 
@@ -34,7 +34,7 @@ class ServedKind:
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """The kinds of a group version, and when that was asked; none where the group version is not served."""
+    """The kinds of a group version, and when they were read; empty if the group version is not served."""
 
     at: float
     kinds: Mapping[str, ServedKind]
@@ -45,7 +45,7 @@ class _Served:
 
 
 class Discovery:
-    """Asks each group version once in a while; a failure to ask is raised, and is no answer."""
+    """Reads each group version once in a while. A failed request raises; it is not an answer."""
 
     def __init__(self, port: Port, clock: Callable[[], float] = time.monotonic) -> None:
         self._port, self._clock = port, clock
@@ -53,7 +53,7 @@ class Discovery:
         self._asking: dict[str, Lock] = {}
 
     async def resource_of(self, api_version: str, kind: str) -> ServedKind | None:
-        """None where no such kind is served. Raises UnreachableError and RefusedError."""
+        """The served kind, or None if there is no such kind. Raises UnreachableError and RefusedError."""
         if (held := self._held(api_version, kind)) is not None:
             return held.kinds.get(kind)
         self._forget_old()
@@ -63,7 +63,7 @@ class Discovery:
         return held.kinds.get(kind)
 
     async def server_version(self) -> tuple[int, int]:
-        """Major and minor; what a vendor adds to them is left out."""
+        """Major and minor version, without vendor suffixes."""
         request = Request("GET", "/version")
         answer = await self._port.call(request)
         reported = answer.json() if answer.ok else {}
@@ -96,7 +96,7 @@ class Discovery:
 
 
 def kinds_of(api_version: str, answer: Answer) -> dict[str, ServedKind]:
-    """The kinds of an APIResourceList; of two resources with one kind, the first is meant."""
+    """The kinds of an APIResourceList. Of two resources with the same kind, the first is used."""
     reported = answer.json()
     listed = reported.get("resources") if isinstance(reported, dict) else None
     entries = [each for each in listed or () if isinstance(each, dict) and isinstance(each.get("name"), str)]
@@ -119,7 +119,7 @@ def _number(reported: Any, name: str) -> int | None:
 
 
 def root_of(api_version: str) -> str | None:
-    """Where a group version is served; None where the text is none."""
+    """The path of a group version, or None if the text is not a group version."""
     parts = api_version.split("/")
     if not all(parts) or len(parts) > 2:
         return None
@@ -127,15 +127,15 @@ def root_of(api_version: str) -> str | None:
 
 
 def path_of(resource: ServedKind, namespace: str, name: str, subresource: str = "") -> str:
-    """The path of an object; of all of them without a name, and in all namespaces without a namespace."""
+    """The path of an object; without a name of the collection, and without a namespace in all namespaces."""
     root = root_of(resource.api_version)
     if root is None:
-        raise ValueError(f"{resource.api_version}: no group version")
+        raise ValueError(f"{resource.api_version}: not a group version")
     within = ("namespaces", namespace) if resource.namespaced and namespace else ()
     parts = (*within, resource.plural, *((name,) if name else ()), *((subresource,) if subresource else ()))
     return "/".join((root, *map(_quoted, parts)))
 
 
 def _quoted(part: str) -> str:
-    """A part stays a part, whatever is written in it; dots alone would lead out of it."""
+    """Escape a path segment, so that it stays one segment. Dots alone would lead out of it."""
     return part.replace(".", "%2E") if part in {".", ".."} else quote(part, safe="")

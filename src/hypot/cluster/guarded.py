@@ -1,7 +1,7 @@
-"""Writes that are sent in time or not at all, asked at the last moment that this process has a say in.
+"""Writes that are sent in time or not at all, checked at the last moment that this process controls.
 
-Between a decision to write and its first byte there may be a connection to make, a turn of the loop, or a process
-that was stopped for half a minute. So the right to write is asked again where bytes are handed to the system.
+Between a decision to write and its first byte there may be a new connection, a turn of the event loop, or a process
+that was stopped for half a minute. So the right to write is checked again when bytes are passed to the system.
 """
 
 import math
@@ -17,43 +17,43 @@ from aiohttp.connector import AddrInfoType, Connection
 
 from hypot.cluster.port import MayNotWriteError, Request
 
-# The seconds left in which a write may still be sent.
+# The seconds during which a write may still be sent.
 Guard = Callable[[], float]
 
 
 class Sending:
-    """One call on its way. A write goes out once, and only while the guard allows it; reads go as they like."""
+    """One call that is being sent. A write is sent once, and only while the guard allows it; reads are not limited."""
 
     def __init__(self, request: Request, guard: Guard | None) -> None:
         self.request, self._guard = request, guard if request.writes else None
         self._begun = False
         self._passed = False
-        # Not one byte got out, so it was not done; whatever broke then broke because of that.
+        # No byte was sent, so the write did not happen; any later failure is a consequence of that.
         self.held_back = False
 
     def left(self) -> float:
-        """The seconds in which it may be sent; none or less means that it may not."""
+        """The seconds during which it may be sent; 0 or less means that it may not."""
         return math.inf if self._guard is None else self._guard()
 
     def checked(self) -> float:
-        """The seconds left; MayNotWriteError where there are none."""
+        """The seconds left; raises MayNotWriteError if there are none."""
         left = self.left()
         if left <= 0:
             raise self.refusal()
         return left
 
     def begin(self) -> None:
-        """Before each attempt: aiohttp would send a PUT or a DELETE again after a cut, though it may have been done."""
+        """Called before each attempt: aiohttp would resend a PUT or DELETE after a disconnect, even if it was done."""
         if self._begun and self.request.writes:
-            raise ConnectionAbortedError("the connection was cut, and a write is not sent twice")
+            raise ConnectionAbortedError("the connection was closed, and a write is not sent twice")
         self.checked()
         self._begun = True
 
     def pass_bytes(self) -> None:
-        """Before bytes are handed to the system; the rest of a write that was begun is held back as well."""
+        """Called before bytes are passed to the system. The rest of a write that was started is held back as well."""
         if self.left() <= 0:
             self.held_back = not self._passed
-            raise ConnectionAbortedError("the right to write has ended before the write was sent whole")
+            raise ConnectionAbortedError("the right to write ended before the write was sent completely")
         self._passed = True
 
     def refusal(self) -> MayNotWriteError:
@@ -66,7 +66,7 @@ _sockets: WeakValueDictionary[int, "GuardedSocket"] = WeakValueDictionary()
 
 
 class GuardedSocket(socket.socket):
-    """Asks the call that it carries before it sends; a connection carries one call at a time."""
+    """Checks with the call that it carries before it sends; a connection carries one call at a time."""
 
     carried: Sending | None = None
 
@@ -82,7 +82,7 @@ class GuardedSocket(socket.socket):
 
 
 def guarded_socket(address: AddrInfoType) -> socket.socket:
-    """A socket that its connection can be found by, as transports do not show theirs."""
+    """A socket that can be found by its file number, because transports do not expose theirs."""
     family, kind, protocol, *_ = address
     made = GuardedSocket(family, kind, protocol)
     _sockets[made.fileno()] = made
@@ -90,7 +90,7 @@ def guarded_socket(address: AddrInfoType) -> socket.socket:
 
 
 class GuardedRequest(aiohttp.ClientRequest):
-    """Asks once more when it has its connection, and lets the socket ask for each of its bytes."""
+    """Checks once more when it has its connection, and makes the socket check before all bytes that it sends."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

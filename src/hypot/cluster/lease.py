@@ -1,4 +1,4 @@
-"""Who may write: one of several, by a Lease. No two clocks are ever compared."""
+"""Leader election by a Lease: one of several instances may write. Never compares two clocks."""
 
 import asyncio
 import secrets
@@ -17,7 +17,7 @@ from hypot.cluster.port import Answer, MayNotWriteError, Method, Port, Request, 
 API_VERSION: Final = "coordination.k8s.io/v1"
 SHORTEST_TIMEOUT: Final = 0.1
 SHORTEST_SLEEP: Final = 0.05
-# A conflict is answered by reading again; more than this in a row is left to the next time.
+# After a conflict the Lease is read again; after this many in a row, the next attempt continues.
 TRIES: Final = 3
 
 _End = Literal["released", "lost", "failed", "again"]
@@ -26,13 +26,13 @@ _log = structlog.get_logger()
 
 
 def own_identity(host: str) -> str:
-    """A name that no other process has, nor this one after a restart."""
+    """A name that is unique to this process, also across restarts."""
     return f"{host}_{secrets.token_hex(8)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The Lease object as it was read; `version` is empty where there is none."""
+    """The Lease object as it was read; `version` is empty if there is none."""
 
     version: str = ""
     body: dict[str, Any] = field(default_factory=dict)
@@ -48,14 +48,14 @@ class Record:
 
     @property
     def said(self) -> dict[str, str]:
-        """What its holder says of itself."""
+        """The annotations in which the holder describes itself."""
         metadata = self.body.get("metadata")
         found = metadata.get("annotations") if isinstance(metadata, dict) else None
         return {str(name): str(word) for name, word in found.items()} if isinstance(found, dict) else {}
 
     @property
     def seconds(self) -> float:
-        """For how long the holder asked others to wait."""
+        """How long the holder asked others to wait."""
         asked = self.spec.get("leaseDurationSeconds")
         return float(asked) if isinstance(asked, int) and not isinstance(asked, bool) else 0.0
 
@@ -66,7 +66,7 @@ class Record:
 
 
 def taken(record: Record, identity: str, seconds: float, now: float) -> dict[str, Any]:
-    """The object that says: I hold it. What others wrote beside it stays."""
+    """The Lease object with us as the holder. Other fields stay as they are."""
     reported: dict[str, Any] = {
         "holderIdentity": identity,
         "leaseDurationSeconds": max(1, round(seconds)),
@@ -79,21 +79,21 @@ def taken(record: Record, identity: str, seconds: float, now: float) -> dict[str
 
 
 def released(record: Record, now: float) -> dict[str, Any]:
-    """The object that says: whoever comes next may take it."""
+    """The Lease object without a holder, so that others may take it at once."""
     reported = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
     return {**record.body, "spec": {**record.spec, **reported}}
 
 
 def microtime(at: float) -> str:
-    """RFC 3339 in UTC with microseconds, as Leases carry it."""
+    """RFC 3339 in UTC with microseconds, the format in Leases."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class Lease:
-    """An election. Whoever leads asks `left` before each write, and is done with it before that time is over.
+    """An election. The leader checks `left` before each write, and completes the write within that time.
 
-    The holder counts its time from before a renewal was sent; a follower counts from after it saw the record
-    change, and longer. So the one's time is over before the other's begins, whatever their clocks show.
+    The holder counts its time from before a renewal was sent; a follower counts a longer time from after it saw the
+    record change. So the holder's time ends before the follower's begins, whatever their clocks show.
     """
 
     def __init__(
@@ -110,24 +110,24 @@ class Lease:
         wall: Clock = wall_clock,
         annotations: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        """`identity` must be this process's own, see `own_identity`; `port` must not ask us before it writes.
+        """`identity` must be unique to this process, see `own_identity`; `port` must not check this lease for writes.
 
-        `annotations` are written beside it by whoever holds it, and say more of the holder.
+        The holder writes `annotations` to the Lease to describe itself.
         """
         if not 0 < retry < deadline < duration:
             raise ValueError(f"a lease needs 0 < retry < deadline < duration, not {retry}, {deadline}, {duration}")
         self.identity = identity
-        # Who held it when it was read last, and what that one said of itself.
+        # The holder when it was read last, and the annotations of that holder.
         self.holder = ""
         self.said: Mapping[str, str] = {}
-        # Why the last attempt came to nothing, in words; and only where the server said no, and not nothing.
+        # Why the last attempt failed, as text; `refused` only if the server refused, not if it did not answer.
         self.trouble = self.refused = ""
         self._port, self._namespace, self._name = port, namespace, name
         self._duration, self._deadline, self._retry = duration, deadline, retry
         self._clock, self._wall, self._annotations = clock, wall, annotations
         # Until when we may write, on our own clock.
         self._until = -float("inf")
-        # What was read last, None where that may be outdated; and since when the record is as we saw it.
+        # What was read last, None if that may be outdated; and since when the record is unchanged.
         self._record: Record | None = None
         self._seen_version: str | None = None
         self._seen_at = -float("inf")
@@ -135,11 +135,11 @@ class Lease:
         self._busy = asyncio.Lock()
         self._ending = self._reported = False
         self._followed = ""
-        # What went wrong in the attempt under way, and whether that was the server's word.
+        # What went wrong in the current attempt, and whether the server refused it.
         self._failed = ("", False)
 
     def left(self) -> float:
-        """Seconds for which we may still write; none or less means that we may not."""
+        """Seconds during which we may still write; 0 or less means that we may not."""
         return self._until - self._clock()
 
     @property
@@ -147,7 +147,7 @@ class Lease:
         return self.left() > 0
 
     async def run(self) -> None:
-        """Acquire or renew, for ever; until `release`."""
+        """Acquire or renew the Lease until `release`."""
         now = asyncio.get_running_loop().time
         while not self._ending:
             due = now() + self._retry
@@ -159,7 +159,7 @@ class Lease:
             await asyncio.sleep(min(max(due - now(), 0.0), self._pause))
 
     async def release(self) -> None:
-        """Let others take it at once, where we hold it. To be called when the last write is answered."""
+        """Let others take the Lease at once, if we hold it. Call this after the last write has been answered."""
         self._ending = True
         self._until = -float("inf")
         async with self._busy:
@@ -190,9 +190,9 @@ class Lease:
                 return
 
     async def _step(self) -> Literal["done", "again"]:
-        """Read where we do not know, and write where we may; `again` where the record is another than we thought."""
+        """Read the record if it is unknown, and write it if we may. `again` if the record is not what we expected."""
         if not self.leading:
-            # Time went by: somebody else may have it now.
+            # Time has passed: another instance may hold it now.
             self._record = None
         record = self._record or await self._read()
         if record is None:
@@ -200,13 +200,13 @@ class Lease:
         if not self._may_take(record):
             self._until = -float("inf")
             self._record = None
-            # It may be free before the next look is due; that moment is not slept through.
+            # It may be free before the next attempt is due, so sleep no longer than that.
             self._pause = max(self._free_in(), SHORTEST_SLEEP)
             return "done"
         return await self._take(record)
 
     async def _read(self) -> Record | None:
-        """The record as it is; None where no answer came."""
+        """The current record, or None if there was no answer."""
         answer = await self._ask("GET", f"{self._collection}/{self._name}")
         if answer is None or not (answer.ok or answer.gone):
             return None
@@ -214,7 +214,7 @@ class Lease:
         return self._record
 
     def _observe(self, record: Record) -> None:
-        """Remember since when it is as it is. One that was deleted is waited for like one that was renewed."""
+        """Store since when the record is unchanged. A deleted record is waited for like a renewed one."""
         if record.version != self._seen_version:
             self._seen_version, self._seen_at = record.version, self._clock()
         if record.version:
@@ -228,11 +228,11 @@ class Lease:
         return self._free_in() <= 0
 
     def _free_in(self) -> float:
-        """Seconds until it is nobody's, if nobody renews it."""
+        """Seconds until the Lease is free, if it is not renewed."""
         return self._seen_at + self._wait - self._clock()
 
     async def _take(self, record: Record) -> Literal["done", "again"]:
-        """Write that we hold it; the time counts from before that was sent."""
+        """Write that we hold the Lease. Our time counts from before the request was sent."""
         sent = self._clock()
         new = taken(record, self.identity, self._duration, self._wall())
         answer = await self._write("PUT" if record.version else "POST", new)
@@ -264,7 +264,7 @@ class Lease:
         return await self._ask("POST", self._collection, whole)
 
     async def _ask(self, method: Method, path: str, body: dict[str, Any] | None = None) -> Answer | None:
-        """The answer, a refusal too; None where none came in time."""
+        """The answer, including a refusal; None if none came in time."""
         within = min(2 * self._retry, self._deadline)
         if self.leading:
             within = max(min(within, self.left()), SHORTEST_TIMEOUT)
@@ -279,7 +279,7 @@ class Lease:
         except TimeoutError:
             self._fail(f"{method} {path}: no answer within {within:.3g} s")
             return None
-        except Exception as error:  # noqa: BLE001  an election that ends for good would leave nobody to lead
+        except Exception as error:  # noqa: BLE001  an election that stops would leave no leader
             self._fail(f"{method} {path}: {type(error).__name__}: {error}")
             return None
         if not (answer.ok or answer.conflict or (answer.gone and method != "POST")):
@@ -294,14 +294,14 @@ class Lease:
         self._failed = (message[:300], refused)
 
     def _refuse(self, message: str, answer: Answer) -> None:
-        """A server that has too much to do, or is broken, has not said no."""
+        """Record a failed answer. A server that is overloaded or broken has not refused."""
         if answer.gone:
             todo = "create it, or apply what `hypot manifests` prints"
             message = f"namespace {self._namespace} does not exist: {todo} ({message})"
         self._fail(message, refused=400 <= answer.status < 500 and answer.status != HTTPStatus.TOO_MANY_REQUESTS)
 
     def _note(self) -> None:
-        """Say what is wrong once, for as long as it stays the same from attempt to attempt."""
+        """Log a problem once, as long as it stays the same from attempt to attempt."""
         trouble, refused = self._failed
         if trouble and trouble != self.trouble:
             _log.warning("lease request failed", name=self._name, trouble=trouble)
@@ -325,7 +325,7 @@ class Lease:
         elif self._reported and end == "lost":
             self._say("lease lost")
         elif self._reported:
-            wait = f"others wait until it runs out, up to {self._duration:g} s"
+            wait = f"others wait until it expires, up to {self._duration:g} s"
             _log.warning("lease not released", name=self._name, trouble=self._failed[0], outcome=wait)
         self._reported = False
 

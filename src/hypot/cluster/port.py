@@ -1,4 +1,4 @@
-"""What the controller asks of a cluster: calls and watches, whoever answers them."""
+"""The interface between the controller and a cluster: calls and watches."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -16,16 +16,16 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 class UnreachableError(Exception):
-    """No answer came: refused, cut or too late. A write may or may not have been done."""
+    """No answer came: connection refused, closed or timed out. A write may or may not have happened."""
 
 
 class MayNotWriteError(Exception):
-    """The write was not sent: whoever wants to write does not lead any more, or not for long enough."""
+    """The write was not sent: the caller is no longer the leader, or not for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call; a body is sent as it is."""
+    """One request; the body is sent unchanged."""
 
     method: Method
     path: str
@@ -41,11 +41,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, whatever its status."""
+    """The response, with any status."""
 
     status: int
     body: bytes = b""
-    # How long to wait before asking again, where the server says so.
+    # How long the server asks to wait before a retry.
     retry_after: float | None = None
 
     @property
@@ -58,11 +58,11 @@ class Answer:
 
     @property
     def gone(self) -> bool:
-        """What was asked about is not there."""
+        """The requested resource does not exist."""
         return self.status == 404
 
     def json(self) -> Any:
-        """The body, decoded; an empty mapping where it is no JSON."""
+        """The decoded body, or an empty mapping if it is not JSON."""
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError:
@@ -70,7 +70,7 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What the server says, in words."""
+        """The server's message as text."""
         body = self.json()
         said = body.get("message") if isinstance(body, dict) else None
         text = said if isinstance(said, str) else self.body.decode(errors="replace")[:300]
@@ -78,24 +78,24 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """The server's word for a refusal, such as AlreadyExists or Conflict."""
+        """The server's reason for a refusal, such as AlreadyExists or Conflict."""
         body = self.json()
         said = body.get("reason") if isinstance(body, dict) else None
         return said if isinstance(said, str) else ""
 
 
 class Port(Protocol):
-    """A cluster, real or not."""
+    """A cluster, real or simulated."""
 
     async def call(self, request: Request) -> Answer:
-        """Ask, and wait for the answer. Raises UnreachableError, or MayNotWriteError before anything was sent."""
+        """Send a request and wait for the answer. Raises UnreachableError, or MayNotWriteError if nothing was sent."""
 
     def watch(self, request: Request) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Lines as they come, until the server ends the stream. Raises RefusedError where it does not begin."""
+        """Lines as they arrive, until the server ends the stream. Raises RefusedError if it does not start."""
 
 
 class RefusedError(Exception):
-    """The server answered, and not with what was asked for."""
+    """The server answered with an error."""
 
     def __init__(self, request: Request, answer: Answer) -> None:
         super().__init__(f"{request.method} {request.path}: {answer.status} {answer.message}")
@@ -107,7 +107,7 @@ def encoded(body: Any) -> bytes:
 
 
 async def expect(port: Port, request: Request) -> Any:
-    """The decoded answer; RefusedError where the server says no."""
+    """The decoded answer; raises RefusedError if the server answers with an error."""
     answer = await port.call(request)
     if not answer.ok:
         raise RefusedError(request, answer)

@@ -1,4 +1,4 @@
-"""What a collection of the API server holds, kept in memory: listed once, then followed, whatever happens."""
+"""Keeps the objects of an API server collection in memory: lists once, then watches, and recovers from failures."""
 
 import asyncio
 import random as chance
@@ -18,22 +18,22 @@ NamespacedName = tuple[str, str]
 Keep = Callable[[dict[str, Any]], Row | None]
 
 PAGE: Final = 500
-# API servers send a bookmark about each minute, so that nothing for longer than this is a dead connection.
+# API servers send a bookmark about every minute, so a longer silence means a dead connection.
 SILENCE: Final = 70.0
-# Streams are ended by the server about that often; each a little different, lest all end at once.
+# The server ends streams after about this time, with jitter so that they do not all end at once.
 STREAM_SECONDS: Final = 300
-# A stream that lived this long was a good one: what went wrong before it is forgotten.
+# A stream that lasted this long was good: earlier failures no longer count.
 GOOD_STREAM: Final = 5.0
 FIRST_PAUSE: Final = 0.4
 LONGEST_PAUSE: Final = 30.0
 LONGEST_OBEDIENCE: Final = 300.0
 MISSING_PAUSE: Final = 15.0
 BEGIN_WITHIN: Final = 30.0
-# Objects, or seconds, after which others get a turn.
+# Objects, or seconds, after which other tasks may run.
 SLICE_OBJECTS: Final = 200
 SLICE_SECONDS: Final = 0.010
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
-# Refusals that speak of us or of the server's load, and not of the version we watch from.
+# Refusals because of our credentials or the server's load, not because of the version that we watch from.
 _NOT_ABOUT_VERSIONS: Final = frozenset({401, 403, 429, 503})
 _NAME: Final = re.compile(rb'"name":"([^"]{1,253})"')
 
@@ -46,7 +46,7 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 
 class _Page(msgspec.Struct, rename="camel"):
-    """Items stay bytes until their turn comes, so that a page is not held twice."""
+    """A page of a list. Items stay bytes until they are processed, so that a page is not in memory twice."""
 
     metadata: _ListMeta
     items: list[msgspec.Raw] | None = None
@@ -56,14 +56,14 @@ class _Page(msgspec.Struct, rename="camel"):
 
 @dataclass(slots=True)
 class _ListBatch(Generic[Row]):
-    """A list in the making."""
+    """A list that is not complete yet."""
 
     rows: dict[NamespacedName, Row] = field(default_factory=dict)
     unread: dict[NamespacedName, str] = field(default_factory=dict)
 
 
 class Reflector(Generic[Row]):
-    """Rows of one collection. They are as the server's objects are; which event made them so does not matter."""
+    """The rows of one collection. They reflect the server's objects; which event led there does not matter."""
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class Reflector(Generic[Row]):
         clock: Clock = boot,
         random: Callable[[], float] = chance.random,
     ) -> None:
-        """`keep` makes a row of an object, or None of one that is of no interest; `on_change` is only a hint."""
+        """`keep` turns an object into a row, or None if it is not needed; `on_change` is only a hint."""
         self.path = path
         self.rows: dict[NamespacedName, Row] = {}
-        # Objects that `keep` could not read, and why: they have no row.
+        # Objects that `keep` could not read, and why. They have no row.
         self.unread: dict[NamespacedName, str] = {}
         self.missing = False
         self.trouble = ""
@@ -88,7 +88,7 @@ class Reflector(Generic[Row]):
         self._port, self._keep, self._query, self._on_change = port, keep, dict(query or {}), on_change
         self._clock, self._random = clock, random
         self._known = asyncio.Event()
-        # Empty: nothing to watch from, so a list is due.
+        # Empty means that there is no version to watch from, so a list is due.
         self._version = ""
         self._fresh_at = -float("inf")
         self._streams_lists = True
@@ -98,25 +98,25 @@ class Reflector(Generic[Row]):
 
     @property
     def synced(self) -> bool:
-        """Whether a list was ever complete."""
+        """Whether a list has ever been completed."""
         return self.lists > 0
 
     async def wait_synced(self) -> None:
-        """Until the first list is complete, or the server has said that there is no such collection."""
+        """Wait until the first list is complete, or the server reports that there is no such collection."""
         await self._known.wait()
 
     def age(self) -> float:
-        """Seconds since the server last showed that the rows are right; infinite before the first list."""
+        """Seconds since the server last confirmed the rows; infinite before the first list."""
         return self._clock() - self._fresh_at
 
     async def run(self) -> None:
-        """For ever: list where there is nothing to watch from, then watch."""
+        """Run forever: list if there is no version to watch from, then watch."""
         while True:
             await asyncio.sleep(await self._attempt())
             self.restarts += 1
 
     async def _attempt(self) -> float:
-        """One stream from its beginning to its end; how long to wait before the next."""
+        """Run one stream from start to end. Returns how long to wait before the next."""
         try:
             if not self._version and (self._pages_once or not self._streams_lists):
                 await self._list()
@@ -127,16 +127,16 @@ class Reflector(Generic[Row]):
             return self._failed(str(error))
         except TimeoutError:
             return self._silent()
-        except Exception as error:  # noqa: BLE001  a watch that ends for good would leave rows to grow old unseen
+        except Exception as error:  # noqa: BLE001  if the watch stopped, rows would become stale unnoticed
             return self._failed(f"GET {self.path}: {type(error).__name__}: {error}")
-        return 0.0 if good else self._failed(f"GET {self.path}: the stream ended as soon as it began")
+        return 0.0 if good else self._failed(f"GET {self.path}: the stream ended right after it began")
 
     def _refused(self, refused: RefusedError) -> float:
         answer, request = refused.answer, refused.request
         if answer.status == 410:
             return self._expired()
         if "sendInitialEvents" in request.query and _knows_no_streaming_lists(answer):
-            _log.info("lists come in pages", path=self.path, said=answer.message[:200])
+            _log.info("server does not support streaming lists, using pages", path=self.path, said=answer.message[:200])
             self._streams_lists = False
             return 0.0
         if answer.gone:
@@ -146,14 +146,14 @@ class Reflector(Generic[Row]):
         return self._failed(str(refused), min(answer.retry_after or 0.0, LONGEST_OBEDIENCE))
 
     def _expired(self) -> float:
-        """List again, at once; unless that was of no use just before."""
+        """List again, at once unless that did not help just before."""
         self._version = ""
         self._expiries += 1
         _log.info("watch expired", path=self.path, times=self._expiries)
         return 0.0 if self._expiries == 1 else self._pause()
 
     def _gone(self) -> float:
-        """No such collection: that is known, not guessed, so there are no rows."""
+        """The server reported that there is no such collection, so there are no rows."""
         if not self.missing:
             _log.warning("not served", path=self.path, rows=len(self.rows))
         self._version, self.missing, self.trouble = "", True, ""
@@ -167,9 +167,9 @@ class Reflector(Generic[Row]):
         return MISSING_PAUSE
 
     def _silent(self) -> float:
-        """A connection that died, or rows that stay as they are: of those a server need not send bookmarks."""
+        """The connection died, or no row changes: in that case a server need not send bookmarks."""
         if not self._version:
-            return self._failed(f"GET {self.path}: nothing came for {SILENCE:g} s")
+            return self._failed(f"GET {self.path}: nothing received for {SILENCE:g} s")
         _log.info("watch silent", path=self.path, seconds=SILENCE)
         return self._pause()
 
@@ -180,13 +180,13 @@ class Reflector(Generic[Row]):
         return wait
 
     def _pause(self) -> float:
-        """Twice as long each time, a part of it by chance, so that many do not come back together."""
+        """Exponential backoff with jitter, so that many clients do not come back at the same time."""
         longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self._failures, 16))
         self._failures += 1
         return longest * (0.5 + self._random() / 2)
 
     async def _list(self) -> None:
-        """Page by page; nothing is replaced before the last one came."""
+        """List page by page. Nothing is replaced before the last page has arrived."""
         batch, token = _ListBatch[Row](), ""
         while True:
             query = {**self._query, "limit": str(PAGE), **({"continue": token} if token else {})}
@@ -207,14 +207,14 @@ class Reflector(Generic[Row]):
         await self._replace(batch, page.metadata.resource_version or "0")
 
     async def _follow(self) -> bool:
-        """Take what a stream brings until it ends; whether it was a good one."""
+        """Process a stream until it ends. Returns whether it was good."""
         request = self._watch_request()
         batch = None if self._version else _ListBatch[Row]()
         now = asyncio.get_running_loop().time
         async with asyncio.timeout(SILENCE) as silence, self._port.watch(request) as lines:
             began = self._clock()
             self.missing = False
-            # Where a streaming list breaks off, pages are the surer way.
+            # If a streaming list breaks off, pages are more reliable.
             self._pages_once = batch is not None
             if batch is None:
                 self.trouble = ""
@@ -239,7 +239,7 @@ class Reflector(Generic[Row]):
         return Request("GET", self.path, {**self._query, **query}, timeout=BEGIN_WITHIN)
 
     async def _line(self, line: bytes, batch: _ListBatch[Row] | None, request: Request) -> _ListBatch[Row] | None:
-        """Take one line in; the list in the making, where it still is."""
+        """Process one line. Returns the incomplete list while it is incomplete."""
         event = self._decoded(line) or {}
         what, thing = event.get("type"), event.get("object")
         if not isinstance(thing, dict):
@@ -261,24 +261,24 @@ class Reflector(Generic[Row]):
         return batch
 
     def _decoded(self, text: bytes | msgspec.Raw) -> dict[str, Any] | None:
-        """What was sent; None where it cannot be read, which is told and passed over."""
+        """The decoded object, or None if it cannot be read; that is logged and skipped."""
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             found = _NAME.search(bytes(text))
             name = found[1].decode(errors="replace") if found else ""
-            _log.warning("line passed over", path=self.path, name=name, error=str(error)[:200])
+            _log.warning("line skipped", path=self.path, name=name, error=str(error)[:200])
             return None
 
     def _take(
         self, thing: dict[str, Any], batch: _ListBatch[Row] | None, *, deleted: bool = False
     ) -> NamespacedName | None:
-        """Hold the row of an object, or none; its key, where it has one."""
+        """Store the row of an object, or remove it. Returns the key of the object, if it has one."""
         rows, unread = (self.rows, self.unread) if batch is None else (batch.rows, batch.unread)
         metadata = _metadata(thing)
         namespace, name = metadata.get("namespace") or "", metadata.get("name")
         if not isinstance(name, str) or not isinstance(namespace, str):
-            _log.warning("object passed over", path=self.path, name=str(name)[:253], error="no name")
+            _log.warning("object skipped", path=self.path, name=str(name)[:253], error="no name")
             return None
         key = namespace, name
         unread.pop(key, None)
@@ -287,7 +287,7 @@ class Reflector(Generic[Row]):
             row = None if deleted else self._keep(thing)
         except Exception as error:  # noqa: BLE001  one bad object must not stop the others
             unread[key] = f"{type(error).__name__}: {error}"[:200]
-            _log.warning("object passed over", path=self.path, namespace=namespace, name=name, error=unread[key])
+            _log.warning("object skipped", path=self.path, namespace=namespace, name=name, error=unread[key])
         if row is None:
             rows.pop(key, None)
         else:
@@ -295,7 +295,7 @@ class Reflector(Generic[Row]):
         return key
 
     async def _replace(self, batch: _ListBatch[Row], version: str) -> None:
-        """Let a complete list stand in the place of what was held, in one step."""
+        """Replace the rows with a complete list, in one step."""
         old = dict(self.rows)
         self.rows.clear()
         self.rows.update(batch.rows)
@@ -319,11 +319,11 @@ class Reflector(Generic[Row]):
             return
         try:
             self._on_change(key, self.rows.get(key))
-        except Exception as error:  # noqa: BLE001  whoever listens must not stop what is listened to
+        except Exception as error:  # noqa: BLE001  a failing listener must not stop the watch
             _log.warning("listener failed", path=self.path, namespace=key[0], name=key[1], error=str(error)[:200])
 
     async def _turn(self) -> None:
-        """Let others run, now and then: what comes fast enough never waits by itself."""
+        """Let other tasks run now and then: a fast stream never waits by itself."""
         self._taken += 1
         if self._taken < SLICE_OBJECTS and self._clock() - self._slice_began < SLICE_SECONDS:
             return
@@ -342,12 +342,12 @@ def _ends_the_list(thing: dict[str, Any]) -> bool:
 
 
 def _knows_no_streaming_lists(answer: Answer) -> bool:
-    """Whether a server is too old for them, or has them switched off."""
+    """Whether the server is too old for streaming lists, or has them disabled."""
     return answer.status in {400, 422} or (answer.status == 403 and "sendInitialEvents" in answer.message)
 
 
 def _as_answer(status: dict[str, Any]) -> Answer:
-    """A refusal within a stream, as if it had come before it."""
+    """An error within a stream, as an answer to the request."""
     code, details = status.get("code"), status.get("details")
     after = details.get("retryAfterSeconds") if isinstance(details, dict) else None
     return Answer(

@@ -1,1 +1,1 @@
-"""Arithmetic on plain numbers: every rule of scaling stands here once, and nothing of the project is imported."""
+"""Arithmetic on plain numbers: each scaling rule is implemented here once. Imports nothing else from the project."""

@@ -1,6 +1,6 @@
 """Amounts of cpu and memory as vertical autoscalers count them: whole millicores, whole bytes.
 
-Everything observed is in milli-units, so cpu is the same number in both and memory is a thousand times smaller here.
+Observed values are in milli-units, so cpu is the same number in both, and memory is a thousand times smaller here.
 """
 
 from functools import lru_cache
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# One amount, or many.
+# One amount, or an array of amounts.
 Amounts = TypeVar("Amounts", int, "npt.NDArray[np.int64]")
 
-# The most that an amount can be.
+# The largest amount.
 MOST = 10**14
 CPU, MEMORY = "cpu", "memory"
 RESOURCES = (CPU, MEMORY)
 
 
 def from_float(value: float) -> int:
-    """Cut to a whole amount within range; what is no number is nothing."""
+    """Truncate to a whole amount within the valid range. NaN becomes 0."""
     if isnan(value) or value < 0:
         return 0
     return MOST if value > MOST else int(value)
@@ -34,22 +34,22 @@ def scale(amount: int, factor: float) -> int:
 
 
 def round_up(amount: Amounts, grain: int) -> Amounts:
-    """Up to a multiple of the grain; zero stays zero, and a grain of one or less is none."""
+    """Round up to a multiple of the grain. Zero stays zero; a grain of one or less has no effect."""
     return amount if grain <= 1 else -(-amount // grain) * grain
 
 
 def of_unit(resource: str, value: float) -> int:
-    """The amount of so many cores or bytes."""
+    """The amount for a number of cores or bytes."""
     return from_float(value * 1000.0 if resource == CPU else value)
 
 
 def to_unit(resource: str, amount: int) -> float:
-    """Cores or bytes, which is what histograms hold."""
+    """The amount in cores or bytes, the unit of the histograms."""
     return amount / 1000.0 if resource == CPU else float(amount)
 
 
 def of_milli(resource: str, milli: int) -> int:
-    """The amount of an observed quantity; a part of a byte is a whole one."""
+    """The amount of an observed quantity; bytes are rounded up."""
     return milli if resource == CPU else -(-milli // 1000)
 
 
@@ -63,7 +63,7 @@ def show(resource: str, amount: int) -> str:
 
 
 def humanize(memory: int) -> str:
-    """Two decimals of the largest unit that fits, `250.00Mi`; read again, it may be a little less or more."""
+    """Two decimals in the largest unit that fits, `250.00Mi`. Parsing it again may give a slightly different amount."""
     for power, suffix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
         if memory >= 1024**power:
             return f"{memory / 1024**power:.2f}{suffix}"
@@ -72,14 +72,14 @@ def humanize(memory: int) -> str:
 
 @lru_cache(16_384)
 def readable(resource: str, amount: int) -> str:
-    """The quantity as people write it: in binary units where it comes out even, else in decimal ones."""
+    """The quantity as users write it: in binary units if that is exact, else in decimal units."""
     text = show(resource, amount)
     return format_milli(to_milli(resource, amount)) if text.isdigit() else text
 
 
 @lru_cache(16_384)
 def brief(resource: str, amount: int) -> str:
-    """For sentences: the quantity, or near it where nobody could read all of its digits."""
+    """The quantity for messages; an approximation if it has too many digits to read."""
     text = readable(resource, amount)
     if resource == CPU or len(text) <= 6:
         return text

@@ -1,4 +1,4 @@
-"""A table of numbers: one numpy array for each column, rows handed out and taken back."""
+"""A table of numbers: one numpy array per column, with rows that are allocated and freed."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,7 +13,7 @@ NONE = -1
 
 
 class ColumnType(NamedTuple):
-    """What a column holds: its type, what a new row has there, and how many numbers a row has."""
+    """The definition of a column: its type, the value in a new row, and the numbers per row."""
 
     dtype: npt.DTypeLike
     unset: float = 0
@@ -21,7 +21,7 @@ class ColumnType(NamedTuple):
 
 
 class Columns:
-    """Arrays of equal length that double when they are full, so that rows keep their numbers."""
+    """Arrays of equal length that double when they are full. Rows keep their indexes."""
 
     def __init__(self, columns: Mapping[str, ColumnType]) -> None:
         self._columns = dict(columns)
@@ -31,11 +31,11 @@ class Columns:
         self._used = 0
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        """The whole array, room for more rows included; it is another one after the table has grown."""
+        """The whole array, including spare rows. It is replaced when the table grows."""
         return self._arrays[name]
 
     def __len__(self) -> int:
-        """The highest number of rows that there ever were at once."""
+        """The highest number of rows that were ever in use at once."""
         return self._used
 
     def new(self) -> int:
@@ -48,7 +48,7 @@ class Columns:
         return self._used - 1
 
     def free(self, row: int) -> None:
-        """Take a row back; the next one to get it finds it unset."""
+        """Free a row and reset it for its next use."""
         self._unset(row)
         self._free.append(row)
 
@@ -57,7 +57,7 @@ class Columns:
             self._arrays[name][row] = column.unset
 
     def _grow(self) -> None:
-        """One array at a time, so that only one of them is there twice."""
+        """Copy one array at a time, so that only one of them is in memory twice."""
         self._capacity *= 2
         for name, column in self._columns.items():
             grown = _room(column, self._capacity)
@@ -66,14 +66,14 @@ class Columns:
 
 
 def _room(column: ColumnType, rows: int) -> npt.NDArray[Any]:
-    """Not written to, for then the system gives no memory to it."""
+    """A new array that is not written to: until then the system allocates no memory for it."""
     return np.zeros((rows, column.width) if column.width else (rows,), column.dtype)
 
 
 class Chains(Generic[Key]):
-    """Rows by key, a few to each: the first in a dictionary, the next of each in a column, which starts as NONE.
+    """Rows by key, a few per key: the first row is in a dictionary, the next of each row in a column, initially NONE.
 
-    A dictionary for each key would take more memory than all columns together.
+    A dictionary per key would take more memory than all columns together.
     """
 
     def __init__(self, table: Columns, column: str) -> None:
@@ -86,7 +86,7 @@ class Chains(Generic[Key]):
         return iter(self._heads)
 
     def rows(self, key: Key) -> Iterator[int]:
-        """Those put last come first."""
+        """The rows of a key, newest first."""
         row = self._heads.get(key, NONE)
         while row != NONE:
             yield row
@@ -101,11 +101,11 @@ class Chains(Generic[Key]):
         self._heads[key] = row
         if row == len(self._keys):
             self._keys.append(key)
-        # Equal keys are kept once.
+        # Of equal keys only one object is kept.
         self._keys[row] = key if head == NONE else self._keys[head]
 
     def take(self, row: int) -> None:
-        """Out of its chain; the row itself is still there."""
+        """Remove a row from its chain. The row itself is not freed."""
         key = self._keys[row]
         kept = [other for other in self.rows(key) if other != row]
         self._heads.pop(key)

@@ -1,6 +1,6 @@
-"""One decaying histogram in plain numbers: a row of `histogram.Bank` for itself, as code that is compiled needs it.
+"""One decaying histogram in plain numbers: a single row of `histogram.Bank`, in the form that compiled code needs.
 
-The columns are lists here and arrays where they are compiled. A test holds that a row and a bank agree.
+The columns are lists here and arrays in compiled code. A test checks that a row and a bank agree.
 """
 
 from math import exp2, floor, inf, ldexp, log
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from hypot.core.layout import Layout
 
 YEAR_ONE = -62_135_596_800.0
-# A reference stays until samples are this many half-lives ahead of it.
+# The reference time stays until samples are this many half-lives ahead of it.
 HALF_LIVES_AHEAD = 100.0
-# By this share of it and less, nobody knows on which side of the end of a bucket logarithms have a value.
+# Values closer than this fraction to the end of a bucket may fall on either side when computed by logarithms.
 NEAR = 1e-9
-# Doubling more often than this leaves the numbers that there are.
+# Doubling more often than this exceeds the range of floating-point numbers.
 _MOST_DOUBLINGS = 5000.0
 
 
 class Decaying(NamedTuple):
-    """Weights as of the reference, what they weigh together, and the first and the last bucket that is not empty."""
+    """Weights as of the reference time, their total, and the first and last bucket that is not empty."""
 
     weights: Any
     ends: Any
@@ -27,17 +27,17 @@ class Decaying(NamedTuple):
     first: Any
     last: Any
     half_life: float
-    # How wide the first bucket is, by what each is wider than the one before, and the logarithm of that.
+    # The width of the first bucket, the ratio of each width to the one before, and the logarithm of that.
     size: float
     ratio: float
     log_ratio: float
     epsilon: float
-    # The bucket that a value fell into last.
+    # The bucket of the last value.
     latest: Any
 
 
 def new_decaying(layout: Layout, half_life: float) -> Decaying:
-    """Nothing in it yet."""
+    """An empty histogram."""
     count = len(layout)
     return Decaying(
         [0.0] * count,
@@ -56,7 +56,7 @@ def new_decaying(layout: Layout, half_life: float) -> Decaying:
 
 
 def bucket_of(h: Decaying, value: float) -> int:
-    """Where a value falls; what is below nothing falls into the first. Well inside the latest it is that one again."""
+    """The bucket of a value; negative values are in the first. Well inside the latest bucket it is that bucket."""
     if value < h.size:
         return 0
     latest = h.latest[0]
@@ -68,14 +68,14 @@ def bucket_of(h: Decaying, value: float) -> int:
 
 
 def weight_at(h: Decaying, at: float) -> float:
-    """What a sample of this time weighs as of the reference, which may move first."""
+    """The weight of a sample of this time, as of the reference time, which may move first."""
     if at > h.reference[0] + HALF_LIVES_AHEAD * h.half_life:
         shift(h, at)
     return exp2((at - h.reference[0]) / h.half_life)
 
 
 def put(h: Decaying, bucket: int, weight: float, count: int) -> None:
-    """One after the other, as a bank adds them, so that both are the same where a share is reached exactly."""
+    """Add samples one by one, as a bank does, so that both agree exactly where a share is reached."""
     here, total = h.weights[bucket], h.total[0]
     for _ in range(count):
         here += weight
@@ -87,7 +87,7 @@ def put(h: Decaying, bucket: int, weight: float, count: int) -> None:
 
 
 def take(h: Decaying, bucket: int, weight: float, count: int) -> None:
-    """Out again what was put; what is left below epsilon is nothing."""
+    """Remove what was added. A rest below epsilon becomes 0."""
     here, total = h.weights[bucket], h.total[0]
     for _ in range(count):
         here -= weight
@@ -99,7 +99,7 @@ def take(h: Decaying, bucket: int, weight: float, count: int) -> None:
 
 
 def tighten(h: Decaying) -> None:
-    """Find the first and the last bucket anew."""
+    """Find the first and the last bucket again."""
     most = len(h.weights) - 1
     first, last = most, 0
     for bucket in range(most + 1):
@@ -110,7 +110,7 @@ def tighten(h: Decaying) -> None:
 
 
 def shift(h: Decaying, at: float) -> None:
-    """Count from the multiple of the half-life nearest to another time."""
+    """Move the reference time to the multiple of the half-life nearest to another time."""
     reference = nearest_multiple(at, h.half_life)
     steps = floor((h.reference[0] - reference) / h.half_life + 0.5)
     factor = ldexp(1.0, int(min(max(steps, -_MOST_DOUBLINGS), _MOST_DOUBLINGS)))
@@ -124,12 +124,12 @@ def shift(h: Decaying, at: float) -> None:
 
 
 def nearest_multiple(at: float, half_life: float) -> float:
-    """Of the half-life, counted from year one; half way is up."""
+    """The nearest multiple of the half-life, counted from year one; a half is rounded up."""
     return YEAR_ONE + floor((at - YEAR_ONE) / half_life + 0.5) * half_life
 
 
 def percentiles(h: Decaying, shares: Any, found: Any) -> None:
-    """The ends of the buckets in which these shares of the weight are reached; 0 where there is nothing."""
+    """The ends of the buckets in which these shares of the weight are reached; 0 if the histogram is empty."""
     low, high = h.first[0], h.last[0]
     empty = h.weights[low] < h.epsilon
     bucket, reached, before = low, h.weights[low], -inf

@@ -1,6 +1,6 @@
-"""From percentiles of usage to a recommended size: margin, confidence, minimum, in this order.
+"""Turns usage percentiles into a recommended size: margin, confidence, minimum, in this order.
 
-Every function takes plain numbers, or arrays element by element. Amounts in arrays are whole numbers held as doubles.
+Every function takes plain numbers, or arrays element by element. Amounts in arrays are whole numbers stored as doubles.
 """
 
 from math import inf
@@ -10,30 +10,30 @@ import numpy as np
 
 from hypot.core.amount import MOST, from_float, scale
 
-# How little is known widens the bounds: x (1 + gain / confidence) ** exponent.
+# Low confidence widens the bounds: x (1 + gain / confidence) ** exponent.
 LOWER_GAIN, LOWER_EXPONENT = 0.001, -2.0
 UPPER_GAIN, UPPER_EXPONENT = 1.0, 1.0
 
 
 def whole(value: Any) -> Any:
-    """Cut to whole amounts within range; what is no number is nothing."""
+    """Truncate to whole amounts within the valid range. NaN becomes 0."""
     if isinstance(value, np.ndarray):
         return np.floor(np.fmin(np.fmax(value, 0.0), MOST))
     return from_float(value)
 
 
 def with_margin(amount: Any, margin: float) -> Any:
-    """The margin is cut to a whole amount, not the sum."""
+    """Add the margin. The margin is truncated to a whole amount, not the sum."""
     return amount + whole(amount * margin)
 
 
 def confidence(first: Any, last: Any, samples: Any, interval: float) -> Any:
-    """How much is known, in intervals: by the time between two samples and by their number, one a minute."""
+    """The confidence in intervals: the smaller of the time covered and the number of samples, one per minute."""
     return larger(smaller((last - first) / interval, samples / (interval / 60.0)), 0.0)
 
 
 def widening(sure: Any, gain: float, exponent: float) -> Any:
-    """Without any confidence it is all or nothing, by the sign of the exponent."""
+    """The factor for a bound. Without any confidence it is infinite or 0, by the sign of the exponent."""
     if not isinstance(sure, np.ndarray):
         return widening_of_one(sure, gain, exponent)
     with np.errstate(divide="ignore", over="ignore"):
@@ -42,14 +42,14 @@ def widening(sure: Any, gain: float, exponent: float) -> Any:
 
 def widening_of_one(sure: float, gain: float, exponent: float) -> float:
     wide: float = 1.0 + (gain / sure if sure else inf)
-    # Whole exponents by multiplying, as upstream's power does.
+    # Whole exponents are computed by multiplying, as upstream does.
     if exponent == 1.0:
         return wide
     return 1.0 / (wide * wide) if exponent == -2.0 else wide**exponent
 
 
 def with_confidence(amount: Any, factor: Any) -> Any:
-    """Nothing stays nothing, however wide."""
+    """Multiply an amount by a factor. 0 stays 0 even if the factor is infinite."""
     if not isinstance(amount, np.ndarray):
         return scale(amount, factor)
     with np.errstate(invalid="ignore"):
@@ -57,7 +57,7 @@ def with_confidence(amount: Any, factor: Any) -> Any:
 
 
 def share(minimum: Any, containers: Any) -> Any:
-    """What each container of a pod gets of the pod's minimum."""
+    """The share of each container in the pod's minimum."""
     return whole(minimum * (1.0 / containers))
 
 
@@ -68,22 +68,22 @@ def bounds(low: Any, middle: Any, high: Any, margin: float, sure: Any, least: An
 
 
 def asked(percentile: Any, margin: float) -> Any:
-    """What a percentile of usage asks for."""
+    """The request for a percentile of usage."""
     return with_margin(whole(percentile), margin)
 
 
 def narrower(sure: Any) -> Any:
-    """By what a lower bound is multiplied."""
+    """The factor for a lower bound."""
     return widening(sure, LOWER_GAIN, LOWER_EXPONENT)
 
 
 def wider(sure: Any) -> Any:
-    """By what an upper bound is multiplied."""
+    """The factor for an upper bound."""
     return widening(sure, UPPER_GAIN, UPPER_EXPONENT)
 
 
 def bounds_around(low: Any, high: Any, narrower: Any, wider: Any, least: Any) -> tuple[Any, Any]:
-    """Lower and upper bound from what their percentiles ask for."""
+    """Lower and upper bound from the requests for their percentiles."""
     return larger(with_confidence(low, narrower), least), larger(with_confidence(high, wider), least)
 
 

@@ -1,25 +1,25 @@
-"""What holds an Hvpa back: when it may move, how far it must, and whose word is too old to move it."""
+"""What holds an Hvpa back: when it may change, the least change, and recommendations that are too old to use."""
 
 from hypot.core.window import seconds_left
 
-# Which way totals go.
+# The direction of totals.
 STAYS, UP, DOWN = range(3)
-# When one direction may act.
+# When a direction may act.
 AUTO, OFF, IN_WINDOW = range(3)
-# Why something may not move now.
+# Why something may not change now.
 OPEN, UPDATE_POLICY, STABILIZATION, MAINTENANCE, MIN_CHANGE, PARADOX, MISSING_DATA = range(7)
-# Held by these, a container keeps the replicas it stands on; held by another gate it moves along with the others.
+# With these gates a container keeps its replicas; with other gates it follows the other containers.
 HOLDS = (UPDATE_POLICY, MAINTENANCE, PARADOX, MISSING_DATA)
-# Which way a total may move the count: any, only down, only up.
+# In which direction a total may change the count: any, only down, only up.
 FREE, AT_MOST, AT_LEAST = range(3)
 # Not given.
 UNSET = -1
-# By which share a recommendation must have gone on to be news: histograms drift.
+# How far a recommendation must change, as a share, to count as new: histograms drift.
 CLEARLY = 0.1
 
 
 def closed(mode: int, window: float, since_last: float, patient: bool, in_window: bool) -> int:
-    """The first gate that asks when, not how much. Who is not patient does not wait for stabilisation."""
+    """The first closed gate that depends on time, not on amounts. Without `patient`, stabilisation is skipped."""
     if mode == OFF:
         return UPDATE_POLICY
     if patient and since_last < window:
@@ -28,9 +28,9 @@ def closed(mode: int, window: float, since_last: float, patient: bool, in_window
 
 
 def movement_gate(way: int, timed: int, missing: bool, pressing: bool, enough: bool) -> int:
-    """The first gate that keeps a total from moving: its time, an answer that is missing, a change that is too small.
+    """The first gate that prevents a total from changing: time, missing data, or a change that is too small.
 
-    `timed` is the gate that asks when; `pressing`: more is needed at once, however little it is.
+    `timed` is the gate that depends on time; `pressing`: more is needed at once, however little.
     """
     if way == STAYS or timed != OPEN:
         return OPEN if way == STAYS else timed
@@ -40,21 +40,21 @@ def movement_gate(way: int, timed: int, missing: bool, pressing: bool, enough: b
 
 
 def count_gate(count: int, current: int, timed: int, missing: bool) -> int:
-    """The first gate that keeps the count from going there."""
+    """The first gate that prevents this count."""
     if count == current or timed != OPEN:
         return OPEN if count == current else timed
     return MISSING_DATA if count < current and missing else OPEN
 
 
 def way_of(rises: bool, falls: bool) -> int:
-    """One rising resource makes it up; what neither rises nor falls stays."""
+    """UP if any resource rises, else DOWN if any falls, else STAYS."""
     if rises:
         return UP
     return DOWN if falls else STAYS
 
 
 def needed_change(value: int, percent: int, total: int, default: int) -> int:
-    """How far a total must move to matter: the smaller of the two where both are given."""
+    """The least change of a total that matters: the smaller of value and percentage if both are given."""
     if value == UNSET:
         return default if percent == UNSET else percent * total // 100
     return value if percent == UNSET else min(value, percent * total // 100)
@@ -71,9 +71,9 @@ def belief(
     urgent: bool,
     now: float,
 ) -> int:
-    """Which way a recommendation may not move anything, for it was learnt from fewer pods, or from more.
+    """The bound for a recommendation that was learned from fewer or from more pods than there are now.
 
-    It is believed once it has gone on in its direction since the count changed, or had the time to forget.
+    It is trusted again once it has changed further in its direction since the count changed, or after its half-life.
     """
     rose = after > before
     if rose and urgent:
@@ -88,7 +88,7 @@ def belief(
 
 
 def held_to(amount: int, now: int, bound: int) -> int:
-    """An amount that may only fall, or only rise, from what there is now."""
+    """An amount that may only fall, or only rise, from the current amount."""
     if bound == FREE:
         return amount
     return min(amount, now) if bound == AT_MOST else max(amount, now)

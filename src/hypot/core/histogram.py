@@ -1,10 +1,10 @@
-"""Decaying histograms of many series: one row of weights each, all in the same arrays.
+"""Decaying histograms of many series: one row of weights per series, all in the same arrays.
 
-A weight is counted as if it were measured at the row's reference time: twice as much for each half-life after it. So
-nothing has to be touched while time goes by. The reference is a whole multiple of the half-life, counted from the first
-of January of year one, and moves on when a sample is more than a hundred half-lives ahead of it.
+A weight is stored relative to the row's reference time: it doubles with each half-life after it. So old weights need no
+update as time passes. The reference is a whole multiple of the half-life, counted from the first of January of year
+one, and moves forward when a sample is more than a hundred half-lives ahead of it.
 
-Times are seconds since 1970. A row whose half-life is infinite forgets nothing.
+Times are seconds since 1970. A row with an infinite half-life does not decay.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,18 +18,18 @@ from hypot.core.columns import Columns, ColumnType
 from hypot.core.layout import FloatArray, IntArray, Layout
 
 YEAR_ONE = -62_135_596_800.0
-# The longest difference of two times that upstream can hold, some 292 years; anything longer counts as this much.
+# The longest time difference that upstream can represent, about 292 years; anything longer is cut to this.
 LONGEST = (2**63 - 1) / 1e9
-# A reference stays until samples are this many half-lives ahead of it.
+# The reference time stays until samples are this many half-lives ahead of it.
 HALF_LIVES_AHEAD = 100.0
-# The heaviest bucket of a checkpoint weighs this much, the others in proportion.
+# The weight of the heaviest bucket in a checkpoint; the others are in proportion.
 HEAVIEST = 10_000.0
-# Rows looked at in one go: few enough for the copy to stay in the processor's cache.
+# Rows processed at once: few enough for the copy to stay in the processor's cache.
 CHUNK = 1024
 
 
 class Saved(NamedTuple):
-    """A histogram as a checkpoint has it: whole weights by bucket, in proportion, and what they weigh together."""
+    """A histogram as in a checkpoint: whole weights by bucket, in proportion, and the total weight."""
 
     total: float
     weights: Mapping[int, int]
@@ -37,7 +37,7 @@ class Saved(NamedTuple):
 
 
 class Bank:
-    """Histograms of one layout. Rows may repeat in a call; the order of samples within one call means nothing."""
+    """Histograms of one layout. Rows may repeat in a call; the order of samples within a call does not matter."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -47,7 +47,7 @@ class Bank:
                 "total": ColumnType(np.float64),
                 "reference": ColumnType(np.float64, YEAR_ONE),
                 "half_life": ColumnType(np.float64, inf),
-                # The first and the last bucket that is not empty; the wrong way round where all are.
+                # The first and the last bucket that is not empty; if all are empty, first is above last.
                 "first": ColumnType(np.int32, len(layout) - 1),
                 "last": ColumnType(np.int32),
             }
@@ -83,7 +83,7 @@ class Bank:
         return len(self._rows)
 
     def new(self, half_life: float = inf) -> int:
-        """A row with nothing in it."""
+        """A new, empty row."""
         check_half_life(half_life)
         row = self._rows.new()
         self.half_life[row] = half_life
@@ -101,7 +101,7 @@ class Bank:
         self, rows: npt.ArrayLike, values: npt.ArrayLike, weights: npt.ArrayLike, times: npt.ArrayLike = YEAR_ONE
     ) -> None:
         if np.any(np.asarray(weights) < 0):
-            raise ValueError("a sample cannot weigh less than nothing")
+            raise ValueError("the weight of a sample must not be negative")
         chosen, buckets, places, scaled = self._placed(rows, values, weights, times)
         flat = self.weights.reshape(-1)
         np.add.at(flat, places, scaled)
@@ -115,7 +115,7 @@ class Bank:
     def subtract(
         self, rows: npt.ArrayLike, values: npt.ArrayLike, weights: npt.ArrayLike, times: npt.ArrayLike = YEAR_ONE
     ) -> None:
-        """Take samples out again that were added at the same times; what is left below epsilon is nothing."""
+        """Remove samples that were added at the same times. A rest below epsilon becomes 0."""
         chosen, buckets, places, scaled = self._placed(rows, values, weights, times)
         flat = self.weights.reshape(-1)
         _take_away(flat, places, scaled, self.layout.epsilon)
@@ -126,7 +126,7 @@ class Bank:
             self._tighten(np.unique(chosen[emptied]))
 
     def percentile(self, rows: npt.ArrayLike, p: npt.ArrayLike) -> FloatArray:
-        """The end of the bucket in which the share `p` of the weight is reached; 0 where there is nothing.
+        """The end of the bucket in which the share `p` of the weight is reached; 0 if the row is empty.
 
         `p` is broadcast against the rows: one for all, one for each, or a column of several for all of them. Below 0
         it means the smallest value, above 1 the largest.
@@ -140,7 +140,7 @@ class Bank:
         return found
 
     def percentiles(self, row: int, shares: Sequence[float]) -> list[float]:
-        """Several percentiles of one row: the same walk, without the price of many rows."""
+        """Several percentiles of one row: the same computation, without the overhead for many rows."""
         low, high = int(self.first[row]), int(self.last[row])
         weights = self.weights[row, low : high + 1]
         if not weights.size or weights[0] < self.layout.epsilon:
@@ -163,7 +163,7 @@ class Bank:
         return np.where(self.is_empty(rows), 0.0, self.layout.ends[bucket])
 
     def shift(self, rows: npt.ArrayLike, times: npt.ArrayLike) -> None:
-        """Count from the multiple of the half-life nearest to another time."""
+        """Move the reference time to the multiple of the half-life nearest to another time."""
         chosen = _indices(rows)
         half_life = self.half_life[chosen]
         reference = nearest_multiple(np.asarray(times, np.float64), half_life)
@@ -172,7 +172,7 @@ class Bank:
         self.reference[chosen] = reference
 
     def set_back(self, rows: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
-        """Let all that was added be as much older: it was measured by a clock that was ahead."""
+        """Make all samples older by this many seconds, because the clock that measured them was ahead."""
         chosen, moved = np.broadcast_arrays(_indices(rows), np.asarray(seconds, np.float64))
         fades = np.isfinite(self.half_life[chosen])
         chosen, half_life = chosen[fades], self.half_life[chosen[fades]]
@@ -182,7 +182,7 @@ class Bank:
         self.reference[chosen] = reference
 
     def change_half_life(self, row: int, half_life: float, at: float) -> None:
-        """Forget faster or slower from now on; how much the past has faded up to now stays as it is."""
+        """Decay faster or slower from now on. The decay up to now stays as it is."""
         check_half_life(half_life)
         if half_life == self.half_life[row]:
             return
@@ -193,7 +193,7 @@ class Bank:
         self.half_life[row], self.reference[row] = half_life, reference
 
     def copied(self, row: int) -> "Bank":
-        """A bank whose only row, 0, is a copy: for what must not change the original."""
+        """A bank whose only row, 0, is a copy of this row, to be changed independently."""
         twin = Bank(self.layout)
         twin.new()
         for name in ("weights", "total", "reference", "half_life", "first", "last"):
@@ -201,7 +201,7 @@ class Bank:
         return twin
 
     def merge(self, into: int, other: int, source: "Bank | None" = None) -> None:
-        """Add what another row holds, of this bank or of another; unlike upstream's, the other one stays as it is."""
+        """Add the contents of another row, of this bank or another. Unlike upstream, the other row does not change."""
         given = self if source is None else source
         if given.layout is not self.layout:
             raise ValueError("histograms of different layouts cannot be merged")
@@ -219,7 +219,7 @@ class Bank:
         self.last[into] = max(self.last[into], twin.last[0])
 
     def save(self, row: int) -> Saved:
-        """In proportion to the heaviest bucket; what is below a twenty-thousandth of it stays in the total only."""
+        """Save weights relative to the heaviest bucket. Those below 1/20000 of it remain only in the total."""
         low, high = int(self.first[row]), int(self.last[row]) + 1
         weights = self.weights[row, low:high]
         if not weights.size:
@@ -229,16 +229,16 @@ class Bank:
         return Saved(float(self.total[row]), kept, float(self.reference[row]))
 
     def load(self, row: int, saved: Saved | None) -> None:
-        """Add what was saved, and count from its reference from now on; nothing changes where it cannot be."""
+        """Add what was saved and use its reference time from now on. Raises without any change if it is invalid."""
         if saved is None:
-            raise ValueError("there is no checkpoint to load")
+            raise ValueError("no checkpoint to load")
         if not 0 <= saved.total < inf:
-            raise ValueError(f"a total weight of {saved.total} cannot be: it must be a number, at least 0")
+            raise ValueError(f"a total weight of {saved.total} is invalid: it must be a number, at least 0")
         for bucket, weight in saved.weights.items():
             if not 0 <= bucket < len(self.layout):
                 raise ValueError(f"there is no bucket {bucket}: they are numbered from 0 to {len(self.layout) - 1}")
             if weight < 0:
-                raise ValueError(f"bucket {bucket} cannot weigh {weight}: a weight is at least 0")
+                raise ValueError(f"the weight {weight} of bucket {bucket} is invalid: it must be at least 0")
         if isfinite(self.half_life[row]):
             self.reference[row] = saved.reference
         everything = sum(saved.weights.values())
@@ -252,7 +252,7 @@ class Bank:
     def _placed(
         self, rows: npt.ArrayLike, values: npt.ArrayLike, weights: npt.ArrayLike, times: npt.ArrayLike
     ) -> tuple[IntArray, npt.NDArray[np.int32], IntArray, FloatArray]:
-        """Rows, buckets, places in the flat weights, and weights as of the rows' references, which may move first."""
+        """Rows, buckets, indexes into the flat weights, and weights as of the reference times, which may move first."""
         chosen, at = np.broadcast_arrays(_indices(rows), np.asarray(times, np.float64))
         self._catch_up(chosen, at, np.minimum, inf)
         self._catch_up(chosen, at, np.maximum, -inf)
@@ -261,7 +261,7 @@ class Bank:
         return chosen, buckets.astype(np.int32), chosen * len(self.layout) + buckets, scaled
 
     def _catch_up(self, rows: IntArray, times: FloatArray, choose: np.ufunc, start: float) -> None:
-        """To the first of a row's samples that are too far ahead, or to the last: their order means nothing."""
+        """Move references to the first, or the last, sample that is too far ahead; the order does not matter."""
         ahead = times > self.reference[rows] + HALF_LIVES_AHEAD * self.half_life[rows]
         if not ahead.any():
             return
@@ -271,7 +271,7 @@ class Bank:
         self.shift(each, chosen)
 
     def _scale(self, rows: IntArray, factors: FloatArray) -> None:
-        """Only the buckets between the first and the last, as upstream does."""
+        """Scale only the buckets between the first and the last, as upstream does."""
         self.total[rows] *= factors
         filled = self.first[rows] <= self.last[rows]
         rows, factors = rows[filled], factors[filled]
@@ -293,11 +293,11 @@ class Bank:
 
 def check_half_life(seconds: float) -> None:
     if not seconds > 0:
-        raise ValueError(f"a half-life of {seconds} seconds cannot be: it must be above 0")
+        raise ValueError(f"a half-life of {seconds} seconds is invalid: it must be above 0")
 
 
 def nearest_multiple(times: Any, half_life: Any) -> Any:
-    """Of the half-life, counted from year one; half way is up."""
+    """The nearest multiple of the half-life, counted from year one; a half is rounded up."""
     return YEAR_ONE + np.floor((times - YEAR_ONE) / half_life + 0.5) * half_life
 
 

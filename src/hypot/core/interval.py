@@ -1,7 +1,7 @@
-"""Scaling intervals: from how much in total to how many pods of what size.
+"""Scaling intervals: they map total resources to a replica count and a pod size.
 
-Every amount is a whole number of one resource of one container. A fraction is a pair of whole numbers, so that nothing
-is rounded before the end.
+Every amount is an integer for one resource of one container. A fraction is a pair of integers, so that nothing is
+rounded before the end.
 """
 
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from hypot.core.fit import limit_to_follow
 from hypot.core.gate import DOWN, UNSET, needed_change
 
-# How a written interval that spans several counts is divided.
+# How an interval that spans several counts is divided.
 LINEAR, LINEAR_PER_POD, HORIZONTAL_ONLY = "linear", "linearPerPod", "horizontalOnly"
 
 
 class Given(NamedTuple):
-    """An interval as it is written: up to how many replicas, of at most which size."""
+    """An interval as written: up to how many replicas, and the largest size of each."""
 
     replicas: int
     per_pod: int
@@ -23,9 +23,9 @@ class Given(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """One count and the totals it is for: `high` matters going up, `low` going down.
+    """One count and the totals that it covers: `high` is the limit for scaling up, `low` for scaling down.
 
-    `below` is where the count before it ends. `pinned` is the only size there is, or 0 where pods may be of any.
+    `below` is where the count before it ends. `pinned` is the fixed size of pods, or 0 if their size may vary.
     """
 
     replicas: int
@@ -35,12 +35,12 @@ class Interval(NamedTuple):
     pinned: int = 0
 
     def holds(self, total: int) -> bool:
-        """Whether a workload of this count stays. Without overlap a shared border belongs to the count below."""
+        """Whether a workload stays at this count. Without overlap a shared border belongs to the count below."""
         return holds(self.low, self.high, self.below, self.pinned, total)
 
 
 def holds(low: int, high: int, below: int, pinned: int, total: int) -> bool:
-    """The same in plain numbers."""
+    """The same as `Interval.holds`, with plain numbers."""
     if pinned or low == below:
         return low < total <= high
     return low <= total <= high
@@ -74,19 +74,19 @@ def effective(
 
 
 def _low(below: int, count: int, least: int, overlap_value: int, overlap_percent: int) -> int:
-    """Where a count ends going down: the end of the count before, less the overlap; never less than pods may have."""
+    """The lower limit of a count: the end of the count before minus the overlap, and not below the pods' minimum."""
     overlap = larger(overlap_value, overlap_percent, below)
     return max(below - overlap, least * count, 0)
 
 
 def _high_per_pod(per_pod: int, low: int, first: int, step: int, steps: int) -> int:
-    """The released redesign's arithmetic: sizes rise evenly from the smallest pod of the first count."""
+    """The arithmetic of the published redesign: sizes rise evenly from the smallest pod of the first count."""
     count = first + step - 1
     return count * (low * (steps - step) + per_pod * first * step) // (first * steps)
 
 
 def replicas_for(intervals: Sequence[Interval], total: int, current: int) -> int:
-    """The count for a total: the current one where it still holds, else the fewest; beyond the ends, the ends."""
+    """The count for a total: the current count if it still covers it, else the lowest that does; at most the last."""
     counts, lows, highs, belows, pins = zip(*intervals, strict=True)
     return count_for(counts[0], len(counts), lows, highs, belows, pins, total, current)
 
@@ -101,7 +101,7 @@ def count_for(
     total: int,
     current: int,
 ) -> int:
-    """The same in plain numbers: so many counts from the first on, and what each one is for."""
+    """The same with plain numbers: the first count, the number of counts, and the totals that each count covers."""
     n = current - first
     if 0 <= n < counts and holds(lows[n], highs[n], belows[n], pins[n], total):
         return current
@@ -119,19 +119,19 @@ def interval_of(intervals: Sequence[Interval], count: int) -> Interval | None:
 
 
 def larger(value: int, percent: int, of: int) -> int:
-    """A value and a percentage given together: the larger counts."""
+    """The larger of a value and a percentage."""
     return max(value, percent * of // 100)
 
 
 def least_change(value: int | None, percent: int | None, total: int, default: int) -> int:
-    """How far a total must move to matter, where either may be absent."""
+    """The least change of a total that matters. Value and percentage may be absent."""
     return needed_change(UNSET if value is None else value, UNSET if percent is None else percent, total, default)
 
 
 def per_pod(
     total: int, request: int, current: int, desired: int, base_value: int, base_percent: int
 ) -> tuple[int, int]:
-    """The size of each pod as a fraction; where their number changes, the base load of each replica is budgeted."""
+    """The size of each pod as a fraction. If the count changes, the base load of each replica is taken into account."""
     base_now = max(100 * base_value, base_percent * request)
     if base_now == 0 or desired == current or 100 * request <= base_now:
         return total, desired
@@ -140,7 +140,7 @@ def per_pod(
 
 
 def rounded(numerator: int, denominator: int, grain: int) -> int:
-    """Up to whole grains, so that the pods together never have less than was asked for."""
+    """Round up to whole grains, so that the pods together never have less than requested."""
     return max(0, -(-numerator // (denominator * grain)) * grain)
 
 
@@ -151,21 +151,21 @@ def outgrows(total: int, request: int, current: int, desired: int, base_value: i
 
 
 def keeps_size(way: int, current: int, desired: int, spreads: bool) -> bool:
-    """Whether no pod gets less: replicas are added, and no falling total is spread over them."""
+    """Whether no pod is lowered: replicas are added, and no falling total is spread over them."""
     return desired > current and not (spreads and way == DOWN)
 
 
 def may_get_less(missing: bool, current: int, desired: int) -> bool:
-    """Pods get less without an answer only where fewer of them remain."""
+    """Whether pods may be lowered. With missing data, only if fewer of them remain."""
     return not missing or desired < current
 
 
 class ResourceShare(NamedTuple):
-    """What each pod is to have of one resource, how much would be enough for the total, and how that came about."""
+    """The planned amount of one resource per pod, the amount that is enough for the total, and how it was found."""
 
     amount: int
     enough: int
-    # Whether it stays against the total, and whether the base load of each replica was budgeted.
+    # Whether it is kept although the total says less, and whether the base load was taken into account.
     kept: bool
     budgeted: bool
 
@@ -185,8 +185,8 @@ def part_of(
 ) -> ResourceShare:
     """The share of each pod in a total, before bounds.
 
-    `now` is the total that is there and `old` the request; `pinned` is the only size at the new count. `stays` says
-    that no pod shrinks. What is below zero is unset.
+    `now` is the current total and `old` the request; `pinned` is the fixed size at the new count. `stays` says that no
+    pod is lowered. Values below zero are unset.
     """
     had = max(old, 0)
     if pinned >= 0:
@@ -197,7 +197,7 @@ def part_of(
     amount = rounded(numerator, denominator, grain)
     falls = desired == current and total <= now
     if old >= 0 and (falls or numerator == old * denominator):
-        # What stays or falls is not rounded to more than it was.
+        # An amount that stays or falls is not rounded up above its old value.
         amount = min(amount, old)
     if (stays or not may_shrink) and amount < had:
         return ResourceShare(had, had, kept=True, budgeted=False)
@@ -205,7 +205,7 @@ def part_of(
 
 
 def permitted(amount: int, least: int, most: int, limit: int) -> int:
-    """Raised to the least, then cut to the most, then to the limit; no `most` is zero, no limit is below zero."""
+    """The amount raised to `least`, then cut to `most` and to `limit`. 0 means no `most`, below 0 no `limit`."""
     raised = max(amount, least)
     cut = min(raised, most) if most else raised
     return cut if limit < 0 else min(cut, limit)
@@ -214,15 +214,15 @@ def permitted(amount: int, least: int, most: int, limit: int) -> int:
 def scaled_limit(
     limit: int, old: int | None, request: int, gap_value: int | None, gap_percent: int | None, pods: int
 ) -> int:
-    """A limit that follows its request, where a gap may be absent."""
+    """A limit that follows its request. Value and percentage of the gap may be absent."""
     value, percent = (UNSET if gap is None else gap for gap in (gap_value, gap_percent))
     return limit_for(limit, old or 0, request, value, percent, pods)
 
 
 def limit_for(limit: int, old: int, request: int, gap_value: int, gap_percent: int, pods: int) -> int:
-    """A limit that follows its request: equal stays equal, a written gap counts, else the proportion that was there.
+    """A limit that follows its request: equal stays equal; else the written gap is used, else the old proportion.
 
-    The value of a gap is meant of that many pods together; of value and percentage the larger counts.
+    The value of a gap is for all pods together. Of value and percentage the larger is used.
     """
     if not old or old == limit:
         return request
@@ -234,5 +234,5 @@ def limit_for(limit: int, old: int, request: int, gap_value: int, gap_percent: i
 
 
 def whole_limit(limit: int, old: int, request: int, gap_value: int, gap_percent: int, pods: int, grain: int) -> int:
-    """The same in whole grains, and never below the request."""
+    """The limit in whole grains, and never below the request."""
     return max(rounded(limit_for(limit, old, request, gap_value, gap_percent, pods), 1, grain), request)

@@ -1,4 +1,4 @@
-"""How the values of a histogram are cut into buckets."""
+"""How the values of a histogram are divided into buckets."""
 
 from dataclasses import dataclass
 from math import ceil, isfinite, log
@@ -13,13 +13,13 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """Buckets by their starts. What weighs less than epsilon counts as nothing; histograms of one layout can be merged.
+    """Buckets by their starts. Weights below epsilon count as 0. Histograms of the same layout can be merged.
 
-    Make one with `exponential` or `linear`: each bucket is `ratio` times as wide as the one before, or as wide.
+    Create a layout with `exponential`, where each bucket is `ratio` times as wide as the one before, or with `linear`.
     """
 
     starts: FloatArray
-    # Where each bucket ends; the last one has no end and answers with its start.
+    # Where each bucket ends. The last bucket has no end, so its start is used.
     ends: FloatArray
     epsilon: float
     size: float
@@ -29,7 +29,7 @@ class Layout:
     def exponential(cls, largest: float, first: float, ratio: float, epsilon: float) -> Self:
         if not (0 < largest < float("inf") and first > 0 and ratio > 1 and epsilon > 0 and isfinite(ratio)):
             raise ValueError(
-                f"buckets up to {largest} from {first} by {ratio} with epsilon {epsilon} cannot be: "
+                f"buckets up to {largest} from {first} by {ratio} with epsilon {epsilon} are invalid: "
                 "largest, first and epsilon must be above 0, ratio above 1"
             )
         count = ceil(log(largest * (ratio - 1) / first + 1) / log(ratio)) + 1
@@ -40,7 +40,7 @@ class Layout:
     def linear(cls, largest: float, size: float, epsilon: float) -> Self:
         if not (0 < largest < float("inf") and size > 0 and epsilon > 0):
             raise ValueError(
-                f"buckets up to {largest} of {size} with epsilon {epsilon} cannot be: each of them must be above 0"
+                f"buckets up to {largest} of {size} with epsilon {epsilon} are invalid: each value must be above 0"
             )
         count = ceil(largest / size) + 1
         return cls._of([bucket * size for bucket in range(count)], epsilon, size, 1.0)
@@ -53,7 +53,7 @@ class Layout:
         return len(self.starts)
 
     def buckets(self, values: npt.ArrayLike) -> IntArray:
-        """Where values fall; what is below nothing, or no number, falls into the first."""
+        """The buckets of values. Negative values and NaN fall into the first bucket."""
         given = np.fmax(values, 0.0)
         if self.ratio == 1.0:
             steps = given / self.size
@@ -63,6 +63,6 @@ class Layout:
         return np.minimum(steps, len(self) - 1).astype(np.intp)
 
 
-# Changing one of these takes a new version of the checkpoints. Cores and bytes; the lightest sample weighs 0.1.
+# Changing these requires a new checkpoint version. Units are cores and bytes; the lightest sample weighs 0.1.
 CPU_LAYOUT = Layout.exponential(1000.0, 0.01, 1.05, 0.0001)
 MEMORY_LAYOUT = Layout.exponential(1e12, 1e7, 1.05, 0.0001)

@@ -1,8 +1,8 @@
 """Kubernetes resource quantities (`500m`, `1.5Gi`, `1e3`), exact.
 
-A quantity is a whole number of nano-units, the finest grain Kubernetes keeps. Everything here is integer arithmetic
-that agrees with k8s.io/apimachinery in what is accepted, how it is rounded, what the canonical form is and which texts
-an API server prints as they came (`+1`, `1.500`). Three things of that library are not imitated: it wraps around at
+A quantity is a whole number of nano-units, the finest unit that Kubernetes stores. The integer arithmetic
+here agrees with k8s.io/apimachinery in what is accepted, how it is rounded, what the canonical form is and which texts
+an API server prints unchanged (`+1`, `1.500`). Three behaviours of that library are not copied: it wraps around at
 int64, it drops the suffix of amounts beyond E and Ei, and it rounds some negative amounts wrongly.
 """
 
@@ -34,7 +34,7 @@ _LONGEST_TEXT = 256
 _LARGEST_EXPONENT = 999
 _TOO_LARGE = 10**200 * _NANOS_PER_UNIT
 
-# An API server cuts these off. Other spaces are escapes in the JSON that it reads, and it takes them as written there.
+# An API server strips these. Other spaces are escaped in the JSON that it reads, and it reads the escapes literally.
 _SPACES = " \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 
 _FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?")
@@ -46,19 +46,19 @@ _ACCEPTED = (
 
 
 class QuantityError(ValueError):
-    """The input is not a Kubernetes quantity; the message shows it and says what would be one."""
+    """The input is not a Kubernetes quantity. The message shows the input and valid examples."""
 
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class Quantity:
-    """An exact amount. The style only decides how it prints; amounts that are equal are equal in any style."""
+    """An exact amount. The style only decides how it prints and is ignored when comparing."""
 
     nanos: int
     style: Style = field(default="DecimalSI", compare=False)
 
     @classmethod
     def parse(cls, text: str | float) -> Quantity:
-        """Read what stands in a manifest: a text, or a JSON number by its text. Booleans are no numbers here."""
+        """Read a value from a manifest: a text, or a JSON number by its text. Booleans are not numbers here."""
         return cls(*_read(text if type(text) is str else _json_text(text)))
 
     @classmethod
@@ -103,12 +103,12 @@ class Quantity:
         return Quantity(-self.nanos, self.style)
 
     def _style_beside(self, other: Quantity) -> Style:
-        """Zero has no style worth keeping, so a running total takes that of its first summand."""
+        """The style of a sum. Zero has no relevant style, so a running total takes that of its first summand."""
         return self.style if self.nanos else other.style
 
 
 def milli(text: str | float) -> int:
-    """Whole milli-units, rounded away from zero. Texts are remembered; 1, 1.0 and True would be one cache key."""
+    """Whole milli-units, rounded away from zero. Only texts are cached: 1, 1.0 and True would be one cache key."""
     if type(text) is str:
         return _milli_of_text(text)
     return Quantity.parse(text).milli
@@ -119,11 +119,11 @@ def format_milli(milli: int, binary: bool = False) -> str:  # noqa: FBT002 - CPU
 
 
 def stored_text(value: str | float) -> str:
-    """What an API server shows of a quantity that it was given."""
+    """The text that an API server shows for a quantity."""
     text = _json_text(value).strip(_SPACES)
     if _looks_canonical(text):
         return text
-    # It writes the canonical form into its storage and reads that: plain bytes come back as a decimal amount.
+    # It stores the canonical form and reads that back: plain bytes come back as a decimal amount.
     return str(Quantity.parse(str(Quantity.parse(text))))
 
 
@@ -155,7 +155,7 @@ def _json_text(value: object) -> str:
 
 
 def _float_text(value: float) -> str:
-    """Digits without an exponent between a millionth and 1e21, where Python uses one much earlier."""
+    """Digits without an exponent between 1e-6 and 1e21. Python switches to an exponent much earlier."""
     text = float.__repr__(value)
     if "e" in text and 1e-6 <= abs(value) < 1e21:
         return f"{Decimal(text):f}"
@@ -203,14 +203,14 @@ def _power_of_ten(exponent: int, text: str) -> tuple[int, int]:
 
 
 def _without_digits(suffix: str, divisor: int, style: Style, text: str) -> tuple[int, Style]:
-    """An API server takes `m`, `-` or `.` for zero, unless its reader for large or very small amounts gets them."""
+    """An API server reads `m`, `-` or `.` as zero, unless its parser for large or very small amounts handles them."""
     if divisor != 1 or suffix in {"Pi", "Ei"}:
         raise _refusal(text)
     return 0, style
 
 
 def _looks_canonical(text: str) -> bool:
-    """Whether the quick reader of an API server takes this text and keeps it; its test for canonical is a rough one."""
+    """Whether the fast parser of an API server accepts and keeps this text. Its test for canonical is approximate."""
     match = _FORM.fullmatch(text)
     if match is None:
         return False
@@ -230,7 +230,7 @@ def _divide_away_from_zero(amount: int, divisor: int) -> int:
 
 
 def _reads_well_in_binary(nanos: int) -> bool:
-    """Below 1Ki there is no binary suffix, and a fraction of a unit would be lost in one."""
+    """Whether a binary suffix fits: not below 1Ki, and not for a fraction of a unit, which would be lost."""
     return abs(nanos) >= 1024 * _NANOS_PER_UNIT and nanos % _NANOS_PER_UNIT == 0
 
 
@@ -255,7 +255,7 @@ def _refusal(value: object, why: str = "is not a Kubernetes quantity") -> Quanti
 
 
 def _shown(value: object) -> str:
-    """Bounded, whatever came in; Python itself refuses to write out a giant integer."""
+    """The value as text of bounded length. Python itself refuses to print a giant integer."""
     if isinstance(value, str):
         shown = repr(value[:60])
         return shown if len(value) <= 60 and len(shown) <= 60 else f"{shown[:57]}..."

@@ -1,4 +1,4 @@
-"""From usage and a target to a replica count, as the HorizontalPodAutoscaler computes it.
+"""Computes a replica count from usage and a target, as the HorizontalPodAutoscaler does.
 
 Amounts are integers of milli-units, ratios are IEEE doubles, and the order of operations is part of the rule.
 """
@@ -10,23 +10,23 @@ MAX_INT64 = 2**63 - 1
 
 
 def trunc_div(dividend: int, divisor: int) -> int:
-    """Integer division toward zero, as the machine divides; Python's own rounds down."""
+    """Integer division toward zero, as Go divides; Python's own division rounds down."""
     quotient = abs(dividend) // abs(divisor)
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
 
 
 def within(ratio: float, down: float, up: float) -> bool:
-    """Whether a ratio of usage to target is close enough to 1 to leave things alone; NaN never is."""
+    """Whether a ratio of usage to target is close enough to 1 to change nothing; NaN never is."""
     return 1.0 - down <= ratio <= 1.0 + up
 
 
 def utilization(usage: int, requests: int) -> int:
-    """Whole percent of the requests; what is cut off here is never seen by the ratio."""
+    """Whole percent of the requests, truncated before the ratio is computed."""
     return trunc_div(usage * 100, requests)
 
 
 def assumed_usage(request: int, target_percent: int) -> int:
-    """What a pod without a sample is taken to use before others may be removed on its account."""
+    """The assumed usage of a pod without a sample when scaling down."""
     return trunc_div(request * max(100, target_percent), 100)
 
 
@@ -35,19 +35,19 @@ def count_for(ratio: float, pods: int) -> int:
 
 
 def count_outside(ratio: float, pods: int, current: int, down: float, up: float) -> int:
-    """The count a ratio asks for; inside the tolerance that is the current one."""
+    """The count for a ratio; the current count if the ratio is within the tolerance."""
     return current if within(ratio, down, up) else count_for(ratio, pods)
 
 
 def ceil_int32(count: float) -> int:
-    """Round up, and stay inside a replica count's range; what is no number asks for nothing."""
+    """Round up, and stay within the range of a replica count. NaN gives 0."""
     if isfinite(count):
         return min(ceil(count), MAX_INT32)
     return MAX_INT32 if count > 0 else 0
 
 
 def count_after_refill(first: float, second: float, samples: int, current: int, down: float, up: float) -> int:
-    """The count once missing and unready pods were filled in; it never turns the direction of the first look."""
+    """The count after missing and unready pods were filled in. It never reverses the direction of the first ratio."""
     if within(second, down, up) or (first < 1.0 < second) or (second < 1.0 < first):
         return current
     count = count_for(second, samples)
@@ -71,10 +71,10 @@ def count_by_utilization(
     down: float,
     up: float,
 ) -> tuple[int, float, float]:
-    """The count, its ratio, and the ratio with silent pods filled in: NaN where every pod has spoken.
+    """The count, its ratio, and the ratio with missing pods filled in: NaN if every pod has a sample.
 
-    Pods without a usable sample never speak for the move at hand: going up they use nothing, and of those that have
-    no sample each uses what is assumed of it going down.
+    Pods without a usable sample never support the change: when scaling up they count as using nothing, and when scaling
+    down each pod without a sample counts with its assumed usage.
     """
     ratio = utilization(used, asked) / target
     rising = unready > 0 and ratio > 1.0
@@ -103,7 +103,7 @@ def count_by_average(
     down: float,
     up: float,
 ) -> tuple[int, float, float]:
-    """The same for an average per pod; going down a pod without a sample is taken to be at the target."""
+    """The same for an average per pod. When scaling down, a pod without a sample is assumed to be at the target."""
     ratio = trunc_div(total, samples) / target
     rising = unready > 0 and ratio > 1.0
     if not rising and missing == 0:
@@ -119,30 +119,30 @@ def count_by_average(
 
 
 def count_by_value(amount: int, target: int, ready: int, current: int, down: float, up: float) -> int:
-    """The count that a value of the whole asks for, weighed by the pods that serve; from zero nothing is weighed."""
+    """The count for a total value, multiplied by the ready pods; without that factor when scaling from zero."""
     ratio = amount / target
     return ceil_int32(ratio) if current == 0 else count_outside(ratio, ready, current, down, up)
 
 
 def share_ratio(amount: int, target: int, pods: int) -> float:
-    """The ratio of a value that pods share to their target; without pods it is without bounds, or none."""
+    """The ratio of a value that pods share to their target. Without pods it is infinite, or NaN for a value of 0."""
     if pods > 0:
         return amount / (target * pods)
     return inf if amount > 0 else nan
 
 
 def count_by_share(amount: int, target: int, pods: int, down: float, up: float) -> int:
-    """The count that a value asks for which pods share."""
+    """The count for a value that pods share."""
     return pods if within(share_ratio(amount, target, pods), down, up) else ceil_int32(amount / target)
 
 
 def per_pod_share(total: int, pods: int) -> int:
-    """The reported average of a metric that is divided among pods; without pods there is nothing to report."""
+    """The reported average of a metric that is divided among pods; 0 without pods."""
     return ceil(total / pods) if pods > 0 else 0
 
 
 def first_above(target: int, up: float) -> int:
-    """The smallest whole amount whose ratio to the target leaves the tolerance upwards."""
+    """The smallest whole amount whose ratio to the target is above the tolerance."""
     low, high = target, 2 * target
     while high / target <= 1.0 + up:
         high *= 2
@@ -156,7 +156,7 @@ def first_above(target: int, up: float) -> int:
 
 
 def first_below(target: int, down: float) -> int:
-    """The largest whole amount whose ratio to the target leaves the tolerance downwards; -1 where none does."""
+    """The largest whole amount whose ratio to the target is below the tolerance, or -1 if there is none."""
     low, high = -1, target
     while low < high:
         middle = (low + high + 1) // 2

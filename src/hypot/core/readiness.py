@@ -1,4 +1,4 @@
-"""When a pod's cpu sample may be believed. Times are seconds; comparisons at exact equality are strict."""
+"""When a pod's cpu sample may be used. Times are in seconds; all comparisons are strict."""
 
 
 def cpu_unready(
@@ -11,7 +11,7 @@ def cpu_unready(
     cpu_period: float,
     readiness_delay: float,
 ) -> bool:
-    """Whether a pod with a Ready condition and a start time is still too fresh for its cpu usage to count."""
+    """Whether a pod with a Ready condition and a start time is still too young for its cpu usage to be used."""
     if start + cpu_period > now:
         return ready_false or sample_at < transition + sample_window
     return ready_false and start + readiness_delay > transition

@@ -1,7 +1,7 @@
-"""Two marks instead of one target: exact integers of milli-units throughout.
+"""Two watermarks instead of one target. All numbers are exact integers of milli-units.
 
-`ready` multiplies an absolute value and divides an average one, so `weight / pods` says which it is:
-an absolute value is weighed by the ready pods and compared as it is; a sum is weighed by one and compared per pod.
+`ready` multiplies an absolute value and divides an average, so `weight / pods` says which algorithm applies: an
+absolute value is weighted by the ready pods and compared as it is; a sum is weighted by 1 and compared per pod.
 """
 
 from enum import IntEnum
@@ -14,7 +14,7 @@ class Side(IntEnum):
 
 
 def margin(mark: int, tolerance_milli: int) -> int:
-    """The tolerance around a mark, cut to whole milli-units."""
+    """The tolerance around a watermark, truncated to whole milli-units."""
     share = abs(mark) * tolerance_milli // 1000
     return share if mark >= 0 else -share
 
@@ -28,7 +28,7 @@ def lower_edge(low: int, tolerance_milli: int) -> int:
 
 
 def above_or_below(usage: int, pods: int, upper: int, lower: int) -> Side:
-    """Which widened mark `usage / pods` has left, if any; exactly on it is within."""
+    """Whether `usage / pods` is outside the widened watermarks; exactly on one is within."""
     if usage > upper * pods:
         return Side.ABOVE
     if usage < lower * pods:
@@ -37,47 +37,47 @@ def above_or_below(usage: int, pods: int, upper: int, lower: int) -> Side:
 
 
 def count_up(usage: int, weight: int, high: int) -> int:
-    """Replicas that bring usage back to the bare high mark, rounded up."""
+    """Replicas that bring usage back to the bare high watermark (without tolerance), rounded up."""
     return -(-weight * usage // high)
 
 
 def count_down(usage: int, weight: int, low: int, round_up: bool) -> int:
-    """Replicas that bring usage up to the bare low mark; rounded down unless there is but one mark; at least one."""
+    """Replicas that bring usage up to the bare low watermark, at least 1; rounded down unless `round_up`."""
     count = -(-weight * usage // low) if round_up else weight * usage // low
     return max(1, count)
 
 
 def next_multiple(count: int, modulo: int) -> int:
-    """Counts are raised to whole groups, also on the way down."""
+    """Raise a count to a multiple of the modulo, also when scaling down."""
     return -(-count // modulo) * modulo if modulo > 1 else count
 
 
 def direction_kept(side: Side, count: int, current: int) -> int:
-    """Few ready pods must not turn an upscale into a downscale, nor the other way round."""
+    """Few ready pods must not turn a scale-up into a scale-down, nor the other way round."""
     if side == Side.ABOVE:
         return max(count, current)
     return min(count, current) if side == Side.BELOW else count
 
 
 def step_to_high(current: int, modulo: int, fewest: int) -> int:
-    """One group less, while the rest stays below the high mark."""
+    """One modulo step down, while the remaining pods stay below the high watermark."""
     candidate = max(current - modulo, 1)
     return current if candidate < fewest else candidate
 
 
 def step_to_low(current: int, modulo: int, most: int) -> int:
-    """One group more, while each stays above the low mark."""
+    """One modulo step up, while each pod stays above the low watermark."""
     candidate = current + modulo
     return current if candidate > most else candidate
 
 
 NO_COUNT = -1
-# Towards which mark a count goes inside the band, if any.
+# Towards which watermark a count converges inside the band, if any.
 STAY, TO_HIGH, TO_LOW = range(3)
 
 
 def converged(towards: int, current: int, modulo: int, fewest: int, most: int) -> int:
-    """A step of the modulo towards the wanted mark, while the count stays between what both marks allow."""
+    """One modulo step towards a watermark, while the count stays between what both watermarks allow."""
     if towards == TO_HIGH:
         return step_to_high(current, modulo, fewest)
     return step_to_low(current, modulo, most) if towards == TO_LOW else current
@@ -97,9 +97,9 @@ def count_in_band(
     max_count: int,
     current: int,
 ) -> tuple[Side, int]:
-    """Which side was left and the count: compared with the widened marks, counted against the bare ones.
+    """The side of the band and the count. The side uses the watermarks with tolerance, the count those without.
 
-    There is no count below a low mark of zero, against which nothing can be measured.
+    Below a low watermark of zero there is no count, because nothing can be divided by zero.
     """
     pods, weight = (ready, 1) if averaged else (1, ready)
     side = above_or_below(usage, pods, upper_edge(high, tolerance_milli), lower_edge(low, tolerance_milli))

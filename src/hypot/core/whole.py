@@ -1,6 +1,6 @@
-"""Whole numbers that are too large for a machine's integer on their way to a result that is not."""
+"""Integers whose intermediate results are too large for a machine integer."""
 
 
 def times_over(amount: int, times: int, over: int) -> int:
-    """An amount times one number and over another, rounded down; nothing is lost in between."""
+    """An amount times one number, divided by another, rounded down, without overflow in between."""
     return amount * times // over

@@ -10,16 +10,16 @@ NO_SLOT = -1
 
 
 def highest_recent(recommendation: int, values: Sequence[int], times: Sequence[float], cutoff: float) -> int:
-    """The largest recommendation not older than the cut-off; one exactly as old still counts."""
+    """The largest recommendation not older than the cut-off; an entry exactly as old still counts."""
     highest = recommendation
-    for value, time in zip(values, times):  # noqa: B905  compiled code knows no strict
+    for value, time in zip(values, times):  # noqa: B905  compiled code does not support strict
         if time >= cutoff and value > highest:
             highest = value
     return highest
 
 
 def last_older(times: Sequence[float], cutoff: float) -> int:
-    """The last entry strictly older than the cut-off, whose place a new one may take."""
+    """The last entry strictly older than the cut-off; a new entry may replace it."""
     for i in range(len(times) - 1, -1, -1):
         if times[i] < cutoff:
             return i
@@ -34,10 +34,10 @@ def envelope(
     up_window: float,
     down_window: float,
 ) -> tuple[int, int]:
-    """The lowest and the highest recommendation that the two windows hold; an entry as old as a window is out."""
+    """The lowest and the highest recommendation within the two windows; an entry exactly as old as a window is out."""
     low = high = recommendation
     up_from, down_from = now - up_window, now - down_window
-    for value, time in zip(values, times):  # noqa: B905  compiled code knows no strict
+    for value, time in zip(values, times):  # noqa: B905  compiled code does not support strict
         if value < low and time > up_from:
             low = value
         if value > high and time > down_from:
@@ -46,29 +46,29 @@ def envelope(
 
 
 def forced_into(current: int, low: int, high: int) -> int:
-    """Move only as far as an envelope, or bounds, force."""
+    """Change the count only as far as an envelope, or bounds, require."""
     return min(max(current, low), high)
 
 
 def changed_within(changes: Sequence[int], times: Sequence[float], cutoff: float) -> int:
-    """Replicas moved by events strictly younger than the cut-off."""
+    """Replicas changed by events strictly younger than the cut-off."""
     total = 0
-    for change, time in zip(changes, times):  # noqa: B905  compiled code knows no strict
+    for change, time in zip(changes, times):  # noqa: B905  compiled code does not support strict
         if time > cutoff:
             total += change
     return total
 
 
 def most_after_policy(start: int, percent: bool, value: int) -> int:
-    """How far up one policy lets a workload go that began its period with `start` replicas.
+    """The most replicas that one policy allows for a workload that began the period with `start` replicas.
 
-    Doubles on purpose: 100 pods and 10 % allow 111, because 100 x 1.1 is a hair above 110.
+    Uses doubles on purpose: 100 pods and 10 % allow 111, because 100 x 1.1 is slightly above 110.
     """
     return ceil(start * (1.0 + value / 100.0)) if percent else start + value
 
 
 def least_after_policy(start: int, percent: bool, value: int) -> int:
-    """How far down one policy lets a workload go; may be negative."""
+    """The fewest replicas that one policy allows; may be negative."""
     return int(start * (1.0 - value / 100.0)) if percent else start - value
 
 
@@ -86,9 +86,9 @@ def allowed_reach(
     unknown_move: float,
     now: float,
 ) -> int:
-    """How far the policies of one direction let a workload go now; `least`: the one that allows the least counts.
+    """How far the policies of one direction allow a workload to go now. `least`: use the policy that allows the least.
 
-    A move of unknown size within a policy's period may have used it up, so that one holds.
+    A change of unknown size within a policy's period may have used it up, so that policy then allows no change.
     """
     reach = current
     for i in range(len(values)):
@@ -116,12 +116,12 @@ def delay_over(since: float, delay: int, now: float) -> bool:
     return int(now - since) >= delay
 
 
-# What a move waits for: a forbidden window after the last one, or a delay since the mark was left.
+# What a change waits for: a forbidden window after the last change, or a delay since the value left the band.
 GOES, FORBIDDEN, DELAYED = range(3)
 
 
 def waits_for(left: float, stable: bool, delay: int, since: float, now: float) -> int:
-    """`left` is what remains of the forbidden window; `since` is when the mark was left, infinite where it was not."""
+    """`left` is the rest of the forbidden window. `since` is when the value left the band, infinite if it did not."""
     if left > 0:
         return FORBIDDEN
     if stable or delay == 0:

@@ -1,1 +1,1 @@
-"""What users write: one file per kind, with its fields, defaults on request, rules and wire form."""
+"""The kinds that users write: fields, optional defaults, validation rules and wire form of each."""

@@ -1,4 +1,4 @@
-"""What every kind has in common: metadata, target, reading, writing, checking."""
+"""What all kinds share: metadata, target, reading, writing, validation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
@@ -16,7 +16,7 @@ from hypot.kinds.version import NEWEST, Version
 
 DEFAULT_NAMESPACE = "default"
 
-# What people write before the slash, and what it stands for.
+# The word before the slash, and the API version and kind that it means.
 _SHORT_KINDS = {
     "deployment": ("apps/v1", "Deployment"),
     "deploy": ("apps/v1", "Deployment"),
@@ -32,14 +32,14 @@ _SHORT_KINDS = {
     "svc": ("v1", "Service"),
     "namespace": ("v1", "Namespace"),
 }
-# What controllers take for true and false in an annotation.
+# What controllers accept as true and false in an annotation.
 TRUE_WORDS = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 FALSE_WORDS = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 @runtime_checkable
 class HasKindAndName(Protocol):
-    """Anything that can be pointed at: a workload of another library, say."""
+    """Anything that can be a target, for example a workload object of another library."""
 
     kind: str
     name: str
@@ -78,8 +78,8 @@ def refer(target: "str | Ref | Mapping[str, Any] | HasKindAndName") -> Ref:
     return Ref(*(getattr(target, name, None) for name in ("api_version", "kind", "name")))
 
 
-class InvalidAutoscaler(ValueError):  # noqa: N818  it names what was written, not what went wrong
-    """An authored object that the cluster would refuse, with everything that is wrong with it."""
+class InvalidAutoscaler(ValueError):  # noqa: N818  the name says what was written, not what went wrong
+    """An authored object that the cluster would reject, with all its problems."""
 
     def __init__(self, what: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -99,7 +99,7 @@ def count_of(number: int, word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Node):
-    """An object of the cluster. Its fields are those of `spec`; everything else is kept as it was read."""
+    """A Kubernetes object. Its fields are those of `spec`; everything else is kept as it was read."""
 
     API_VERSION: ClassVar[str] = ""
     KIND: ClassVar[str] = ""
@@ -109,14 +109,14 @@ class Kind(Node):
     metadata: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False)
     status: Any = dataclass_field(default=None, kw_only=True, hash=False, repr=False)
     around: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
-    # The apiVersion that stood in the manifest, where that is not the current one.
+    # The apiVersion of the manifest if it is not the current one.
     read_from: str = dataclass_field(default="", kw_only=True, hash=False, compare=False, repr=False)
-    # What that version would not have decoded.
+    # What the decoder of that version would have rejected.
     misread: tuple[Problem, ...] = dataclass_field(default=(), kw_only=True, hash=False, compare=False, repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Hold any manifest, however wrong; `problems()` says what is."""
+        """Read any manifest, even an invalid one; `problems()` reports what is wrong."""
         version = data.get("apiVersion", cls.API_VERSION)
         misread = cls.misread_in(data) if version != cls.API_VERSION else ()
         data = cls.in_current_version(data)
@@ -136,17 +136,17 @@ class Kind(Node):
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """For kinds whose API had other versions before."""
+        """Convert a manifest of a former version. For kinds whose API had other versions before."""
         return data
 
     @classmethod
     def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """What the decoder of a former version refuses, and reading it as the current one would hide."""
+        """What the decoder of a former version rejects, but reading it as the current version would hide."""
         del data
         return ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest, in the newest version of its API; a copy that the caller may change."""
+        """The manifest in the newest version of its API. It is a copy that the caller may change."""
         out: dict[str, Any] = {"apiVersion": self.API_VERSION, "kind": self.KIND, "metadata": self.metadata}
         out["spec"] = self.write()
         out.update(self.around)
@@ -174,7 +174,7 @@ class Kind(Node):
         return f"{self.KIND} {self.namespace}/{self.name}"
 
     def problems(self, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> tuple[Problem, ...]:
-        """Everything that is wrong with this object on its own, in that version with these feature gates."""
+        """All problems of this object on its own, for that Kubernetes version and these feature gates."""
         outer = self._outer_problems()
         if self.sound() and not self.misread and "spec" not in self.around:
             return tuple([self._placed(p) for p in (*outer, *self.rule_problems(kubernetes, gates))])
@@ -185,7 +185,7 @@ class Kind(Node):
         return tuple([self._placed(p) for p in (*decode, *rules)])
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """The kind's own rules; every value has its proper type here. A kind without rules has no problems."""
+        """The problems that the kind's own rules find; none by default. Every value has the right type here."""
         del kubernetes, gates
         return iter(())
 
@@ -204,7 +204,7 @@ class Kind(Node):
                 yield Problem("unknown-field", "Decode", (key,), f'strict decoding error: unknown field "{key}"', value)
 
     def unreadable_status(self) -> Iterator[Problem]:
-        """Nobody has to write a status, but what is written is decoded."""
+        """The parts of the status that cannot be decoded. A status is optional."""
         if self.STATUS is None or self.status is None:
             return
         if not isinstance(self.status, dict):
@@ -217,17 +217,17 @@ class Kind(Node):
     def _version_problems(self) -> Iterator[Problem]:
         written, now = self.read_from, self.API_VERSION
         if written in self.FORMER_VERSIONS:
-            message = f"{written} is an old version of this API; it is read as {now}, and written as that"
+            message = f"{written} is an old version of this API; it is read and written as {now}"
             yield Problem("old-api-version", "Version", ("apiVersion",), message, written, f"write {now}", "warning")
         elif written:
-            message = f"{written} is no version of {self.KIND}; it is read as {now}"
+            message = f"{written} is not a version of {self.KIND}; it is read as {now}"
             yield Problem("api-version-not-served", "Version", ("apiVersion",), message, written, f"write {now}")
 
     def _placed(self, problem: Problem) -> Problem:
         return replace(problem, path=python_path(type(self), problem.where[1:]) or str(problem.where[0]))
 
     def author(self, metadata: Mapping[str, Any], **fields: Any) -> None:
-        """For constructors: take what was written, or raise one exception with all that the cluster would refuse."""
+        """For constructors: set the fields, or raise one exception with everything that the cluster would reject."""
         unwritten = {"metadata": metadata, "status": None, "around": {}, "extra": {}, "read_from": "", "misread": ()}
         for key, value in {**unwritten, **fields}.items():
             object.__setattr__(self, key, value)
@@ -240,10 +240,10 @@ class Kind(Node):
 
 
 def _follows_from(problem: Problem, unreadable: Where) -> bool:
-    """Whether a rule only fails because a value at or beside its place could not be read."""
+    """Whether a rule fails only because a value at or next to its path could not be read."""
     if problem.where[: len(unreadable)] == unreadable:
         return True
-    # Below the spec itself fields stand in for each other, as the targets of a metric do.
+    # Below the spec, one field can replace another, as with the targets of a metric.
     return problem.kind == "Required" and len(unreadable) > 2 and problem.where[:-1] == unreadable[:-1]
 
 
@@ -253,13 +253,13 @@ def metadata_of(
     labels: Mapping[str, str] | None,
     annotations: Mapping[str, str] | None,
 ) -> dict[str, Any]:
-    """The metadata an author gave, and nothing else."""
+    """The metadata that the author gave, without empty values."""
     given = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
     return {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items() if value}
 
 
 def seconds(duration: Any) -> Any:
-    """Whole seconds from 90, "90s", "1m30s", "2h" or a timedelta; what is none of these is kept for the rules."""
+    """Whole seconds from 90, "90s", "1m30s", "2h" or a timedelta. Other values stay as they are, for the rules."""
     total = getattr(duration, "total_seconds", None)
     if callable(total):
         amount = total()
@@ -294,7 +294,7 @@ def reference_problems(ref: Ref, where: Where, *, any_version: bool, any_group: 
 
 
 def target_problems(ref: Ref, where: Where) -> Iterator[Problem]:
-    """The rules for the target of a kind that the API server does not know: any group may have it."""
+    """The rules for the target of a kind that is not built in: the target may be of any group."""
     for key, value in (("kind", ref.kind), ("name", ref.name)):
         if not value:
             yield Problem(f"reference-{key}", "Required", (*where, key), f"the target's {key} must be set")
@@ -313,7 +313,7 @@ def version_problem(ref: Ref, *, any_version: bool, any_group: bool) -> str:
 
 
 def as_stored(value: Any) -> Any:
-    """A node as the API server shows it: quantities as it prints them, nothing that it would leave out."""
+    """A node as the API server shows it: with quantities as it prints them, and without what it leaves out."""
     if not isinstance(value, Node):
         return tuple([as_stored(item) for item in value]) if isinstance(value, tuple) else value
     changes: dict[str, Any] = {}

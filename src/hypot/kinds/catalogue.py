@@ -1,7 +1,7 @@
-"""Every kind, and the facts of it that others go by: reading dumps, watches, configuration, rights, lint and docs.
+"""All kinds, with the facts that other parts need: reading dumps, watches, configuration, RBAC, lint and docs.
 
-A new kind is a folder beside this file, one record here, and one in `hypot.policy.families`. Read the records when they
-are needed, not when a module is imported.
+A new kind needs a folder next to this file, one record here, and one in `hypot.policy.families`. Read the records when
+they are needed, not when a module is imported.
 """
 
 from collections.abc import Iterable
@@ -18,8 +18,7 @@ from hypot.kinds.vpa.checkpoint import Checkpoint
 from hypot.kinds.wpa import WPA
 
 Autoscaler = HPA | WPA | VPA | Hvpa
-# What the controller does for a kind: nothing, only its recommendation, decisions that are reported and not written,
-# or everything.
+# What the controller does for a kind: nothing, only recommend, decide and report without writing, or everything.
 Mode = Literal["off", "recommend", "observe", "act"]
 
 
@@ -29,24 +28,24 @@ class KindInfo:
 
     kind: type[Kind]
     plural: str
-    # What kubectl calls it for short, and what hypot calls it where there is little room.
+    # The short names in kubectl, and the abbreviation that hypot uses where space is limited.
     short_names: tuple[str, ...] = ()
     abbreviation: str = ""
     counts: bool = False
     sizes: bool = False
-    # The field of its spec that names what it scales.
+    # The spec field that names its target.
     target_field: str = "scaleTargetRef"
-    # The module with the facts of its CustomResourceDefinition; empty where Kubernetes itself serves the kind.
+    # The module with the facts for its CustomResourceDefinition; empty if the kind is built into Kubernetes.
     crd: str = ""
     # Whether another autoscaler may scale it: it has a scale subresource.
     scalable: bool = False
     # Whether its controller refuses to scale pods that two objects of this kind claim.
     claims_pods: bool = False
-    # What the controller does for it unless its configuration says otherwise.
+    # What the controller does for it by default.
     mode: Mode = "act"
     # The Leases of other controllers that act on it.
     leases: tuple[str, ...] = ()
-    # Groups in which people write it by mistake.
+    # API groups that users write for it by mistake.
     mistaken_groups: tuple[str, ...] = ()
 
     @property
@@ -59,7 +58,7 @@ class KindInfo:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Those it is served in, or was."""
+        """The API groups that serve it, or used to."""
         versions = (self.kind.API_VERSION, *self.kind.FORMER_VERSIONS)
         return tuple(dict.fromkeys(version.rpartition("/")[0] for version in versions))
 
@@ -69,16 +68,16 @@ class KindInfo:
 
     @property
     def decides_both(self) -> bool:
-        """Whether one decision has a number of replicas and a size."""
+        """Whether one decision includes both a replica count and a size."""
         return self.counts and self.sizes
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """What the controller may be told to do: only sizes can be recommended without acting."""
+        """The modes that can be configured. `recommend` is only for kinds that do not set a count."""
         return tuple([mode for mode in get_args(Mode) if mode != "recommend" or not self.counts])
 
 
-# In the order in which definitions are printed.
+# In the order in which the definitions are printed.
 CATALOGUE: dict[str, KindInfo] = {
     info.name: info
     for info in (
@@ -147,7 +146,7 @@ def autoscalers() -> tuple[KindInfo, ...]:
 
 
 def controlled() -> tuple[KindInfo, ...]:
-    """As the controller lists them: first what it acts on unless told otherwise, last what Kubernetes itself runs."""
+    """In the controller's order: first the kinds that it acts on by default, last the kinds built into Kubernetes."""
     return tuple(sorted(autoscalers(), key=lambda info: (info.mode != "act", not info.crd)))
 
 
@@ -160,7 +159,7 @@ def names_of(infos: Iterable[KindInfo]) -> tuple[str, ...]:
 
 
 def find_autoscaler(group: str, kind: Any) -> KindInfo | None:
-    """The autoscaler that objects of this group and kind are; None where they are none."""
+    """The autoscaler kind of this group and kind, or None if it is not an autoscaler."""
     info = CATALOGUE.get(kind) if isinstance(kind, str) else None
     return info if info is not None and info.is_autoscaler and group in info.groups else None
 
@@ -171,7 +170,7 @@ def defined() -> tuple[KindInfo, ...]:
 
 
 def facts_of(kind: type[Kind]) -> Facts:
-    """What the definition of this kind says beyond its fields. Loaded on request: it is much, and few ask."""
+    """What the CRD of this kind contains beyond its fields. Loaded on demand: it is large and rarely needed."""
     facts: Facts = import_module(CATALOGUE[kind.KIND].crd).FACTS
     return facts
 

@@ -1,9 +1,9 @@
-"""CustomResourceDefinitions, built from the tables of a kind and the few facts that a table cannot say.
+"""CustomResourceDefinitions, built from the tables of a kind and the few facts that a table cannot express.
 
-Fields, types, ranges and words come from the `Wire` of each field. What a kind adds stands in its own `crd` module, as
-FACTS: names, columns, status, required fields and the rules that need CEL. `catalogue` knows which kinds have one.
+Fields, types, ranges and descriptions come from the `Wire` of each field. A kind adds the rest as FACTS in its own
+`crd` module: names, columns, status, required fields and the rules that need CEL. `catalogue` knows these modules.
 
-There is no `default:` anywhere: an object comes back as it was written, and what is absent the controller decides.
+There is no `default:` anywhere: an object is returned as it was written, and the controller decides what is absent.
 """
 
 import json
@@ -20,7 +20,7 @@ Place = tuple[type[Node], str]
 
 _REASONS = {"Required": "FieldValueRequired", "Forbidden": "FieldValueForbidden", "Invalid": "FieldValueInvalid"}
 _INT_OR_STRING = "x-kubernetes-int-or-string"
-# A field without a type takes whatever its checks do not look at; no list, mapping or boolean passes these.
+# A field without a type accepts any type that its checks do not cover. These reject lists, mappings and booleans.
 ONLY_NUMBERS_AND_TEXT: Schema = {
     "minItems": 1,
     "maxItems": 0,
@@ -28,11 +28,16 @@ ONLY_NUMBERS_AND_TEXT: Schema = {
     "maxProperties": 0,
     "not": {"enum": [True, False]},
 }
-# A status is typed where columns and people look, and open beside that: what another version writes there is kept.
+# A status has types for the fields that columns and users read. Other fields are open: what another version writes is
+# kept.
 OPEN: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 TEXT: Schema = {"type": "string"}
 TIME: Schema = {"type": "string", "format": "date-time", "nullable": True}
-GENERATION: Schema = {"type": "integer", "format": "int64", "description": "the spec this status is about"}
+GENERATION: Schema = {
+    "type": "integer",
+    "format": "int64",
+    "description": "the generation of the spec that this status describes",
+}
 CONDITION: Schema = {
     **OPEN,
     "properties": {
@@ -40,7 +45,7 @@ CONDITION: Schema = {
         "lastTransitionTime": TIME,
     },
 }
-# What every reference must have.
+# The constraints of every reference.
 _REFERENCE_HINTS: dict[Place, Schema] = {
     (Ref, "kind"): {"minLength": 1},
     (Ref, "name"): {"minLength": 1},
@@ -54,7 +59,7 @@ def listed(doc: str, items: Schema) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule in CEL: its id among the kind's own rules, the expression, the words, and the field they are said of."""
+    """One rule in CEL: its id among the kind's own rules, the expression, the message, and the field it refers to."""
 
     rule: str
     cel: str
@@ -73,7 +78,7 @@ MIN_OVER_MAX = Check(
 
 @dataclass(frozen=True, slots=True)
 class PrinterColumn:
-    """What `kubectl get` shows; `wide` ones only with `-o wide`."""
+    """A column of `kubectl get`; a `wide` column is shown only with `-o wide`."""
 
     name: str
     type: str
@@ -84,11 +89,11 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a kind's tables do not say.
+    """What the tables of a kind cannot express.
 
     `hints` add to a field's schema; `shapes` give a free mapping its fields, or a leaf another type.
-    `scale` names the paths of a scale subresource as a definition does: specReplicasPath, statusReplicasPath and
-    labelSelectorPath. `status_apart` is false where writers send spec and status as one.
+    `scale` has the paths of a scale subresource as a CRD has them: specReplicasPath, statusReplicasPath and
+    labelSelectorPath. `status_apart` is false if writers send spec and status together.
     """
 
     doc: str
@@ -104,7 +109,7 @@ class Facts:
 
 
 def definition_of(kind: type[Kind], plural: str, short_names: tuple[str, ...], facts: Facts) -> dict[str, Any]:
-    """The definition that makes an API server accept this kind, and refuse what its rules call an error."""
+    """The CRD that makes an API server accept this kind, and reject what its rules report as an error."""
     group, _, version = kind.API_VERSION.partition("/")
     metadata: Schema = {"name": f"{plural}.{group}"}
     if facts.annotations:
@@ -135,13 +140,13 @@ def definition_of(kind: type[Kind], plural: str, short_names: tuple[str, ...], f
             ],
         },
     }
-    # Built of tables that all kinds share: the caller gets lists of their own, and YAML no anchors.
+    # The tables are shared by all kinds. A deep copy gives the caller its own lists and keeps YAML free of anchors.
     fresh: dict[str, Any] = json.loads(json.dumps(definition))
     return fresh
 
 
 def cel_amount(place: str) -> str:
-    """A quantity in CEL. It is asked for its type and made of a number in the ways that API servers think cheap."""
+    """A quantity in CEL, with the type check and the conversion that API servers estimate as cheap."""
     return f"(type({place}) in [int] ? quantity('0').add({place}) : quantity({place}))"
 
 
@@ -153,12 +158,12 @@ def _subresources(facts: Facts) -> Schema:
 
 
 def condition_path(name: str, key: str = "status") -> str:
-    """Where a column finds a part of one condition."""
+    """The JSON path of a part of one condition, for a column."""
     return f'.status.conditions[?(@.type=="{name}")].{key}'
 
 
 BLOCKED_COLUMN = PrinterColumn(
-    "Blocked", "string", condition_path("ScalingBlocked", "reason"), "what holds a change back"
+    "Blocked", "string", condition_path("ScalingBlocked", "reason"), "why a change is held back"
 )
 
 
@@ -176,8 +181,11 @@ def _root(kind: type[Kind], facts: Facts) -> Schema:
             "apiVersion": {"type": "string", "description": f"always {kind.API_VERSION}"},
             "kind": {"type": "string", "description": f"always {kind.KIND}"},
             "metadata": {"type": "object"},
-            "spec": {"description": "what is wanted", **_object(kind, facts)},
-            "status": {"description": "what was found and done; the controller's to write", **facts.status},
+            "spec": {"description": "the desired state", **_object(kind, facts)},
+            "status": {
+                "description": "what the controller observed and did; only the controller writes it",
+                **facts.status,
+            },
         },
     }
 
@@ -207,12 +215,12 @@ def _value(kind: Scalar | type[Node], w: Wire, facts: Facts) -> Schema:
 
 
 def _scalar(kind: Scalar) -> Schema:
-    """A leaf, closed where API servers are more lenient than the types behind it."""
+    """The schema of a leaf, stricter where API servers are more lenient than the Go types behind it."""
     schema: Schema = dict(kind.schema)
     if kind is INT64:
         return _checked(schema, _whole("type(self) == int"))
     if kind is INT32:
-        # Before 1.36 an API server does not look at `format`, and one number too large stops every typed reader.
+        # Before 1.36 an API server ignores `format`, and a single number that is too large stops every typed client.
         return _checked({**schema, "minimum": -(2**31), "maximum": 2**31 - 1}, _whole("type(self) == int"))
     if schema.get(_INT_OR_STRING):
         return _checked(schema, _whole("type(self) in [int] || type(self) in [string]"))
@@ -221,7 +229,7 @@ def _scalar(kind: Scalar) -> Schema:
     if kind.each is not None and schema["type"] == "object":
         return {**schema, "additionalProperties": _scalar(kind.each)}
     if kind is STRINGS:
-        # Null is dropped without a word where it is not allowed, and a selector that lost a label selects more.
+        # If null is not allowed it is dropped silently, and a selector that lost a label selects more.
         texts = {"type": "string", "nullable": True}
         no_null = Check("type", "self.all(key, dyn(self[key]) != null)", "every value must be text, not null")
         return _checked({**schema, "additionalProperties": texts}, no_null)
@@ -229,7 +237,7 @@ def _scalar(kind: Scalar) -> Schema:
 
 
 def _whole(cel: str) -> Check:
-    """Schemas take 1.0 for an integer; CEL does not, and neither do the types behind it."""
+    """Schemas accept 1.0 as an integer. CEL does not, and neither do the Go types behind it."""
     return Check("type", cel, "a number must be written without a fraction")
 
 

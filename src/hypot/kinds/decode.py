@@ -1,4 +1,4 @@
-"""What the API server's decoder would refuse, and where a field stands in Python."""
+"""What the API server's decoder would reject, and the Python path of a field."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def decode_problems(root: Node, where: Where) -> Iterator[Problem]:
 
 
 def _misfits(where: Where, owner: type[Node], w: Wire, value: Any) -> Iterator[Problem]:
-    """What is wrong inside, where the value has an inside."""
+    """The problems inside the value if it has parts, else of the value itself."""
     kind = w.type
     if not isinstance(kind, Scalar):
         yield _misfit(where, owner, w, value)
@@ -56,7 +56,7 @@ def _wrong_item(where: Where, owner: type[Node], each: Scalar, item: Any) -> Pro
 
 
 def _unmarshal(found: str, owner: type[Node], where: Where, go: str) -> str:
-    """The words of Go's decoder."""
+    """The message of Go's decoder."""
     place = ".".join(part for part in where if isinstance(part, str))
     return f"json: cannot unmarshal {found} into Go struct field {owner.GO.rpartition('.')[2]}.{place} of type {go}"
 
@@ -75,7 +75,7 @@ def _misfit(where: Where, owner: type[Node], w: Wire, value: Any) -> Problem:
 
 
 def _quantity_text(value: Any) -> str:
-    """Right in form but with a suffix that is none, or not even that."""
+    """The API server's message: either only the suffix is wrong, or the whole form."""
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+\.?[0-9]*[eEinumkKMGTP]*[-+]?[0-9]*", value):
         return "unable to parse quantity's suffix"
     return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -96,7 +96,7 @@ def _bounded(value: Any) -> str:
 
 
 def json_type(value: Any) -> str:
-    """The word Go's decoder has for a value."""
+    """What Go's decoder calls the type of a value."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float):

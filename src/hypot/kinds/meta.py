@@ -1,6 +1,6 @@
-"""What the API server shares among all objects: the types of metadata and label selectors, as it decodes them.
+"""The types of metadata and label selectors that all objects share, as the API server decodes them.
 
-In its types null stands for nothing, also within lists and maps, where it leaves an empty text or an empty block.
+In these types null means absent. Within lists and maps it becomes an empty string or an empty block.
 """
 
 import re
@@ -23,7 +23,7 @@ def _is_time(value: Any) -> bool:
 
 @lru_cache(4096)
 def _is_time_text(text: str) -> bool:
-    """RFC 3339 as Go reads it: the hour may have one digit, a zone may be a day away."""
+    """RFC 3339 as Go parses it: the hour may have one digit, and a zone offset may be up to a day."""
     match = _TIME.fullmatch(text)
     if match is None:
         return False
@@ -44,7 +44,7 @@ TEXTS = Scalar(
     "[]string",
     {"type": "array", "items": STRING.schema},
     lambda v: isinstance(v, list) and all(item is None or isinstance(item, str) for item in v),
-    "a list of texts",
+    "a list of strings",
     each=STRING,
 )
 TEXT_MAP = Scalar(
@@ -85,7 +85,7 @@ class ManagedFields(Node):
 
 @node
 class StatusCondition(Node):
-    """How something stands, as every status tells it; each kind has its own name for the type."""
+    """A condition as in every status. Each kind has its own Go name for the type."""
 
     type: str | None = wire("type", STRING)
     status: str | None = wire("status", STRING)
@@ -142,7 +142,7 @@ def _is_selector(value: Any) -> bool:
 
 
 def stored_selector(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What an API server shows of a selector: nothing that is empty, and an empty text for null."""
+    """A selector as the API server shows it: without empty parts, and with an empty string for null."""
     selector = LabelSelector.read(value).readable()
     out: dict[str, Any] = {}
     if selector.labels:
@@ -159,7 +159,7 @@ def _stored_requirement(requirement: LabelRequirement) -> dict[str, Any]:
     return out
 
 
-# Kept as the mapping it was, and checked as what it stands for.
+# Kept as the mapping that was read, but checked as a LabelSelector.
 SELECTOR = Scalar(
     "v1.LabelSelector",
     {"type": "object"},
@@ -172,9 +172,9 @@ SELECTOR = Scalar(
 
 @node
 class MetricName(Node):
-    """Which series: a name and, where one name has many, a selector."""
+    """Identifies a metric series: a name and, if the name has several series, a selector."""
 
     GO: ClassVar[str] = "v2.MetricIdentifier"
 
     name: str | None = wire("name", STRING, "name of the series")
-    selector: Mapping[str, Any] | None = wire("selector", SELECTOR, "which of the series")
+    selector: Mapping[str, Any] | None = wire("selector", SELECTOR, "selects among the series of this name")

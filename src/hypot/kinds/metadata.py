@@ -1,4 +1,4 @@
-"""The API server's rules for object metadata, in its order and its words."""
+"""The API server's rules for object metadata, with its order and messages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from hypot.kinds.names import byte_count, dns_label, dns_subdomain, label_value,
 from hypot.kinds.node import Scalar
 from hypot.kinds.problem import Problem, Where, unsupported
 
-# A name that is generated is the given beginning, cut, and five random characters.
+# A generated name is the given prefix, truncated, and five random characters.
 _GENERATED_FROM = 58
 _ANY_FIVE = "x" * 5
 _ANNOTATION_BYTES = 256 * 1024
@@ -19,7 +19,7 @@ _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 def metadata_problems(
     metadata: Mapping[str, Any], *, namespace_required: bool = False, built_in: bool = False
 ) -> Iterator[Problem]:
-    """Object metadata of a namespaced object; a namespace that is not written is mostly the request's own."""
+    """The problems of a namespaced object's metadata. A missing namespace usually comes from the request."""
     meta = metadata
     owners: tuple[OwnerReference, ...] = ()
     unreadable: set[str | int] = set()
@@ -36,7 +36,7 @@ def metadata_problems(
         yield Problem("namespace", "Required", ("metadata", "namespace"), "")
     for message in dns_label(namespace) if namespace else ():
         yield Problem("namespace", "Invalid", ("metadata", "namespace"), message, namespace)
-    if built_in and (meta.get("generation") or 0) < 0:  # of a custom resource the API server counts it anew
+    if built_in and (meta.get("generation") or 0) < 0:  # for a custom resource the API server resets it
         where: Where = ("metadata", "generation")
         yield Problem("not-negative", "Invalid", where, "must be greater than or equal to 0", meta["generation"])
     yield from _map_problems(metadata, "labels", check_values=True)
@@ -46,12 +46,12 @@ def metadata_problems(
     yield from _finalizer_problems(meta.get("finalizers"), built_in=built_in)
 
 
-# How each value is checked where nothing has an inside that must be read.
+# The check of each value that has no nested parts.
 _FITS = {w.key: w.type.fits for _, w in ObjectMeta.TABLE if isinstance(w.type, Scalar)}
 
 
 def _is_plain(metadata: Mapping[str, Any]) -> bool:
-    """Whether every value has its type, at a glance: nearly always."""
+    """A quick check whether every value has the right type, which is nearly always true."""
     for key, value in metadata.items():
         fits = _FITS.get(key)
         if fits is None or (value is not None and not fits(value)):
@@ -71,12 +71,12 @@ def _name_problems(name: str | None, beginning: str | None, *, unreadable: bool)
 
 
 def _without_dash(beginning: str) -> str:
-    """The API server looks past a last dash by putting a letter for it, and for what stands before it."""
+    """The API server allows a trailing dash: it replaces the dash and the character before it with a letter."""
     return f"{beginning[:-2]}a" if len(beginning) > 1 and beginning.endswith("-") else beginning
 
 
 def _owner_problems(written: Iterable[OwnerReference]) -> Iterator[Problem]:
-    owners = tuple(dict.fromkeys(written))  # the same one twice counts once
+    owners = tuple(dict.fromkeys(written))  # an identical reference counts once
     for owner in owners:
         group, version = _group_and_version(owner.api_version or "")
         if not version:
@@ -98,7 +98,7 @@ def _owner_problem(key: str, value: str, message: str) -> Problem:
 
 
 def _group_and_version(written: str) -> tuple[str, str]:
-    """Both empty where the text is no version of an API."""
+    """Both empty if the text is not an API version."""
     group, _, version = written.rpartition("/")
     return ("", "") if "/" in group else (group, version)
 
@@ -123,7 +123,7 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 
 
 def metadata_update_problems(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Problem]:
-    """What an update may not do to the metadata of an object."""
+    """The problems of an update of an object's metadata."""
     if not new.get("resourceVersion"):
         where: Where = ("metadata", "resourceVersion")
         yield Problem("resource-version", "Invalid", where, "must be specified for an update", "")
@@ -139,7 +139,7 @@ def metadata_update_problems(new: Mapping[str, Any], old: Mapping[str, Any]) -> 
 
 
 def managed_fields_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
-    """For updates and scales; on creation the API server drops a list that it cannot use."""
+    """For updates and scales. On creation the API server drops an invalid list."""
     entries = metadata.get("managedFields") or ()
     for i, entry in enumerate(entries if isinstance(entries, list) else ()):
         operation = entry.get("operation", "") if isinstance(entry, dict) else ""

@@ -1,6 +1,6 @@
-"""Names as the API server checks them: of objects, in paths, of labels and of resources.
+"""Name checks of the API server: for objects, paths, labels and resources.
 
-The messages are the API server's own; people search for them.
+The messages are the API server's own, so that users can search for them.
 """
 
 import re
@@ -108,5 +108,5 @@ def container_resource(name: str) -> Iterator[str]:
 
 
 def byte_count(text: str) -> int:
-    """What the API server counts; half of a surrogate pair comes from Python only, and counts too."""
+    """The length that the API server counts. Half of a surrogate pair, which only Python can hold, counts too."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))

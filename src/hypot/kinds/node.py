@@ -1,7 +1,7 @@
-"""The machinery of kinds: frozen values that know their wire form and hold whatever a manifest says.
+"""The base of all kinds: frozen values that know their wire form and can hold any manifest.
 
-A `Node` is a frozen dataclass each of whose fields is a `wire`: the key in the manifest and the type that belongs
-there. Reading never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field
+A `Node` is a frozen dataclass. Each of its fields is a `wire`: the key in the manifest and the expected type. Reading
+never fails. A value of the wrong type is kept as it is, and `misfits` finds it; keys that no field
 claims are kept in `extra`, so that writing gives back what was read.
 """
 
@@ -21,8 +21,8 @@ N = TypeVar("N", bound="Node")
 class Scalar:
     """A leaf type: its name in Go's decoder, its OpenAPI schema, and whether a value is one.
 
-    What has an inside says how that is checked: as a node (`shape`), or item by item (`each`). `stored` is what an API
-    server shows where that may be another value.
+    A type with parts says how they are checked: as a node (`shape`), or item by item (`each`). `stored` gives the value
+    that an API server shows, if that can differ.
     """
 
     go: str
@@ -77,11 +77,11 @@ QUANTITY = Scalar(
     stored=stored_text,
 )
 
-# A custom resource's schema can take a whole number or text for a quantity, not a fraction.
+# The schema of a custom resource accepts a whole number or text as a quantity, but not a fractional number.
 WHOLE_OR_QUANTITY = Scalar(
     QUANTITY.go, QUANTITY.schema, lambda v: not isinstance(v, float) and is_quantity(v), QUANTITY.want
 )
-# Text for a share between 0 and 1 that a schema can check: a decimal fraction, or milli, micro or nano.
+# Text for a fraction between 0 and 1 that a schema can check: a decimal fraction, or milli, micro or nano.
 FRACTION_PATTERN = (
     r"^\+?(0+(\.[0-9]*)?|\.[0-9]+|0*1(\.0*)?|0*(1000(\.0*)?|[0-9]{1,3}(\.[0-9]*)?)m"
     r"|0*(1000000(\.0*)?|[0-9]{1,6}(\.[0-9]*)?)u|0*(1000000000(\.0*)?|[0-9]{1,9}(\.[0-9]*)?)n)$"
@@ -90,13 +90,13 @@ FRACTION = Scalar(
     QUANTITY.go,
     {"x-kubernetes-preserve-unknown-fields": True, "pattern": FRACTION_PATTERN, "minimum": 0, "maximum": 1},
     is_quantity,
-    "a share between 0 and 1 such as 0.01 or 10m",
+    "a fraction between 0 and 1 such as 0.01 or 10m",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How one field stands in a manifest; `path` is its Python path where that is not the attribute's own name."""
+    """How one field appears in a manifest. `path` is its Python path if that is not the name of the attribute."""
 
     key: str
     type: "Scalar | type[Node]"
@@ -115,7 +115,7 @@ def wire(
     path: str | None = None,
     schema: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A field that stands in a manifest; absent it is None. Nodes are hashed without their lists and mappings."""
+    """A field of a manifest; None if absent. Hashes of nodes leave out mappings and lists of scalars."""
     plain = not isinstance(kind, Scalar) or kind.schema.get("type") not in {"object", "array"}
     as_wire = Wire(key, kind, doc, many, path, schema)
     return dataclass_field(default=None, hash=None if plain else False, metadata={"wire": as_wire})
@@ -133,15 +133,15 @@ def node(cls: type[T]) -> type[T]:
 class Node:
     """A part of a manifest."""
 
-    # Package and name of its type in Go, which messages of the API server name.
+    # Package and name of its Go type, which appear in messages of the API server.
     GO: ClassVar[str] = ""
-    # Decoded by a type of the API server's own, not by a schema: there null in a list is an empty block.
+    # Decoded by a Go type of the API server, not by a schema. There null in a list is an empty block.
     BUILT_IN: ClassVar[bool] = False
     TABLE: ClassVar[tuple[tuple[str, Wire], ...]] = ()
     BY_KEY: ClassVar[Mapping[str, tuple[str, Wire]]] = {}
     NAMES: ClassVar[tuple[str, ...]] = ()
     READERS: ClassVar[tuple[tuple[str, str, "Callable[[Any], bool] | None", "type[Node] | None", bool], ...]] = ()
-    # Slots are set through their descriptors: reading a manifest sets hundreds.
+    # Slots are set through their descriptors for speed: reading a manifest sets hundreds.
     SETTERS: ClassVar[tuple[tuple[Callable[[Any, Any], None], str, "type[Node] | None", bool], ...]] = ()
 
     extra: Mapping[str, Any] = dataclass_field(default_factory=dict, kw_only=True, hash=False, repr=False)
@@ -161,7 +161,7 @@ class Node:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
-        """Take a mapping as it is; null is the same as absent."""
+        """Read a mapping as it is; null is the same as absent."""
         made = object.__new__(cls)
         get, claimed = data.get, 0
         for put, key, kind, many in cls.SETTERS:
@@ -183,7 +183,7 @@ class Node:
         return out
 
     def sound(self) -> bool:
-        """Whether every value has its type and every key its field: the quick answer, before anyone asks which."""
+        """A quick check whether every value has the right type and every key is a known field."""
         if self.extra:
             return False
         for name, _, fits, kind, many in self.READERS:
@@ -216,7 +216,7 @@ class Node:
                 yield (*where, w.key), type(self), w, value
 
     def strangers(self, where: Where = ()) -> "Iterator[tuple[Where, type[Node]]]":
-        """Every key that no field claims, with the class it stands in."""
+        """Every unknown key, with the class that contains it."""
         for key in self.extra:
             yield (*where, key), type(self)
         for name, key, _, kind, _ in self.READERS:
@@ -229,7 +229,7 @@ class Node:
                         yield from item.strangers((*where, key, i))
 
     def readable(self) -> Self:
-        """The same value without what could not be decoded, so that rules meet only the types they expect."""
+        """The same value without what could not be decoded, so that rules see only the types they expect."""
         if self.sound():
             return self
         changes: dict[str, Any] = {}
@@ -243,7 +243,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Itself(Generic[N]):
-    """One value and no other that looks alike: what was computed of it is found again without comparing it."""
+    """A cache key that compares a value by identity, not by content."""
 
     value: N
 
@@ -255,7 +255,7 @@ class Itself(Generic[N]):
 
 
 def replaced(value: N, /, **changes: Any) -> N:
-    """A copy with other values, past any constructor that checks."""
+    """A copy with other values, without calling a constructor that validates."""
     made = object.__new__(type(value))
     for name in value.NAMES:
         object.__setattr__(made, name, changes[name] if name in changes else getattr(value, name))
@@ -287,7 +287,7 @@ def _written(value: Any) -> Any:
 def _readable(w: Wire, value: Any) -> Any:
     kind = w.type
     if isinstance(kind, Scalar):
-        # What selects is kept as far as it is a mapping: without it everything would be selected.
+        # A selector is kept if it is a mapping: without it everything would be selected.
         kept_as_it_is = kind.fits(value) or (kind.shape is not None and isinstance(value, dict))
         return value if kept_as_it_is else None
     if not w.many:

@@ -1,4 +1,4 @@
-"""What is wrong with an object, in a form for people, for machines and for the line it stands on."""
+"""A problem of an object: readable as text, as JSON, and with the path that leads to its line."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any, Literal
 Severity = Literal["error", "warning", "advice"]
 Where = tuple[str | int, ...]
 
-# How the API server words each kind of error, and whether it shows the value.
+# The API server's text for each kind of error, and whether it shows the value.
 _WORDS = {
     "Required": ("Required value", False),
     "Invalid": ("Invalid value", True),
@@ -22,7 +22,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. `field` is the Kubernetes path, `path` the Python one."""
+    """One problem. `field` is the Kubernetes path, `path` the Python path."""
 
     rule: str
     kind: str
@@ -68,11 +68,11 @@ def shown(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
-        return f"a {type(value).__name__} that JSON cannot hold"
+        return f"a {type(value).__name__} that JSON cannot represent"
 
 
 def unsupported(allowed: Iterable[str]) -> str:
-    """The API server's list of what it would have taken."""
+    """The API server's list of supported values."""
     return "supported values: " + ", ".join(f'"{word}"' for word in sorted(allowed))
 
 

@@ -17,7 +17,7 @@ _TERM = re.compile(
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be read."""
+    """An invalid selector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def _compares(value: str | None, operator: str, bound: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All requirements must hold; none at all matches everything."""
+    """A set of requirements that must all hold. An empty set matches everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -95,7 +95,7 @@ def _checked(requirement: Requirement) -> Requirement:
 
 
 def read_selector(data: Mapping[str, Any] | None) -> Selector:
-    """Read matchLabels and matchExpressions; an absent selector, unlike an empty one, matches nothing elsewhere."""
+    """Read matchLabels and matchExpressions. An absent selector matches everything here, but nothing elsewhere."""
     if not data:
         return Selector()
     labels = data.get("matchLabels") or {}

@@ -1,4 +1,4 @@
-"""What a knob is counted in, how it is read and written, and the range it must be in."""
+"""The units of knobs: how values are read and written, and their valid ranges."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ def _number(written: Any) -> float:
 
 
 def _duration(written: Any) -> float:
-    """Seconds as a number, or a duration as Go writes it: `6h30m`."""
+    """Seconds as a number, or a duration in Go syntax: `6h30m`."""
     if not isinstance(written, str):
         return _number(written)
     if not re.fullmatch(_DURATION, written):
@@ -50,7 +50,7 @@ def _truth(written: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a knob is counted in: how it is read and written, what a file may hold, and what would be one."""
+    """The unit of a knob: how values are read and written, the JSON Schema for a file, and an example."""
 
     name: str
     read: Callable[[Any], Any]
@@ -61,7 +61,7 @@ class Unit:
 
 _AMOUNT = {"type": ["string", "number"], "pattern": QUANTITY_PATTERN}
 PLAIN = Unit("", _number, float, {"type": "number"}, "a number such as 0.15")
-SHARE = Unit("share", _number, float, {"type": "number"}, "a share such as 0.9")
+SHARE = Unit("share", _number, float, {"type": "number"}, "a fraction such as 0.9")
 SECONDS = Unit(
     "seconds",
     _duration,
@@ -97,13 +97,13 @@ def knob(
     most: float = inf,
     above: bool = False,
 ) -> Any:
-    """A field with its words and its range, whose lower end is left out where the value must be `above` it."""
+    """A field with its description and range. With `above`, the lower end itself is not allowed."""
     described = {"unit": unit.name, "why": why, "flag": flag, "as": unit, "least": least, "most": most, "above": above}
     return field(default=default, metadata=described)
 
 
 def value_of(f: Any, written: Any) -> Any:
-    """What was written, as the knob holds it; raises with words that stand behind the name and the value."""
+    """The value of the knob as stored. Raises with a message to append to the name and the value."""
     unit: Unit = f.metadata["as"]
     try:
         value = unit.read(written)

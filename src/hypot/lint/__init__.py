@@ -1,4 +1,4 @@
-"""Rules over autoscalers and their neighbours, one file per family."""
+"""Lint rules for autoscalers and related objects, one file per rule family."""
 
 from hypot.lint.report import Finding, LintReport, check
 

@@ -1,4 +1,4 @@
-"""Running the rules over objects, and what came of it."""
+"""Run the rules on objects and report the findings."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One breach of one rule. `file` is empty and `line` None for objects that came from no file."""
+    """One violation of one rule. `file` is empty and `line` is None for objects that were not read from a file."""
 
     rule: str
     severity: Severity
@@ -58,14 +58,14 @@ class Finding:
         }
 
     def to_problem(self) -> Problem:
-        """The form in which authored objects report."""
+        """The finding as a Problem, which is what kinds report."""
         path = f"{self.object} {self.field}"
         return Problem(self.rule, "", self.where, self.message, None, self.hint, self.severity, path)
 
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """Everything that was found, by file and line."""
+    """All findings, sorted by file and line."""
 
     findings: tuple[Finding, ...]
     objects: int
@@ -82,7 +82,7 @@ class LintReport:
         return {severity: counts[severity] for severity in SEVERITIES}
 
     def raise_for_errors(self) -> None:
-        """One exception with every error, or none."""
+        """Raise one exception that lists every error, if there are any."""
         found = self.errors
         if found:
             raise InvalidAutoscaler(count_of(self.objects, "object"), [finding.to_problem() for finding in found])
@@ -104,7 +104,7 @@ class LintReport:
 def check(
     *objects: Kind | Mapping[str, Any] | LoadedFiles, kubernetes: str | Version = NEWEST, ignore: Iterable[str] = ()
 ) -> LintReport:
-    """Every rule over these objects together, as a cluster of that version would see them."""
+    """Run every rule on these objects together, as a cluster of that Kubernetes version would see them."""
     version = parse_version(kubernetes) if isinstance(kubernetes, str) else kubernetes
     world = InputWorld([_item(one) for one in objects], version)
     ignored = known_ids(ignore)
@@ -112,7 +112,7 @@ def check(
     silenced = 0
     for item, finding in _found(world):
         if finding.severity == "advice" and item.controlled:
-            continue  # whoever made the object decides that, and cannot be told here
+            continue  # the controlling object decides this, so advice on this object has no effect
         if finding.rule in ignored or finding.rule in ignored_by(item):
             silenced += 1
         else:
@@ -143,7 +143,7 @@ def _found(world: InputWorld) -> Iterator[tuple[Item, Finding]]:
 
 
 def _message(problem: Problem) -> str:
-    """The API server's rendering without the path, which a finding shows apart."""
+    """The problem as the API server renders it, without the path: a finding shows the path separately."""
     return str(problem).removeprefix(f"{problem.field}: ")
 
 
@@ -166,7 +166,7 @@ def _finding(rule: Rule, item: Item, where: Where, message: str, hint: str) -> F
 
 
 def _as_written(item: Item, where: Where) -> Where:
-    """In autoscaling/v1 the one metric is a percentage in the spec."""
+    """The path as written: in autoscaling/v1 the only metric is a percentage in the spec."""
     percentage = "targetCPUUtilizationPercentage"
     if where[:2] == ("spec", "metrics") and percentage in item.spec and item.api_version == "autoscaling/v1":
         return ("spec", percentage)
@@ -174,7 +174,7 @@ def _as_written(item: Item, where: Where) -> Where:
 
 
 def _placed(world: InputWorld, heard: list[tuple[Item, Finding]]) -> list[Finding]:
-    """With lines, by file and line. Object by object, because an object's text is read again for its lines."""
+    """The findings with line numbers, sorted. Works by object: finding lines reads an object's text again."""
     order = {id(item): i for i, item in enumerate(world.items)}
     heard.sort(key=lambda one: order[id(one[0])])
     placed = [

@@ -1,4 +1,4 @@
-"""What a rule is: its words stand beside its code, and docs, SARIF and messages read them from here."""
+"""The definition of a rule. Its texts are kept next to its code; docs, SARIF and messages read them from here."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ EVERY = names_of(CATALOGUE.values())
 
 
 class Hit(NamedTuple):
-    """Where a rule does not hold: the object, the place in it, and what is wrong there."""
+    """A rule violation: the object, the path in it, and what is wrong there."""
 
     item: "Item"
     where: Where
@@ -45,7 +45,7 @@ Check = Callable[["InputWorld"], Iterator[Hit]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. Those of the kinds themselves have no `check`: the kinds report them."""
+    """One rule. Rules that the kinds themselves report have no `check`."""
 
     id: str
     severity: Severity
@@ -61,7 +61,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleFamily:
-    """Rules that belong together: one file, one section of the docs. `kinds` are those of a rule that names none."""
+    """Related rules: one file, one section of the docs. `kinds` is the default for rules that name none."""
 
     title: str
     about: str
@@ -80,12 +80,12 @@ class RuleFamily:
         kinds: tuple[str, ...] = (),
         check: Check | None = None,
     ) -> None:
-        """Describe a rule; the kinds themselves report one that has no check."""
+        """Add a rule. The kinds themselves report a rule that has no check."""
         of = kinds or self.kinds
         self.rules.append(Rule(rule_id, severity, title, why, fix, example, of, self.title, check))
 
     def rule(self, rule_id: str, severity: Severity, **message: Any) -> Callable[[Check], Check]:
-        """Declare the rule that the decorated function finds the breaches of."""
+        """Add the rule that the decorated function checks."""
 
         def declare(check: Check) -> Check:
             self.known(rule_id, severity, check=check, **message)

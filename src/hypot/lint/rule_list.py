@@ -1,4 +1,4 @@
-"""Every rule there is, by id."""
+"""All rules, by id."""
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -41,8 +41,8 @@ FAMILIES: tuple[RuleFamily, ...] = (
 )
 
 
-class UnknownRule(ValueError):  # noqa: N818  it names what was written
-    """A rule id that there is none of, with the ids that are near."""
+class UnknownRule(ValueError):  # noqa: N818  the name says what was written
+    """An unknown rule id, with suggestions of similar ids."""
 
 
 @GIVEN.rule(
@@ -65,7 +65,7 @@ RULES: dict[str, Rule] = {rule.id: rule for family in FAMILIES for rule in famil
 
 
 def rule_of(rule_id: str) -> Rule:
-    """The rule of that id; a kind may be ahead of the catalogue, and its problem is told all the same."""
+    """The rule with that id. A problem that a kind reports with an unlisted id still gets a rule."""
     return RULES.get(rule_id) or Rule(rule_id, "error", rule_id, rule_id, "see the message", "", (), "Objects")
 
 
@@ -75,7 +75,7 @@ def no_such_rule(rule_id: str) -> str:
 
 
 def known_ids(rule_ids: Iterable[str]) -> frozenset[str]:
-    """These ids, if there are such rules."""
+    """These ids. Raises UnknownRule if any of them does not exist."""
     asked = frozenset(rule_ids)
     unknown = sorted(asked - RULES.keys())
     if unknown:

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the form in which code scanning takes them."""
+"""Findings as SARIF 2.1.0, the format that code scanning reads."""
 
 import hashlib
 from collections import Counter
@@ -15,7 +15,7 @@ _LEVELS = {"error": "error", "warning": "warning", "advice": "note"}
 
 
 def sarif(report: LintReport, version: str) -> dict[str, Any]:
-    """One run; the rules are those that were broken."""
+    """One run. It lists only the rules that have findings."""
     broken = {finding.rule for finding in report.findings}
     used = [rule_of(rule_id) for rule_id in [*(i for i in RULES if i in broken), *sorted(broken - RULES.keys())]]
     places = {rule.id: i for i, rule in enumerate(used)}
@@ -59,7 +59,7 @@ def _result(finding: Finding, rule_index: int, seen: Counter[tuple[str, ...]]) -
 
 
 def _uri(file: str) -> str:
-    """Relative to the folder the command runs in, where it can be: that is how code scanning finds the file."""
+    """Relative to the working directory if possible: that is how code scanning finds the file."""
     if file in {"", "<stdin>"}:
         return "stdin"
     path = Path(file)
@@ -72,7 +72,7 @@ def _uri(file: str) -> str:
 
 
 def _fingerprint(finding: Finding, seen: Counter[tuple[str, ...]]) -> str:
-    """The same finding in the next run, wherever its lines have moved to."""
+    """Identifies the same finding in the next run, even if its lines have moved."""
     what = (finding.rule, finding.file, finding.object, finding.field)
     seen[what] += 1
     return f"{hashlib.sha256(chr(0).join(what).encode()).hexdigest()[:16]}:{seen[what]}"

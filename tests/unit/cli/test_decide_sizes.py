@@ -312,7 +312,7 @@ def test_a_knob_that_is_wrong(annotation, tmp_path):
     ("text", "message"),
     [
         ("vpa: {safetyMargn: 0}", "did you mean safetyMargin?"),
-        ("vpa: {bogus: 0}", "bogus: no such knob"),
+        ("vpa: {bogus: 0}", "bogus: unknown knob"),
         ("vpa: {safetyMargin: much}", "safetyMargin: 'much'"),
         ("vpa: {targetCpuPercentile: 1.5}", "targetCpuPercentile"),
         ("vpa: {cpuHalfLife: 0}", "cpuHalfLife"),

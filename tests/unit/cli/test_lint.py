@@ -41,7 +41,7 @@ def test_text_for_people():
     assert result.exit_code == 1
     lines = result.output.splitlines()
     assert lines[4] == "k8s/web.yaml:12  warning  min-equals-max  HorizontalPodAutoscaler shop/web  spec.maxReplicas"
-    assert lines[5] == "    minReplicas and maxReplicas are both 1, so the load never changes anything"
+    assert lines[5] == "    minReplicas and maxReplicas are both 1, so load never changes the replica count"
     assert lines[6].startswith("    fix: raise maxReplicas")
     assert lines[-1] == "1 error, 1 warning, 2 advice in 2 files, 3 objects"
     assert max(map(len, lines)) <= 110
@@ -96,7 +96,7 @@ def test_ignored_rules():
         ([], "Missing option '-f'"),
         (["-f", "k8s", "--ignore", "request-mising"], "did you mean request-missing"),
         (["-f", "k8s", "--kubernetes", "latest"], "is not a Kubernetes version"),
-        (["-f", "k8s", "--kubernetes", "1.20"], "the oldest version hypot knows"),
+        (["-f", "k8s", "--kubernetes", "1.20"], "the oldest version that hypot supports"),
         (["-f", "k8s", "-o", "xml"], "'xml' is not one of"),
         (["-f", "nowhere"], "nowhere: cannot read it"),
         (["-f", "bad.yaml"], "bad.yaml:1"),

@@ -81,7 +81,7 @@ async def test_a_token_file_without_a_token(tmp_path, content):
     file = tmp_path / "token"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(AccessError, match=r"a test: .*token has no token that can be read"):
+    with pytest.raises(AccessError, match=r"a test: .*token has no readable token"):
         await Credentials(Access(SERVER, token_file=file, source="a test"), lambda: 0).current()
 
 
@@ -140,7 +140,7 @@ async def test_a_plugin_that_hangs_is_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "PLUGIN_WITHIN", 1.0)
     pid = tmp_path / "pid"
     script = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
-    with pytest.raises(AccessError, match=r"a test: .* did not end within 1 s; run it by hand"):
+    with pytest.raises(AccessError, match=r"a test: .* did not end within 1 s; run it manually"):
         await Credentials(plugin(script, str(pid)), lambda: 0).current()
     assert not runs(pid)
 
@@ -165,15 +165,15 @@ async def test_closing_ends_a_plugin(tmp_path):
     ("access", "said"),
     [
         (Access(SERVER, plugin=Plugin(V1, "no-such-command", hint="install it")), "cannot be started: .*install it"),
-        (plugin("raise SystemExit(3)"), "ended with status 3; run it by hand. install it"),
-        (plugin("print('x' * 2**21)"), "says more than an ExecCredential has"),
+        (plugin("raise SystemExit(3)"), "ended with status 3; run it manually. install it"),
+        (plugin("print('x' * 2**21)"), "prints more than an ExecCredential contains"),
         (printing(SECRET), "does not print an ExecCredential as JSON"),
         (printing(f'["{SECRET}"]'), "does not print an ExecCredential with a status"),
         (printing(says({"token": SECRET}, kind="Secret")), f"does not print an ExecCredential of {V1}"),
         (printing(says({"token": SECRET}, version="v1")), f"does not print an ExecCredential of {V1}"),
         (printing(says({"clientKeyData": SECRET})), "gives neither a token nor a certificate with its key"),
         (printing(says({"token": ""})), "gives neither a token nor a certificate with its key"),
-        (printing(says({"token": SECRET, "expirationTimestamp": "soon"})), "that is no time"),
+        (printing(says({"token": SECRET, "expirationTimestamp": "soon"})), "that is not a time"),
         (printing(says({"token": SECRET, "expirationTimestamp": "2020-01-01T00:00:00"})), "without a time zone"),
     ],
 )
@@ -214,10 +214,10 @@ def test_a_certificate_may_be_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("access", "identity", "said"),
     [
-        (Access(SERVER, ca=b"x", source="a test"), Identity(), "a test: the certificate authority is no PEM"),
-        (Access(SERVER, ca=b"", source="a test"), Identity(), "a test: the certificate authority is no PEM"),
-        (Access(SERVER, ca=b"-----BEGIN CERTIFICATE-----x", source="a test"), Identity(), "authority is no PEM"),
-        (Access(SERVER, ca=b"\xff", source="a test"), Identity(), "a test: the certificate authority is no PEM"),
+        (Access(SERVER, ca=b"x", source="a test"), Identity(), "a test: the certificate authority is not a PEM"),
+        (Access(SERVER, ca=b"", source="a test"), Identity(), "a test: the certificate authority is not a PEM"),
+        (Access(SERVER, ca=b"-----BEGIN CERTIFICATE-----x", source="a test"), Identity(), "authority is not a PEM"),
+        (Access(SERVER, ca=b"\xff", source="a test"), Identity(), "a test: the certificate authority is not a PEM"),
         (Access(SERVER, ca=Path("/no/such/ca"), source="a test"), Identity(), "a test: /no/such/ca cannot be read"),
         (Access(SERVER, source="a test"), Identity("", b"c", b"k"), "a test: the client certificate and its key"),
         (

@@ -29,7 +29,7 @@ async def test_a_write_is_not_sent_twice(request_):
         seen.append(await head(reader))
 
     async with talking(conversation) as access, Api(access) as api:
-        with pytest.raises(UnreachableError, match=f"{request_.method} {request_.path}: the connection was cut"):
+        with pytest.raises(UnreachableError, match=f"{request_.method} {request_.path}: the connection was closed"):
             await api.call(request_)
         assert api.calls == {(request_.method, "pods", "none"): 1}
     assert len(seen) == 1

@@ -453,7 +453,7 @@ class TestHandover:
             await mine.release()
         assert [each["event"] for each in logged] == ["lease acquired", "lease not released"]
         assert logged[-1]["trouble"]
-        assert logged[-1]["outcome"] == "others wait until it runs out, up to 15 s"
+        assert logged[-1]["outcome"] == "others wait until it expires, up to 15 s"
 
     async def test_a_release_is_told_when_it_is_done(self):
         """Not before the server has taken it; a lease that somebody else has by now was lost."""

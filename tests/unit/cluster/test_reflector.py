@@ -483,7 +483,7 @@ class TestBadObjects:
                 await asyncio.sleep(1)
                 assert pods.rows == in_shop(a=5, b=1, z=1)
                 assert pods.unread == {}
-        assert [each["name"] for each in logs if each["event"] == "object passed over"] == ["worse", "a"]
+        assert [each["name"] for each in logs if each["event"] == "object skipped"] == ["worse", "a"]
         assert pods.lists == 1
 
     async def test_lines_that_are_none(self):

@@ -146,7 +146,7 @@ def test_rows_may_repeat_in_one_call():
 
 def test_weights_below_nothing_are_refused():
     """Like a half-life that is none."""
-    with pytest.raises(ValueError, match="less than nothing"):
+    with pytest.raises(ValueError, match="must not be negative"):
         filled([(1, -1, NOON)])
     for half_life in (0, -1, nan):
         with pytest.raises(ValueError, match="half-life"):
@@ -197,7 +197,7 @@ def test_what_cannot_be_merged():
         (Saved(inf, {1: 1}), "total weight of inf"),
         (Saved(1, {-1: 1}), "no bucket -1"),
         (Saved(1, {11: 1}), "numbered from 0 to 10"),
-        (Saved(1, {1: -1}), "cannot weigh -1"),
+        (Saved(1, {1: -1}), "the weight -1 of bucket 1 is invalid"),
     ],
 )
 def test_what_cannot_be_loaded(saved, message):

@@ -35,7 +35,7 @@ def test_other_texts_are_refused_with_an_example(text):
 
 def test_a_version_without_the_api_is_refused():
     """Before 1.23 there was no autoscaling/v2."""
-    with pytest.raises(ValueError, match=r"the oldest version hypot knows is 1\.23"):
+    with pytest.raises(ValueError, match=r"the oldest version that hypot supports is 1\.23"):
         parse_version("1.22")
 
 

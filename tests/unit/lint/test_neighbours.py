@@ -309,7 +309,7 @@ class TestPaceAndMetrics:
     def test_field_decides_for_every_source_but_object(self, metric, field):
         """The type is only for readers."""
         (found,) = findings("target-type-mismatch", hpa(metrics=[metric]))
-        assert f"but {field} is what counts" in found.message
+        assert f"but the controller uses {field}" in found.message
 
     def test_same_name_of_another_queue_is_another_metric(self):
         """The selector belongs to a metric's identity."""

@@ -25,7 +25,7 @@ def test_default_metric_needs_the_request_too():
     """Where no metrics are written cpu at 80 % is the default, and the message says so."""
     (found,) = findings("request-missing", hpa(metrics=None), workload("web", NO_CPU))
     assert found.field == "spec.metrics"
-    assert "cpu at 80 % is the default" in found.message
+    assert "the default is 80 % of cpu" in found.message
 
 
 def test_every_container_is_named():

@@ -178,10 +178,10 @@ class TestSizes:
         ("bounds", "outcome"),
         [
             ({"maxAllowed": {"cpu": "2"}, "minAllowed": {"cpu": "500m"}}, None),
-            ({"maxAllowed": {"cpu": "2001m"}}, "no container ever gets there"),
-            ({"minAllowed": {"cpu": "2001m"}}, "the API server refuses every such pod"),
-            ({"minAllowed": {"cpu": "499m"}}, "no container ever gets there"),
-            ({"maxAllowed": {"cpu": "499m"}}, "the API server refuses every such pod"),
+            ({"maxAllowed": {"cpu": "2001m"}}, "no container ever reaches it"),
+            ({"minAllowed": {"cpu": "2001m"}}, "the API server rejects every such pod"),
+            ({"minAllowed": {"cpu": "499m"}}, "no container ever reaches it"),
+            ({"maxAllowed": {"cpu": "499m"}}, "the API server rejects every such pod"),
             ({"maxAllowed": {"memory": "64Gi"}}, None),
             ({"maxAllowed": {"cpu": "many"}}, None),
         ],
@@ -237,7 +237,7 @@ class TestSizes:
     @pytest.mark.parametrize(
         ("policy", "reported"),
         [
-            (None, "updateMode is not written"),
+            (None, "updateMode is not set"),
             ({"updateMode": "Auto"}, "updateMode Auto evicts"),
             ({"updateMode": "InPlace"}, ""),
         ],

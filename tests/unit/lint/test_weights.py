@@ -80,7 +80,7 @@ def test_of_two_modes_the_safer_is_kept():
 def test_sizes_that_nobody_tells_are_left_to_fill_in():
     """A placeholder is refused until somebody has filled it in, and the comment says what belongs there."""
     text = interval_form(Hvpa.from_dict(weighted(vpa=vpa_block())), None)
-    assert text.count("<request of today>  # fill in") == 2
+    assert text.count("<current request>  # fill in") == 2
     assert text.count("<largest size>  # fill in") == 2
     assert {problem.rule for problem in errors(Hvpa.from_dict(yaml.safe_load(text)))} == {"quantity"}
 
@@ -88,7 +88,7 @@ def test_sizes_that_nobody_tells_are_left_to_fill_in():
 def test_pods_that_do_not_say_what_they_ask_for():
     """A request that is missing is filled in by hand, one that is there is taken."""
     text = interval_form(Hvpa.from_dict(weighted()), template(app={"cpu": "500m"}))
-    assert "cpu: 500m\n      memory: <request of today>" in text
+    assert "cpu: 500m\n      memory: <current request>" in text
 
 
 def test_last_count_that_nobody_tells():

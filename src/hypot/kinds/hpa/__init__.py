@@ -31,7 +31,7 @@ class HPA(HPASpec):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
         ref = refer(target)
         paced = scale_up is not None or scale_down is not None
         self.author(
@@ -44,8 +44,8 @@ class HPA(HPASpec):
         )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """What the API server of that version would refuse on creation, once it has completed the object."""
+        """What the API server of that version would reject on creation, after it has applied its defaults."""
         complete = with_defaults(self, kubernetes, gates)
-        if self.read_from == V1:  # its behavior stands in an annotation, which nobody completes
+        if self.read_from == V1:  # its behavior is in an annotation, which gets no defaults
             complete = replaced(complete, behavior=self.behavior)
         return spec_problems(complete, strictness(self, None, kubernetes, gates))

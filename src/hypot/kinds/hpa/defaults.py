@@ -12,12 +12,12 @@ H = TypeVar("H", bound=HPASpec)
 
 DEFAULT_METRICS = (Metric("Resource", resource=ResourceSource("cpu", Target("Utilization", utilization=80))),)
 DEFAULT_UP = Pace((Limit("Pods", 4, 15), Limit("Percent", 100, 15)), 0, "Max")
-# The window down is left to the controller's flag.
+# A controller flag sets the scale-down window.
 DEFAULT_DOWN = Pace((Limit("Percent", 100, 15),), None, "Max")
 
 
 def with_defaults(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
-    """The object as the API server completes it; the same object where nothing is missing."""
+    """The object with the API server's defaults; the same object if nothing is missing."""
     changes: dict[str, object] = {}
     if hpa.min_replicas is None:
         changes["min_replicas"] = 1
@@ -32,13 +32,13 @@ def with_defaults(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool
 
 
 def stored(hpa: H, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None) -> H:
-    """The object as `kubectl get` shows it after creation: completed, quantities as they are printed, no status."""
+    """The object as `kubectl get` shows it after creation: with defaults, printed quantities and no status."""
     made: H = as_stored(with_defaults(hpa, kubernetes, gates))
     return replaced(made, status=None)
 
 
 def default_behavior(behavior: Behavior | None) -> Behavior | None:
-    """Absent stays absent, which is another algorithm; present, even empty, is completed on both sides."""
+    """An absent behavior stays absent, which is another algorithm. A present one, even empty, gets both defaults."""
     if behavior is None:
         return None
     up, down = default_pace(behavior.scale_up, DEFAULT_UP), default_pace(behavior.scale_down, DEFAULT_DOWN)
@@ -58,7 +58,7 @@ def default_pace(pace: Pace | None, default: Pace) -> Pace:
 
 
 def without_tolerance(behavior: Behavior) -> Behavior:
-    """A server whose gate is closed drops the field without a word."""
+    """The behavior without tolerances. A server whose gate is closed drops the field silently."""
     up, down = behavior.scale_up, behavior.scale_down
     if (up is None or up.tolerance is None) and (down is None or down.tolerance is None):
         return behavior

@@ -1,4 +1,4 @@
-"""The parts of a HorizontalPodAutoscaler, and short ways to write them."""
+"""The parts of a HorizontalPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, overload
@@ -15,7 +15,7 @@ Amount = str | int | float
 
 @node
 class Target(Node):
-    """What a metric is held at. Which field is set decides; the controller reads `type` for Object metrics only."""
+    """The target of a metric. The field that is set decides; the controller reads `type` for Object metrics only."""
 
     GO: ClassVar[str] = "v2.MetricTarget"
 
@@ -30,7 +30,7 @@ class ResourceSource(Node):
     GO: ClassVar[str] = "v2.ResourceMetricSource"
 
     name: str | None = wire("name", STRING, "cpu or memory")
-    target: Target | None = wire("target", Target, "what it is held at")
+    target: Target | None = wire("target", Target, "the target value")
 
 
 @node
@@ -39,15 +39,15 @@ class ContainerResourceSource(Node):
 
     name: str | None = wire("name", STRING)
     container: str | None = wire("container", STRING)
-    target: Target | None = wire("target", Target, "what it is held at")
+    target: Target | None = wire("target", Target, "the target value")
 
 
 @node
 class PodsSource(Node):
     GO: ClassVar[str] = "v2.PodsMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName, "which series")
-    target: Target | None = wire("target", Target, "what it is held at")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series")
+    target: Target | None = wire("target", Target, "the target value")
 
 
 @node
@@ -55,16 +55,16 @@ class ObjectSource(Node):
     GO: ClassVar[str] = "v2.ObjectMetricSource"
 
     described: Ref | None = wire("describedObject", Ref)
-    metric: MetricName | None = wire("metric", MetricName, "which series")
-    target: Target | None = wire("target", Target, "what it is held at")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series")
+    target: Target | None = wire("target", Target, "the target value")
 
 
 @node
 class ExternalSource(Node):
     GO: ClassVar[str] = "v2.ExternalMetricSource"
 
-    metric: MetricName | None = wire("metric", MetricName, "which series")
-    target: Target | None = wire("target", Target, "what it is held at")
+    metric: MetricName | None = wire("metric", MetricName, "the metric series")
+    target: Target | None = wire("target", Target, "the target value")
 
 
 @node
@@ -96,7 +96,7 @@ class Limit(Node):
 
 @node
 class Pace(Node):
-    """How fast one direction goes: limits, which of them counts, a stabilisation window, a tolerance."""
+    """How fast to scale in one direction: limits, which of them applies, a stabilisation window, a tolerance."""
 
     GO: ClassVar[str] = "v2.HPAScalingRules"
 
@@ -106,7 +106,7 @@ class Pace(Node):
     tolerance: Amount | None = wire("tolerance", QUANTITY)
 
     def __post_init__(self) -> None:
-        """Take lists and durations as people write them."""
+        """Accept any iterable of limits, and durations as text."""
         object.__setattr__(self, "window", seconds(self.window))
         if isinstance(self.limits, Iterable):
             object.__setattr__(self, "limits", tuple(self.limits))
@@ -150,15 +150,15 @@ class HPASpec(Kind):
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Manifests of any version that Kubernetes ever served."""
+        """Read manifests of any version that Kubernetes ever served."""
         return data if data.get("apiVersion", CURRENT) == CURRENT else upgraded(data)
 
     def unreadable_status(self) -> Iterator[Problem]:
-        return iter(()) if self.read_from == V2BETA1 else Kind.unreadable_status(self)  # that one had other fields
+        return iter(()) if self.read_from == V2BETA1 else Kind.unreadable_status(self)  # v2beta1 had other fields
 
     @classmethod
     def misread_in(cls, data: Mapping[str, Any]) -> tuple[Problem, ...]:
-        """What is wrong by the fields of autoscaling/v1; the betas are served no more."""
+        """The problems with the fields of autoscaling/v1. The betas are no longer served."""
         return tuple(misread(data))
 
 
@@ -221,7 +221,7 @@ def external(
 
 
 def limit(*, pods: int | None = None, percent: int | None = None, per: Any = 15) -> Limit:
-    """At most so many pods, or such a percentage, per period."""
+    """At most this many pods, or this percentage, per period."""
     if pods is not None and percent is not None:
         raise TypeError("limit() takes pods or percent, not both")
     kind = "Pods" if percent is None else "Percent"

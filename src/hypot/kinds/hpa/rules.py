@@ -1,4 +1,4 @@
-"""The API server's validation of HorizontalPodAutoscalers, in its order and its words; the hints are ours."""
+"""The API server's validation of HorizontalPodAutoscalers, with its order and messages. The hints are hypot's own."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MAX_PERIOD = 1800
 
 @dataclass(frozen=True, slots=True)
 class HpaStrictness:
-    """What the API server lets pass on this request."""
+    """What the API server accepts for this request."""
 
     least_min_replicas: int = 1
     any_target_version: bool = False
@@ -40,7 +40,7 @@ class HpaStrictness:
 def strictness(
     new: HPASpec, old: HPASpec | None = None, kubernetes: Version = NEWEST, gates: Mapping[str, bool] | None = None
 ) -> HpaStrictness:
-    """How strict a creation, or an update of `old`, is checked."""
+    """How strictly a creation, or an update of `old`, is checked."""
     to_zero = gate_open("HPAScaleToZero", kubernetes, gates) or (old is not None and old.min_replicas == 0)
     unchecked = kubernetes < SCALE_TARGET_NEEDS_GROUP
     target = new.target or Ref()
@@ -63,7 +63,7 @@ def _describes_unversioned(hpa: HPASpec) -> bool:
 
 
 def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
-    """The rules over a spec as it stands, without defaults."""
+    """The problems of a spec as it is, without applying defaults."""
     least = strict.least_min_replicas
     low, high = hpa.min_replicas, hpa.max_replicas or 0
     if low is not None and low < least:
@@ -90,7 +90,7 @@ def spec_problems(hpa: HPASpec, strict: HpaStrictness) -> Iterator[Problem]:
             "Forbidden",
             ("spec", "metrics"),
             "must specify at least one Object or External metric to support scaling to zero replicas",
-            hint="without pods there are no pod metrics to wake up on",
+            hint="without pods there are no pod metrics that could scale the workload up again",
         )
     yield from _behavior_problems(hpa.behavior or Behavior())
 
@@ -265,7 +265,7 @@ def _policy_problems(policy: Limit, where: Where) -> Iterator[Problem]:
 
 
 def status_problems(status: dict[str, Any]) -> Iterator[Problem]:
-    """The rules over a status update."""
+    """The problems of a status update."""
     for key in ("currentReplicas", "desiredReplicas"):
         yield from _negative(status.get(key) or 0, ("status", key))
     for i, condition in enumerate(status.get("conditions") or ()):
@@ -275,7 +275,7 @@ def status_problems(status: dict[str, Any]) -> Iterator[Problem]:
 
 
 def scale_problems(scale: dict[str, Any]) -> Iterator[Problem]:
-    """The rules over a Scale object: its count, and who wrote it."""
+    """The problems of a Scale object: its count and its managed fields."""
     yield from managed_fields_problems(scale.get("metadata") or {})
     yield from _negative((scale.get("spec") or {}).get("replicas") or 0, ("spec", "replicas"))
 

@@ -1,4 +1,4 @@
-"""The status of a HorizontalPodAutoscaler, as far as the API server decodes what somebody wrote there."""
+"""The status of a HorizontalPodAutoscaler, as the API server decodes it."""
 
 from typing import Any, ClassVar
 

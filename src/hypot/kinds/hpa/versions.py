@@ -32,7 +32,7 @@ class _SpecV1(Node):
 
 
 def misread(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """What the decoder of autoscaling/v1 refuses and that of v2 would take, such as its metrics."""
+    """What the decoder of autoscaling/v1 rejects but that of v2 would accept, such as metrics."""
     if data.get("apiVersion") != V1:
         return
     yield from _foreign(data, "spec", _SpecV1, known=_SpecV1.BY_KEY)
@@ -46,7 +46,7 @@ def _foreign(data: Mapping[str, Any], key: str, of: type[Node], known: Container
 
 
 def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest as autoscaling/v2; a version that is none of ours is left as it is."""
+    """The manifest as autoscaling/v2. The fields of an unknown version are left as they are."""
     version, spec = data.get("apiVersion"), data.get("spec")
     out = {**data, "apiVersion": CURRENT}
     if version == V1 and (spec is None or isinstance(spec, dict)):
@@ -61,7 +61,7 @@ def upgraded(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_v1(out: dict[str, Any], spec: dict[str, Any]) -> dict[str, Any]:
-    """One cpu percentage in the spec; everything newer was carried in annotations as JSON."""
+    """The spec has one cpu percentage; everything newer is in annotations as JSON."""
     metrics: list[Any] = []
     percent = spec.pop("targetCPUUtilizationPercentage", None)
     if percent is not None:
@@ -105,14 +105,14 @@ def _without(mapping: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _uncapitalised(value: Any) -> Any:
-    """The behavior annotation spells its keys as Go does, ScaleUp for scaleUp; its nulls mean absent."""
+    """The behavior annotation spells its keys as Go does, ScaleUp for scaleUp. Its nulls mean absent."""
     if isinstance(value, dict):
         return {k[:1].lower() + k[1:]: _uncapitalised(v) for k, v in value.items() if v is not None}
     return [_uncapitalised(item) for item in value] if isinstance(value, list) else value
 
 
 def _metric(metric: Any) -> Any:
-    """A metric of v2beta1, whose targets stood beside the name."""
+    """Convert a metric of v2beta1, where the targets were next to the name."""
     if not isinstance(metric, dict):
         return metric
     return {key: _source(key, value) if isinstance(value, dict) else value for key, value in metric.items()}
@@ -134,7 +134,7 @@ def _source(kind: str, source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _target(rest: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Take the old target fields out of a source; for Object metrics an average won over the total beside it."""
+    """Move the old target fields out of a source. For Object metrics an average takes precedence over a total."""
     renamed = {
         "targetAverageUtilization": ("Utilization", "averageUtilization"),
         "targetAverageValue": ("AverageValue", "averageValue"),

@@ -1,4 +1,4 @@
-"""Hvpa, autoscaling.k8s.io/v1alpha1: totals in, one point of replicas and size out."""
+"""Hvpa, autoscaling.k8s.io/v1alpha1: turns total resources into one pair of replica count and pod size."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -60,10 +60,9 @@ class Hvpa(HvpaSpec):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong.
+        """Create an autoscaler, named like its target by default. Raises one exception with all problems.
 
-        `knobs` are annotations for the size recommender. A block of the HPA or the VPA is written only where there is
-        something to say in it.
+        `knobs` are annotations for the size recommender. The hpa and vpa blocks are written only if they have content.
         """
         ref = refer(target)
         paced = pace_up is not None or pace_down is not None
@@ -91,14 +90,14 @@ class Hvpa(HvpaSpec):
         )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """What stands against this object."""
+        """The problems of this object."""
         yield from spec_problems(self)
         if self.hpa_template is not None:
             yield from _template_problems(self, kubernetes, gates)
 
 
 def refusals(hvpa: Hvpa) -> tuple[Problem, ...]:
-    """The errors in this object. One that is asked about with every decision is checked once."""
+    """The errors in this object, cached: every decision asks for them."""
     return _refusals(Itself(hvpa))
 
 
@@ -120,7 +119,7 @@ def _vpa_block(policy: ResourcePolicy | None, knobs: Mapping[str, str] | None, *
 
 
 def _template_problems(hvpa: HvpaSpec, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-    """The rules of an HPA over the metrics and the behavior of its template; counts have rules of their own."""
+    """The HPA's rules for the metrics and behavior of the template. Counts have their own rules."""
     hpa = replaced(hpa_of(hvpa), min_replicas=None)
     complete = with_defaults(hpa, kubernetes, gates)
     for problem in hpa_problems(complete, strictness(hpa, None, kubernetes, gates)):
@@ -142,7 +141,7 @@ def hpa_of(hvpa: HvpaSpec) -> HPA:
 
 
 def _most(hvpa: HvpaSpec) -> int | None:
-    """The last interval bounds an HPA that has no bound of its own."""
+    """The HPA's maximum. Without its own maximum, the last interval bounds it."""
     if hvpa.max_replicas is not None or not hvpa.intervals:
         return hvpa.max_replicas
     return hvpa.intervals[-1].max_replicas

@@ -1,4 +1,4 @@
-"""What the CRD of Hvpas needs beyond their fields: rules in CEL, metrics of v2 and v2beta1, columns, and its scale."""
+"""What the CRD of Hvpas needs beyond their fields: CEL rules, metrics of v2 and v2beta1, columns, and scale."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -50,8 +50,8 @@ from hypot.kinds.vpa.fields import AMOUNT, AMOUNT_TEXT, OFF, RESOURCES, Amount, 
 from hypot.kinds.wpa.crd import FACTS as WPA_FACTS
 from hypot.kinds.wpa.rules import QUANTITY_TEXT, MetricLabelRequirement, MetricLabelSelector
 
-_OLD = "of v2beta1"
-# An HPA takes a number with a fraction for a quantity, so its template does.
+_OLD = "as in v2beta1"
+# An HPA accepts a fractional number as a quantity, so its template does too.
 _AMOUNT = Scalar(
     QUANTITY.go,
     {"x-kubernetes-preserve-unknown-fields": True, "pattern": QUANTITY_TEXT, **ONLY_NUMBERS_AND_TEXT},
@@ -62,7 +62,7 @@ _AMOUNT = Scalar(
 
 @node
 class _TargetOrObject(Target):
-    """What is called target in an Object metric: in v2beta1 the object itself."""
+    """The `target` of an Object metric: the metric target, or in v2beta1 the object itself."""
 
     api_version: str | None = wire("apiVersion", STRING, f"of the object; {_OLD}")
     kind: str | None = wire("kind", STRING, f"of the object; {_OLD}")
@@ -89,13 +89,13 @@ class _Pods(PodsSource):
 
 @node
 class _HpaMetric(Ref):
-    """An HPA's own rules say what must be in it, in either form."""
+    """A reference without required fields: the HPA's own rules check it in both forms."""
 
 
 @node
 class _Object(ObjectSource):
     described: _HpaMetric | None = wire("describedObject", _HpaMetric, "the object")
-    target: _TargetOrObject | None = wire("target", _TargetOrObject, "what it is held at")
+    target: _TargetOrObject | None = wire("target", _TargetOrObject, "the target value")
     old_name: str | None = wire("metricName", STRING, _OLD)
     old_selector: Mapping[str, Any] | None = wire("selector", MAPPING, _OLD)
     old_value: Any = wire("targetValue", _AMOUNT, _OLD)
@@ -112,11 +112,11 @@ class _External(ExternalSource):
 
 @node
 class AnyMetric(Node):
-    """One metric in either form."""
+    """One metric, in the form of v2 or v2beta1."""
 
     GO: ClassVar[str] = "v2.MetricSpec"
 
-    type: str | None = wire("type", STRING, "which block counts", schema={"enum": list(METRIC_TYPES)})
+    type: str | None = wire("type", STRING, "which block is used", schema={"enum": list(METRIC_TYPES)})
     resource: _HpaResource | None = wire("resource", _HpaResource, "a resource of the pods")
     container_resource: _ContainerResource | None = wire(
         "containerResource", _ContainerResource, "a resource of one container"
@@ -144,21 +144,29 @@ def metric_checks() -> Iterator[Check]:
 
 
 def behavior_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The behavior of an HPA has the API server's own schema elsewhere; here it needs words and bounds."""
-    yield (Behavior, "scaleUp"), {"description": "of rising wishes"}
-    yield (Behavior, "scaleDown"), {"description": "of falling wishes"}
+    """Descriptions and bounds of an HPA's behavior. The API server has its own schema for it, but not in this CRD."""
+    yield (Behavior, "scaleUp"), {"description": "for scaling up"}
+    yield (Behavior, "scaleDown"), {"description": "for scaling down"}
     yield (Pace, "policies"), {"description": "how much may change in a period", "minItems": 1}
-    seconds = {"description": "how long wishes are remembered", "minimum": 0, "maximum": MAX_WINDOW}
+    seconds = {
+        "description": "how far back recommendations are taken into account",
+        "minimum": 0,
+        "maximum": MAX_WINDOW,
+    }
     yield (Pace, "stabilizationWindowSeconds"), seconds
-    yield (Pace, "selectPolicy"), {"description": "which policy counts", "enum": list(SELECT_POLICIES)}
+    yield (Pace, "selectPolicy"), {"description": "which policy is used", "enum": list(SELECT_POLICIES)}
     not_negative = {"pattern": QUANTITY_TEXT.replace("[+-]?", r"\+?", 1), "minimum": 0}
-    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a share", **not_negative}
+    yield (Pace, "tolerance"), {"description": "how far a value may be off its target, as a fraction", **not_negative}
     yield (Limit, "type"), {"description": "what is counted", "enum": list(POLICY_TYPES)}
     yield (Limit, "value"), {"description": "how many pods, or percent", "minimum": 1}
-    yield (Limit, "periodSeconds"), {"description": "in how many seconds", "minimum": 1, "maximum": MAX_PERIOD}
+    yield (
+        (Limit, "periodSeconds"),
+        {"description": "the length of the period in seconds", "minimum": 1, "maximum": MAX_PERIOD},
+    )
 
 
-# Groups under k8s.io are the community's. An API server serves a kind there only where its definition says how it came.
+# Groups under k8s.io belong to the Kubernetes community. An API server serves a kind there only if its CRD has this
+# annotation.
 UNAPPROVED = {"api-approved.kubernetes.io": "unapproved, experimental API of hypot"}
 SCALE = {
     "specReplicasPath": ".spec.replicas",
@@ -174,7 +182,7 @@ _SOME = {"pattern": AMOUNT_TEXT.replace(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)", _DIGITS
 
 @node
 class MaxResources(Node):
-    """The shape of maxResources, which is kept as the mapping it was."""
+    """The schema of maxResources. The value itself is kept as the mapping that was read."""
 
     GO: ClassVar[str] = "v2.ResourceList"
 
@@ -183,7 +191,7 @@ class MaxResources(Node):
 
 
 def _has(path: str) -> str:
-    """Whether a field is there, asked from the spec inwards."""
+    """A CEL test for whether a field is present, checked from the spec inwards."""
     keys = path.split(".")
     return " && ".join(f"has(self.{'.'.join(keys[: i + 1])})" for i in range(len(keys)))
 
@@ -201,7 +209,7 @@ def _form_checks() -> Iterator[Check]:
     some = f"has({_LIST}) && size({_LIST}) > 0"
     message = "needs at least one interval"
     yield Check("scaling-intervals", f"({some}) || ({weighted})", message, ".scalingIntervals", "Required")
-    message = "must not stand beside scalingIntervals, which take its place"
+    message = "must not be used together with scalingIntervals, which replace it"
     both = f"!({some} && {weighted})"
     yield Check("weights-and-intervals", both, message, ".weightBasedScalingIntervals", "Forbidden")
     first = f"(has(w.startReplicaCount) && w.startReplicaCount > 0 ? w.startReplicaCount : ({_or(_MIN, '1')}))"
@@ -220,14 +228,14 @@ def _count_checks() -> Iterator[Check]:
     only_last = f"{_NO_INTERVALS} || {gaps} == (has({_LAST}.maxReplicas) ? 0 : 1)"
     yield Check("interval-replicas", only_last, "only the last interval may leave maxReplicas out", at, "Required")
     written = f"{_NO_INTERVALS} || has({_LAST}.maxReplicas)"
-    message = "maxReplicas must be set where the hpa block has none"
+    message = "maxReplicas must be set if the hpa block has none"
     yield Check("interval-replicas", f"{written} || ({_has(_MAX)})", message, at, "Required")
     within = f"self.{_MAX} >= 1 && self.{_MAX} <= {MOST_REPLICAS}"
-    message = f"maxReplicas must be set where that of the hpa block is not between 1 and {MOST_REPLICAS}"
+    message = f"maxReplicas must be set if that of the hpa block is not between 1 and {MOST_REPLICAS}"
     yield Check("interval-replicas", f"{written} || !({_has(_MAX)}) || ({within})", message, at)
     one, following = f"{_LIST}[k]", f"{_LIST}[k + 1]"
     unknown = f"k + 1 >= size({_LIST}) || !has({one}.maxReplicas) || !has({following}.maxReplicas)"
-    # Places are counted off: what a list is made into has no size to API servers before 1.30, and no end to its cost.
+    # The indexes are listed literally: API servers before 1.30 cannot bound the size of a derived list, nor its cost.
     rising = f"{_BUT_THE_LAST}.all(k, {unknown} || {one}.maxReplicas < {following}.maxReplicas)"
     below = f"{_LIST}.all(i, !has(i.maxReplicas) || i.maxReplicas < self.{_MAX})"
     beyond = f"has({_LAST}.maxReplicas) || !({_has(_MAX)}) || {below}"
@@ -240,7 +248,7 @@ def _count_checks() -> Iterator[Check]:
 
 
 def _size_checks() -> Iterator[Check]:
-    """Of sizes CEL can say that they are there; it cannot multiply them."""
+    """CEL can check that sizes are present; it cannot multiply them."""
     for name in RESOURCES:
         sized = f"has(i.maxResources) && has(i.maxResources.{name})"
         pinned = f"has(i.effectiveIntervalExtrapolation) && i.effectiveIntervalExtrapolation == '{HORIZONTAL_ONLY}'"
@@ -250,7 +258,7 @@ def _size_checks() -> Iterator[Check]:
         covers = f"self.{_POLICIES}.all(p, ({off}) || ({elsewhere}) || ({capped}))"
         covered = f"{_has(_POLICIES)} && size(self.{_POLICIES}) > 0 && {covers}"
         every = f"{_LIST}.all(i, ({pinned}) || ({sized})) || ({covered})"
-        message = f"maxResources.{name} must be set where maxAllowed says nothing of it"
+        message = f"maxResources.{name} must be set if maxAllowed does not set it"
         yield Check("interval-size", f"{_NO_INTERVALS} || {every}", message, ".scalingIntervals", "Required")
 
 
@@ -276,7 +284,7 @@ _METADATA: dict[str, Any] = {
         "annotations": {**_TEXTS, "description": "its annotations; in the vpa block also knobs of the recommender"},
         "ownerReferences": {
             "type": "array",
-            "description": "must not be set: what is made of the template belongs to the Hvpa",
+            "description": "must not be set: objects created from the template belong to the Hvpa",
             "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
             "maxItems": 0,
             "x-kubernetes-list-type": "atomic",
@@ -287,10 +295,10 @@ _METADATA: dict[str, Any] = {
 
 _COLUMNS = (
     PrinterColumn("Target", "string", ".spec.targetRef.name", "the workload"),
-    PrinterColumn("Replicas", "integer", ".status.replicas", "how many pods there are"),
+    PrinterColumn("Replicas", "integer", ".status.replicas", "the current number of pods"),
     PrinterColumn("Desired", "integer", ".status.desiredReplicas", "the count that was last decided"),
     BLOCKED_COLUMN,
-    PrinterColumn("Limited", "string", condition_path(LIMITED), "whether more is asked for than there may be"),
+    PrinterColumn("Limited", "string", condition_path(LIMITED), "whether more is recommended than the bounds allow"),
     PrinterColumn("Age", "date", ".metadata.creationTimestamp", "time since creation"),
 )
 
@@ -311,14 +319,14 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     for place, hint in WPA_FACTS.hints.items():
         if place[0] in {MetricLabelSelector, MetricLabelRequirement}:
             yield place, dict(hint)
-    # A rule looks into this list for each interval; two names are all there are.
+    # A rule searches this list for each interval. Only two names are valid.
     controlled: Place = (ContainerPolicy, "controlledResources")
     yield controlled, {**PART_HINTS[controlled], "maxItems": MAX_CONTROLLED}
     yield from behavior_hints()
 
 
 FACTS = Facts(
-    doc="Scales a workload on both axes: from how much in total to how many pods of what size.",
+    doc="Scales a workload on both axes: turns total resources into a replica count and a pod size.",
     status=STATUS,
     columns=_COLUMNS,
     required={

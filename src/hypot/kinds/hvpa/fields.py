@@ -1,4 +1,4 @@
-"""The fields of an Hvpa: its templates, its intervals, and what holds a change back."""
+"""The fields of an Hvpa: its templates, its intervals, and the conditions that hold a change back."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -18,12 +18,12 @@ MODES = (AUTO, OFF, MAINTENANCE_WINDOW)
 
 @node
 class Change(Node):
-    """An amount and a percentage: for `minChange` the smaller of the two counts, everywhere else the larger."""
+    """An amount and a percentage: for `minChange` the smaller of the two applies, everywhere else the larger."""
 
     GO: ClassVar[str] = "v1alpha1.ChangeParams"
 
     value: Amount | None = wire("value", AMOUNT, "an amount such as 200m or 200M")
-    percentage: int | None = wire("percentage", INT32, "so many percent", schema={"minimum": 0})
+    percentage: int | None = wire("percentage", INT32, "a percentage", schema={"minimum": 0})
 
 
 @node
@@ -38,11 +38,11 @@ class ResourceChanges(Node):
 
 @node
 class MinChange(ResourceChanges):
-    """What the released API has in the place of a map: a third entry, which nobody reads."""
+    """The released API's form of the same: it has a third entry, which is never read."""
 
     GO: ClassVar[str] = "v1alpha1.ScaleParams"
 
-    replicas: Change | None = wire("replicas", Change, "accepted, and never read")
+    replicas: Change | None = wire("replicas", Change, "accepted but ignored")
 
 
 @node
@@ -54,18 +54,20 @@ class ScalePolicy(Node):
 
 @node
 class ScaleType(Node):
-    """What holds one direction back. In Python the mode may be given as its word, and the duration in seconds."""
+    """What holds one direction back. In Python the mode may be a string, and the duration a number of seconds."""
 
     GO: ClassVar[str] = "v1alpha1.ScaleType"
 
     update_policy: ScalePolicy | None = wire("updatePolicy", ScalePolicy, "whether and when to act in this direction")
-    min_change: MinChange | None = wire("minChange", MinChange, "totals must move this far; 200m and 200M if absent")
+    min_change: MinChange | None = wire(
+        "minChange", MinChange, "the least change of a total that is applied; 200m and 200M if absent"
+    )
     stabilization: str | None = wire(
-        "stabilizationDuration", STRING, "no change so long after the last one, such as 3m; 0 if absent"
+        "stabilizationDuration", STRING, "how long to wait after the last change, such as 3m; 0 if absent"
     )
 
     def __post_init__(self) -> None:
-        """Take modes and durations as people write them."""
+        """Accept a mode as a string, and durations in seconds."""
         if isinstance(self.update_policy, str):
             object.__setattr__(self, "update_policy", ScalePolicy(self.update_policy))
         waits = self.stabilization if isinstance(self.stabilization, str) else seconds(self.stabilization)
@@ -74,13 +76,13 @@ class ScaleType(Node):
 
     @property
     def mode(self) -> str:
-        """The update mode that holds."""
+        """The effective update mode."""
         written = self.update_policy.mode if isinstance(self.update_policy, ScalePolicy) else None
         return written if isinstance(written, str) else AUTO
 
     @property
     def stabilization_seconds(self) -> float | None:
-        """None where there is none, or none that can be read."""
+        """The duration in seconds, or None if it is absent or invalid."""
         try:
             return timeofday.span(self.stabilization) if isinstance(self.stabilization, str) else None
         except ValueError:
@@ -89,16 +91,16 @@ class ScaleType(Node):
 
 @node
 class MaintenanceWindow(Node):
-    """When modes of MaintenanceWindow may act: every day from the one time to the other."""
+    """When directions with the mode MaintenanceWindow may act: every day from `begin` to `end`."""
 
     GO: ClassVar[str] = "v1alpha1.MaintenanceTimeWindow"
 
-    begin: str | None = wire("begin", STRING, "HHMMSS and a zone, such as 220000+0100")
-    end: str | None = wire("end", STRING, "as begin; before it means the next day")
+    begin: str | None = wire("begin", STRING, "HHMMSS and a zone offset, such as 220000+0100")
+    end: str | None = wire("end", STRING, "in the form of begin; if earlier than begin, it is on the next day")
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """Both ends as seconds of the day in UTC; None where one cannot be read."""
+        """Both ends as seconds of the day in UTC, or None if either is invalid."""
         if not isinstance(self.begin, str) or not isinstance(self.end, str):
             return None
         try:
@@ -114,10 +116,10 @@ def _is_metadata(value: Any) -> bool:
     return read.sound() or not (any(read.misfits()) or any(read.strangers()))
 
 
-# Kept as the mapping it was, and checked as what it stands for.
+# Kept as the mapping that was read, but checked as ObjectMeta.
 METADATA = Scalar("v1.ObjectMeta", MAPPING.schema, _is_metadata, "a mapping", shape=ObjectMeta)
-_META_DOC = "labels and annotations of what is made; a name is ignored"
-_SELECTOR_DOC = "which objects are its own, for the released controller; hypot goes by owner references"
+_META_DOC = "labels and annotations of the created object; a name is ignored"
+_SELECTOR_DOC = "which objects belong to it, for the released controller; hypot uses owner references"
 
 
 @node
@@ -125,13 +127,15 @@ class HPATemplateSpec(Node):
     GO: ClassVar[str] = "v1alpha1.HpaTemplateSpec"
 
     min_replicas: int | None = wire(
-        "minReplicas", INT32, "where the first interval begins; 1 if absent", schema={"minimum": 1}
+        "minReplicas", INT32, "the first count of the first interval; 1 if absent", schema={"minimum": 1}
     )
-    max_replicas: int | None = wire("maxReplicas", INT32, "the most that the HPA may ask for", schema={"minimum": 1})
+    max_replicas: int | None = wire(
+        "maxReplicas", INT32, "the highest count that the HPA may propose", schema={"minimum": 1}
+    )
     metrics: tuple[Metric, ...] | None = wire(
         "metrics", Metric, "of autoscaling/v2, or of v2beta1; cpu at 80 % if absent", many=True
     )
-    behavior: Behavior | None = wire("behavior", Behavior, "how fast the HPA's wishes may move", path="")
+    behavior: Behavior | None = wire("behavior", Behavior, "how fast the HPA's proposal may change", path="")
 
 
 _NO_HPA = HPATemplateSpec()
@@ -142,20 +146,22 @@ class HPATemplate(Node):
     GO: ClassVar[str] = "v1alpha1.HpaTemplate"
 
     metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="hpa.metadata")
-    spec: HPATemplateSpec | None = wire("spec", HPATemplateSpec, "what the HPA is like, its target aside", path="")
+    spec: HPATemplateSpec | None = wire("spec", HPATemplateSpec, "the spec of the HPA, without its target", path="")
 
 
 @node
 class HPABlock(Node):
-    """The HPA among the sources of recommendations."""
+    """The HPA as a source of recommendations."""
 
     GO: ClassVar[str] = "v1alpha1.HpaSpec"
 
     deploy: bool | None = wire("deploy", BOOL, "whether it is a source; false if absent", path="use_hpa")
     selector: Mapping[str, Any] | None = wire("selector", MAPPING, _SELECTOR_DOC, path="hpa.selector")
     template: HPATemplate | None = wire("template", HPATemplate, "the HPA itself", path="")
-    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "of the released controller", path="hpa.scale_up")
-    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "of the released controller", path="hpa.scale_down")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "for the released controller only", path="hpa.scale_up")
+    scale_down: ScaleType | None = wire(
+        "scaleDown", ScaleType, "for the released controller only", path="hpa.scale_down"
+    )
 
 
 @node
@@ -166,7 +172,7 @@ class VPATemplateSpec(Node):
         "updatePolicy", UpdatePolicy, "accepted; the Hvpa itself decides when to act"
     )
     resource_policy: ResourcePolicy | None = wire(
-        "resourcePolicy", ResourcePolicy, "what may be done with containers", path=""
+        "resourcePolicy", ResourcePolicy, "which containers are sized, and within which bounds", path=""
     )
 
 
@@ -178,33 +184,35 @@ class VPATemplate(Node):
     GO: ClassVar[str] = "v1alpha1.VpaTemplate"
 
     metadata: Mapping[str, Any] | None = wire("metadata", METADATA, _META_DOC, path="vpa.metadata")
-    spec: VPATemplateSpec | None = wire("spec", VPATemplateSpec, "what the VPA is like, its target aside", path="")
+    spec: VPATemplateSpec | None = wire("spec", VPATemplateSpec, "the spec of the VPA, without its target", path="")
 
 
 @node
 class VPABlock(Node):
-    """The VPA among the sources of recommendations."""
+    """The VPA as a source of recommendations."""
 
     GO: ClassVar[str] = "v1alpha1.VpaSpec"
 
     deploy: bool | None = wire("deploy", BOOL, "whether it is a source; false if absent", path="use_vpa")
     selector: Mapping[str, Any] | None = wire("selector", MAPPING, _SELECTOR_DOC, path="vpa.selector")
     template: VPATemplate | None = wire("template", VPATemplate, "the VPA itself", path="")
-    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "of the released controller", path="vpa.scale_up")
-    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "of the released controller", path="vpa.scale_down")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "for the released controller only", path="vpa.scale_up")
+    scale_down: ScaleType | None = wire(
+        "scaleDown", ScaleType, "for the released controller only", path="vpa.scale_down"
+    )
     limits_gap: MinChange | None = wire(
-        "limitsRequestsGapScaleParams", MinChange, "of the released controller", path="vpa.limits_gap"
+        "limitsRequestsGapScaleParams", MinChange, "for the released controller only", path="vpa.limits_gap"
     )
 
 
 EXTRAPOLATIONS = (LINEAR, HORIZONTAL_ONLY, LINEAR_PER_POD)
 
-# Whose recommendations count: hypot's own on what it observes, or those in the status of HPA and VPA objects.
+# Which recommendations are used: hypot's own from what it observes, or those in the status of HPA and VPA objects.
 RECOMMENDATIONS = "hypot.dev/recommendations"
 OWN, OBJECTS = "own", "objects"
 SOURCES = (OWN, OBJECTS)
 
-# Every count has an interval of its own in the end, so their number has an end.
+# Every count gets its own effective interval, so the number of counts must be bounded.
 MOST_REPLICAS = 10_000
 
 _OLD_METRIC_KEYS = frozenset(
@@ -214,37 +222,37 @@ _OLD_METRIC_KEYS = frozenset(
 
 @node
 class ScalingInterval(Node):
-    """Up to how many replicas, of at most which size each; write it with `interval`."""
+    """Up to how many replicas, and the largest size of each. Write it with `interval`."""
 
     GO: ClassVar[str] = "v1alpha1.ScalingInterval"
 
     max_replicas: int | None = wire(
         "maxReplicas",
         INT32,
-        "the last count of this interval; that of the hpa block if absent in the last interval",
+        "the last count of this interval; in the last interval the hpa block's maxReplicas if absent",
         schema={"minimum": 1, "maximum": MOST_REPLICAS},
     )
     max_resources: ResourceList | None = wire(
-        "maxResources", RESOURCE_LIST, "the largest size of one pod there; maxAllowed if absent"
+        "maxResources", RESOURCE_LIST, "the largest size of one pod in this interval; maxAllowed if absent"
     )
     extrapolation: str | None = wire(
         "effectiveIntervalExtrapolation",
         STRING,
-        "how an interval of several counts is divided; linear if absent",
+        "how an interval that spans several counts is divided; linear if absent",
         schema={"enum": list(EXTRAPOLATIONS)},
     )
 
 
 @node
 class WeightInterval(Node):
-    """The released controller's way to divide a change between size and count; kept and judged, never decided by."""
+    """How the released controller divides a change between size and count. Kept and validated, but never used."""
 
     GO: ClassVar[str] = "v1alpha1.WeightBasedScalingInterval"
 
     vpa_weight: int | None = wire(
         "vpaWeight",
         INT32,
-        "percent of a change of size that is applied; 0 if absent",
+        "which percentage of a change of size is applied; 0 if absent",
         schema={"minimum": 0, "maximum": 100},
     )
     start: int | None = wire(
@@ -264,44 +272,46 @@ class HvpaSpec(Kind):
     FORMER_VERSIONS: ClassVar[tuple[str, ...]] = ("autoscaling.gardener.cloud/v1alpha1",)
     GO: ClassVar[str] = "v1alpha1.HvpaSpec"
 
-    replicas: int | None = wire("replicas", INT32, "what an HPA asked for, through scale", schema={"minimum": 0})
+    replicas: int | None = wire(
+        "replicas", INT32, "the count that an HPA set through the scale subresource", schema={"minimum": 0}
+    )
     target: Ref | None = wire("targetRef", Ref, "the workload to scale on both axes")
     hpa: HPABlock | None = wire("hpa", HPABlock, "the HPA as a source; hypot's own if absent", path="")
     vpa: VPABlock | None = wire("vpa", VPABlock, "the VPA as a source; hypot's own if absent", path="")
-    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "what holds a rising total back")
-    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "what holds a falling total back")
+    scale_up: ScaleType | None = wire("scaleUp", ScaleType, "what holds scale-up back")
+    scale_down: ScaleType | None = wire("scaleDown", ScaleType, "what holds scale-down back")
     base: ResourceChanges | None = wire(
         "baseResourcesPerReplica", ResourceChanges, "what a replica uses without any load"
     )
     limits_gap: ResourceChanges | None = wire(
         "limitsRequestsGapScaleParams",
         ResourceChanges,
-        "how far limits stand above requests, in total; in proportion if absent",
+        "how far limits are above requests, in total; in proportion if absent",
     )
     intervals: tuple[ScalingInterval, ...] | None = wire(
-        "scalingIntervals", ScalingInterval, "which totals are for how many replicas, in order", many=True
+        "scalingIntervals", ScalingInterval, "which totals map to which replica counts, in order", many=True
     )
     overlap: ResourceChanges | None = wire(
-        "scalingIntervalsOverlap", ResourceChanges, "how far below its interval a count is kept going down"
+        "scalingIntervalsOverlap", ResourceChanges, "how far below its interval a count is kept while scaling down"
     )
     window: MaintenanceWindow | None = wire(
-        "maintenanceTimeWindow", MaintenanceWindow, "when modes of MaintenanceWindow may act"
+        "maintenanceTimeWindow", MaintenanceWindow, "when directions with the mode MaintenanceWindow may act"
     )
     weights: tuple[WeightInterval, ...] | None = wire(
         "weightBasedScalingIntervals",
         WeightInterval,
-        "the released controller's form; kept and judged, never decided by",
+        "the released controller's form; kept and validated, but never used",
         many=True,
     )
 
     @property
     def uses_hpa(self) -> bool:
-        """Whether counts are recommended: by hypot's own recommender where nothing else is said."""
+        """Whether counts are recommended. An absent block means hypot's own recommender."""
         return self.hpa is None or getattr(self.hpa, "deploy", None) is True
 
     @property
     def uses_vpa(self) -> bool:
-        """Whether sizes are recommended: by hypot's own recommender where nothing else is said."""
+        """Whether sizes are recommended. An absent block means hypot's own recommender."""
         return self.vpa is None or getattr(self.vpa, "deploy", None) is True
 
     @property
@@ -316,25 +326,25 @@ class HvpaSpec(Kind):
 
     @property
     def hpa_spec(self) -> HPATemplateSpec:
-        """What the template of the HPA says; an empty one where there is none."""
+        """The spec of the HPA template; empty if there is none."""
         found = self.hpa_template.spec if self.hpa_template is not None else None
         return found if isinstance(found, HPATemplateSpec) else _NO_HPA
 
     @property
     def vpa_spec(self) -> VPATemplateSpec:
-        """The same of the VPA."""
+        """The spec of the VPA template; empty if there is none."""
         found = self.vpa_template.spec if self.vpa_template is not None else None
         return found if isinstance(found, VPATemplateSpec) else _NO_VPA
 
     @property
     def min_replicas(self) -> int:
-        """Where the first interval begins; no interval is for nobody."""
+        """The first count of the first interval, at least 1."""
         written = self.hpa_spec.min_replicas
         return max(written, 1) if isinstance(written, int) else 1
 
     @property
     def max_replicas(self) -> int | None:
-        """The most that the HPA may ask for; the last interval is what bounds the Hvpa."""
+        """The highest count that the HPA may propose. The last interval bounds the Hvpa."""
         written = self.hpa_spec.max_replicas
         return written if isinstance(written, int) else None
 
@@ -345,18 +355,18 @@ class HvpaSpec(Kind):
 
     @property
     def is_weight_based(self) -> bool:
-        """Whether this is a manifest of the released controller, which had weights in the place of intervals."""
+        """Whether this is a manifest of the released controller, with weights instead of intervals."""
         return bool(self.weights) and not self.intervals
 
     @property
     def recommendations(self) -> str:
-        """Whose recommendations count."""
+        """Which recommendations are used."""
         written = self.annotations.get(RECOMMENDATIONS)
         return written if written in SOURCES else OWN
 
     @property
     def knob_annotations(self) -> Mapping[str, str]:
-        """The knobs of the size recommender stand here."""
+        """The annotations that may contain knobs of the size recommender."""
         template = self.vpa_template
         metadata = template.metadata if template is not None else None
         found = metadata.get("annotations") if isinstance(metadata, dict) else None
@@ -364,12 +374,12 @@ class HvpaSpec(Kind):
 
     @classmethod
     def in_current_version(cls, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Manifests of the released controller, which wrote metrics as autoscaling/v2beta1 did."""
+        """Convert manifests of the released controller, which has metrics in the form of autoscaling/v2beta1."""
         return _changed_at(data, ("spec", "hpa", "template", "spec", "metrics"))
 
 
 def _changed_at(data: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any]:
-    """The same mapping with current metrics at this path; nothing is copied where nothing is old."""
+    """The same mapping with current metrics at this path. Nothing is copied if no metric is old."""
     inner = data.get(path[0])
     if len(path) > 1:
         changed = _changed_at(inner, path[1:]) if isinstance(inner, dict) else inner
@@ -393,6 +403,6 @@ def interval(
     memory: Amount | None = None,
     extrapolation: str | None = None,
 ) -> ScalingInterval:
-    """Up to so many replicas, each of at most this size."""
+    """An interval of up to this many replicas, each of at most this size."""
     sizes = {name: amount for name, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
     return ScalingInterval(max_replicas, sizes or None, extrapolation)

@@ -1,4 +1,4 @@
-"""The rules that make the intervals of an Hvpa well defined: every total is for one count, and no count is left out."""
+"""The rules that make the intervals of an Hvpa well defined: every total maps to one count, and no count is missing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -15,11 +15,11 @@ from hypot.kinds.vpa.rules import resource_list_problems
 
 MAX_INTERVALS = 50
 _HERE: Where = ("spec", "scalingIntervals")
-_IN_TOTAL = "the overlap is meant of all pods together"
+_IN_TOTAL = "the overlap is an amount for all pods together"
 
 
 class _View(NamedTuple):
-    """What the intervals are to one container: which resources, within which bounds."""
+    """The intervals as they apply to one container: its resources and their bounds."""
 
     resources: Sequence[str]
     least: Mapping[str, int]
@@ -27,7 +27,7 @@ class _View(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One interval, its last count where that is known, and its sizes as amounts where they can be read."""
+    """One interval, its last count if known, and those of its sizes that are valid, as amounts."""
 
     at: Where
     interval: ScalingInterval
@@ -36,11 +36,11 @@ class _Row(NamedTuple):
 
 
 def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
-    """Counts and sizes first; totals and the overlap are judged only where those are right."""
+    """Counts and sizes first. Totals and the overlap are checked only if those are valid."""
     intervals = hvpa.intervals or ()
     if not intervals:
         if not hvpa.weights:
-            hint = "one interval with maxReplicas and maxResources scales up to there"
+            hint = "one interval with maxReplicas and maxResources is enough"
             yield Problem("scaling-intervals", "Required", _HERE, "needs at least one interval", hint=hint)
         return
     if len(intervals) > MAX_INTERVALS:
@@ -67,7 +67,7 @@ def interval_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
 
 
 def _views(hvpa: HvpaSpec) -> list[_View]:
-    """One for each container that is sized; where nobody has a policy, one for all."""
+    """One view for each container policy that is not Off; without any policy, one view for all containers."""
     policies = hvpa.container_policies
     written = (policies.containers or ()) if policies is not None else ()
     return [
@@ -82,7 +82,7 @@ def _views(hvpa: HvpaSpec) -> list[_View]:
 
 
 def _once(problems: Iterator[Problem]) -> list[Problem]:
-    """Of several containers with the same trouble one is told."""
+    """One problem per path, even if several containers have it."""
     return list({problem.where: problem for problem in problems}.values())
 
 
@@ -94,7 +94,7 @@ def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
             yield Problem("interval-replicas", "Required", where, "only the last interval may leave it out")
             continue
         if count is None:
-            message = "must be set where the hpa block has no maxReplicas"
+            message = "must be set if the hpa block has no maxReplicas"
             yield Problem("interval-replicas", "Required", where, message)
         elif not 1 <= count <= MOST_REPLICAS:
             message = f"must be between 1 and {MOST_REPLICAS}"
@@ -111,7 +111,7 @@ def _count_problems(rows: Sequence[_Row], least: int) -> Iterator[Problem]:
 def _last_count_problems(hvpa: HvpaSpec, row: _Row) -> Iterator[Problem]:
     last, most = row.interval.max_replicas, hvpa.max_replicas
     if hvpa.uses_hpa and last is not None and most is not None and last != most:
-        message = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's wish only"
+        message = f"differs from maxReplicas of the hpa block, which is {most}: it bounds the HPA's proposal only"
         hint = "write the same count in both"
         yield Problem("last-interval", "Notice", (*row.at, "maxReplicas"), message, last, hint, severity="warning")
 
@@ -126,7 +126,7 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
     at = (*row.at, "maxResources")
     for name, amount in mapping.items():
         if name not in RESOURCES:
-            message = "is no resource that pods are sized by"
+            message = "is not a resource that pods are sized by"
             yield Problem("interval-resource", "NotSupported", (*at, name), message, amount, "known here: cpu, memory")
     yield from resource_list_problems({name: written[name] for name in RESOURCES if name in written}, at)
     for name, size in row.sizes.items():
@@ -136,12 +136,12 @@ def _size_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
         return
     for name in RESOURCES:
         if name not in written and any(name in view.resources and name not in view.most for view in views):
-            message, hint = "must be set where maxAllowed says nothing of it", "without it no total has a count"
+            message, hint = "must be set if maxAllowed does not set it", "without it no total has a count"
             yield Problem("interval-size", "Required", (*at, name), message, hint=hint)
 
 
 def _bound_problems(row: _Row, views: Sequence[_View]) -> Iterator[Problem]:
-    """A size that a container may not have. Small sidecars may stay far below what the main container gets."""
+    """Sizes that no container may have. Small sidecars may stay far below the size of the main container."""
     for name, size in row.sizes.items():
         of_it = [view for view in views if name in view.resources]
         least = max((view.least.get(name, 0) for view in of_it), default=0)
@@ -175,13 +175,11 @@ def _total_problem(row: _Row, name: str, size: int, before: int) -> Problem:
     message = f"in total {total} of {name}, which must be more than the {show(name, before)} of the interval before it"
     written = row.interval.max_resources or {}
     where = (*row.at, "maxResources", name) if name in written else row.at
-    return Problem(
-        "interval-total", "Invalid", where, message, written.get(name), "more pods must not be less in total"
-    )
+    return Problem("interval-total", "Invalid", where, message, written.get(name), "more pods must give a larger total")
 
 
 def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_View]) -> Iterator[Problem]:
-    """A count may not be kept beyond the whole interval below it."""
+    """The overlap must not span the whole interval below a count."""
     for view in views:
         for name in view.resources:
             value, percent = share_of(hvpa.overlap, name).both
@@ -194,13 +192,13 @@ def _overlap_problems(hvpa: HvpaSpec, rows: Sequence[_Row], views: Sequence[_Vie
             )
             narrowest = _narrowest(given, hvpa.min_replicas, view.least.get(name, 0), value, percent)
             if narrowest is not None and value >= narrowest:
-                message = f"must be less than {show(name, narrowest)}, which is all that the narrowest interval spans"
+                message = f"must be less than {show(name, narrowest)}, the width of the narrowest interval"
                 where = ("spec", "scalingIntervalsOverlap", name, "value")
                 yield Problem("overlap", "Invalid", where, message, getattr(hvpa.overlap, name).value, _IN_TOTAL)
 
 
 @lru_cache(1024)
 def _narrowest(given: tuple[Given, ...], first: int, least: int, value: int, percent: int) -> int | None:
-    """The least that any count spans which another one can be kept in the place of."""
+    """The width of the narrowest interval that an overlap can reach into, or None."""
     made = effective(given, first, least, value, percent)
     return min((one.high - one.below for one, above in pairwise(made) if not above.pinned), default=None)

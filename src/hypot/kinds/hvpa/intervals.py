@@ -1,6 +1,6 @@
-"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total is for.
+"""The effective scaling intervals of an Hvpa: for each container and resource, which count each total maps to.
 
-The same object is asked with every decision, so what is read from it is remembered by the object itself.
+Every decision needs these values, so they are cached by the identity of the object.
 """
 
 from collections.abc import Mapping
@@ -17,14 +17,14 @@ _REMEMBERED = 16_384
 
 
 class Share(NamedTuple):
-    """A value and a percentage, as amounts; None where it was not given."""
+    """A value and a percentage, as amounts; None if not given."""
 
     value: int | None = None
     percent: int | None = None
 
     @property
     def both(self) -> tuple[int, int]:
-        """The two, absent as nothing."""
+        """Value and percentage, with 0 if absent."""
         return self.value or 0, self.percent or 0
 
 
@@ -48,7 +48,7 @@ def _share(this: Itself[HvpaSpec], meant: Meant, resource: str) -> Share:
 
 
 class Allowed(NamedTuple):
-    """What one container may have, and whether it may be touched at all."""
+    """The bounds of one container, and whether it may be changed at all."""
 
     least: Mapping[str, int]
     most: Mapping[str, int]
@@ -74,7 +74,7 @@ def _allowed(this: Itself[HvpaSpec], container: str) -> Allowed:
 
 
 def intervals_of(hvpa: HvpaSpec, container: str, resource: str) -> tuple[Interval, ...]:
-    """None at all where some interval has no largest size for this resource: then it says nothing about counts."""
+    """Empty if an interval has no largest size for this resource: then totals do not determine counts."""
     return _intervals(Itself(hvpa), container, resource)
 
 
@@ -97,7 +97,7 @@ def last_count(hvpa: HvpaSpec, interval: ScalingInterval) -> int | None:
 
 
 def counts_of(hvpa: HvpaSpec) -> tuple[int, int]:
-    """The fewest and the most replicas that any interval is for."""
+    """The lowest and the highest replica count of all intervals."""
     return _counts(Itself(hvpa))
 
 
@@ -109,7 +109,7 @@ def _counts(this: Itself[HvpaSpec]) -> tuple[int, int]:
 
 
 def only_counts_at(hvpa: HvpaSpec, replicas: int) -> bool:
-    """Whether at this count pods have one size, and only their number moves."""
+    """Whether pods have a fixed size at this count, so that only the number of pods changes."""
     for interval in hvpa.intervals or ():
         end = last_count(hvpa, interval)
         if end is not None and replicas <= end:

@@ -1,7 +1,7 @@
-"""The rules for Hvpas: the released controller's checks, and the ones that keep it from harm.
+"""The rules for Hvpas: the released controller's checks, and more that prevent harmful settings.
 
-What a schema or CEL can say of them is also in the generated CRD. What it cannot are sums of quantities, annotations,
-and whatever a metric or a container policy of the templates has rules for.
+What a schema or CEL can express is also in the generated CRD. That excludes sums of quantities, annotations, and the
+rules for metrics and container policies in the templates.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +44,7 @@ MAX_METRICS = 15
 
 
 def spec_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
-    """The rules over a spec as it stands."""
+    """The problems of a spec as it is."""
     yield from target_problems(hvpa.target or Ref(), ("spec", "targetRef"))
     yield from below("not-negative", hvpa.replicas, 0, ("spec", "replicas"))
     yield from _source_problems(hvpa)
@@ -71,8 +71,8 @@ def _source_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
         if block is None:
             continue
         if block.deploy is None:
-            message = "is absent, which means false: the block is there, and still no source of recommendations"
-            hint = "write deploy: true, or deploy: false to say so"
+            message = "is absent, which means false: the block is present but not a source of recommendations"
+            hint = "write deploy: true, or deploy: false to make this explicit"
             yield Problem("deploy-absent", "Notice", (*where, "deploy"), message, hint=hint, severity="warning")
         yield from _block_problems(block, where)
     if not hvpa.uses_hpa and not hvpa.uses_vpa:
@@ -86,7 +86,7 @@ def _block_problems(block: HPABlock | VPABlock, where: Where) -> Iterator[Proble
     metadata: Mapping[str, Any] = (template.metadata if template is not None else None) or {}
     at = (*where, "template", "metadata")
     if metadata.get("ownerReferences"):
-        message = "must not be set: what is made of the template belongs to the Hvpa"
+        message = "must not be set: objects created from the template belong to the Hvpa"
         yield Problem("owner-references", "Forbidden", (*at, "ownerReferences"), message)
     texts = {key: metadata[key] for key in ("labels", "annotations") if isinstance(metadata.get(key), dict)}
     if texts:
@@ -116,7 +116,7 @@ def _unreadable_selector(written: Mapping[str, Any], where: Where) -> Iterator[P
 
 
 def _metric_selector_problems(metrics: Iterable[Metric]) -> Iterator[Problem]:
-    """An API server takes any selector of a metric, and an HPA then finds that it cannot ask for it."""
+    """An API server accepts any selector of a metric, and the HPA fails later when it queries the metric."""
     for i, metric in enumerate(metrics):
         for name, w in metric.TABLE:
             named = getattr(getattr(metric, name), "metric", None)
@@ -138,7 +138,7 @@ def _count_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
 
 
 def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
-    """The VPA's own rules over its template. When to act is not its business here, so it gets no advice on that."""
+    """The VPA's own rules for its template. The Hvpa decides when to act, so the mode gets errors but no warnings."""
     template = hvpa.vpa_spec
     if template.update_policy is not None:
         for problem in update_policy_problems(template.update_policy, (*IN_VPA, "updatePolicy")):
@@ -150,7 +150,7 @@ def _size_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
 
 
 def _scales(hvpa: HvpaSpec) -> dict[Where, ScaleType]:
-    """Both directions, and the four of the released controller."""
+    """Both directions of the spec, and the four in the blocks of the released controller."""
     found: dict[Where, ScaleType | None] = {
         ("spec", "scaleUp"): hvpa.scale_up,
         ("spec", "scaleDown"): hvpa.scale_down,
@@ -173,14 +173,14 @@ def _scale_problems(scale: ScaleType, where: Where) -> Iterator[Problem]:
 
 
 def changes_problems(changes: ResourceChanges | None, where: Where, most: int | None = None) -> Iterator[Problem]:
-    """An amount and a percentage of each resource, neither below zero."""
+    """The problems of an amount and a percentage for each resource; neither may be negative."""
     for name, w in changes.TABLE if changes is not None else ():
         change: Change | None = getattr(changes, name)
         if change is None:
             continue
         at = (*where, w.key)
         if change.value is not None and not is_plain(change.value):
-            message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
+            message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, and not negative"
             yield Problem("quantity", "Invalid", (*at, "value"), message, change.value, "write 200m, 2 or 1.5Gi")
         yield from below("percentage", change.percentage, 0, (*at, "percentage"))
         if most is not None and (change.percentage or 0) > most:
@@ -194,7 +194,7 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         waiting = [scale_at for scale_at, scale in scales.items() if scale.mode == MAINTENANCE_WINDOW]
         if waiting:
             message = f"must be set: {waiting[0][-1]} has the mode {MAINTENANCE_WINDOW}"
-            hint = "begin: 220000+0100 and end: 230000+0100, say"
+            hint = "for example begin: 220000+0100 and end: 230000+0100"
             yield Problem("maintenance-window", "Required", where, message, hint=hint)
         return
     for key, text in (("begin", hvpa.window.begin), ("end", hvpa.window.end)):
@@ -204,7 +204,7 @@ def _window_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Itera
         try:
             timeofday.parse(text)
         except ValueError:
-            message, hint = "must be HHMMSS and a zone", "220000+0100 is ten in the evening in Berlin, in winter"
+            message, hint = "must be HHMMSS and a zone offset", "220000+0100 is 10 p.m. in Berlin in winter"
             yield Problem("maintenance-window", "Invalid", (*where, key), message, text, hint)
 
 
@@ -212,7 +212,7 @@ def _weight_problems(hvpa: HvpaSpec) -> Iterator[Problem]:
     where: Where = ("spec", "weightBasedScalingIntervals")
     weights = hvpa.weights or ()
     if weights and hvpa.intervals:
-        message = "must not stand beside scalingIntervals, which take its place"
+        message = "must not be used together with scalingIntervals, which replace it"
         yield Problem("weights-and-intervals", "Forbidden", where, message, hint="keep scalingIntervals")
     yield from too_many("weight", len(weights), MAX_WEIGHTS, where)
     for i, one in enumerate(weights):
@@ -238,20 +238,20 @@ def _annotation_problems(annotations: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _unread_problems(hvpa: HvpaSpec, scales: Mapping[Where, ScaleType]) -> Iterator[Problem]:
-    """What the released controller read in these places stands at the top of the spec now."""
+    """Fields of the released controller that have moved to the top level of the spec."""
     released: dict[Where, Node | None] = {where: scale for where, scale in scales.items() if len(where) > 2}
     if hvpa.vpa is not None:
         released[*VPA, "limitsRequestsGapScaleParams"] = hvpa.vpa.limits_gap
     for where, part in released.items():
         if _says_something(part):
-            message = f"is not read beside scalingIntervals: what counts is spec.{where[-1]}"
+            message = f"is ignored when scalingIntervals are set: spec.{where[-1]} is used"
             yield Problem(
                 "unread-field", "Notice", where, message, hint=f"move it to spec.{where[-1]}", severity="warning"
             )
 
 
 def _says_something(part: Any) -> bool:
-    """Whether anything is written in it; Go writes blocks that are empty."""
+    """Whether it contains any value. Go writes empty blocks too."""
     if isinstance(part, Node):
         return any(_says_something(getattr(part, name)) for name, _ in part.TABLE)
     return part is not None

@@ -1,7 +1,7 @@
-"""The status of an Hvpa: its words, and its schema for the CRD.
+"""The status of an Hvpa: condition types, reasons, and its schema for the CRD.
 
-The schema is typed where columns, people and hypot look, and open beside that: what a released controller wrote there
-is kept.
+The schema has types for the fields that columns, users and hypot read. Other fields are open: what a released
+controller wrote there is kept.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from hypot.kinds.node import INT32
 READY, RECOMMENDED = "Ready", "RecommendationProvided"
 BLOCKED, LIMITED = "ScalingBlocked", "ScalingLimited"
 CONDITIONS = (READY, RECOMMENDED, BLOCKED, LIMITED)
-# Why a container was not scaled, in the order in which the gates are asked. The weights are the released controller's.
+# Why a container was not scaled, in the order in which the gates are checked. Only the released controller has Weight.
 BLOCKING_REASONS = ("UpdatePolicy", "StabilizationWindow", "MaintenanceWindow", "MinChange", "ParadoxicalScaling")
 RELEASED_REASONS = ("Weight",)
 
@@ -28,18 +28,18 @@ def _count(doc: str) -> dict[str, Any]:
 
 def _policy(direction: str) -> dict[str, Any]:
     mode = {**TEXT, "description": f"one of {', '.join(MODES)}"}
-    return _object(f"the update policy that held for scaling {direction}", updateMode=mode)
+    return _object(f"the update policy that applied to scaling {direction}", updateMode=mode)
 
 
 def _scaling(doc: str) -> dict[str, Any]:
-    """A point that was decided, applied or held back: counts, and sizes by container."""
+    """A decision that was made, applied or held back: counts, and sizes by container."""
     return _object(
         doc,
         lastUpdated={**TIME, "description": "when"},
         hpaStatus=_object(
             "the counts",
-            currentReplicas=_count("how many there were"),
-            desiredReplicas=_count("how many there should be"),
+            currentReplicas=_count("the count before"),
+            desiredReplicas=_count("the desired count"),
         ),
         vpaStatus=_object(
             "the sizes",
@@ -58,16 +58,16 @@ def _scaling(doc: str) -> dict[str, Any]:
 STATUS: dict[str, Any] = {
     **OPEN,
     "properties": {
-        "replicas": _count("how many pods of the target there are; an HPA reads it through scale"),
+        "replicas": _count("the current number of pods of the target; an HPA reads it through scale"),
         "targetSelector": {**TEXT, "description": "the target's selector as text; an HPA reads it through scale"},
         "desiredReplicas": _count("the count that was last decided"),
         "scaleUpUpdatePolicy": _policy("up"),
         "scaleDownUpdatePolicy": _policy("down"),
         "overrideScaleUpStabilization": {
             "type": "boolean",
-            "description": "whether an OOM kill, an eviction or saturation opens the gates upwards",
+            "description": "whether an OOM kill, an eviction or saturation opens the gates for scale-up",
         },
-        "replicasAtRecommendation": _count("the count that the size recommendation was learnt at"),
+        "replicasAtRecommendation": _count("the count at which the size recommendation was learned"),
         "lastBlockedScaling": listed(
             "what was held back, and why",
             _object(
@@ -80,11 +80,11 @@ STATUS: dict[str, Any] = {
         "lastProcessedRecommendations": _scaling("the recommendations that were used last"),
         "lastError": _object(
             "what went wrong last",
-            description={**TEXT, "description": "in words"},
+            description={**TEXT, "description": "the error as text"},
             lastUpdateTime={**TIME, "description": "when"},
-            lastOperation={**TEXT, "description": "at what"},
+            lastOperation={**TEXT, "description": "the operation that failed"},
         ),
         "observedGeneration": GENERATION,
-        "conditions": listed(f"how things stand: {', '.join(CONDITIONS)}", CONDITION),
+        "conditions": listed(f"the conditions {', '.join(CONDITIONS)}", CONDITION),
     },
 }

@@ -1,4 +1,4 @@
-"""The weights of released HVPAs: at which count which share of a change goes to the size of pods."""
+"""The weights of released HVPAs: for each count, the share of a change that goes to the size of pods."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ FULL = 100
 
 
 class Weight(NamedTuple):
-    """From which count to which a weight holds; the first that matches counts."""
+    """A weight and the range of counts that it covers. The first weight that matches is used."""
 
     percent: int
     first: int

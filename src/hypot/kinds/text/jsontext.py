@@ -1,4 +1,4 @@
-"""JSON as Kubernetes reads it: fast where it is well-formed, a slower second look where something is wrong."""
+"""JSON as Kubernetes reads it: fast if it is well-formed, with a slower second pass if something is wrong."""
 
 import json
 import re
@@ -16,7 +16,7 @@ class NotJson(Fault):
     pass
 
 
-class _Suspect(Exception):  # noqa: N818  a second, slower look tells what it is and where
+class _Suspect(Exception):  # noqa: N818  a second, slower pass finds the problem and its place
     pass
 
 
@@ -51,20 +51,20 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _PIECE: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _HALF: Final = re.compile(r"\\u[dD](?:[89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u[dD])[c-fC-F])", re.DOTALL)
 _JSON_WORDS: Final = {
-    "Expecting property name": "a key in double quotes must stand here",
+    "Expecting property name": "a key in double quotes is expected here",
     "Expecting ',' delimiter": "a ',' or a closing bracket is missing here",
     "Expecting ':' delimiter": "a ':' is missing here",
     "Expecting value": "a value is missing here",
     "Illegal trailing comma": "a ',' with nothing after it",
     "Unterminated string": "the string that starts here is never closed",
     "Invalid control character": "a line break or control character inside a string; write it as an escape",
-    "Invalid \\": "not an escape JSON knows; double the backslash",
+    "Invalid \\": "not a valid JSON escape; double the backslash",
 }
 
 
 def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) -> Iterator[Document]:
-    """One after the other, as kubectl prints several."""
-    del aliased  # JSON has none
+    """JSON values one after the other, as kubectl prints several objects."""
+    del aliased  # JSON has no aliases
     try:
         at = skip_space(text, start)
         while at < len(text):
@@ -79,7 +79,7 @@ def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) ->
 
 
 class _JsonDocument:
-    """Walks the top level itself, so that each element of "items" is known by its place; json reads the rest."""
+    """Reads the top level itself, so that the position of each element of "items" is known; json reads the rest."""
 
     def __init__(self, text: str, depth: int, take: Take) -> None:
         self._text = text
@@ -149,7 +149,7 @@ class _JsonDocument:
         try:
             data, end = _DECODER.raw_decode(self._text, at)
         except (_Suspect, RecursionError) as error:
-            _look_closely(self._text, at, min(self._depth, 500), above)  # no stack is deeper
+            _look_closely(self._text, at, min(self._depth, 500), above)  # the stack is no deeper
             raise Fault(at, "this value cannot be read") from error
         if _deeper_than(self._depth - above, data):
             _look_closely(self._text, at, self._depth, above)
@@ -171,7 +171,7 @@ def _deeper_than(room: int, value: Any) -> bool:
 
 
 def _look_closely(text: str, start: int, depth: int, above: int = 0) -> None:
-    """Finds and places what json only knows to be wrong, and what it accepts but Kubernetes does not."""
+    """Find the place of what json only knows to be wrong, and of what json accepts but Kubernetes does not."""
     keys: dict[int, dict[str | int, int]] = {}  # of the objects now open, by level
     for path, at, piece, is_key in _pieces(text, start):
         level = len(path)
@@ -184,7 +184,7 @@ def _look_closely(text: str, start: int, depth: int, above: int = 0) -> None:
         if piece == "{":
             keys[level + 1] = {}
         if piece[0] == '"' and re.search("[\ud800-\udfff]", json.loads(piece)):
-            raise Fault(at, "half of a surrogate pair (\\ud800 to \\udfff) is no character")
+            raise Fault(at, "half of a surrogate pair (\\ud800 to \\udfff) is not a character")
         if piece in {"NaN", "Infinity", "-Infinity"} or (piece[0] in "-0123456789" and _too_large(piece)):
             raise Fault(at, f"{piece[:20]} is not a number Kubernetes can store")
 

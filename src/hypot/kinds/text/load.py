@@ -1,7 +1,7 @@
-"""Kubernetes objects from files: what `kubectl get -o yaml|json` prints and what people write.
+"""Read Kubernetes objects from files: the output of `kubectl get -o yaml|json` and manifests that users write.
 
-A text is held while its file is read. Afterwards each object keeps its own stretch of it, and that is read again
-when someone asks for a line inside the object.
+The text of a file is held while the file is read. Afterwards each object keeps its own part of the text, which is read
+again when a line inside the object is needed.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from hypot.kinds.text.yamltext import Document, Fault, LocatedValue, Path, Take
 
 
 class LoadError(Exception):
-    """What could not be read, and where."""
+    """An input that could not be read, with file and line."""
 
     def __init__(self, file: str, line: int | None, message: str) -> None:
         super().__init__(file, line, message)
@@ -34,27 +34,27 @@ class LoadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InputLimits:
-    """How much input is accepted; what is beyond is refused."""
+    """Limits of the input; anything beyond them is rejected."""
 
     file_bytes: int = 256 * 2**20
-    """One file. Some 30,000 pods as kubectl prints them; a device or the wrong file does not fill the memory."""
+    """One file: about 30,000 pods as kubectl prints them. Keeps a device or a wrong file from filling the memory."""
 
     depth: int = 100
-    """Mappings and lists within each other. A CRD schema needs about 25; Python's stack ends near 1000."""
+    """Nesting of mappings and lists. A CRD schema needs about 25; Python's stack ends near 1000."""
 
     aliased_nodes: int = 100_000
-    """Values the aliases of one file unfold to. A few hundred are useful; a billion laughs are not."""
+    """Values that the aliases of one file expand to. A few hundred are normal; "billion laughs" are an attack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an object stands."""
+    """The file and line of an object."""
 
     file: str
     line: int
     _text: str = field(default="", repr=False, compare=False)
     _top: int = field(default=1, repr=False, compare=False)  # the line on which that text begins
-    _base: Path = field(default=(), repr=False, compare=False)  # where in that text the object stands
+    _base: Path = field(default=(), repr=False, compare=False)  # the path of the object in that text
     _form: "_TextForm | None" = field(default=None, repr=False, compare=False)
 
     def line_of(self, path: Path) -> int:
@@ -66,7 +66,7 @@ class Source:
         return self.line
 
     def inside(self, path: Path) -> "Source":
-        """Where the object at this path inside this one stands."""
+        """The source of the object at this path inside this one."""
         return Source(self.file, self.line_of(path), self._text, self._top, self._base + path, self._form)
 
 
@@ -93,7 +93,7 @@ def load(
 
 
 class Reader:
-    """Reads objects, and counts by kind those that `keep` refused."""
+    """Reads objects, and counts by kind the objects that `keep` rejects."""
 
     def __init__(
         self, *, progress: Progress | None = None, limits: InputLimits = _DEFAULT_LIMITS, keep: Keep | None = None
@@ -153,7 +153,7 @@ class Reader:
             self.passed_over[kind] += 1
 
     def _stub(self, data: Any) -> Any:
-        """An item that will be passed over is let go of at once; only what is counted stays."""
+        """Drop an item that will be skipped at once; keep only what is needed to count it."""
         if self._keep is None or not isinstance(data, dict) or _is_list(data):
             return data
         api_version, kind = data.get("apiVersion"), data.get("kind")
@@ -162,7 +162,7 @@ class Reader:
         return {"apiVersion": api_version, "kind": kind}
 
     def _pace(self, done: int, total: int, bytes_per_character: float) -> Callable[[int], None]:
-        """Tells how far a file is read, once a mebibyte."""
+        """A callback that reports how far a file is read, once per mebibyte."""
         reported = 0
 
         def pace(offset: int) -> None:
@@ -183,14 +183,14 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 
 def _is_list(data: Any) -> bool:
-    """A List, or a typed one like PodMetricsList; a kind that merely ends in "List" has no top-level items."""
+    """Whether it is a List or a typed list like PodMetricsList. Other kinds named "...List" have no top-level items."""
     if not isinstance(data, dict) or not isinstance(kind := data.get("kind"), str):
         return False
     return kind == "List" or (kind.endswith("List") and isinstance(data.get("items", 0), list | None))
 
 
 def _inherit(parent: dict[str, Any], item: Any) -> Any:
-    """An item of a typed list may leave out what the list says for all of them; the API server does."""
+    """Add the apiVersion and kind that an item of a typed list leaves out, as the API server does."""
     if parent["kind"] == "List" or not isinstance(item, dict):
         return item
     said = {"apiVersion": parent.get("apiVersion"), "kind": parent["kind"].removesuffix("List")}
@@ -253,7 +253,7 @@ def _manifests_below(directory: str) -> list[str]:
 
 
 def _bytes_ahead(names: list[str]) -> int:
-    """What there is to read, or 0 when a pipe is among it."""
+    """The number of bytes to read, or 0 if one of the files is a pipe."""
     total = 0
     for name in names:
         try:
@@ -282,12 +282,12 @@ def _bytes_of(name: str, most: int) -> bytes:
 
 def _cannot_read(name: str, error: OSError | ValueError) -> LoadError:
     why = getattr(error, "strerror", None) or str(error)
-    todo = "check who may read it" if isinstance(error, PermissionError) else "check the path"
+    todo = "check its permissions" if isinstance(error, PermissionError) else "check the path"
     return LoadError(name, None, f"cannot read it: {why}; {todo}")
 
 
 def _decoded(file: str, raw: bytes) -> str:
-    """UTF-8, or UTF-16 with its mark, which is what a PowerShell redirection writes."""
+    """The text of UTF-8, or of UTF-16 with a byte order mark, which a PowerShell redirection writes."""
     encoding = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
@@ -298,14 +298,14 @@ def _decoded(file: str, raw: bytes) -> str:
         raise _FileText(file, raw.decode(encoding, "replace")).error(fault) from error
     if (nul := text.find("\0")) >= 0:
         raise _FileText(file, text).error(
-            Fault(nul, "a NUL character; this is a binary file, or UTF-16 without its mark")
+            Fault(nul, "a NUL character; this is a binary file, or UTF-16 without a byte order mark")
         )
     return text
 
 
 @dataclass(slots=True)
 class _FileText:
-    """The text of one file, and the lines in it."""
+    """The text of one file, with line numbers."""
 
     file: str
     text: str
@@ -313,7 +313,7 @@ class _FileText:
     _line: int = 1
 
     def line(self, offset: int) -> int:
-        """Lines as editors count them. Going forwards, which is nearly always, each stretch is counted once."""
+        """The line number as editors count it. Going forwards, the usual case, each part of the text is read once."""
         if offset < self._offset:
             return self.text.count("\n", 0, offset) + 1
         self._line += self.text.count("\n", self._offset, offset)
@@ -325,11 +325,11 @@ class _FileText:
         return Source(self.file, line, self.stretch(part), line, (), form)
 
     def stretch(self, part: LocatedValue) -> str:
-        """The part's text; its first line gets its indentation back, so that it is the same YAML on its own."""
+        """The text of a part, with the indentation of its first line restored, so that it is valid YAML on its own."""
         return " " * part.column + self.text[part.start : part.end]
 
     def error(self, fault: Fault) -> LoadError:
-        offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is where its last line ends
+        offset = min(fault.offset, len(self.text.rstrip()))  # the end of a file is the end of its last line
         column = offset - self.text.rfind("\n", 0, offset)
         earlier = "" if fault.earlier is None else f" on line {self.line(fault.earlier)}"
         return LoadError(self.file, self.line(offset), f"{fault.message}{earlier} (column {column})")
@@ -350,14 +350,14 @@ class _TextForm:
         return self.documents(text, start, depth=limits.depth, aliased=limits.aliased_nodes, take=take)
 
     def whole(self, text: _FileText, document: Document, limits: InputLimits) -> Any:
-        """The document's data. Where items were let go of and it is no list after all, they are read again."""
+        """The document's data. If items were dropped but it is not a list after all, they are read again."""
         if not document.trimmed:
             return document.whole.data
         return next(self.read(text.stretch(document.whole), 0, limits, lambda data, _: data)).whole.data
 
 
 def _documents(text: _FileText, limits: InputLimits, take: Take) -> Iterator[tuple[_TextForm, Document]]:
-    """JSON where it looks like JSON; what is none is read as YAML from there on, as kubectl does."""
+    """Read as JSON if it looks like JSON. From the first part that is not JSON, read as YAML, as kubectl does."""
     named_json = text.file.lower().endswith(".json")
     end = 0
     no_json: Fault | None = None

@@ -1,4 +1,4 @@
-"""What a plain scalar of YAML means to Kubernetes: numbers, booleans, text, and what is refused."""
+"""What a plain YAML scalar means to Kubernetes: numbers, booleans, text, and what is rejected."""
 
 import re
 import struct
@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 LONGEST_NUMBER: Final = 100
-"""Digits of a number. Kubernetes stops at 19; beyond 308 a float overflows, beyond 4300 Python itself refuses."""
+"""Digits of a number. Kubernetes stops at 19; beyond 308 a float overflows, beyond 4300 Python raises an error."""
 
 _WORDS: Final[dict[str, Any]] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -21,12 +21,12 @@ _BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])_(?=[0-9])")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
-class RefusedScalar(Exception):  # noqa: N818  a verdict on one scalar; becomes a Fault where its place is known
+class RefusedScalar(Exception):  # noqa: N818  becomes a Fault where the position is known
     pass
 
 
 def _plain(text: str) -> Any:
-    """The value of an unquoted scalar. Timestamps and base-60 figures stay text, as there."""
+    """The value of an unquoted scalar. Timestamps and base-60 numbers stay text, as in Kubernetes."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -50,12 +50,12 @@ def _plain(text: str) -> Any:
 
 
 def _fits_64_bits(whole: int, *, signed: bool) -> bool:
-    """What does not is a float there, or text where no float is written like that."""
+    """Kubernetes reads a larger number as a float, or as text if it is not valid as a float."""
     return -(2**63) <= whole < (2**63 if signed else 2**64)
 
 
 def _as_json_prints(value: Any) -> Any:
-    """1e3 and 10.0 are whole numbers after Kubernetes turned the YAML into JSON; from 1e21 on JSON prints exponents."""
+    """1e3 and 10.0 become whole numbers when Kubernetes converts YAML to JSON; from 1e21 on JSON prints exponents."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return int(Decimal(repr(value)))
     return value
@@ -78,7 +78,7 @@ def as_key(value: Any) -> str:
 
 
 def _float_key(value: float) -> str:
-    """Go's FormatFloat(value, 'g', -1, 32), single precision and all, is what Kubernetes makes of such a key."""
+    """The key as Kubernetes writes it: Go's FormatFloat(value, 'g', -1, 32), in single precision."""
     packed = _single(value)
     if not packed:
         return ".inf" if value > 0 else "-.inf"
@@ -97,7 +97,7 @@ def _single(value: float) -> bytes:
 
 
 class Memo(dict[str, Any]):
-    """Short scalars come back by the thousand: a lookup is cheaper than reading them, and they share one string."""
+    """Caches short scalars, which repeat often: a lookup is cheaper than parsing, and they share one string."""
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class Memo(dict[str, Any]):
         return value
 
 
-MERGE: Final = "<<\0"  # no text can hold it: NUL is refused
+MERGE: Final = "<<\0"  # no text can contain it: NUL is rejected
 
 
 def plain_value(text: str) -> Any:

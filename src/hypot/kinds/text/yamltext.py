@@ -1,7 +1,7 @@
 """YAML text as Kubernetes reads it: the rules of go-yaml v2 behind sigs.k8s.io/yaml, built from libyaml's events.
 
-Events and not nodes, because a list dump of a cluster is one document: its items are finished one by one, and no
-tree of the whole file ever stands in memory. Places are offsets into the text; who knows the file makes lines of them.
+It uses events instead of nodes, because a list dump of a cluster is one document: its items are completed one by one,
+and no tree of the whole file is ever in memory. Positions are offsets into the text; the caller turns them into lines.
 """
 
 import re
@@ -33,8 +33,8 @@ Path = tuple[str | int, ...]
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class Fault(Exception):  # noqa: N818  not an error yet: who knows the file makes one of it
-    """What is wrong with a text, and where; a message about two places ends with the line of the earlier one."""
+class Fault(Exception):  # noqa: N818  the caller, which knows the file, turns it into an error
+    """A problem in a text and its offset. A message about two places ends with the line of the earlier one."""
 
     def __init__(self, offset: int, message: str, earlier: int | None = None) -> None:
         super().__init__(offset, message, earlier)
@@ -45,23 +45,23 @@ class Fault(Exception):  # noqa: N818  not an error yet: who knows the file make
 
 @dataclass(frozen=True, slots=True)
 class LocatedValue:
-    """A value and the stretch of text it was read from."""
+    """A value and the range of the text it was read from."""
 
     data: Any
     start: int
     end: int
-    column: int = 0  # where its first line begins; the other lines are indented in relation to it
+    column: int = 0  # the indentation of its first line; other lines are relative to it
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     whole: LocatedValue
-    items: list[LocatedValue] | None = None  # the elements of a top-level "items", each with its place
-    trimmed: bool = False  # an element was replaced by what `take` made of it
+    items: list[LocatedValue] | None = None  # the elements of a top-level "items", each with its position
+    trimmed: bool = False  # `take` replaced an element
 
 
 Take = Callable[[Any, int], Any]
-"""Called with each element of a top-level "items" and where it ended; what it returns stands in its place."""
+"""Called with each element of a top-level "items" and the offset of its end; the result replaces the element."""
 
 
 def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) -> Iterator[Document]:
@@ -73,9 +73,9 @@ def documents(text: str, start: int, *, depth: int, aliased: int, take: Take) ->
         raise Fault(start, "values are nested too deeply") from error
 
 
-@lru_cache(maxsize=16)  # questions about one object come one after the other
+@lru_cache(maxsize=16)  # lookups for one object come one after the other
 def lines_by_path(text: str) -> dict[Path, int]:
-    """The line of every key and element, counted from 0. What came by an alias stands where the alias does."""
+    """The line of every key and element, counted from 0. A value from an alias has the line of the alias."""
     places: dict[Path, int] = {}
     next_event = _Loader(text).get_event
     with suppress(yaml.YAMLError):
@@ -91,7 +91,7 @@ def lines_of_offsets(text: str, places: dict[Path, int]) -> dict[Path, int]:
 
 
 def _note_places(next_event: Callable[[], Any], event: Any, path: Path, places: dict[Path, int]) -> None:
-    """Notes where each key and element below this event begins; the events are consumed on the way."""
+    """Record where each key and element below this event begins; this consumes the events."""
     if isinstance(event, MappingStartEvent):
         while not isinstance(key := next_event(), MappingEndEvent):
             below = (*path, _key_text(key))
@@ -134,7 +134,7 @@ class _Builder:
         self._closed: Any = None
 
     def documents(self) -> Iterator[Document]:
-        """Each one as soon as what follows it is known to be another, and not the rest of a broken one."""
+        """Each document, as soon as it is certain that the next one begins and this one is not broken."""
         complete: list[Document] = []
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
@@ -178,7 +178,7 @@ class _Builder:
             self._fail(event, str(refused))
 
     def _mapping(self, opening: Any, depth: int) -> dict[str, Any]:
-        """The loop most of the time is spent in: the plain cases are spelled out, the rest is left to methods."""
+        """The hot loop: the plain cases are inlined, the rest is left to methods."""
         self._open(opening, depth, CORE + "map")
         next_event: Callable[[], Any] = self._next
         keys, values = self._keys, self._values
@@ -217,7 +217,7 @@ class _Builder:
         return result
 
     def _elements(self, opening: Any) -> list[Any]:
-        """The top-level "items": every element is handed over as soon as it is complete."""
+        """The top-level "items": every element is passed to `take` as soon as it is complete."""
         self._open(opening, 2, CORE + "seq")
         self._items = []
         while (event := self._next()).__class__ is not SequenceEndEvent:
@@ -247,7 +247,7 @@ class _Builder:
         raise Fault(self._base + second.start_mark.index, f"the key {key!r} is given twice, first", earlier)
 
     def _merged(self, event: Any, depth: int) -> dict[str, Any]:
-        """What "<<" brings. It is written over the keys before it: go-yaml v2 merges in order of appearance."""
+        """The keys that "<<" merges in. They overwrite the keys before it: go-yaml v2 merges in order of appearance."""
         value = self._node(event, depth)
         several = value if event.__class__ is SequenceStartEvent else [value]
         if not all(isinstance(mapping, dict) for mapping in several):
@@ -262,14 +262,14 @@ class _Builder:
         if name not in self._anchors:
             self._fail(event, f"the alias *{name} has no anchor &{name} before it")
         if self._anchors[name] is _OPEN:
-            self._fail(event, f"the alias *{name} stands inside the value it names")
+            self._fail(event, f"the alias *{name} is inside the value it refers to")
         return self._copy(self._anchors[name], event, depth)
 
     def _copy(self, value: Any, alias: Any, depth: int) -> Any:
-        """A copy, so that no two places share a value, and so that what aliases unfold to can be counted."""
+        """A copy, so that no two places share a value and the values that aliases expand to can be counted."""
         self._aliased -= 1
         if self._aliased < 0:
-            self._fail(alias, "aliases unfold to too many values; write them out")
+            self._fail(alias, "aliases expand to too many values; write them out")
         if not isinstance(value, dict | list):
             return value
         if depth >= self._deepest:
@@ -283,10 +283,14 @@ class _Builder:
 
 
 _TAB: Final = "a tab cannot be used to indent; use spaces"
-_HUMAN: Final = [  # what libyaml or the pure parser says, which of its two places to name, what to say instead
+_HUMAN: Final = [  # parser message, which of its two places to use, text to show instead
     ("quoted scalar: found unexpected", "context", "the quoted string that starts here is never closed"),
     ("tab character", "problem", _TAB),
-    ("mapping values are not allowed", "problem", "no ': ' can stand here; check the indentation, or quote the value"),
+    (
+        "mapping values are not allowed",
+        "problem",
+        "': ' is not allowed here; check the indentation, or quote the value",
+    ),
     ("expected ':'", "context", "a ':' and a space must follow this key"),
     ("sequence entries are not allowed", "problem", "a list item cannot begin here; put its '- ' on a line of its own"),
     ("parsing a flow sequence", "both", "a ',' or ']' is missing for the list opened"),
@@ -294,7 +298,7 @@ _HUMAN: Final = [  # what libyaml or the pure parser says, which of its two plac
     ("parsing a block mapping", "both", "expected a key indented like the others of the mapping that starts"),
     ("parsing a block collection", "both", "expected a '- ' indented like the others of the list that starts"),
     ("<document start>", "problem", "the document ends before this; check the indentation, or separate it by ---"),
-    ("unknown escape", "problem", "no such escape in a double-quoted string; double the backslash"),
+    ("unknown escape", "problem", "not a valid escape in a double-quoted string; double the backslash"),
     ("quoted scalar", "problem", "a \\x, \\u or \\U escape in a double-quoted string is not a character"),
     ("scanning an a", "context", "a name must follow * or &; quote the value if it is text"),
     ("a tag:", "context", "not a tag; quote the value if it is text"),
@@ -303,14 +307,16 @@ _HUMAN: Final = [  # what libyaml or the pure parser says, which of its two plac
 
 
 def _as_text(error: yaml.YAMLError, text: str, base: int) -> Fault:
-    """One line a person understands, from the parser's context and problem."""
+    """One readable line from the parser's context and problem."""
     said = f"{getattr(error, 'context', None)}: {getattr(error, 'problem', None) or error}"
     problem, context = (_offset(error, name, base) for name in ("problem_mark", "context_mark"))
     if "cannot start any token" in said or "node content" in said:
         found = text[problem : problem + 1]
         if not found:
-            return Fault(problem, "the text ends where a value must stand")
-        return Fault(problem, _TAB if found == "\t" else f"{found!r} cannot stand here; quote the value if it is text")
+            return Fault(problem, "the text ends where a value is expected")
+        return Fault(
+            problem, _TAB if found == "\t" else f"{found!r} is not allowed here; quote the value if it is text"
+        )
     for fragment, place, message in _HUMAN:
         if fragment in said:
             return Fault(context if place == "context" else problem, message, context if place == "both" else None)

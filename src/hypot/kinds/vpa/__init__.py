@@ -1,4 +1,4 @@
-"""VerticalPodAutoscaler, autoscaling.k8s.io/v1: how large the containers of a workload are."""
+"""VerticalPodAutoscaler, autoscaling.k8s.io/v1: sets the size of a workload's containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ from hypot.kinds.vpa.knobs import knob_problems
 from hypot.kinds.vpa.rules import spec_problems, strictness
 from hypot.kinds.vpa.status import VPAStatus
 
-# The first Kubernetes whose pods can be resized without an administrator opening a gate.
+# The first Kubernetes version that can resize pods in place by default.
 RESIZES_IN_PLACE: Version = (1, 33)
 
 
@@ -54,7 +54,7 @@ class VPA(VPASpec):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
         ref = refer(target)
         requirements = None if eviction_requirements is None else tuple(eviction_requirements)
         updates = UpdatePolicy(mode, min_replicas, requirements, seconds(evict_after_oom))
@@ -68,7 +68,7 @@ class VPA(VPASpec):
         )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """What stands against this object; a gate is closed only where `gates` says so."""
+        """The problems of this object. A gate is closed only if `gates` says so."""
         yield from spec_problems(self, strictness(gates=gates))
         if self.mode in {IN_PLACE, IN_PLACE_OR_RECREATE} and kubernetes < RESIZES_IN_PLACE:
             message = "pods can be resized in place from Kubernetes 1.33 on"
@@ -77,12 +77,12 @@ class VPA(VPASpec):
         yield from knob_problems(self.annotations, ("metadata", "annotations"))
 
     def unreadable_status(self) -> Iterator[Problem]:
-        """A status must be readable, but what another version of the recommender adds to it is no fault."""
+        """A status must be readable, but fields that another recommender version adds are not a problem."""
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
 def with_defaults(vpa: VPA) -> VPA:
-    """The object as its controllers complete it; the same object where nothing is missing."""
+    """The object with its controllers' defaults; the same object if nothing is missing."""
     changes: dict[str, Any] = {}
     updates: Any = vpa.update_policy
     if updates is None:
@@ -97,7 +97,7 @@ def with_defaults(vpa: VPA) -> VPA:
 
 
 def with_policy_defaults(policy: ResourcePolicy | None) -> ResourcePolicy | None:
-    """A resource policy whose containers say everything that otherwise goes without saying."""
+    """A resource policy whose containers have all defaults filled in."""
     if not isinstance(policy, ResourcePolicy) or not isinstance(policy.containers, tuple):
         return policy
     complete = tuple([_complete(one) for one in policy.containers])
@@ -110,7 +110,7 @@ def _complete(policy: Any) -> Any:
         return policy
     defaults: dict[str, Any] = {"mode": AUTO, "controlled_resources": list(RESOURCES)}
     if policy.mode != OFF:
-        # Beside Off the word for it is refused.
+        # With mode Off this value is rejected.
         defaults["controlled_values"] = REQUESTS_AND_LIMITS
     missing = {name: value for name, value in defaults.items() if getattr(policy, name) is None}
     return replaced(policy, **missing) if missing else policy

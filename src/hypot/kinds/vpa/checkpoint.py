@@ -1,4 +1,4 @@
-"""VerticalPodAutoscalerCheckpoint, autoscaling.k8s.io/v1: what a recommender has learned of one container."""
+"""VerticalPodAutoscalerCheckpoint, autoscaling.k8s.io/v1: what a recommender has learned about one container."""
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
@@ -10,7 +10,7 @@ from hypot.kinds.node import STRING, Node, Scalar, node, wire
 from hypot.kinds.problem import Problem, Where
 from hypot.kinds.version import Version
 
-# The one format that recommenders read; one of another version is ignored.
+# The only format that recommenders read; checkpoints of another version are ignored.
 FORMAT = "v3"
 
 
@@ -34,7 +34,7 @@ WEIGHTS = Scalar(
 
 @node
 class HistogramCheckpoint(Node):
-    """A histogram: weights by bucket, in parts of the largest; their sum; and the time that they are weighed for."""
+    """A histogram: weights by bucket, relative to the largest; their sum; and the reference time of the weights."""
 
     GO: ClassVar[str] = "v1.HistogramCheckpoint"
 
@@ -69,7 +69,7 @@ class CheckpointSpec(Kind):
     STATUS: ClassVar[type[Node] | None] = CheckpointStatus
 
     vpa: str | None = wire("vpaObjectName", STRING, "the VerticalPodAutoscaler it is for", schema={"minLength": 1})
-    container: str | None = wire("containerName", STRING, "the container it is about", schema={"minLength": 1})
+    container: str | None = wire("containerName", STRING, "the container that it describes", schema={"minLength": 1})
 
 
 @node
@@ -87,7 +87,7 @@ class Checkpoint(CheckpointSpec):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Write a checkpoint. Raises with all that is wrong."""
+        """Create a checkpoint. Raises one exception with all problems."""
         metadata = metadata_of(name or f"{vpa}-{container}", namespace, labels, annotations)
         self.author(metadata, vpa=vpa, container=container)
         object.__setattr__(self, "status", None if saved is None else saved.write())
@@ -95,11 +95,11 @@ class Checkpoint(CheckpointSpec):
 
     @property
     def saved(self) -> CheckpointStatus:
-        """What was learned, as far as it can be read."""
+        """The parts of what was learned that can be read."""
         return CheckpointStatus.read(self.status if isinstance(self.status, dict) else {}).readable()
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """Whether it says what it is about, and whether a recommender will take it."""
+        """The problems of this checkpoint: a missing VPA or container name, and why a recommender would ignore it."""
         del kubernetes, gates
         for key, value in (("vpaObjectName", self.vpa), ("containerName", self.container)):
             if not value:
@@ -108,7 +108,7 @@ class Checkpoint(CheckpointSpec):
             yield from _ignored(self.saved)
 
     def unreadable_status(self) -> Iterator[Problem]:
-        """A status must be readable, but what another version of the recommender adds to it is no fault."""
+        """A status must be readable, but fields that another recommender version adds are not a problem."""
         return (problem for problem in Kind.unreadable_status(self) if problem.rule != "unknown-field")
 
 
@@ -124,7 +124,7 @@ def _ignored(saved: CheckpointStatus) -> Iterator[Problem]:
             yield _warning(("status", key, "totalWeight"), message, histogram.total)
         for bucket, weight in (histogram.weights or {}).items():
             if not bucket.isdecimal() or weight < 0:
-                message = "is no bucket with a weight; the checkpoint is ignored"
+                message = "is not a bucket with a weight; the checkpoint is ignored"
                 yield _warning(("status", key, "bucketWeights", bucket), message, weight)
 
 

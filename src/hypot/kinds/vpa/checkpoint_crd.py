@@ -1,6 +1,7 @@
 """What the CRD of VerticalPodAutoscalerCheckpoints needs beyond their fields.
 
-The status is no subresource here: recommenders write a checkpoint as one, and an API server would drop the status then.
+The status is not a subresource here: recommenders write spec and status together, and an API server would then drop the
+status.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ _HISTOGRAM: dict[str, Any] = {
             "description": "weight by bucket; the largest is 10000",
             "additionalProperties": {"type": "number"},
         },
-        "totalWeight": {"type": "number", "description": "the sum of the weights before they were cut to parts"},
+        "totalWeight": {"type": "number", "description": "the sum of the weights before they were scaled"},
     },
 }
 _STATUS: dict[str, Any] = {
@@ -27,7 +28,7 @@ _STATUS: dict[str, Any] = {
         "lastUpdateTime": {**TIME, "description": "when this was written"},
         "version": {"type": "string", "description": "the format; recommenders read v3"},
         "cpuHistogram": {**_HISTOGRAM, "description": "cpu usage"},
-        "memoryHistogram": {**_HISTOGRAM, "description": "peaks of memory usage"},
+        "memoryHistogram": {**_HISTOGRAM, "description": "memory usage peaks"},
         "firstSampleStart": {**TIME, "description": "the first cpu sample"},
         "lastSampleStart": {**TIME, "description": "the last cpu sample"},
         "totalSamplesCount": {"type": "integer", "format": "int64", "description": "cpu samples so far"},
@@ -35,7 +36,7 @@ _STATUS: dict[str, Any] = {
 }
 
 FACTS = Facts(
-    doc="What a recommender has learned of one container, kept over its restarts.",
+    doc="What a recommender has learned about one container, kept across restarts of the recommender.",
     status=_STATUS,
     status_apart=False,
     columns=(

@@ -1,6 +1,6 @@
-"""What the CRD of VerticalPodAutoscalers needs beyond their fields: the rules in CEL, the columns, the status.
+"""What the CRD of VerticalPodAutoscalers needs beyond their fields: CEL rules, columns, status.
 
-What concerns the parts alone is shared: the CRD of any kind that has a template of such an autoscaler takes it too.
+The rules for the parts are shared: the CRD of any kind with a template of such an autoscaler uses them too.
 """
 
 from collections.abc import Iterator
@@ -37,21 +37,21 @@ from hypot.kinds.vpa.fields import (
 )
 from hypot.kinds.vpa.rules import MAX_POLICIES, MAX_RECOMMENDERS, MAX_REQUIREMENTS
 
-# Groups under k8s.io are the community's; this one and its kinds were approved there.
+# Groups under k8s.io belong to the Kubernetes community, which has approved this group and its kinds.
 APPROVED = {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}
 _GRAINS = {"cpu": "milli CPUs", "memory": "bytes"}
-# From here on a floating-point number no longer tells a whole number from the next.
+# From here on a floating-point number cannot distinguish a whole number from the next.
 _EXACT = "4.0e15"
 
 
 def _whole(place: str, resource: str) -> str:
-    """Whether an amount is a whole number of its smallest parts: whether it is equal to the one nearest to it.
+    """A CEL test whether an amount is a whole number of its smallest units: it must equal the nearest whole number.
 
-    CEL cannot multiply a quantity, and to make one of a text costs more than an API server grants. So millicores are
-    reached by adding, and the nearest whole number is added to nothing. A list of one gives a value its name.
+    CEL cannot multiply a quantity, and parsing one from text exceeds the cost limit of an API server. So millicores are
+    computed by adding, and the nearest whole number is added to 0. A list with one item gives a value a name.
 
-    API servers add to some quantities in place, so every sum begins with nothing. And the fractions of binary units
-    they take for powers of two; one more is as whole, and no longer in the units of `0.1Ki`.
+    API servers add to some quantities in place, so every sum starts with 0. They also treat fractions of binary units
+    as powers of two. Adding 1 keeps an amount whole, and takes it out of the units of `0.1Ki`.
     """
     nearest = "quantity('0').add(int(a.asApproximateFloat() + 0.5))"
     test = f"a.asApproximateFloat() >= {_EXACT} || a.compareTo({nearest}) == 0"
@@ -80,7 +80,7 @@ def _policy_checks() -> Iterator[Check]:
     yield from _bound_checks()
     switched_off = f"has(self.mode) && self.mode == '{OFF}'"
     both = f"has(self.controlledValues) && self.controlledValues == '{REQUESTS_AND_LIMITS}'"
-    message = f"must not be {REQUESTS_AND_LIMITS} where the mode is {OFF}"
+    message = f"must not be {REQUESTS_AND_LIMITS} if the mode is {OFF}"
     yield Check("controlled-values", f"!({switched_off} && {both})", message, ".controlledValues", "Forbidden")
     ratio = cel_amount("self.oomBumpUpRatio")
     at_least_one = f"!has(self.oomBumpUpRatio) || !{ratio}.isLessThan(quantity('1'))"
@@ -90,8 +90,10 @@ def _policy_checks() -> Iterator[Check]:
 def _boost_checks() -> Iterator[Check]:
     for kind, wanted, other in ((FACTOR, "factor", "quantity"), (FIXED, "quantity", "factor")):
         unless = f"!has(self.type) || self.type != '{kind}' || "
-        yield Check("startup-boost", f"{unless}has(self.{wanted})", f"type {kind} needs it", f".{wanted}", "Required")
-        message = f"type {kind} does not have it"
+        yield Check(
+            "startup-boost", f"{unless}has(self.{wanted})", f"must be set for type {kind}", f".{wanted}", "Required"
+        )
+        message = f"must not be set for type {kind}"
         yield Check("startup-boost", f"{unless}!has(self.{other})", message, f".{other}", "Forbidden")
     yield _whole_check("self.quantity", "has(self.quantity)", "cpu", ".quantity")
 
@@ -103,7 +105,7 @@ def _part_hints() -> Iterator[tuple[Place, dict[str, Any]]]:
     yield (ContainerPolicy, "controlledResources"), {"items": named}
 
 
-# What holds of the parts wherever they stand.
+# The rules of the parts, in any kind that contains them.
 PART_REQUIRED: dict[type[Node], tuple[str, ...]] = {
     UpdatePolicy: ("updateMode",),
     ContainerPolicy: ("containerName",),
@@ -126,9 +128,9 @@ _RECOMMENDED: dict[str, Any] = {
     **OPEN,
     "properties": {
         "containerName": {**TEXT, "description": "the container"},
-        "target": {**_AMOUNTS, "description": "what it should request"},
-        "lowerBound": {**_AMOUNTS, "description": "with less it is changed at once"},
-        "upperBound": {**_AMOUNTS, "description": "with more it is changed at once"},
+        "target": {**_AMOUNTS, "description": "the recommended request"},
+        "lowerBound": {**_AMOUNTS, "description": "a pod with less is changed at once"},
+        "upperBound": {**_AMOUNTS, "description": "a pod with more is changed at once"},
         "uncappedTarget": {**_AMOUNTS, "description": "the target without the bounds of its policy"},
     },
 }
@@ -144,7 +146,7 @@ _STATUS: dict[str, Any] = {
             "description": "the recommended sizes",
             "properties": {"containerRecommendations": listed("by container, sorted by name", _RECOMMENDED)},
         },
-        "conditions": listed("how things stand, sorted by type", _CONDITION),
+        "conditions": listed("the conditions, sorted by type", _CONDITION),
         "observedGeneration": GENERATION,
     },
 }
@@ -163,13 +165,17 @@ _COLUMNS = (
     PrinterColumn("Age", "date", ".metadata.creationTimestamp", "time since creation"),
     BLOCKED_COLUMN,
     PrinterColumn(
-        "MinReplicas", "integer", ".spec.updatePolicy.minReplicas", "fewest pods that are disrupted", wide=True
+        "MinReplicas",
+        "integer",
+        ".spec.updatePolicy.minReplicas",
+        "no pod is disrupted while fewer are alive",
+        wide=True,
     ),
 )
 
 
 FACTS = Facts(
-    doc="Sizes the containers of a workload after what they use.",
+    doc="Sizes the containers of a workload by what they use.",
     status=_STATUS,
     columns=_COLUMNS,
     required={VPA: ("targetRef",), Ref: ("kind", "name"), RecommenderRef: ("name",), **PART_REQUIRED},

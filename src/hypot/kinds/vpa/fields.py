@@ -1,4 +1,4 @@
-"""The parts of a VerticalPodAutoscaler, which an Hvpa's template of one has too."""
+"""The parts of a VerticalPodAutoscaler, which an Hvpa's VPA template shares."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -23,18 +23,18 @@ HIGHER, LOWER = "TargetHigherThanRequests", "TargetLowerThanRequests"
 CHANGES = (HIGHER, LOWER)
 FACTOR, FIXED = "Factor", "Quantity"
 BOOST_TYPES = (FACTOR, FIXED)
-# The container name whose policy holds for every container without one of its own.
+# The container name whose policy applies to every container without its own policy.
 ANY_CONTAINER = "*"
 DEFAULT_RECOMMENDER = "default"
 
-# No amount here may be negative, and a text has an end: an API server counts what it reads in CEL.
+# No amount may be negative, and text has a maximum length: an API server limits the cost of what CEL reads.
 LONGEST_AMOUNT = 64
 AMOUNT_TEXT = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
 MAX_RESOURCES = 20
 
 
 def _is_amount(value: Any) -> bool:
-    """Text or a whole number: what a schema takes for a quantity. Whether the text is one, the rules say."""
+    """Text or a whole number: what a schema accepts as a quantity. The rules check the text."""
     return isinstance(value, str) or type(value) is int
 
 
@@ -65,12 +65,12 @@ TEXT_LIST = Scalar(
     "[]string",
     {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
     _is_texts,
-    "a list of texts",
+    "a list of strings",
 )
 
 
 def _as_read(part: Node, name: str) -> None:
-    """Authors may write any sequence; it is held as the list that reading would give."""
+    """Authors may pass a tuple; it is stored as the list that reading would give."""
     if isinstance(value := getattr(part, name), tuple):
         object.__setattr__(part, name, list(value))
 
@@ -81,11 +81,11 @@ class CPUBoost(Node):
 
     GO: ClassVar[str] = "v1.GenericStartupBoost"
 
-    type: str | None = wire("type", STRING, "which of the two amounts counts", schema={"enum": list(BOOST_TYPES)})
+    type: str | None = wire("type", STRING, "which of the two amounts is used", schema={"enum": list(BOOST_TYPES)})
     factor: int | None = wire("factor", INT32, "the request times this; for type Factor", schema={"minimum": 1})
     quantity: Amount | None = wire("quantity", AMOUNT, "the request plus this; for type Quantity")
     duration: int | None = wire(
-        "durationSeconds", INT32, "how long after the pod is ready; 0 if absent", schema={"minimum": 0}
+        "durationSeconds", INT32, "how long the boost lasts after the pod is ready; 0 if absent", schema={"minimum": 0}
     )
 
 
@@ -98,7 +98,7 @@ class StartupBoost(Node):
 
 @node
 class ContainerPolicy(Node):
-    """What may be done with one container; the name `*` stands for all that have no policy of their own."""
+    """How one container is sized. The name `*` applies to all containers without their own policy."""
 
     GO: ClassVar[str] = "v1.ContainerResourcePolicy"
 
@@ -107,7 +107,7 @@ class ContainerPolicy(Node):
     )
     mode: str | None = wire("mode", STRING, "Off leaves the container alone", schema={"enum": list(CONTAINER_MODES)})
     min_allowed: ResourceList | None = wire("minAllowed", RESOURCE_LIST, "recommendations are raised to this")
-    max_allowed: ResourceList | None = wire("maxAllowed", RESOURCE_LIST, "recommendations are cut to this")
+    max_allowed: ResourceList | None = wire("maxAllowed", RESOURCE_LIST, "recommendations are lowered to this")
     controlled_resources: Sequence[str] | None = wire(
         "controlledResources", TEXT_LIST, "cpu, memory or both; both if absent, none if empty"
     )
@@ -118,17 +118,17 @@ class ContainerPolicy(Node):
         schema={"enum": list(CONTROLLED_VALUES)},
     )
     oom_bump_up_ratio: Amount | None = wire("oomBumpUpRatio", AMOUNT, "memory is multiplied by this after an OOM kill")
-    oom_min_bump_up: Amount | None = wire("oomMinBumpUp", AMOUNT, "memory grows at least by this after an OOM kill")
+    oom_min_bump_up: Amount | None = wire("oomMinBumpUp", AMOUNT, "memory is raised by at least this after an OOM kill")
     memory_interval: int | None = wire(
         "memoryAggregationIntervalSeconds",
         INT32,
-        "memory counts as one peak per this many seconds",
+        "memory usage is reduced to one peak per this many seconds",
         schema={"minimum": 1},
     )
     memory_interval_count: int | None = wire(
         "memoryAggregationIntervalCount",
         INT64,
-        "how many of these intervals usage is remembered",
+        "for how many of these intervals usage is kept",
         schema={"minimum": 1},
     )
     startup_boost: StartupBoost | None = wire("startupBoost", StartupBoost, "this container's own boost")
@@ -142,19 +142,22 @@ class ResourcePolicy(Node):
     GO: ClassVar[str] = "v1.PodResourcePolicy"
 
     containers: tuple[ContainerPolicy, ...] | None = wire(
-        "containerPolicies", ContainerPolicy, "one per container; the first of a name counts", many=True
+        "containerPolicies",
+        ContainerPolicy,
+        "one per container; of several with the same name the first is used",
+        many=True,
     )
 
 
 @node
 class EvictionRequirement(Node):
-    """A pod is disrupted only where one of these resources would change this way."""
+    """A pod is disrupted only if one of these resources would change this way."""
 
     GO: ClassVar[str] = "v1.EvictionRequirement"
 
     resources: Sequence[str] | None = wire("resources", TEXT_LIST, "cpu, memory or both; one of them is enough")
     change: str | None = wire(
-        "changeRequirement", STRING, "which way the target must differ", schema={"enum": list(CHANGES)}
+        "changeRequirement", STRING, "how the target must differ from the request", schema={"enum": list(CHANGES)}
     )
 
     def __post_init__(self) -> None:
@@ -188,7 +191,7 @@ class UpdatePolicy(Node):
 class RecommenderRef(Node):
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerRecommenderSelector"
 
-    name: str | None = wire("name", STRING, "whose recommendation is used", schema={"minLength": 1})
+    name: str | None = wire("name", STRING, "the recommender whose recommendation is used", schema={"minLength": 1})
 
 
 @node
@@ -199,23 +202,21 @@ class VPASpec(Kind):
     KIND: ClassVar[str] = "VerticalPodAutoscaler"
     GO: ClassVar[str] = "v1.VerticalPodAutoscalerSpec"
 
-    target: Ref | None = wire("targetRef", Ref, "the workload whose pods are sized; the topmost controller of them")
+    target: Ref | None = wire("targetRef", Ref, "the workload whose pods are sized; their topmost controller")
     update_policy: UpdatePolicy | None = wire(
         "updatePolicy", UpdatePolicy, "how recommendations reach the pods", path=""
     )
     resource_policy: ResourcePolicy | None = wire(
-        "resourcePolicy", ResourcePolicy, "what may be done with containers", path=""
+        "resourcePolicy", ResourcePolicy, "which containers are sized, and within which bounds", path=""
     )
     recommenders: tuple[RecommenderRef, ...] | None = wire(
-        "recommenders", RecommenderRef, "who recommends; the one named default if absent", many=True
+        "recommenders", RecommenderRef, "the recommender to use; the one named default if absent", many=True
     )
-    startup_boost: StartupBoost | None = wire(
-        "startupBoost", StartupBoost, "for containers without a boost of their own"
-    )
+    startup_boost: StartupBoost | None = wire("startupBoost", StartupBoost, "for containers without their own boost")
 
     @property
     def knob_annotations(self) -> Mapping[str, str]:
-        """The knobs of the size recommender stand here."""
+        """The annotations that may contain knobs of the size recommender."""
         return self.annotations
 
     @property
@@ -224,7 +225,7 @@ class VPASpec(Kind):
 
     @property
     def mode(self) -> str:
-        """The update mode that holds; without an update policy that is Recreate."""
+        """The effective update mode; Recreate without an update policy."""
         policy = self.update_policy
         written = policy.mode if isinstance(policy, UpdatePolicy) else None
         return written if isinstance(written, str) and written else RECREATE
@@ -245,7 +246,7 @@ def policy_of(policy: ResourcePolicy | None, container: str) -> ContainerPolicy 
 
 
 def amounts_of(mapping: Any) -> dict[str, int]:
-    """A list of resources as amounts: millicores, and bytes rounded up. What cannot be read is left out."""
+    """A resource list as amounts: millicores, and bytes rounded up. Invalid values are left out."""
     if not isinstance(mapping, Mapping):
         return {}
     read = {resource: _amount(resource, mapping.get(resource)) for resource in RESOURCES}

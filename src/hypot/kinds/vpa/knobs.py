@@ -1,7 +1,7 @@
-"""Every knob of the size recommender and of the updater: the cluster's defaults, and what one object overrides.
+"""All knobs of the size recommender and of the updater: the cluster's defaults, and what one object overrides.
 
 A knob has one name in three spellings: `cpu_half_life` here, `cpuHalfLife` in a settings file, and
-`hypot.dev/cpu-half-life` as an annotation of a VerticalPodAutoscaler or of an Hvpa's template of one.
+`hypot.dev/cpu-half-life` as an annotation of a VerticalPodAutoscaler or of an Hvpa's VPA template.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +37,7 @@ def _span(default: float, why: str, flag: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """Frozen; each default is the upstream component's own. Amounts are millicores and bytes, times seconds."""
+    """Frozen. Each default is that of the upstream component. Amounts are in millicores and bytes, times in seconds."""
 
     lower_cpu_percentile: float = _percentile(0.5, "lower", "cpu")
     target_cpu_percentile: float = _percentile(0.9, "target", "cpu")
@@ -46,7 +46,7 @@ class Knobs:
     target_memory_percentile: float = _percentile(0.9, "target", "memory")
     upper_memory_percentile: float = _percentile(0.95, "upper", "memory")
     safety_margin: float = knob(
-        PLAIN, 0.15, "How much is added to every percentile, as a share.", "--recommendation-margin-fraction"
+        PLAIN, 0.15, "How much is added to every percentile, as a fraction.", "--recommendation-margin-fraction"
     )
     pod_min_cpu: int = knob(
         CPU,
@@ -63,22 +63,22 @@ class Knobs:
         most=amount.MOST,
     )
     confidence_interval_cpu: float = _span(
-        DAY, "After how much history the cpu bounds are believed.", "--confidence-interval-cpu"
+        DAY, "How much history the cpu bounds need to be trusted.", "--confidence-interval-cpu"
     )
     confidence_interval_memory: float = _span(
-        DAY, "After how much history the memory bounds are believed.", "--confidence-interval-memory"
+        DAY, "How much history the memory bounds need to be trusted.", "--confidence-interval-memory"
     )
     cpu_half_life: float = _span(
-        DAY, "In this time a cpu sample loses half its weight.", "--cpu-histogram-decay-half-life"
+        DAY, "The time in which a cpu sample loses half its weight.", "--cpu-histogram-decay-half-life"
     )
     memory_half_life: float = _span(
-        DAY, "In this time a memory peak loses half its weight.", "--memory-histogram-decay-half-life"
+        DAY, "The time in which a memory peak loses half its weight.", "--memory-histogram-decay-half-life"
     )
     memory_interval: float = _span(
-        DAY, "Memory counts as one peak in each such interval.", "--memory-aggregation-interval"
+        DAY, "Memory usage is reduced to one peak in each such interval.", "--memory-aggregation-interval"
     )
     memory_interval_count: int = knob(
-        COUNT, 8, "Usage is forgotten after so many memory intervals.", "--memory-aggregation-interval-count", least=1
+        COUNT, 8, "Usage is dropped after this many memory intervals.", "--memory-aggregation-interval-count", least=1
     )
     oom_bump_up_ratio: float = knob(
         PLAIN, 1.2, "Memory is multiplied by this after an OOM kill.", "--oom-bump-up-ratio", least=1
@@ -86,7 +86,7 @@ class Knobs:
     oom_min_bump_up: int = knob(
         MEMORY,
         100 * MIB,
-        "Memory grows at least by this after an OOM kill.",
+        "Memory is raised by at least this after an OOM kill.",
         "--oom-min-bump-up-bytes",
         most=amount.MOST,
     )
@@ -109,7 +109,7 @@ class Knobs:
     max_allowed_cpu: int | None = knob(
         CPU,
         None,
-        "No container is recommended more cpu, unless its policy says how much; no bound if absent.",
+        "No container is recommended more cpu, unless its policy sets a bound; no bound if absent.",
         "--container-recommendation-max-allowed-cpu",
         least=1,
         most=amount.MOST,
@@ -117,7 +117,7 @@ class Knobs:
     max_allowed_memory: int | None = knob(
         MEMORY,
         None,
-        "No container is recommended more memory, unless its policy says how much; no bound if absent.",
+        "No container is recommended more memory, unless its policy sets a bound; no bound if absent.",
         "--container-recommendation-max-allowed-memory",
         least=1,
         most=amount.MOST,
@@ -125,7 +125,7 @@ class Knobs:
     min_replicas: int = knob(
         COUNT,
         2,
-        "No pod is disrupted while fewer are alive, unless the object says how many.",
+        "No pod is disrupted while fewer are alive, unless the object sets its own number.",
         "--min-replicas",
         least=1,
     )
@@ -133,7 +133,10 @@ class Knobs:
         SHARE, 0.5, "Which share of the replicas may be disrupted at once.", "--eviction-tolerance", most=1
     )
     update_threshold: float = knob(
-        PLAIN, 0.1, "A pod within its bounds is left alone below this change, as a share.", "--pod-update-threshold"
+        PLAIN,
+        0.1,
+        "A pod within its bounds is left alone if the change is smaller than this fraction.",
+        "--pod-update-threshold",
     )
     lifetime_threshold: float = knob(
         SECONDS,
@@ -150,19 +153,19 @@ class Knobs:
     in_place_skips_budget: bool = knob(
         TRUTH,
         False,  # noqa: FBT003  a default, not a flag of the call
-        "A resize that restarts nothing needs no room in the disruption budget.",
+        "A resize that restarts nothing ignores the disruption budget.",
         "--in-place-skip-disruption-budget",
     )
 
     @classmethod
     def from_mapping(cls, data: Mapping[str, Any]) -> Self:
-        """Knobs by their names in a settings file, the rest as by default; raises with the name of a wrong one."""
+        """Knobs by their names in a settings file, with defaults for the rest. Raises with the name of a wrong knob."""
         by_name = {_camel(f.name): f for f in fields(cls)}
         changes: dict[str, Any] = {}
         for name, written in data.items():
             if name not in by_name:
                 near = get_close_matches(str(name), by_name, 1, 0.7)
-                raise ValueError(f"{name}: no such knob; " + (f"did you mean {near[0]}?" if near else _names(by_name)))
+                raise ValueError(f"{name}: unknown knob; " + (f"did you mean {near[0]}?" if near else _names(by_name)))
             try:
                 changes[by_name[name].name] = _from_file(by_name[name], written)
             except ValueError as error:
@@ -170,7 +173,7 @@ class Knobs:
         return cls(**changes)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The same by name, for a settings file; a bound that is none is left out."""
+        """The knobs by name, for a settings file. Absent bounds are left out."""
         held = [(f, getattr(self, f.name)) for f in fields(self)]
         return {_camel(f.name): f.metadata["as"].show(value) for f, value in held if value is not None}
 
@@ -210,7 +213,7 @@ def _from_annotation(f: Any, text: str) -> Any:
 
 
 def knobs_from(annotations: Mapping[Any, Any], base: Knobs) -> Knobs:
-    """The base with what the annotations say; a value that cannot be read changes nothing."""
+    """The base with the values of the annotations. Invalid values are ignored."""
     changes: dict[str, Any] = {}
     for key, text in annotations.items():
         name = ANNOTATIONS.get(key)
@@ -224,7 +227,7 @@ def knobs_from(annotations: Mapping[Any, Any], base: Knobs) -> Knobs:
 
 
 def knob_problems(annotations: Mapping[Any, Any], where: Where) -> Iterator[Problem]:
-    """What is wrong with the knobs among the annotations that stand there; other annotations are somebody else's."""
+    """The problems of the knobs among these annotations. Other annotations are ignored."""
     for key, text in annotations.items():
         if not isinstance(key, str) or not key.startswith(PREFIX) or not isinstance(text, str):
             continue
@@ -242,7 +245,7 @@ def _misspelt(key: str, where: Where) -> Iterator[Problem]:
     near = get_close_matches(key.removeprefix(PREFIX), [name.removeprefix(PREFIX) for name in ANNOTATIONS], 1, 0.8)
     if near:
         hint = f"did you mean {PREFIX}{near[0]}?"
-        yield Problem("knob", "NotSupported", where, "is no knob, so it changes nothing", key, hint)
+        yield Problem("knob", "NotSupported", where, "is not a knob, so it has no effect", key, hint)
 
 
 def _order_problems(annotations: Mapping[Any, Any], where: Where) -> Iterator[Problem]:
@@ -260,13 +263,13 @@ def _order_problems(annotations: Mapping[Any, Any], where: Where) -> Iterator[Pr
 
 
 def for_container(knobs: Knobs, policy: ContainerPolicy | None) -> Knobs:
-    """The knobs with what one container's policy says of OOM kills and of memory."""
+    """The knobs with the values of one container's policy for OOM kills and memory."""
     names = ("oom_bump_up_ratio", "oom_min_bump_up", "memory_interval", "memory_interval_count")
     return _laid_over(knobs, policy, names)
 
 
 class HasContainerPolicies(Protocol):
-    """A kind that sizes containers, and where it says how."""
+    """A kind that sizes containers, with its knob annotations and container policies."""
 
     @property
     def knob_annotations(self) -> Mapping[str, str]: ...
@@ -276,13 +279,13 @@ class HasContainerPolicies(Protocol):
 
 
 def knobs_of(autoscaler: Kind, container: str, base: Knobs) -> Knobs:
-    """What holds for one container of a kind that sizes them."""
+    """The effective knobs for one container of an autoscaler that sizes containers."""
     written = cast("HasContainerPolicies", autoscaler)
     return for_container(knobs_from(written.knob_annotations, base), policy_of(written.container_policies, container))
 
 
 def for_updates(knobs: Knobs, policy: UpdatePolicy | None) -> Knobs:
-    """The knobs with what an update policy says of replicas and of OOM kills."""
+    """The knobs with the values of an update policy for replicas and OOM kills."""
     return _laid_over(knobs, policy, ("min_replicas", "evict_after_oom"))
 
 

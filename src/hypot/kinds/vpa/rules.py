@@ -1,8 +1,8 @@
-"""The rules for VerticalPodAutoscalers: its webhook's checks, its schema's, and the ones that keep it from harm.
+"""The rules for VerticalPodAutoscalers: the checks of webhook and schema, and more that prevent harmful settings.
 
 Every error here is also in the generated CRD, as schema or as CEL, except for closed gates and for bounds of resources
-that nobody sizes. The gates are those of the vertical autoscaler's own components. hypot honours the fields that they
-guard, so such a field is refused only where somebody said that its gate is closed.
+that are not sized. The gates are those of the vertical autoscaler's own components. hypot supports the fields that they
+guard, so such a field is rejected only if its gate is declared closed.
 """
 
 import re
@@ -41,30 +41,30 @@ from hypot.kinds.vpa.fields import (
     VPASpec,
 )
 
-# As many as API servers before 1.34 can afford to compare: they take any quantity for a text of three megabytes.
+# The most that API servers before 1.34 can compare: they estimate every quantity as a text of three megabytes.
 MAX_POLICIES = 15
 MAX_REQUIREMENTS = 20
 MAX_RECOMMENDERS = 1
 
 PER_VPA_CONFIG, CPU_BOOST, IN_PLACE_GATE = "PerVPAConfig", "CPUStartupBoost", "InPlace"
 GATES = (PER_VPA_CONFIG, CPU_BOOST, IN_PLACE_GATE)
-# The fields of a container policy that the first of these gates guards, and the least that the counted ones may be.
+# The fields of a container policy that PerVPAConfig guards, and the minimum of the integer fields.
 _PER_CONTAINER = ("oom_bump_up_ratio", "oom_min_bump_up", "memory_interval", "memory_interval_count")
 _LEAST = {"memory_interval": 1, "memory_interval_count": 1}
 
 _AMOUNT = re.compile(AMOUNT_TEXT)
 _NANOS_PER_MILLI, _NANOS_PER_UNIT = 10**6, 10**9
-# Resource -> the smallest part that is counted, in nano-units, and its name.
+# Resource -> its smallest unit, in nano-units, and the name of that unit.
 _GRAINS = {"cpu": (_NANOS_PER_MILLI, "milli CPUs"), "memory": (_NANOS_PER_UNIT, "bytes")}
 
 
 @dataclass(frozen=True, slots=True)
 class VpaStrictness:
-    """What depends on the cluster's set-up, and on what the object was before."""
+    """What depends on the cluster's configuration and on the object's previous state."""
 
     needs_target: bool = True
     closed_gates: frozenset[str] = frozenset()
-    # Resources under control that are none, but stood in the object before.
+    # Unknown controlled resources that the object already had before.
     kept_resources: frozenset[str] = frozenset()
 
     def closes(self, gate: str) -> bool:
@@ -75,7 +75,7 @@ LENIENT = VpaStrictness()
 
 
 def strictness(old: VPASpec | None = None, gates: Mapping[str, bool] | None = None) -> VpaStrictness:
-    """How strict a creation, or an update of `old`, is checked: what an object used already it may go on to use."""
+    """How strictly a creation, or an update of `old`, is checked. An object may keep what it already used."""
     closed = {gate for gate in GATES if (gates or {}).get(gate) is False}
     if old is None:
         return VpaStrictness(closed_gates=frozenset(closed))
@@ -105,7 +105,7 @@ def _policies(vpa: VPASpec) -> tuple[ContainerPolicy, ...]:
 
 
 def spec_problems(vpa: VPASpec, strict: VpaStrictness = LENIENT) -> Iterator[Problem]:
-    """The rules over a spec as it stands, without defaults."""
+    """The problems of a spec as it is, without applying defaults."""
     yield from _target_problems(vpa, strict)
     if vpa.update_policy is not None:
         yield from update_policy_problems(vpa.update_policy, ("spec", "updatePolicy"), strict)
@@ -143,8 +143,8 @@ def update_policy_problems(policy: UpdatePolicy, where: Where, strict: VpaStrict
 
 def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     if mode is None:
-        message = "must be set where there is an updatePolicy"
-        yield Problem("update-mode", "Required", where, message, hint="Recreate is what holds without an updatePolicy")
+        message = "must be set if there is an updatePolicy"
+        yield Problem("update-mode", "Required", where, message, hint="Recreate is the default without an updatePolicy")
     elif mode not in UPDATE_MODES:
         message = unsupported(word for word in UPDATE_MODES if word != AUTO)
         yield Problem("update-mode", "NotSupported", where, message, mode, _did_you_mean(mode, UPDATE_MODES))
@@ -153,7 +153,7 @@ def _mode_problems(mode: str | None, where: Where, strict: VpaStrictness) -> Ite
     elif mode == AUTO:
         message = "Auto is deprecated; today it means Recreate"
         yield Problem(
-            "auto-mode", "Deprecated", where, message, mode, "write the mode that you mean", severity="warning"
+            "auto-mode", "Deprecated", where, message, mode, "write the mode that you intend", severity="warning"
         )
 
 
@@ -202,9 +202,9 @@ def _cpu_boost_problems(boost: CPUBoost, where: Where) -> Iterator[Problem]:
     by_factor = kind == FACTOR
     wanted, other = ("factor", "quantity") if by_factor else ("quantity", "factor")
     if getattr(boost, wanted) is None:
-        yield Problem("startup-boost", "Required", (*where, wanted), f"type {kind} needs it")
+        yield Problem("startup-boost", "Required", (*where, wanted), f"must be set for type {kind}")
     if getattr(boost, other) is not None:
-        yield Problem("startup-boost", "Forbidden", (*where, other), f"type {kind} does not have it")
+        yield Problem("startup-boost", "Forbidden", (*where, other), f"must not be set for type {kind}")
 
 
 def resource_policy_problems(
@@ -225,7 +225,7 @@ def resource_policy_problems(
 
 def _container_problems(policy: ContainerPolicy, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
     if not policy.container_name:
-        hint = "write a container's name, or * for all that have no policy of their own"
+        hint = "write a container's name, or * for all containers without their own policy"
         yield Problem("container-name", "Required", (*where, "containerName"), "", hint=hint)
     if policy.mode is not None and policy.mode not in CONTAINER_MODES:
         message, hint = unsupported(CONTAINER_MODES), _did_you_mean(policy.mode, CONTAINER_MODES)
@@ -251,7 +251,7 @@ def _bump_up_problems(name: str, value: Amount, where: Where) -> Iterator[Proble
         yield _no_amount(value, where)
     elif name == "oom_bump_up_ratio" and Quantity.parse(value).nanos < _NANOS_PER_UNIT:
         message = "must be greater than or equal to 1"
-        yield Problem("oom-bump-up", "Invalid", where, message, value, "1.2 gives a fifth more after an OOM kill")
+        yield Problem("oom-bump-up", "Invalid", where, message, value, "1.2 adds 20 % after an OOM kill")
 
 
 def _controlled_problems(policy: ContainerPolicy, where: Where, strict: VpaStrictness) -> Iterator[Problem]:
@@ -261,13 +261,13 @@ def _controlled_problems(policy: ContainerPolicy, where: Where, strict: VpaStric
         hint = _did_you_mean(values, CONTROLLED_VALUES)
         yield Problem("controlled-values", "NotSupported", place, unsupported(CONTROLLED_VALUES), values, hint)
     if policy.mode == OFF and values == REQUESTS_AND_LIMITS:
-        yield Problem("controlled-values", "Forbidden", place, f"must not be {values} where the mode is Off")
+        yield Problem("controlled-values", "Forbidden", place, f"must not be {values} if the mode is Off")
     for i, resource in enumerate(policy.controlled_resources or ()):
         if resource in RESOURCES:
             continue
         place = (*where, "controlledResources", i)
         if resource in strict.kept_resources:
-            message = "is not supported, and stays only because the object has it already"
+            message = "is not supported, and is accepted only because the object already has it"
             yield Problem("controlled-resources", "NotSupported", place, message, resource, severity="warning")
         else:
             hint = _did_you_mean(resource, RESOURCES)
@@ -288,7 +288,7 @@ def _bound_problems(policy: ContainerPolicy, where: Where) -> Iterator[Problem]:
 
 
 def resource_list_problems(amounts: ResourceList, where: Where) -> Iterator[Problem]:
-    """Amounts of resources that only cpu and memory are ever taken from."""
+    """The problems of a resource list. Only cpu and memory are ever used from it."""
     yield from too_many("resource-count", len(amounts), MAX_RESOURCES, where)
     for resource, amount in amounts.items():
         if amount is not None:
@@ -308,14 +308,14 @@ def _amount_problems(amount: Amount, resource: str, where: Where) -> Iterator[Pr
 
 
 def is_plain(amount: Amount | None) -> TypeGuard[Amount]:
-    """Whether a schema takes it for an amount too."""
+    """Whether a schema accepts it as an amount too."""
     if isinstance(amount, str):
         return len(amount) <= LONGEST_AMOUNT and bool(_AMOUNT.fullmatch(amount))
     return amount is not None and 0 <= amount < 2**63
 
 
 def _no_amount(amount: Amount, where: Where) -> Problem:
-    message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, not below zero"
+    message = f"must be a plain quantity of at most {LONGEST_AMOUNT} characters, and not negative"
     return Problem("quantity", "Invalid", where, message, amount, "write 500m, 2, 512Mi or 1.5Gi")
 
 

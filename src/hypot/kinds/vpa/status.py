@@ -1,4 +1,4 @@
-"""The status of a VerticalPodAutoscaler: what was recommended, and how that stands."""
+"""The status of a VerticalPodAutoscaler: the recommendation and the conditions."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two marks and a band between them."""
+"""WatermarkPodAutoscaler, datadoghq.com/v1alpha1: two watermarks and the band between them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -39,7 +39,7 @@ class WPA(WPASpec):
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """Write an autoscaler; named like its target unless told otherwise. Raises with all that is wrong."""
+        """Create an autoscaler, named like its target by default. Raises one exception with all problems."""
         ref, up, down = refer(target), scale_up or WatermarkPace(), scale_down or WatermarkPace()
         self.author(
             metadata_of(name or ref.name, namespace, labels, annotations),
@@ -65,13 +65,13 @@ class WPA(WPASpec):
         )
 
     def rule_problems(self, kubernetes: Version, gates: Mapping[str, bool] | None) -> Iterator[Problem]:
-        """What stands against this object; the controller's defaults are applied first, as it does."""
+        """The problems of this object, after applying the controller's defaults, as the controller does."""
         del kubernetes, gates
         missing = {name: value for name, value in DEFAULTS.items() if getattr(self, name) is None}
         return spec_problems(replaced(self, **missing))
 
 
-# What the controller writes into a spec that leaves it out.
+# The defaults that the controller writes into a spec.
 DEFAULTS: dict[str, Any] = {
     "min_replicas": 1,
     "algorithm": "absolute",
@@ -86,7 +86,7 @@ _ZERO_IS_UNSET = ("tolerance", "up_rest", "down_rest")
 
 
 def with_defaults(wpa: WPA) -> WPA:
-    """The object as the controller completes it; the same object where nothing is missing."""
+    """The object with the controller's defaults; the same object if nothing is missing."""
     changes = {name: value for name, value in DEFAULTS.items() if _is_unset(name, getattr(wpa, name))}
     return replaced(wpa, **changes) if changes else wpa
 

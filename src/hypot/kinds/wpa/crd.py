@@ -1,4 +1,4 @@
-"""What the CRD of WatermarkPodAutoscalers needs beyond their fields: the rules in CEL, the columns, the status."""
+"""What the CRD of WatermarkPodAutoscalers needs beyond their fields: CEL rules, columns, status."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -57,7 +57,7 @@ _SPEC_CHECKS = (
     Check(
         "metrics-or-recommender",
         "!has(self.recommender) || !has(self.metrics) || size(self.metrics) == 0",
-        "metrics and recommender exclude each other",
+        "metrics and recommender are mutually exclusive",
         ".recommender",
         "Forbidden",
     ),
@@ -72,14 +72,17 @@ _SPEC_CHECKS = (
 
 
 def _mark_checks(block: str, unless: str = "") -> Iterator[Check]:
-    """The rules for two marks, one of which may be missing; `unless` says when they do not apply."""
+    """The rules for two watermarks, one of which may be missing. `unless` says when they do not apply."""
     high, low = f"self{block}.highWatermark", f"self{block}.lowWatermark"
     at_high, at_low = f"{block}.highWatermark", f"{block}.lowWatermark"
     least_low = f"{_compared(low)} >= (has({high}) ? 0 : 1)"
     ordered = f"!{cel_amount(high)}.isLessThan({cel_amount(low)})"
     yield Check("watermark", f"{unless}!has({high}) || {_compared(high)} > 0", "must be greater than zero", at_high)
     yield Check(
-        "watermark", f"{unless}!has({low}) || {least_low}", "must not be negative, nor zero as the only mark", at_low
+        "watermark",
+        f"{unless}!has({low}) || {least_low}",
+        "must not be negative, nor zero as the only watermark",
+        at_low,
     )
     yield Check(
         "watermark",
@@ -90,7 +93,7 @@ def _mark_checks(block: str, unless: str = "") -> Iterator[Check]:
 
 
 def _metric_checks(kind: str) -> Iterator[Check]:
-    """A block is held to its rules only where the type names it."""
+    """The rules of a block apply only if the type names it."""
     block, name = f".{kind.lower()}", "metricName" if kind == "External" else "name"
     source = f"self{block}"
     other = f"self.type != '{kind}' || "
@@ -100,7 +103,7 @@ def _metric_checks(kind: str) -> Iterator[Check]:
         "metric-selector": (
             "metricSelector",
             f"has({source}.metricSelector)",
-            "must be set; {} takes every series",
+            "must be set; {} matches every series",
         ),
         "watermark": (
             "highWatermark",
@@ -126,8 +129,8 @@ _STATUS: dict[str, Any] = {
     "properties": {
         "currentReplicas": {**INT32.schema, "description": "the count that the scale reports"},
         "desiredReplicas": {**INT32.schema, "description": "the count that was last decided"},
-        "lastScaleTime": {**TIME, "description": "the last move, in either direction"},
-        "scalingEventsCount": {**INT32.schema, "description": "moves so far"},
+        "lastScaleTime": {**TIME, "description": "the last scaling, in either direction"},
+        "scalingEventsCount": {**INT32.schema, "description": "number of scalings so far"},
         "lastConditionType": {**TEXT, "description": "the condition that was written last"},
         "lastConditionState": {**TEXT, "description": "its state"},
         "observedGeneration": GENERATION,
@@ -139,7 +142,7 @@ _STATUS: dict[str, Any] = {
 }
 
 
-# A path that descends by itself (`..`) takes mappings in random order, and goes on to the next metric.
+# A recursive path (`..`) visits mappings in random order, and continues into the next metric.
 _FIRST_METRIC = ".spec.metrics[0]['external','resource']"
 # External metrics report a value, resources the mean of the pods.
 _FIRST_VALUE = ".status.currentMetrics[0]['external','resource']['currentValue','currentAverageValue']"
@@ -149,15 +152,15 @@ _COLUMNS = (
     PrinterColumn("condition", "string", ".status.lastConditionType", "the condition that was written last"),
     PrinterColumn("condition state", "string", ".status.lastConditionState", "its state"),
     PrinterColumn("value", "string", _FIRST_VALUE, "value of the first metric"),
-    PrinterColumn("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high mark of the first metric"),
-    PrinterColumn("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low mark of the first metric"),
+    PrinterColumn("high watermark", "string", f"{_FIRST_METRIC}.highWatermark", "high watermark of the first metric"),
+    PrinterColumn("low watermark", "string", f"{_FIRST_METRIC}.lowWatermark", "low watermark of the first metric"),
     PrinterColumn("age", "date", ".metadata.creationTimestamp", "time since creation"),
     PrinterColumn("min replicas", "integer", ".spec.minReplicas", "never fewer than this"),
     PrinterColumn("max replicas", "integer", ".spec.maxReplicas", "never more than this"),
-    PrinterColumn("dry-run", "string", condition_path("DryRun"), "whether decisions are only told"),
+    PrinterColumn("dry-run", "string", condition_path("DryRun"), "whether decisions are only reported"),
     replace(BLOCKED_COLUMN, name="blocked"),
-    PrinterColumn("last scale", "date", ".status.lastScaleTime", "time since the last move"),
-    PrinterColumn("scale count", "integer", ".status.scalingEventsCount", "moves so far", wide=True),
+    PrinterColumn("last scale", "date", ".status.lastScaleTime", "time since the last scaling"),
+    PrinterColumn("scale count", "integer", ".status.scalingEventsCount", "number of scalings so far", wide=True),
 )
 
 
@@ -177,7 +180,7 @@ def _hints() -> Iterator[tuple[Place, dict[str, Any]]]:
 
 
 FACTS = Facts(
-    doc="Keeps a workload's metrics between two marks by adding and removing replicas.",
+    doc="Keeps a workload's metrics between two watermarks by adding and removing replicas.",
     status=_STATUS,
     columns=_COLUMNS,
     required={

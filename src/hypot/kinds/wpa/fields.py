@@ -1,4 +1,4 @@
-"""The parts of a WatermarkPodAutoscaler, and short ways to write them."""
+"""The parts of a WatermarkPodAutoscaler, and short functions to write them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,26 +18,28 @@ TLS_VERSIONS = ("TLS10", "TLS11", "TLS12", "TLS13")
 
 @node
 class ExternalBand(Node):
-    """A metric from outside the cluster and the marks it is kept between."""
+    """A metric from outside the cluster and the watermarks it is kept between."""
 
     GO: ClassVar[str] = "v2.ExternalMetricSource"
 
     name: str | None = wire("metricName", STRING, "name of the series")
-    selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, "which of the series; {} for all")
-    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this mark replicas are added")
-    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this mark replicas are removed")
+    selector: Mapping[str, Any] | None = wire(
+        "metricSelector", MAPPING, "selects among the series of this name; {} for all"
+    )
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this value replicas are added")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this value replicas are removed")
 
 
 @node
 class ResourceBand(Node):
-    """A resource of the pods and the marks it is kept between."""
+    """A resource of the pods and the watermarks it is kept between."""
 
     GO: ClassVar[str] = "v2.ResourceMetricSource"
 
     name: str | None = wire("name", STRING, "cpu or memory")
     selector: Mapping[str, Any] | None = wire("metricSelector", MAPPING, "selects the pods' metrics by label")
-    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this mark replicas are added")
-    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this mark replicas are removed")
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "above this value replicas are added")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "below this value replicas are removed")
 
 
 @node
@@ -46,7 +48,7 @@ class BandMetric(Node):
 
     GO: ClassVar[str] = "v2.MetricSpec"
 
-    type: str | None = wire("type", STRING, "which block counts", schema={"enum": ["External", "Resource"]})
+    type: str | None = wire("type", STRING, "which block is used", schema={"enum": ["External", "Resource"]})
     external: ExternalBand | None = wire(
         "external", ExternalBand, "a metric from outside the cluster; for type External"
     )
@@ -62,32 +64,36 @@ class BandMetric(Node):
 class TLSConfig(Node):
     GO: ClassVar[str] = "v2.TLSConfig"
 
-    ca_file: str | None = wire("caFile", STRING, "file with the authorities to trust")
+    ca_file: str | None = wire("caFile", STRING, "file with the certificate authorities to trust")
     cert_file: str | None = wire("certFile", STRING, "file with the client certificate")
     key_file: str | None = wire("keyFile", STRING, "file with the client key")
-    server_name: str | None = wire("serverName", STRING, "name the service must prove")
-    insecure_skip_verify: bool | None = wire("insecureSkipVerify", BOOL, "do not verify the service")
-    min_version: str | None = wire("minVersion", STRING, "oldest TLS to speak", schema={"enum": list(TLS_VERSIONS)})
-    max_version: str | None = wire("maxVersion", STRING, "newest TLS to speak", schema={"enum": list(TLS_VERSIONS)})
+    server_name: str | None = wire("serverName", STRING, "name that the certificate of the service must have")
+    insecure_skip_verify: bool | None = wire("insecureSkipVerify", BOOL, "do not verify the certificate of the service")
+    min_version: str | None = wire(
+        "minVersion", STRING, "oldest TLS version to use", schema={"enum": list(TLS_VERSIONS)}
+    )
+    max_version: str | None = wire(
+        "maxVersion", STRING, "newest TLS version to use", schema={"enum": list(TLS_VERSIONS)}
+    )
 
 
 @node
 class Recommender(Node):
-    """Somebody else's service that is asked for a count."""
+    """An external service that recommends a count."""
 
     GO: ClassVar[str] = "v2.RecommenderSpec"
 
-    url: str | None = wire("url", STRING, "where to ask, http or https", schema={"pattern": "^https?://."})
-    target_type: str | None = wire("targetType", STRING, "what the marks measure")
-    settings: Mapping[str, str] | None = wire("settings", STRINGS, "handed on as they are")
-    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "upper bound that is sent along")
-    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "lower bound that is sent along")
-    tls: TLSConfig | None = wire("tlsConfig", TLSConfig, "how to speak TLS with the service")
+    url: str | None = wire("url", STRING, "address of the service, http or https", schema={"pattern": "^https?://."})
+    target_type: str | None = wire("targetType", STRING, "what the watermarks measure")
+    settings: Mapping[str, str] | None = wire("settings", STRINGS, "passed to the service unchanged")
+    high: Amount | None = wire("highWatermark", WHOLE_OR_QUANTITY, "upper bound that is sent to the service")
+    low: Amount | None = wire("lowWatermark", WHOLE_OR_QUANTITY, "lower bound that is sent to the service")
+    tls: TLSConfig | None = wire("tlsConfig", TLSConfig, "TLS settings for the service")
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkPace:
-    """How one direction moves: by at most a percentage, resting after any move, after an excursion has lasted."""
+    """One direction: the largest step, the pause after any scaling, and how long a value must be outside the band."""
 
     percent: Amount | None = None
     rest: Any = None
@@ -97,14 +103,14 @@ class WatermarkPace:
 def band(
     name: str, *, high: Amount | None = None, low: Amount | None = None, labels: Mapping[str, str] | None = None
 ) -> BandMetric:
-    """Keep an external metric between two marks."""
+    """Keep an external metric between two watermarks."""
     return BandMetric("External", external=ExternalBand(name, _selector(labels), high, low))
 
 
 def resource_band(
     name: str, *, high: Amount | None = None, low: Amount | None = None, labels: Mapping[str, str] | None = None
 ) -> BandMetric:
-    """Keep a resource of the pods between two marks; with `algorithm="average"` the marks are per pod."""
+    """Keep a resource of the pods between two watermarks. With `algorithm="average"` the watermarks are per pod."""
     return BandMetric("Resource", resource=ResourceBand(name, _selector(labels), high, low))
 
 
@@ -130,27 +136,30 @@ class WPASpec(Kind):
     algorithm: str | None = wire(
         "algorithm",
         STRING,
-        "absolute compares the value with the marks, average the value per ready pod; absolute if absent",
+        "absolute compares the value with the watermarks, average the value per ready pod; absolute if absent",
         schema={"enum": list(ALGORITHMS)},
     )
-    tolerance: Amount | None = wire("tolerance", FRACTION, "share by which the band is widened; 10 % if 0 or absent")
+    tolerance: Amount | None = wire("tolerance", FRACTION, "fraction by which the band is widened; 10 % if 0 or absent")
     up_factor: Amount | None = wire(
-        "scaleUpLimitFactor", WHOLE_OR_QUANTITY, "percent per move; 0 is off; 50 if absent", path="scale_up.percent"
+        "scaleUpLimitFactor", WHOLE_OR_QUANTITY, "percent per scaling; 0 is off; 50 if absent", path="scale_up.percent"
     )
     down_factor: Amount | None = wire(
-        "scaleDownLimitFactor", WHOLE_OR_QUANTITY, "percent per move; 0 is off; 20 if absent", path="scale_down.percent"
+        "scaleDownLimitFactor",
+        WHOLE_OR_QUANTITY,
+        "percent per scaling; 0 is off; 20 if absent",
+        path="scale_down.percent",
     )
     up_rest: int | None = wire(
         "upscaleForbiddenWindowSeconds",
         INT32,
-        "no upscale so long after any move; 60 if absent",
+        "no scale-up for this long after any scaling; 60 if absent",
         path="scale_up.rest",
         schema={"minimum": 1},
     )
     down_rest: int | None = wire(
         "downscaleForbiddenWindowSeconds",
         INT32,
-        "no downscale so long after any move; 300 if absent",
+        "no scale-down for this long after any scaling; 300 if absent",
         path="scale_down.rest",
         schema={"minimum": 1},
     )
@@ -169,24 +178,27 @@ class WPASpec(Kind):
         schema={"minimum": 0},
     )
     modulo: int | None = wire(
-        "replicaScalingAbsoluteModulo", INT32, "counts are raised to its multiples", schema={"minimum": 1}
+        "replicaScalingAbsoluteModulo", INT32, "counts are raised to a multiple of this", schema={"minimum": 1}
     )
     converge: str | None = wire(
         "convergeTowardsWatermark",
         STRING,
-        "while within the band, step towards this mark",
+        "while within the band, step towards this watermark",
         schema={"enum": ["", *CONVERGENCES]},
     )
-    dry_run: bool | None = wire("dryRun", BOOL, "decide and tell, but write nothing")
-    tolerate_zero: bool | None = wire("tolerateZero", BOOL, "believe a value of zero")
+    dry_run: bool | None = wire("dryRun", BOOL, "decide and report, but write nothing")
+    tolerate_zero: bool | None = wire("tolerateZero", BOOL, "accept a metric value of zero")
     min_available: int | None = wire(
         "minAvailableReplicaPercentage",
         INT32,
-        "hold while fewer of the pods are ready",
+        "do not scale while a smaller percentage of the pods is ready",
         schema={"minimum": 0, "maximum": 100},
     )
     readiness_delay: int | None = wire(
-        "readinessDelaySeconds", INT32, "how fresh a pod may be and still count", schema={"minimum": 1}
+        "readinessDelaySeconds",
+        INT32,
+        "how long a pending pod counts as ready after its readiness changed",
+        schema={"minimum": 1},
     )
 
     @property
@@ -195,5 +207,5 @@ class WPASpec(Kind):
 
 
 def marks_of(high: Amount | None, low: Amount | None) -> tuple[Amount | None, Amount | None]:
-    """Both marks; a missing one is taken from the other, so that the band is a point."""
+    """Both watermarks. A missing one is copied from the other, so that the band is a point."""
     return (low if high is None else high), (high if low is None else low)

@@ -1,4 +1,4 @@
-"""The rules for WatermarkPodAutoscalers: its controller's checks, and the ones that keep it from harm.
+"""The rules for WatermarkPodAutoscalers: its controller's checks, and more that prevent harmful settings.
 
 Every error here is also in the generated CRD, as schema or as CEL.
 """
@@ -25,12 +25,12 @@ from hypot.kinds.wpa.fields import (
     marks_of,
 )
 
-# What an API server can check in CEL it must be able to count first, so lists and texts that CEL reads have an end.
-# Fifteen metrics are what API servers before 1.34 grant: they take any quantity for a text of three megabytes.
+# An API server estimates the cost of CEL in advance, so lists and texts that CEL reads have a maximum length.
+# API servers before 1.34 allow fifteen metrics: they estimate every quantity as a text of three megabytes.
 MAX_METRICS = 15
 MAX_SELECTOR_ENTRIES = 100
 LONGEST_QUANTITY = 64
-# Every text of this form is a quantity to hypot and to Kubernetes alike: it has digits, and an exponent within reason.
+# Every text of this form is a quantity for both hypot and Kubernetes: it has digits, and a reasonable exponent.
 QUANTITY_TEXT = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
 
 VALUES_NEEDED = ("In", "NotIn")
@@ -44,7 +44,7 @@ _TEXTS = Scalar(
     "[]string",
     {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
     lambda v: isinstance(v, list) and all(isinstance(item, str) for item in v),
-    "a list of texts",
+    "a list of strings",
 )
 
 
@@ -59,7 +59,7 @@ class MetricLabelRequirement(Node):
 
 @node
 class MetricLabelSelector(Node):
-    """The shape of a metricSelector, which is kept as the mapping it was."""
+    """The schema of a metricSelector. The value itself is kept as the mapping that was read."""
 
     GO: ClassVar[str] = "v2.LabelSelector"
 
@@ -70,18 +70,18 @@ class MetricLabelSelector(Node):
 
 
 def spec_problems(wpa: WPASpec) -> Iterator[Problem]:
-    """The rules over a spec as it stands, without defaults."""
+    """The problems of a spec as it is, without applying defaults."""
     yield from target_problems(wpa.target or Ref(), ("spec", "scaleTargetRef"))
     yield from _replica_problems(wpa)
     yield from _tolerance_problems(wpa.tolerance)
     yield from _factor_problems(wpa)
     yield from _number_problems(wpa)
     if wpa.recommender is not None and wpa.metrics:
-        message = "metrics and recommender exclude each other"
+        message = "metrics and recommender are mutually exclusive"
         yield Problem("metrics-or-recommender", "Forbidden", ("spec", "recommender"), message, hint="keep one of them")
     if wpa.recommender is None and not wpa.metrics:
         message = "needs metrics or a recommender"
-        hint = "without either the target would be walked down to minReplicas"
+        hint = "without either the target would be scaled down to minReplicas step by step"
         yield Problem("metrics-or-recommender", "Required", ("spec", "metrics"), message, hint=hint)
     yield from too_many("metric-count", len(wpa.metrics or ()), MAX_METRICS, ("spec", "metrics"))
     for i, metric in enumerate(wpa.metrics or ()):
@@ -107,7 +107,7 @@ def _tolerance_problems(tolerance: Amount | None) -> Iterator[Problem]:
     if tolerance is None:
         return
     if not _is_share(tolerance):
-        message = "must be a share between 0 and 1"
+        message = "must be a fraction between 0 and 1"
         yield Problem(
             "tolerance", "Invalid", ("spec", "tolerance"), message, tolerance, "write 0.01 or 10m for one percent"
         )
@@ -120,7 +120,7 @@ def _is_share(tolerance: Amount) -> bool:
 
 
 def _quantity_problems(part: Node, where: Where) -> Iterator[Problem]:
-    """Quantities that a schema can tell from other text."""
+    """The problems of quantities, with the checks that a schema can do."""
     for name, w in part.TABLE:
         amount = getattr(part, name)
         if w.type is WHOLE_OR_QUANTITY and amount is not None and not _is_plain(amount):
@@ -147,7 +147,7 @@ def _factor_problems(wpa: WPASpec) -> Iterator[Problem]:
 
 
 def _number_problems(wpa: WPASpec) -> Iterator[Problem]:
-    """The ranges stand with the fields; bounds of replicas have rules of their own."""
+    """The problems of numbers out of range. The fields define the ranges; replica bounds have their own rules."""
     for name, w in wpa.TABLE:
         value, bounds = getattr(wpa, name), w.schema or {}
         if w.type is not INT32 or value is None or name in {"min_replicas", "max_replicas"}:
@@ -178,13 +178,13 @@ def _metric_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
     if not source.name:
         yield Problem("metric-name", "Required", (*where, key, name_key), "must specify a metric name")
     if source.selector is None:
-        message, hint = "must be set", "write metricSelector: {} to take every series"
+        message, hint = "must be set", "write metricSelector: {} to match every series"
         yield Problem("metric-selector", "Required", (*where, key, "metricSelector"), message, hint=hint)
     yield from _mark_problems(source.high, source.low, (*where, key))
 
 
 def _block_problems(metric: BandMetric, where: Where) -> Iterator[Problem]:
-    """What holds of a block even where the type names the other one: the API server reads both."""
+    """The rules that apply to a block even if the type names the other block: the API server reads both."""
     for key, source in (("external", metric.external), ("resource", metric.resource)):
         if source is None:
             continue
@@ -219,7 +219,7 @@ def _mark_problems(high: Amount | None, low: Amount | None, where: Where) -> Ite
     if high is None and low is None:
         message = "at least one watermark must be set"
         yield Problem(
-            "watermark", "Required", (*where, "highWatermark"), message, hint="one mark alone acts as a target"
+            "watermark", "Required", (*where, "highWatermark"), message, hint="one watermark alone acts as a target"
         )
         return
     top, bottom = (Quantity.parse(mark) for mark in marks_of(high, low) if mark is not None)

@@ -1,1 +1,1 @@
-"""The objects that rules look at: each read once, and found by what rules ask for."""
+"""The input objects that rules check, read once and indexed for lookups."""

@@ -1,4 +1,4 @@
-"""An object of the input, read with care: nothing in it needs to have the type it should have."""
+"""One input object, read defensively: no field is guaranteed to have the right type."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from hypot.core.quantity import QuantityError, milli
 from hypot.kinds.base import DEFAULT_NAMESPACE
 from hypot.kinds.text.load import Source
 
-# As many names as a sentence bears.
+# How many names a message lists at most.
 _NAMED = 3
 
 
 class Key(NamedTuple):
-    """Which object, whatever the version of its API."""
+    """Identifies an object, independent of its API version."""
 
     group: str
     kind: str
@@ -28,7 +28,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A manifest and where it stands. Rules ask for the same few things again and again, so those are kept."""
+    """A manifest and its position in the input. Values that many rules need are cached."""
 
     data: Mapping[str, Any]
     source: Source | None = None
@@ -71,18 +71,18 @@ class Item:
 
     @property
     def live(self) -> bool:
-        """Whether it was read from a cluster, which fills in what nobody wrote."""
+        """Whether it was read from a cluster, which fills in fields that the manifest left out."""
         return bool(self.data.get("status") or self.metadata.get("uid") or self.metadata.get("resourceVersion"))
 
     @property
     def owners(self) -> frozenset[tuple[str, str]]:
-        """Kind and name of everything that owns it."""
+        """Kind and name of every owner."""
         references = [mapping(one) for one in sequence(self.metadata.get("ownerReferences"))]
         return frozenset((text(one.get("kind")), text(one.get("name"))) for one in references)
 
     @property
     def controlled(self) -> bool:
-        """Whether another object made it and keeps it as it is."""
+        """Whether another object controls it: an owner reference has controller: true."""
         return any(mapping(one).get("controller") is True for one in sequence(self.metadata.get("ownerReferences")))
 
     def __str__(self) -> str:
@@ -102,12 +102,12 @@ def text(value: Any) -> str:
 
 
 def whole(value: Any) -> int | None:
-    """A count; YAML's true is none."""
+    """The value if it is an integer, else None. A boolean is not an integer here."""
     return value if type(value) is int else None
 
 
 def amount(value: Any) -> int | None:
-    """Milli-units of a quantity, or None where it is none."""
+    """The quantity in milli-units, or None if the value is not a quantity."""
     try:
         return None if value is None else milli(value)
     except QuantityError:
@@ -115,21 +115,21 @@ def amount(value: Any) -> int | None:
 
 
 def dig(value: Any, *path: str) -> Any:
-    """What stands at a path of keys, or None."""
+    """The value at a path of keys, or None."""
     for key in path:
         value = mapping(value).get(key)
     return value
 
 
 def annotation_places(item: Item, name: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The place and the text of an annotation, if it is there."""
+    """The path and the text of an annotation, if it is present."""
     value = item.annotations.get(name)
     if isinstance(value, str):
         yield ("metadata", "annotations", name), value
 
 
 def some(names: Iterable[object], total: int | None = None) -> str:
-    """Names for a sentence, bounded: `a, b, c and 4 more`. With a total only the first names are looked at."""
+    """At most three names for a message: `a, b, c and 4 more`. With a total, only the first names are read."""
     known = names if isinstance(names, list) else list(islice(names, _NAMED))
     count = len(known) if total is None else total
     shown = [str(name) for name in known[:_NAMED]]

@@ -1,4 +1,4 @@
-"""Which selectors match a set of labels, without asking each of them."""
+"""Find the selectors that match a set of labels without trying all of them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ _Pair = tuple[str, str, str]
 
 
 def selector_of(data: Any) -> Selector | None:
-    """A structured selector, or None where there is none that can be read."""
+    """The parsed selector, or None if it is missing or invalid."""
     if not isinstance(data, Mapping):
         return None
     try:
@@ -21,7 +21,7 @@ def selector_of(data: Any) -> Selector | None:
 
 
 class SelectorIndex(Generic[T]):
-    """Files each selector under the rarest label it asks for; the few that ask for none are always tried."""
+    """Indexes each selector by the rarest label value it requires. Selectors that require none are always tried."""
 
     def __init__(self, entries: Iterable[tuple[str, Selector, T]]) -> None:
         owners: dict[tuple[str, Selector], list[T]] = defaultdict(list)
@@ -43,7 +43,7 @@ class SelectorIndex(Generic[T]):
                 self._anywhere[namespace].append(selector)
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> tuple[T, ...]:
-        """Whose selector matches these labels; equal labels are answered with the very same tuple."""
+        """The owners of the selectors that match these labels. Equal labels return the same tuple object."""
         key = (namespace, frozenset(labels.items()))
         if key not in self._found:
             self._found[key] = tuple(self._search(namespace, labels))

@@ -1,4 +1,4 @@
-"""What a pod of a workload will ask for, once the API server has completed it."""
+"""The requests and limits of a workload's pods after the API server has applied its defaults."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from hypot.lint.input.item import Item, amount, dig, mapping, sequence, text
 
 Resources = Mapping[str, Any]
 
-# Init containers with restartPolicy Always run on beside the others, and the HPA controller counts them.
+# Init containers with restartPolicy Always keep running (native sidecars), and the HPA controller counts them.
 SIDECARS_SINCE: Version = (1, 29)
 
 
@@ -22,7 +22,7 @@ class TemplateContainer:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What the LimitRanges of a namespace give to a container that does not say."""
+    """The default requests and limits that the LimitRanges of a namespace give to containers."""
 
     requests: Resources = field(default_factory=dict)
     limits: Resources = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A pod template: containers that run all the time, native sidecars included, and those that end before."""
+    """A pod template: containers that keep running, including native sidecars, and init containers that end before."""
 
     labels: Mapping[str, str]
     running: tuple[TemplateContainer, ...]
@@ -41,7 +41,7 @@ class Template:
         return next((one for one in self.running if one.name == name), None)
 
     def without_request(self, resource: str, container: str) -> list[str]:
-        """The containers for whose sake a utilisation cannot be computed; none where the pod itself asks."""
+        """The containers whose missing request prevents a utilisation; empty if the pod itself has a request."""
         if container:
             found = self.container(container)
             return [container] if found is not None and resource not in found.requests else []
@@ -52,7 +52,7 @@ class Template:
         return [one.name for one in self.running if resource not in one.requests]
 
     def request(self, resource: str, container: str = "") -> int | None:
-        """Milli-units that utilisation is measured against; None where it cannot be told."""
+        """The request in milli-units that utilisation is measured against, or None if unknown."""
         asked = [one.requests.get(resource) for one in self._counted(container)]
         if container or self.pod is None:
             return _total(asked)
@@ -62,7 +62,7 @@ class Template:
         return amount(of_pod) if of_pod is not None else _total(asked)
 
     def limit(self, resource: str, container: str = "") -> int | None:
-        """Milli-units beyond which usage cannot go; None where nothing stops it."""
+        """The limit in milli-units that usage cannot exceed, or None if there is no limit."""
         bound = _total([one.limits.get(resource) for one in self._counted(container)])
         of_pod = amount(self.pod.limits.get(resource)) if self.pod is not None else None
         known = [one for one in (bound, of_pod) if one is not None]
@@ -78,7 +78,7 @@ def _total(amounts: Iterable[Any]) -> int | None:
 
 
 def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Template | None:
-    """The template, or None where there is nothing of the kind."""
+    """The pod template, or None if the data has no containers."""
     spec = dig(data, "spec")
     written = [mapping(one) for one in sequence(dig(spec, "containers"))]
     if not written:
@@ -96,7 +96,7 @@ def read_template(data: Any, defaults: Defaults, kubernetes: Version) -> Templat
 
 
 def _container(data: Mapping[str, Any], defaults: Defaults) -> TemplateContainer:
-    """A limit without a request is a request as well; a LimitRange fills in what is still missing."""
+    """A limit without a request also sets the request. A LimitRange fills in what is still missing."""
     requests, limits = _resources(data)
     return TemplateContainer(
         text(data.get("name")), {**defaults.requests, **limits, **requests}, {**defaults.limits, **limits}
@@ -119,7 +119,7 @@ def _given(resources: Any) -> Resources:
 
 
 def defaults_of(limit_ranges: Iterable[Item]) -> Defaults:
-    """As the API server completes them: a maximum is also the default limit, that or a minimum the default request."""
+    """As the API server computes them: the default limit falls back to max, the default request to that or to min."""
     requests: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     for item in limit_ranges:

@@ -1,4 +1,4 @@
-"""All objects of the input together, each read once and found by what the rules ask for."""
+"""All input objects together, read once and indexed for the rules."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ from hypot.lint.input.template import Defaults, Template, defaults_of, read_temp
 K = TypeVar("K", HPA, WPA, VPA, Hvpa)
 
 _PAUSED = "autoscaling.keda.sh/paused"
-# Workloads of Kubernetes' own, and the group of each.
+# Built-in workload kinds and the API group of each.
 WORKLOAD_GROUPS = {
     "Deployment": "apps",
     "StatefulSet": "apps",
@@ -37,9 +37,9 @@ WORKLOAD_GROUPS = {
     "Job": "batch",
     "CronJob": "batch",
 }
-# Kinds that a HorizontalPodAutoscaler stands behind.
+# Kinds whose scaling is done by a HorizontalPodAutoscaler.
 BY_HPA = frozenset({HPA.KIND, "ScaledObject"})
-# Objects that no rule looks at, by group ("" is all of core but the kinds beside it) and kind.
+# Rules use only these kinds of the core group, and nothing from the idle groups.
 _CORE_KINDS = frozenset(
     {"ReplicationController", "LimitRange", "ResourceQuota", "Namespace", "HorizontalPodAutoscaler"}
 )
@@ -62,7 +62,7 @@ _IDLE_GROUPS = frozenset(
 
 
 def worth_keeping(api_version: str, kind: str) -> bool:
-    """Whether any rule may look at such an object; pods and metrics of a dump are let go of while it is read."""
+    """Whether any rule may look at such an object. Pods and metrics of a dump are dropped while it is read."""
     group = api_version.rpartition("/")[0]
     if not group:
         return kind in _CORE_KINDS
@@ -71,7 +71,7 @@ def worth_keeping(api_version: str, kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Autoscaler(Generic[K]):
-    """An autoscaler as it is written, and what of it could be read. `root` is where its fields stand in the object."""
+    """An autoscaler as written, and the parts of it that could be read. `root` is the path of its fields."""
 
     item: Item
     written: K
@@ -81,7 +81,7 @@ class Autoscaler(Generic[K]):
 
     @property
     def reference(self) -> Where:
-        """Where it says what it points at."""
+        """The path of its target reference."""
         return _reference(self.item)
 
 
@@ -90,7 +90,7 @@ AnyAutoscaler = Autoscaler[HPA] | Autoscaler[WPA] | Autoscaler[VPA] | Autoscaler
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claim:
-    """Something that sets the replicas of a target, whatever its kind, and the least it sets."""
+    """An object of any kind that sets the replicas of a target, and the lowest count it sets."""
 
     item: Item
     target: Key
@@ -103,7 +103,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputWorkload:
-    """Something with pods. Where the input holds it twice, its pods are anybody's guess and it has no template."""
+    """A workload. If the input contains it twice, its pods are ambiguous and it has no template."""
 
     item: Item
     template: Template | None
@@ -116,7 +116,7 @@ class InputWorkload:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """A metric of an HPA, or of an Hvpa's template of one, that is a resource of the pods, or of one container."""
+    """A Resource or ContainerResource metric of an HPA or of an Hvpa's HPA template."""
 
     scaler: Autoscaler[HPA]
     where: Where
@@ -126,7 +126,7 @@ class ResourceUse:
 
 
 class InputWorld:
-    """The input, indexed. Rules only read it."""
+    """The indexed input. Rules only read it."""
 
     def __init__(self, items: Iterable[Item], kubernetes: Version) -> None:
         self.items = tuple(items)
@@ -161,7 +161,7 @@ class InputWorld:
 
     @cached_property
     def others(self) -> tuple[Autoscaler[Any], ...]:
-        """Autoscalers of kinds that have no rules here beyond those that all kinds share."""
+        """Autoscalers of kinds that have no rules of their own, only those that all kinds share."""
         kinds = [info.kind for info in autoscalers() if info.kind not in {HPA, WPA, VPA, Hvpa}]
         return tuple(_autoscaler(kind, item) for kind in kinds for item in self._items(kind))
 
@@ -185,7 +185,7 @@ class InputWorld:
 
     @cached_property
     def hpa_sources(self) -> tuple[Autoscaler[HPA], ...]:
-        """HPAs that are objects, and those that Hvpas have a template of, or mean by having no block for them."""
+        """HPA objects, and the HPAs that Hvpas define by a template or imply by leaving out the block."""
         return (*self.hpas, *(_template_of_hpa(one) for one in self.hvpas if one.spec.uses_hpa))
 
     @cached_property
@@ -194,7 +194,7 @@ class InputWorld:
 
     @cached_property
     def claims(self) -> dict[Key, list[Claim]]:
-        """Everything that really scales, by what it scales; a dry run or a paused ScaledObject writes nothing."""
+        """Everything that really scales, by target; without dry runs and paused ScaledObjects, which write nothing."""
         found: dict[Key, list[Claim]] = defaultdict(list)
         for claim in self._all_claims:
             if writes(claim.item):
@@ -217,7 +217,7 @@ class InputWorld:
 
     @cached_property
     def workloads(self) -> dict[Key, InputWorkload]:
-        """Everything with a pod template, and whatever else an autoscaler points at."""
+        """Every object with a pod template, and every other object that an autoscaler points at."""
         found: dict[Key, InputWorkload] = {}
         targets = {claim.target for claim in self._all_claims} | {one.target for one in self.autoscalers}
         for item in self.items:
@@ -233,12 +233,12 @@ class InputWorld:
 
     @cached_property
     def kinds_in(self) -> frozenset[tuple[str, str, str]]:
-        """Group, kind and namespace of the workloads that are there."""
+        """Group, kind and namespace of the workloads in the input that no other object controls."""
         return frozenset(key[:3] for key, workload in self.workloads.items() if not workload.item.controlled)
 
     @cached_property
     def namespaces_of(self) -> dict[tuple[str, str, str], list[str]]:
-        """Where there is a workload of this group, kind and name."""
+        """The namespaces that have a workload of this group, kind and name."""
         found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
         for key in self.workloads:
             found[key.group, key.kind, key.name].append(key.namespace)
@@ -255,7 +255,7 @@ class InputWorld:
         return None if scaler.target is None else self.workloads.get(scaler.target)
 
     def template_of(self, scaler: AnyAutoscaler) -> Template | None:
-        """The pods of an autoscaler; a Rollout may borrow those of a Deployment, and an Hvpa stands for its target."""
+        """The pod template of the target. A Rollout may use that of a Deployment; an Hvpa uses that of its target."""
         workload = self.target_of(scaler)
         if workload is None or workload.template is not None:
             return workload.template if workload is not None else None
@@ -268,7 +268,7 @@ class InputWorld:
 
     @cached_property
     def pods_scaled_by_hpa(self) -> SelectorIndex[InputWorkload]:
-        """The targets of HorizontalPodAutoscalers, by the labels of the pods they select; KEDA makes such too."""
+        """The targets of HorizontalPodAutoscalers, including those that KEDA creates, by the pods they select."""
         selected = []
         for target, claims in self.claims.items():
             workload = self.workloads.get(target)
@@ -296,7 +296,7 @@ def _template_of_hpa(hvpa: Autoscaler[Hvpa]) -> Autoscaler[HPA]:
 
 
 def _target(item: Item, ref: Ref | None) -> Key | None:
-    """A VerticalPodAutoscaler finds Kubernetes' own workloads by their kind, whatever the group."""
+    """A VerticalPodAutoscaler finds built-in workloads by kind and ignores the group."""
     if ref is None or not ref.kind or not ref.name:
         return None
     counts = CATALOGUE[item.kind].counts
@@ -317,12 +317,12 @@ def _keda_target(item: Item) -> Key | None:
 
 
 def mode_of(vpa: Autoscaler[VPA]) -> str:
-    """The update mode that holds; an unquoted Off is YAML's false."""
+    """The effective update mode. YAML reads an unquoted Off as false."""
     return OFF if dig(vpa.item.spec, "updatePolicy", "updateMode") is False else vpa.spec.mode
 
 
 def writes(item: Item) -> bool:
-    """Whether it changes anything. For KEDA any word but a false one is paused; an Hvpa may be off both ways."""
+    """Whether it changes anything. For KEDA any value but a false one means paused. An Hvpa may be Off both ways."""
     if item.kind == WPA.KIND:
         return item.spec.get("dryRun") is not True
     if item.kind == Hvpa.KIND:
@@ -336,7 +336,7 @@ def _key(api_version: Any, ref: Any, namespace: str) -> Key:
 
 
 def _template_data(item: Item) -> Any:
-    """The pod template of anything that has one where such things have it."""
+    """The pod template of an object, if it is at one of the usual paths."""
     found = item.spec.get("template")
     if found is None:
         found = dig(item.spec, "jobTemplate", "spec", "template")
@@ -352,7 +352,7 @@ def _selector(item: Item) -> Selector | None:
 
 
 def metrics_of(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Metric]]:
-    """The metrics that count, with their places; where none is written the API server adds one."""
+    """The effective metrics with their paths. If none is written, the API server adds a default."""
     if hpa.written.metrics is None or hpa.written.metrics == ():
         yield (*hpa.root, "metrics"), DEFAULT_METRICS[0]
         return
@@ -371,7 +371,7 @@ def _uses(hpa: Autoscaler[HPA], where: Where, metric: Metric) -> Iterator[Resour
 
 
 def kinds_of(world: InputWorld) -> Iterator[tuple[Item, Kind]]:
-    """Every object of a kind that has rules of its own."""
+    """Every object of a kind that reports its own problems."""
     for one in world.autoscalers:
         yield one.item, one.written
     yield from world.checkpoints

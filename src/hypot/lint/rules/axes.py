@@ -1,4 +1,4 @@
-"""Rules over Hvpas: sources that drown each other, and the weights that intervals replace."""
+"""Rules for Hvpas: sources that override each other, and the weights that intervals replace."""
 
 from collections.abc import Iterator
 
@@ -10,21 +10,21 @@ AXES = RuleFamily("Both axes", "Hvpas, which decide replicas and size together."
 
 _FULL = 100
 _UNSAFE = (
-    "the outcome depends on which of HPA and VPA acts first; at weight 50 a need of 5 cores gets 3 pods of 3; a "
-    "recommendation below minChange lets a pod starve; at weight 0 pods that once grew stay large. hypot decides by "
-    "intervals only"
+    "the outcome depends on whether HPA or VPA acts first; at weight 50 a need of 5 cores gets 3 pods of 3 cores; "
+    "a recommendation below minChange leaves a pod starved; at weight 0 pods that were enlarged once stay large. "
+    "hypot decides by intervals only"
 )
 
 
 @AXES.rule(
     "hpa-dominates",
     "advice",
-    title="A utilisation below 100 % beside recommended sizes",
-    why="Of several sources the one that asks for most replicas wins. An HPA with a target below 100 % asks for more "
-    "replicas whenever pods use what they were sized for, so it drowns the recommended sizes and holds the replicas "
-    "up. Without metrics its target is 80 % of cpu.",
+    title="A utilisation target below 100 % together with recommended sizes",
+    why="Of several sources, the one that asks for the most replicas wins. An HPA with a target below 100 % asks for "
+    "more replicas whenever pods use what they were sized for, so it overrides the recommended sizes and keeps the "
+    "replica count high. Without metrics its target is 80 % of cpu.",
     fix="write an averageUtilization of 100 or more, or deploy: false for one of the two sources",
-    example="70 % of the cpu request: at the recommended size the HPA asks for more replicas, and its wish wins",
+    example="70 % of the cpu request: at the recommended size the HPA asks for more replicas, and its proposal wins",
     kinds=HVPA_ONLY,
 )
 def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
@@ -34,21 +34,21 @@ def hpa_dominates(world: InputWorld) -> Iterator[Hit]:
         if id(use.scaler.item) not in sized or percent is None or use.target.average is not None or percent >= _FULL:
             continue
         unwritten = use.where[-1] == "metrics"
-        default = " (no metrics are written, so that is the default)" if unwritten else ""
+        default = " (no metrics are set, so this is the default)" if unwritten else ""
         message = f"{percent} % of the {use.resource} request: at the recommended size the HPA asks for more replicas, "
         where = use.where if unwritten else (*use.where, "target", "averageUtilization")
-        yield Hit(use.scaler.item, where, f"{message}and its wish wins{default}")
+        yield Hit(use.scaler.item, where, f"{message}and its proposal wins{default}")
 
 
 @AXES.rule(
     "weight-based",
     "warning",
-    title="Weights in the place of intervals",
-    why="The released controller blends what HPA and VPA ask for at the moment, by a weight that depends on the "
-    "current count. GEP-23 tells what came of it. The outcome depends on who acts first, not on the need. The two "
-    "changes add up as if they did not multiply: one pod of one core that needs 5 becomes 3 pods of 3, which is 9. A "
-    "recommendation below minChange is not applied although the pod starves. Pods that grew and became few stay large "
-    "where the weight is 0. hypot keeps weights, and decides by intervals only.",
+    title="Weights instead of intervals",
+    why="The released controller blends the current proposals of HPA and VPA by a weight that depends on the "
+    "current count. GEP-23 describes the problems. The outcome depends on which of them acts first, not on the need. "
+    "The two changes are added although they multiply: one pod of one core that needs 5 becomes 3 pods of 3, which is "
+    "9. A recommendation below minChange is not applied although the pod starves. Pods that became large and few stay "
+    "large where the weight is 0. hypot preserves weights in the object, but decides by intervals only.",
     fix="write scalingIntervals, which depend on the total only; the finding shows the manifest in that form",
     example=_UNSAFE,
     kinds=HVPA_ONLY,

@@ -1,4 +1,4 @@
-"""Rules over how few and how many, and what else has a say in it."""
+"""Rules for the bounds of the replica count, and for other objects that limit it."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,22 +12,22 @@ from hypot.lint.input.template import Template
 from hypot.lint.input.world import InputWorkload, InputWorld
 from hypot.lint.rule import BOTH, Hit, RuleFamily
 
-BOUNDS = RuleFamily("Bounds", "How few, how many, and what else has a say in it.", kinds=BOTH)
+BOUNDS = RuleFamily("Bounds", "minReplicas, maxReplicas, and other objects that limit the replica count.", kinds=BOTH)
 
 
 @BOUNDS.rule(
     "single-replica",
     "advice",
-    title="Down to one replica",
-    why="With one pod every node drain, eviction or crash is an outage. minReplicas 0 is taken as meant.",
+    title="A minimum of one replica",
+    why="With one pod every node drain, eviction or crash is an outage. minReplicas 0 is assumed to be intended.",
     fix="set minReplicas to 2 or more",
-    example="minReplicas is not written, so it is 1: each drain or crash of that pod is an outage",
+    example="minReplicas is not set, so it is 1: each drain or crash of that pod is an outage",
 )
 def single_replica(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
         least, written = one.spec.min_replicas, one.written.min_replicas
         if least == 1 or written is None:
-            said = "is not written, so it is 1" if written is None else "is 1"
+            said = "is not set, so it is 1" if written is None else "is 1"
             yield Hit(
                 one.item, ("spec", "minReplicas"), f"minReplicas {said}: each drain or crash of that pod is an outage"
             )
@@ -39,7 +39,7 @@ def single_replica(world: InputWorld) -> Iterator[Hit]:
     title="No room between minReplicas and maxReplicas",
     why="The autoscaler holds the count and never reacts to load.",
     fix="raise maxReplicas, or remove the autoscaler and set replicas on the workload",
-    example="minReplicas and maxReplicas are both 3, so the load never changes anything",
+    example="minReplicas and maxReplicas are both 3, so load never changes the replica count",
 )
 def min_equals_max(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
@@ -47,18 +47,18 @@ def min_equals_max(world: InputWorld) -> Iterator[Hit]:
         if one.written.min_replicas is None:
             low = 1
         if high is not None and low == high:
-            message = f"minReplicas and maxReplicas are both {high}, so the load never changes anything"
+            message = f"minReplicas and maxReplicas are both {high}, so load never changes the replica count"
             yield Hit(one.item, ("spec", "maxReplicas"), message)
 
 
 @BOUNDS.rule(
     "pdb-blocks-evictions",
     "warning",
-    title="A disruption budget that leaves nothing to evict at the minimum",
-    why="While the autoscaler is at its minimum the budget wants as many healthy pods as there are. No pod can be "
+    title="A disruption budget that allows no eviction at the minimum",
+    why="While the autoscaler is at its minimum, the budget requires every pod to be healthy. No pod can be "
     "evicted, so node drains and upgrades hang. Percentages are rounded up, as the disruption controller does.",
-    fix="set maxUnavailable: 1, or raise minReplicas above what the budget asks for",
-    example="wants 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted there",
+    fix="set maxUnavailable: 1, or raise minReplicas above what the budget requires",
+    example="requires 2 healthy pods of 2, the minimum of HorizontalPodAutoscaler shop/web: no pod can be evicted then",
     kinds=("PodDisruptionBudget",),
 )
 def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
@@ -69,7 +69,7 @@ def pdb_blocks_evictions(world: InputWorld) -> Iterator[Hit]:
             wanted = _wanted(key, budget.spec.get(key), least) if scalers else None
             if wanted is not None and wanted >= least:
                 who = some(scalers)
-                message = f"wants {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted there"
+                message = f"requires {wanted} healthy pods of {least}, the minimum of {who}: no pod can be evicted then"
                 yield Hit(budget, ("spec", key), message)
 
 
@@ -93,7 +93,7 @@ def _budgeted(world: InputWorld) -> dict[Item, list[InputWorkload]]:
 
 
 def _budget_selector(item: Item) -> Selector | None:
-    """An empty selector takes every pod of the namespace in policy/v1, and took none before."""
+    """An empty selector matches every pod of the namespace in policy/v1, and no pod in earlier versions."""
     selector = selector_of(item.spec.get("selector"))
     if selector is not None and not selector.requirements and item.api_version != "policy/v1":
         return None
@@ -101,7 +101,7 @@ def _budget_selector(item: Item) -> Selector | None:
 
 
 def _least(world: InputWorld, workload: InputWorkload) -> int:
-    """The fewest pods a workload has while it has any."""
+    """The fewest pods that a workload has while it has any."""
     claims = world.claims.get(workload.key)
     if claims:
         return max(1, *(claim.least for claim in claims))
@@ -110,7 +110,7 @@ def _least(world: InputWorld, workload: InputWorkload) -> int:
 
 
 def _wanted(key: str, value: Any, pods: int) -> int | None:
-    """How many pods must stay healthy; None where the budget does not say."""
+    """How many pods must stay healthy, or None if the budget does not say."""
     share = _share(value, pods)
     if share is None:
         return None
@@ -127,11 +127,11 @@ def _share(value: Any, pods: int) -> int | None:
 @BOUNDS.rule(
     "quota-too-small",
     "warning",
-    title="The namespace's quota ends before maxReplicas",
-    why="Pods beyond the quota are refused. The autoscaler keeps asking, the workload stays short of it, and other "
-    "workloads of the namespace find nothing left.",
-    fix="raise the quota, lower maxReplicas, or ask for less per pod",
-    example="20 pods ask for 10 requests.cpu, and ResourceQuota shop/compute allows 4: it ends at 8 pods",
+    title="A namespace quota that is too small for maxReplicas",
+    why="The API server rejects pods beyond the quota. The autoscaler keeps asking for them, the workload stays "
+    "short of pods, and other workloads in the namespace have no quota left.",
+    fix="raise the quota, lower maxReplicas, or lower the requests per pod",
+    example="20 pods need 10 requests.cpu, and ResourceQuota shop/compute allows 4, enough for 8 pods",
 )
 def quota_too_small(world: InputWorld) -> Iterator[Hit]:
     quotas: dict[str, list[Item]] = defaultdict(list)
@@ -154,11 +154,11 @@ def _over(quota: Item, template: Template | None, most: int) -> Iterator[str]:
         if per_pod and allowed is not None and per_pod * most > allowed:
             binary = "memory" in key
             asked, room = format_milli(per_pod * most, binary), format_milli(allowed, binary)
-            yield f"{most} pods ask for {asked} {key}, and {quota} allows {room}: it ends at {allowed // per_pod} pods"
+            yield f"{most} pods need {asked} {key}, and {quota} allows {room}, enough for {allowed // per_pod} pods"
 
 
 def _per_pod(key: str, template: Template | None) -> int | None:
-    """What one pod takes of a quota, in milli-units; None where it takes nothing that is known."""
+    """What one pod uses of a quota, in milli-units, or None if unknown."""
     if template is None:
         return None
     if key in {"pods", "count/pods"}:

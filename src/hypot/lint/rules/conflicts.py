@@ -1,4 +1,4 @@
-"""Rules over autoscalers that get in each other's way."""
+"""Rules for autoscalers that conflict with each other."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ from hypot.lint.input.world import (
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, SIZING, Hit, RuleFamily
 from hypot.lint.rules.sizes import controls
 
-CONFLICTS = RuleFamily("Conflicts", "Autoscalers that fight over the same pods.")
+CONFLICTS = RuleFamily("Conflicts", "Autoscalers that conflict over the same pods.")
 
 _TAKES_OVER = "scaledobject.keda.sh/transfer-hpa-ownership"
 _THROUGH_HVPA = (
@@ -35,8 +35,8 @@ _THROUGH_HVPA = (
     "error",
     title="Two autoscalers on one target",
     why="Two HorizontalPodAutoscalers switch each other off (AmbiguousSelector). Any other pair undoes each other's "
-    "writes at every sync. A KEDA ScaledObject makes a HorizontalPodAutoscaler of its own, so a second one conflicts. "
-    "An Hvpa sets replicas too; an HPA beside it scales the Hvpa, not the target. Dry-run, paused and owned "
+    "writes at every sync. A KEDA ScaledObject creates its own HorizontalPodAutoscaler, so a second one conflicts. "
+    "An Hvpa sets replicas too; an HPA used with it must scale the Hvpa, not the target. Dry-run, paused and owned "
     "autoscalers do not conflict.",
     fix="keep one, with the metrics of both: the largest proposal wins within one autoscaler",
     example="Deployment shop/web is also scaled by HorizontalPodAutoscaler shop/web-memory: such a pair stops with "
@@ -57,7 +57,7 @@ def two_autoscalers(world: InputWorld) -> Iterator[Hit]:
 
 
 def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
-    """Those that really write, each once however often the input holds it."""
+    """The claims that conflict, one per object, without those that another claim owns or takes over."""
     by_key = {claim.item.key: claim for claim in claims if claim.item.name}
     if len(by_key) < 2:
         return by_key
@@ -77,7 +77,7 @@ def _conflicts(claims: list[Claim]) -> dict[Key, Claim]:
     "ambiguous-selector",
     "error",
     title="Two targets whose selectors match the same pods",
-    why="Before it computes anything the controller asks which HorizontalPodAutoscalers select a pod. If one pod "
+    why="The controller first checks which HorizontalPodAutoscalers select a pod. If one pod "
     "belongs to two of them, both stop: ScalingActive is False with reason AmbiguousSelector.",
     fix="give each workload a label of its own, in its selector and its pod template",
     example="Deployment shop/web and Deployment shop/api select the same pods: their autoscalers stop with "
@@ -108,11 +108,12 @@ def ambiguous_selector(world: InputWorld) -> Iterator[Hit]:
     "two-sizers",
     "error",
     title="Two autoscalers that size the same pods",
-    why="Of several VerticalPodAutoscalers for one pod the oldest acts and the others never do, which nobody promises "
-    "to keep so. An Hvpa sizes pods itself, so a VerticalPodAutoscaler beside it undoes its writes, be it only when "
-    "pods start. One with updateMode Off only recommends and is no conflict, nor is an Hvpa that is Off both ways.",
+    why="If several VerticalPodAutoscalers match one pod, only the oldest acts, and this is not guaranteed to stay "
+    "so. An Hvpa sizes pods itself, so a VerticalPodAutoscaler on the same pods undoes its writes, even if only when "
+    "pods start. A VerticalPodAutoscaler with updateMode Off only recommends and does not conflict, nor does an Hvpa "
+    "that is Off in both directions.",
     fix="keep one, or set updateMode to Off in the VerticalPodAutoscaler: an Hvpa can still read its recommendation",
-    example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: the oldest acts, others never",
+    example="Deployment shop/web is also sized by VerticalPodAutoscaler shop/web-memory: only the oldest acts",
     kinds=SIZING,
 )
 def two_sizers(world: InputWorld) -> Iterator[Hit]:
@@ -132,8 +133,8 @@ def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[
     conflicts = {key: one for key, one in found.items() if not one.item.owners & made}
     vertical = sum(1 for key in conflicts if key.kind == VPA.KIND)
     if len(conflicts) < 2 or not vertical:
-        return  # of Hvpas alone it is told that they scale the same target
-    outcome = "the oldest acts, others never" if vertical == len(conflicts) else "they undo each other's writes"
+        return  # two-autoscalers already reports Hvpas without a VPA
+    outcome = "only the oldest acts" if vertical == len(conflicts) else "they undo each other's writes"
     for key, one in conflicts.items():
         others = some((other for other in conflicts if other != key), len(conflicts) - 1)
         yield Hit(one.item, one.reference, f"{target} is also sized by {others}: {outcome}")
@@ -142,12 +143,12 @@ def _sizing_conflicts(target: Key, found: dict[Key, AnyAutoscaler]) -> Iterator[
 @CONFLICTS.rule(
     "vpa-conflict",
     "error",
-    title="A VerticalPodAutoscaler steers the resource that replicas are scaled on",
-    why="Replicas follow usage as a share of the request, and the VerticalPodAutoscaler changes the request from the "
-    "same usage. Each reacts to what the other did, and together they run to many tiny pods or to few large ones. "
-    "Modes Off and Initial, and containers whose policy is Off, are no conflict; nor are Pods, Object and External "
-    "metrics, nor an averageValue or a watermark, which are amounts and no share of the request.",
-    fix="write an averageValue target, take the resource out of controlledResources, set updateMode to Off, or write "
+    title="A VerticalPodAutoscaler changes the requests that replicas are scaled on",
+    why="Replicas follow usage as a share of the request, and the VerticalPodAutoscaler changes the request based on "
+    "the same usage. Each reacts to the other's changes, and together they drift to many tiny pods or to a few large "
+    "ones. Modes Off and Initial, and containers whose policy is Off, do not conflict. Nor do Pods, Object and "
+    "External metrics, nor an averageValue or a watermark: those are amounts, not shares of the request.",
+    fix="write an averageValue target, remove the resource from controlledResources, set updateMode to Off, or write "
     "an Hvpa, which decides replicas and size together",
     example="VerticalPodAutoscaler shop/web sets the cpu requests of container app, which this metric scales on",
     kinds=HPA_ONLY,
@@ -166,7 +167,7 @@ def vpa_conflict(world: InputWorld) -> Iterator[Hit]:
 
 
 def _shares(uses: Iterable[ResourceUse]) -> Iterator[ResourceUse]:
-    """Metrics of HPAs that are a share of the request; those of an Hvpa are its own business."""
+    """Metrics of HPAs that are a share of the request. An Hvpa coordinates its own metrics and sizes."""
     for use in uses:
         if use.target.utilization is not None and use.target.average is None and use.scaler.item.kind in BY_HPA:
             yield use
@@ -179,7 +180,7 @@ def _containers(names: list[str]) -> str:
 
 
 def _steered(world: InputWorld, use: ResourceUse, vpa: Autoscaler[VPA]) -> list[str]:
-    """The containers of the metric whose requests for the resource are set."""
+    """The containers of the metric whose requests for the resource the VPA sets."""
     template, names = world.template_of(use.scaler), ["*"]
     if use.container:
         names = [use.container]

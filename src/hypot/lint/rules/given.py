@@ -1,4 +1,4 @@
-"""Rules over the input itself."""
+"""Rules for the input itself."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from hypot.lint.input.item import Item, Key, text
 from hypot.lint.input.world import InputWorld
 from hypot.lint.rule import POINTING, Hit, RuleFamily
 
-GIVEN = RuleFamily("Input", "The input as a whole, and what is silenced in it.")
+GIVEN = RuleFamily("Input", "The input as a whole, and the rules that it silences.")
 
 IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
 
@@ -14,11 +14,11 @@ IGNORE_ANNOTATION = "hypot.dev/lint-ignore"
 @GIVEN.rule(
     "duplicate-object",
     "warning",
-    title="An object that is given twice",
-    why="Whichever is applied last wins. Rules that need the pods of a workload skip one that is given twice, because "
-    "nothing says which of them counts; patches of an overlay look like this.",
-    fix="give each object once; for overlays `kustomize build overlays/prod | hypot lint -f -`",
-    example="HorizontalPodAutoscaler shop/web is also given in base/web.yaml, line 1",
+    title="An object that is in the input twice",
+    why="The object that is applied last wins. Rules that need the pods of a workload skip a workload that is in the "
+    "input twice, because it is unclear which of the two applies. Patches of an overlay look like this.",
+    fix="pass each object once; for overlays run `kustomize build overlays/prod | hypot lint -f -`",
+    example="HorizontalPodAutoscaler shop/web is also defined in base/web.yaml, line 1",
     kinds=(*POINTING, "ScaledObject", "workloads"),
 )
 def duplicate_object(world: InputWorld) -> Iterator[Hit]:
@@ -30,7 +30,7 @@ def duplicate_object(world: InputWorld) -> Iterator[Hit]:
         earlier = first.setdefault(item.key, item)
         if earlier is not item:
             place = f" in {earlier.source.file}, line {earlier.source.line}" if earlier.source is not None else ""
-            yield Hit(item, ("metadata", "name"), f"{item} is also given{place}")
+            yield Hit(item, ("metadata", "name"), f"{item} is also defined{place}")
 
 
 def ignored_by(item: Item) -> tuple[str, ...]:

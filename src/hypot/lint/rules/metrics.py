@@ -1,4 +1,4 @@
-"""Rules over the metrics of an autoscaler on their own."""
+"""Rules for the metrics of an autoscaler."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hypot.lint.input.template import Template
 from hypot.lint.input.world import InputWorld, metrics_of
 from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamily
 
-METRICS = RuleFamily("Metrics", "Metrics that are accepted and do not do what they seem to.", kinds=MEASURING)
+METRICS = RuleFamily("Metrics", "Metrics that are accepted but do not do what they seem to do.", kinds=MEASURING)
 
 _MANY_CORES = 8_000
 _MEBIBYTE = 2**20 * 1000
@@ -21,10 +21,10 @@ _MEBIBYTE = 2**20 * 1000
     "object-target-type",
     "error",
     title="An Object metric whose target type and field disagree",
-    why="The API server does not compare them. For Object metrics the controller obeys the type, does not find the "
+    why="The API server does not compare them. For Object metrics the controller follows the type, does not find the "
     "field, and fails (FailedGetObjectMetric) at every sync.",
     fix="write type Value with value, or type AverageValue with averageValue",
-    example="type Utilization finds no field of its own here (value is set): the metric always fails with "
+    example="type Utilization has no matching field here (value is set): the metric always fails with "
     "FailedGetObjectMetric",
 )
 def object_target_type(world: InputWorld) -> Iterator[Hit]:
@@ -36,7 +36,7 @@ def object_target_type(world: InputWorld) -> Iterator[Hit]:
             works = {"Value": target.value, "AverageValue": target.average}.get(target.type or "") is not None
             if target.type in _TARGET_TYPES and not works:
                 given = " and ".join(_fields(target))
-                message = f"type {target.type} finds no field of its own here ({given} is set)"
+                message = f"type {target.type} has no matching field here ({given} is set)"
                 outcome = "the metric always fails with FailedGetObjectMetric"
                 yield Hit(hpa.item, (*where, "object", "target", "type"), f"{message}: {outcome}")
 
@@ -56,11 +56,11 @@ def _fields(target: Target) -> list[str]:
 @METRICS.rule(
     "target-type-mismatch",
     "warning",
-    title="A metric whose target type says something else than the field that counts",
+    title="A metric whose target type does not match the field that is used",
     why="The API server does not compare them, and outside Object metrics the controller looks at the fields only. "
-    "Whoever reads the type is misled.",
+    "The type misleads readers.",
     fix="write the type that belongs to the field",
-    example="type Utilization, but averageValue is what counts: write type AverageValue",
+    example="type is Utilization, but the controller uses averageValue: write type AverageValue",
 )
 def target_type_mismatch(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
@@ -68,7 +68,7 @@ def target_type_mismatch(world: InputWorld) -> Iterator[Hit]:
             key, target = _chosen(metric)
             field, expected = _acted_on(key, target)
             if field and target.type in _TARGET_TYPES and target.type != expected:
-                message = f"type {target.type}, but {field} is what counts: write type {expected}"
+                message = f"type is {target.type}, but the controller uses {field}: write type {expected}"
                 yield Hit(hpa.item, (*where, key, "target", "type"), message)
 
 
@@ -98,9 +98,9 @@ def _acted_on(key: str, target: Target) -> tuple[str, str]:
     "duplicate-metric",
     "advice",
     title="The same metric twice",
-    why="The largest proposal wins, so of two targets for one metric only the lower ever counts.",
-    fix="keep the one with the lower target",
-    example="the same metric as spec.metrics[0]; only the lower of the two targets ever counts",
+    why="The largest proposal wins, so of two targets for one metric only the lower has an effect.",
+    fix="keep the metric with the lower target",
+    example="the same metric as spec.metrics[0]; only the lower of the two targets is used",
 )
 def duplicate_metric(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpa_sources:
@@ -110,11 +110,11 @@ def duplicate_metric(world: InputWorld) -> Iterator[Hit]:
             earlier = first.setdefault(identity, i) if identity else i
             if earlier != i:
                 same = dotted((*hpa.root, "metrics", earlier))
-                yield Hit(hpa.item, where, f"the same metric as {same}; only the lower of the two targets ever counts")
+                yield Hit(hpa.item, where, f"the same metric as {same}; only the lower of the two targets is used")
 
 
 def _identity(metric: Metric) -> str:
-    """What is measured, and on which scale it is compared; the amount of the target left out."""
+    """What is measured and how it is compared, without the amount of the target."""
     if metric.type == "Object" and metric.object is not None:
         target = metric.object.target or Target()
     else:
@@ -132,8 +132,8 @@ def _identity(metric: Metric) -> str:
     "advice",
     title="Memory as the only metric",
     why="Most processes do not give memory back when load falls, and adding pods rarely lowers the memory of the "
-    "others. Such an autoscaler grows and hardly ever shrinks.",
-    fix="add the metric that load moves (cpu, requests per second, queue length), or size memory with a "
+    "others. Such an autoscaler scales up and hardly ever down.",
+    fix="add a metric that follows load (cpu, requests per second, queue length), or size memory with a "
     "VerticalPodAutoscaler",
     example="memory is the only metric; it rarely falls with the load, so pods are added and hardly ever removed",
     kinds=HPA_ONLY,
@@ -152,9 +152,9 @@ def memory_alone(world: InputWorld) -> Iterator[Hit]:
 @METRICS.rule(
     "unit-slip",
     "warning",
-    title="An amount that looks like a slip of the unit",
-    why="A bare number of cpu is whole cores and a bare number of memory is bytes; 100 for cpu means a hundred "
-    "cores, 512 for memory half a kilobyte.",
+    title="An amount that looks like a wrong unit",
+    why="Without a unit, cpu is counted in whole cores and memory in bytes: 100 for cpu means a hundred cores, 512 for "
+    "memory half a kilobyte.",
     fix="write the unit: 500m for half a core, 512Mi for memory; averageUtilization for a percentage",
     example="averageValue 100 means 100 whole cores for each pod",
     kinds=(*BOTH, *HVPA_ONLY),
@@ -186,7 +186,7 @@ def _slip(resource: str, written: object, template: Template | None) -> str:
 
 
 def _is_large(template: Template | None, cpu: int) -> bool:
-    """Whether the pods really are of that size."""
+    """Whether the pods really have that much cpu."""
     if template is None:
         return False
     return max(template.request("cpu") or 0, template.limit("cpu") or 0) >= cpu

@@ -1,14 +1,14 @@
-"""The words for the rules that all kinds have, and for those over updates: what the API server refuses."""
+"""Texts of the rules that all kinds share and of the rules for updates: what the API server rejects."""
 
 from hypot.lint.rule import BOTH, EVERY, HPA_ONLY, HVPA_ONLY, POINTING, RuleFamily
 
 OBJECTS = RuleFamily(
-    "Objects", "What the API server refuses in any object: metadata, types, references and bounds.", kinds=EVERY
+    "Objects", "What the API server rejects in any object: metadata, types, references and bounds.", kinds=EVERY
 )
 UPDATES = RuleFamily(
     "Updates",
-    "Refused when an object that exists is changed, or its status or scale is written. "
-    "`hypot lint` sees one state of each object and does not raise them.",
+    "What the API server rejects when an existing object is changed, or its status or scale is written. "
+    "`hypot lint` sees one state of each object and does not report these.",
     kinds=HPA_ONLY,
 )
 
@@ -32,8 +32,8 @@ OBJECTS.known(
 )
 OBJECTS.known(
     "labels",
-    title="A label that is none",
-    why="Labels are looked up by value, so both sides are short and of few characters.",
+    title="An invalid label",
+    why="Labels are looked up by value, so keys and values are short and have a limited character set.",
     fix="keep to letters, digits, '-', '_' and '.', at most 63 of them; use an annotation for anything longer",
     example="Invalid value: \"a b\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
     "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
@@ -41,7 +41,7 @@ OBJECTS.known(
 )
 OBJECTS.known(
     "annotations",
-    title="An annotation that is none",
+    title="An invalid annotation",
     why="Keys are qualified names; all annotations of an object together hold at most 256 KiB.",
     fix="keep to letters, digits, '-', '_' and '.', with at most one prefix before a slash",
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
@@ -51,14 +51,15 @@ OBJECTS.known(
 OBJECTS.known(
     "owner-references",
     title="An owner that is not fully named, or a second controller",
-    why="An owner takes the object along when it is deleted, so it must be known exactly; one of them controls it. "
-    "What an Hvpa makes of its templates belongs to the Hvpa, so those have none.",
+    why="When an owner is deleted, the object is deleted with it, so each owner must be identified exactly. At most "
+    "one owner controls the object. Objects that an Hvpa creates from its templates belong to the Hvpa, so the "
+    "templates have no owners.",
     fix="write apiVersion, kind, name and uid of each owner, and controller: true for at most one",
     example='Invalid value: "": must not be empty',
 )
 OBJECTS.known(
     "finalizers",
-    title="A finalizer that is none",
+    title="An invalid finalizer",
     why="Finalizers are qualified names; an object is deleted before its dependents or after them, not both.",
     fix="write names such as example.com/guard, and orphan or foregroundDeletion but not both",
     example="Invalid value: \"a b\": name part must consist of alphanumeric characters, '-', '_' or '.', and must "
@@ -69,13 +70,13 @@ OBJECTS.known(
     "type",
     title="A value of the wrong type",
     why="The API server cannot decode the object.",
-    fix="write a value of the type that is asked for; quotes make text of a number",
+    fix="write a value of the expected type; quotes turn a number into text",
     example="json: cannot unmarshal string into Go struct field HorizontalPodAutoscalerSpec.spec.maxReplicas of type "
     "int32",
 )
 OBJECTS.known(
     "quantity",
-    title="An amount that is no quantity",
+    title="An amount that is not a quantity",
     why="Amounts are decimal numbers with at most one suffix that Kubernetes knows. Sizes are not negative.",
     fix="write a quantity such as 500m, 2, 512Mi or 1.5Gi",
     example='Invalid value: "512MB": quantities must match the regular expression '
@@ -85,15 +86,15 @@ OBJECTS.known(
 OBJECTS.known(
     "unknown-field",
     title="A field that does not exist",
-    why="Mostly a typing mistake or wrong indentation. kubectl refuses it; without strict decoding it is dropped and "
-    "the default holds.",
+    why="Usually a typing mistake or wrong indentation. kubectl rejects it; without strict decoding it is dropped and "
+    "the default applies.",
     fix="correct the name or move it to where it belongs",
     example='strict decoding error: unknown field "spec.maxReplica"',
 )
 OBJECTS.known(
     "reference-kind",
     title="A reference without a kind",
-    why="Kind and name say which object is meant.",
+    why="Kind and name identify the object.",
     fix="write the kind, such as Deployment",
     example="Required value",
     kinds=POINTING,
@@ -101,7 +102,7 @@ OBJECTS.known(
 OBJECTS.known(
     "reference-name",
     title="A reference without a name",
-    why="Kind and name say which object is meant.",
+    why="Kind and name identify the object.",
     fix="write the name of an object in the same namespace",
     example="Required value",
     kinds=POINTING,
@@ -110,7 +111,7 @@ OBJECTS.known(
     "reference-version",
     title="A reference without an API group",
     why="From Kubernetes 1.34 on the target must name its API group; only ReplicationController has none. "
-    "A VerticalPodAutoscaler or an Hvpa may leave it out, but what is written is a group and a version.",
+    "A VerticalPodAutoscaler or an Hvpa may leave it out, but a value that is set must be a group and a version.",
     fix="write the group and version, such as apps/v1",
     example='Invalid value: "v1": apiVersion must specify API group',
     kinds=POINTING,
@@ -151,20 +152,20 @@ OBJECTS.known(
 UPDATES.known(
     "resource-version",
     title="An update without a resource version",
-    why="It says which state of the object was changed.",
+    why="It says which state of the object the update is based on.",
     fix="read the object, change it, and send it back whole",
     example='Invalid value: "": must be specified for an update',
 )
 UPDATES.known(
     "generation",
     title="An update that lowers the generation",
-    why="The cluster counts the changes of an object; the count only grows.",
+    why="The cluster counts the changes of an object; the count only rises.",
     fix="leave metadata.generation as it was read",
     example="Invalid value: 1: must not be decremented",
 )
 UPDATES.known(
     "immutable",
-    title="An update that changes who the object is",
+    title="An update that changes the identity of the object",
     why="Name, namespace, uid and creation are fixed for the life of an object.",
     fix="make a new object and delete the old one",
     example='Invalid value: "api": field is immutable',
@@ -172,7 +173,7 @@ UPDATES.known(
 UPDATES.known(
     "managed-fields",
     title="managedFields of an unknown operation",
-    why="The cluster keeps this list itself; a manifest has no business with it.",
+    why="The cluster maintains this list itself; a manifest should not contain it.",
     fix="remove metadata.managedFields",
     example='Unsupported value: "Replace": supported values: "Apply", "Update"',
     kinds=("Scale",),

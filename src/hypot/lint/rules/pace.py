@@ -1,4 +1,4 @@
-"""Rules over how fast an autoscaler moves."""
+"""Rules for how fast an autoscaler scales."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _paces(hpa: Autoscaler[HPA]) -> Iterator[tuple[Where, Pace]]:
     "short-period",
     "advice",
     title="A policy period shorter than the controller's sync",
-    why="The controller looks every 15 seconds, so a shorter period never holds anything back: the policy allows its "
+    why="The controller syncs every 15 seconds, so a shorter period never limits anything: the policy allows its "
     "value at every sync.",
     fix="write a period of 15 seconds or more",
     example="10 seconds are less than the 15 between two syncs, so this allows its value at every sync",
@@ -48,9 +48,9 @@ def short_period(world: InputWorld) -> Iterator[Hit]:
 @PACE.rule(
     "no-down-window",
     "advice",
-    title="Scale-down without a pause",
+    title="Scale-down without a stabilisation window",
     why="Without a stabilisation window a single low sample removes pods that the next one needs again. The default is "
-    "300 seconds. For a WatermarkPodAutoscaler it is the window after the last move that holds it.",
+    "300 seconds. A WatermarkPodAutoscaler has a window after the last move instead.",
     fix="leave stabilizationWindowSeconds out for 300 seconds, or write how long load may dip; 60 or more for "
     "downscaleForbiddenWindowSeconds",
     example="a window of 0 seconds lets one low sample remove pods",
@@ -65,15 +65,15 @@ def no_down_window(world: InputWorld) -> Iterator[Hit]:
         rest = wpa.spec.down_rest
         if rest is not None and 0 < rest < _SHORT_WINDOW and amount(wpa.spec.down_factor) != 0:
             at = ("spec", "downscaleForbiddenWindowSeconds")
-            yield Hit(wpa.item, at, f"only {rest} seconds after any move pods may be removed again")
+            yield Hit(wpa.item, at, f"pods may be removed again just {rest} seconds after any move")
 
 
 @PACE.rule(
     "never-shrinks",
     "advice",
     title="Scale-down is switched off",
-    why="Replicas only ever grow; each peak is paid for until someone lowers the count by hand.",
-    fix="leave it so if it is meant; otherwise write policies, or a scaleDownLimitFactor above 0",
+    why="The replica count only rises; each peak costs money until someone lowers the count manually.",
+    fix="ignore this if it is intended; otherwise write policies, or a scaleDownLimitFactor above 0",
     example="selectPolicy Disabled: pods are added and never removed",
 )
 def never_shrinks(world: InputWorld) -> Iterator[Hit]:
@@ -90,17 +90,17 @@ def never_shrinks(world: InputWorld) -> Iterator[Hit]:
     "never-grows",
     "warning",
     title="Scale-up is switched off",
-    why="No load adds a pod. Only minReplicas does.",
+    why="Load never adds a pod. Only minReplicas does.",
     fix="write policies, or a scaleUpLimitFactor above 0",
-    example="selectPolicy Disabled: no load ever adds a pod",
+    example="selectPolicy Disabled: load never adds a pod",
 )
 def never_grows(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         if hpa.spec.scale_up is not None and hpa.spec.scale_up.select == "Disabled":
-            yield Hit(hpa.item, (*_UP, "selectPolicy"), "selectPolicy Disabled: no load ever adds a pod")
+            yield Hit(hpa.item, (*_UP, "selectPolicy"), "selectPolicy Disabled: load never adds a pod")
     for wpa in world.wpas:
         if amount(wpa.spec.up_factor) == 0:
-            message = "a limit factor of 0 switches the direction off: no load ever adds a pod"
+            message = "a limit factor of 0 switches the direction off: load never adds a pod"
             yield Hit(wpa.item, ("spec", "scaleUpLimitFactor"), message)
 
 
@@ -108,9 +108,9 @@ def never_grows(world: InputWorld) -> Iterator[Hit]:
     "wide-tolerance",
     "warning",
     title="A tolerance of 100 % or more",
-    why="The tolerance is a share, not a percentage: 10 means a thousand percent. At 1 or more on scaleDown no usage "
-    "is low enough to remove a pod; on scaleUp usage must more than double.",
-    fix="write a share: 0.1 or 100m for ten percent",
+    why="The tolerance is a fraction, not a percentage: 10 means a thousand percent. At 1 or more on scaleDown no "
+    "usage is low enough to remove a pod; on scaleUp usage must more than double.",
+    fix="write a fraction: 0.1 or 100m for ten percent",
     example="a tolerance of 10 is 1000 %: no usage is low enough to remove a pod",
     kinds=HPA_ONLY,
 )

@@ -1,4 +1,4 @@
-"""Rules over resource metrics and what the pods ask for."""
+"""Rules for resource metrics and the requests and limits of the pods."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from hypot.lint.rule import BOTH, HPA_ONLY, HVPA_ONLY, MEASURING, Hit, RuleFamil
 from hypot.policy.horizontal.hpa import tolerances
 from hypot.policy.model.settings import Settings
 
-REQUESTS = RuleFamily("Resources", "Resource metrics, and what the pods of the target ask for.")
+REQUESTS = RuleFamily("Resources", "Resource metrics, and the requests and limits of the target's pods.")
 
 SERVED = frozenset({"cpu", "memory"})
 _MEBIBYTE = 2**20 * 1000
@@ -30,7 +30,7 @@ _MEBIBYTE = 2**20 * 1000
     "metric never works. While any metric fails, the others can still add pods but never remove one.",
     fix="set the request on every container, or on the pod (Kubernetes 1.34 and later), or use an averageValue target",
     example="container app of Deployment shop/web has no cpu request, so 70 % of it cannot be computed "
-    "(FailedGetResourceMetric): no load changes anything",
+    "(FailedGetResourceMetric): load never changes the replica count",
     kinds=HPA_ONLY,
 )
 def request_missing(world: InputWorld) -> Iterator[Hit]:
@@ -45,13 +45,13 @@ def request_missing(world: InputWorld) -> Iterator[Hit]:
             yield Hit(use.scaler.item, use.where, _missing_message(world, use, missing), _missing_hint(use, missing))
         elif template.request(use.resource, use.container) == 0:
             message = (
-                f"the {use.resource} requests of {use.scaler.target} add up to 0, and nothing can be a share of it"
+                f"the {use.resource} requests of {use.scaler.target} add up to 0, so utilisation cannot be computed"
             )
             yield Hit(use.scaler.item, use.where, message, f"request more than 0 {use.resource}")
 
 
 def _of_objects(world: InputWorld) -> Iterator[ResourceUse]:
-    """The metrics of HPAs that are alone: an Hvpa has other sources, and its sizes follow."""
+    """The metrics of HPA objects only. An Hvpa has other sources and adapts the sizes."""
     return (use for use in world.resource_uses if use.scaler.item.kind == HPA.KIND)
 
 
@@ -61,11 +61,11 @@ def _missing_message(world: InputWorld, use: ResourceUse, missing: list[str]) ->
     reason = "FailedGetContainerResourceMetric" if use.container else "FailedGetResourceMetric"
     others = sum(1 for _ in metrics_of(use.scaler)) - 1
     outcome = (
-        "no load changes anything"
+        "load never changes the replica count"
         if not others
         else "the autoscaler can add pods on its other metrics but, while this one fails, never removes one"
     )
-    default = "" if use.where[-1] != "metrics" else " (no metrics are written, so cpu at 80 % is the default)"
+    default = "" if use.where[-1] != "metrics" else " (no metrics are set, so the default is 80 % of cpu)"
     target = f"{use.target.utilization} % of it cannot be computed ({reason})"
     return f"{whose} {has} no {use.resource} request, so {target}: {outcome}{default}{_pod_level_message(world, use)}"
 
@@ -82,7 +82,7 @@ def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
     places = "the container" if len(missing) == 1 else "each of them"
     return (
         f"set resources.requests.{use.resource} on {places}, or use an averageValue target; "
-        "a LimitRange that sets it counts if it is among the input"
+        "a LimitRange that sets it is used if it is in the input"
     )
 
 
@@ -93,8 +93,8 @@ def _missing_hint(use: ResourceUse, missing: list[str]) -> str:
     why="The metric is read for that container alone. Without it there is no sample, the metric fails "
     "(FailedGetContainerResourceMetric), and while it fails nothing is scaled down. Ordinary init containers have "
     "ended before anything is measured.",
-    fix="name a container of the pod template; one that is only injected later cannot be seen here, so silence the "
-    "rule for it",
+    fix="name a container of the pod template; a container that is injected later is not visible here, so silence "
+    "the rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",
     kinds=MEASURING,
 )
@@ -115,8 +115,8 @@ def container_missing(world: InputWorld) -> Iterator[Hit]:
     "resource-not-served",
     "error",
     title="A resource that the resource metrics API never serves",
-    why="The API server takes any name, but metrics.k8s.io knows cpu and memory only, so the metric fails for ever.",
-    fix="use cpu or memory, or take the figure from a custom or external metric",
+    why="The API server takes any name, but metrics.k8s.io knows cpu and memory only, so the metric always fails.",
+    fix="use cpu or memory, or use a custom or external metric",
     example="nvidia.com/gpu is not served by metrics.k8s.io, only cpu and memory are: the metric always fails",
     kinds=(*BOTH, *HVPA_ONLY),
 )
@@ -140,9 +140,9 @@ def _not_served(name: str) -> str:
     "target-unreachable",
     "warning",
     title="A target that usage cannot exceed, because the limit comes first",
-    why="Usage stops at the limit: cpu is throttled, memory is killed. Replicas are added only when usage exceeds the "
-    "target by more than the tolerance (10 % unless set). If that point lies at or above the limit, this metric never "
-    "adds a pod.",
+    why="Usage stops at the limit: cpu is throttled, memory leads to an OOM kill. Replicas are added only when usage "
+    "exceeds the target by more than the tolerance (10 % unless set). If that point is at or above the limit, this "
+    "metric never adds a pod.",
     fix="lower the target, raise the limit, or drop the cpu limit",
     example="Deployment shop/web cannot use more than 100 % of its cpu request (request 500m, limit 500m), but this "
     "metric adds pods only from 105 % on",
@@ -181,14 +181,14 @@ def _unreachable(use: ResourceUse, template: Template, limit: int, tolerance: fl
 
 
 def _readable(amount: int, resource: str) -> str:
-    """An amount for people: memory to the mebibyte."""
+    """An amount for display: memory is rounded up to mebibytes."""
     if resource != "memory" or amount < _MEBIBYTE:
         return format_milli(amount, binary=resource == "memory")
     return f"{-(-amount // _MEBIBYTE)}Mi"
 
 
 def up_tolerance(world: InputWorld, hpa: Autoscaler[HPA]) -> float:
-    """How far above its target usage must be before pods are added; no flag of the controller is known here."""
+    """How far above its target usage must be before pods are added. Controller flags are unknown here."""
     return tolerances(hpa.spec, Settings(kubernetes=world.kubernetes))[1]
 
 

@@ -1,4 +1,4 @@
-"""Rules over what may be done with containers, and over sizes that never reach a pod."""
+"""Rules for container policies, and for sizes that never reach a pod."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -25,22 +25,22 @@ from hypot.lint.input.item import Item, amount, dig, mapping, sequence, some, wh
 from hypot.lint.input.world import AnyAutoscaler, Autoscaler, InputWorld, mode_of, writes
 from hypot.lint.rule import SIZING, VPA_ONLY, Hit, RuleFamily
 
-SIZES = RuleFamily("Sizes", "What may be done with containers, and sizes that never reach a pod.")
+SIZES = RuleFamily("Sizes", "Container policies, and sizes that never reach a pod.")
 
-# Workloads that say how many pods they have.
+# Workloads with a replica count.
 _COUNTED = frozenset({"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"})
 _DISRUPTING = frozenset({RECREATE, AUTO, IN_PLACE_OR_RECREATE, IN_PLACE})
 
 
 def controls(policy: ContainerPolicy | None, resource: str) -> bool:
-    """Whether a policy, or none, lets a container be sized by this resource."""
+    """Whether a container with this policy, or without one, is sized by this resource."""
     if policy is None or policy.controlled_resources is None:
         return (policy is None or policy.mode != OFF) and resource in RESOURCES
     return policy.mode != OFF and resource in policy.controlled_resources
 
 
 class _Policy(NamedTuple):
-    """A container policy, whose it is, and where it stands."""
+    """A container policy, its autoscaler and its path."""
 
     of: AnyAutoscaler
     where: Where
@@ -48,7 +48,7 @@ class _Policy(NamedTuple):
 
 
 def _policies(world: InputWorld) -> Iterator[_Policy]:
-    """Every container policy that may come to do something."""
+    """Every container policy that can take effect."""
     for vpa in world.vpas:
         if mode_of(vpa) != OFF:
             yield from _written(vpa, vpa.spec.resource_policy, ("spec", "resourcePolicy"))
@@ -66,9 +66,9 @@ def _written(one: AnyAutoscaler, policies: ResourcePolicy | None, at: Where) -> 
     "policy-container-missing",
     "warning",
     title="A policy for a container that the pods do not have",
-    why="A policy is found by the name of its container. One that no pod has is never read, and the container that was "
-    "meant is sized without bounds. Ordinary init containers are not sized.",
-    fix="name a container of the pod template, or * for all others; one that is only injected later cannot be seen "
+    why="A policy is looked up by container name. If no pod has that container, the policy is never used and the "
+    "intended container is sized without bounds. Ordinary init containers are not sized.",
+    fix="name a container of the pod template, or * for all others; a container that is injected later is not visible "
     "here, so silence the rule for it",
     example="Deployment shop/web has no container api; its containers are app and proxy",
     kinds=SIZING,
@@ -86,7 +86,7 @@ def policy_container_missing(world: InputWorld) -> Iterator[Hit]:
 
 
 class _Range(NamedTuple):
-    """What a namespace allows a container of one resource, in milli-units, and which LimitRange says so."""
+    """The range of one resource that a namespace allows a container, in milli-units, and which LimitRange sets it."""
 
     least: int = 0
     most: int | None = None
@@ -98,11 +98,11 @@ class _Range(NamedTuple):
     "limit-range-bounds",
     "warning",
     title="Bounds of a policy that the namespace's LimitRange does not allow",
-    why="Sizes are first brought within the LimitRange and then within the policy, so the policy wins. A container "
-    "never comes near a maxAllowed above the LimitRange's max, or a minAllowed below its min; a minAllowed above "
-    "the max, or a maxAllowed below the min, makes pods that the API server refuses.",
+    why="Sizes are limited first by the LimitRange and then by the policy, so the policy wins. A maxAllowed above the "
+    "LimitRange's max, or a minAllowed below its min, is never reached. A minAllowed above the max, or a maxAllowed "
+    "below the min, leads to pods that the API server rejects.",
     fix="write bounds within the LimitRange, or widen the LimitRange",
-    example="maxAllowed 4 is above the 2 of cpu that LimitRange shop/compute allows: no container ever gets there",
+    example="maxAllowed 4 is above the 2 of cpu that LimitRange shop/compute allows: no container ever reaches it",
     kinds=SIZING,
 )
 def limit_range_bounds(world: InputWorld) -> Iterator[Hit]:
@@ -118,23 +118,23 @@ def limit_range_bounds(world: InputWorld) -> Iterator[Hit]:
 
 
 def _outside(key: str, held: int | None, allowed: _Range, resource: str) -> str:
-    """What comes of a bound that is not within the range; empty where it is."""
+    """The consequence of a bound outside the range; empty if the bound is within it."""
     if held is None:
         return ""
     binary = resource == "memory"
     if allowed.most is not None and held > allowed.most:
-        outcome = "no container ever gets there" if key == "maxAllowed" else "the API server refuses every such pod"
+        outcome = "no container ever reaches it" if key == "maxAllowed" else "the API server rejects every such pod"
         most = format_milli(allowed.most, binary)
         return f"above the {most} of {resource} that {allowed.most_by} allows: {outcome}"
     if held < allowed.least:
-        outcome = "no container ever gets there" if key == "minAllowed" else "the API server refuses every such pod"
+        outcome = "no container ever reaches it" if key == "minAllowed" else "the API server rejects every such pod"
         least = format_milli(allowed.least, binary)
-        return f"below the {least} of {resource} that {allowed.least_by} asks for: {outcome}"
+        return f"below the {least} of {resource} that {allowed.least_by} requires: {outcome}"
     return ""
 
 
 def _ranges(world: InputWorld) -> dict[str, dict[str, _Range]]:
-    """By namespace and resource: of several LimitRanges the lowest max and the highest min hold."""
+    """By namespace and resource: of several LimitRanges the lowest max and the highest min apply."""
     found: dict[str, dict[str, _Range]] = defaultdict(dict)
     for item in world.of_kind("", "LimitRange"):
         here = found[item.namespace]
@@ -157,9 +157,9 @@ def _narrowed(known: _Range, item: Item, entry: Mapping[str, object], resource: 
 @SIZES.rule(
     "too-few-replicas",
     "advice",
-    title="Too few replicas for the size of a running pod to change",
-    why="No pod is evicted or resized while fewer are alive than minReplicas of the updatePolicy, which is 2 unless it "
-    "is said. Of such a workload only pods that start for another reason get the recommended size.",
+    title="Too few replicas to change the size of running pods",
+    why="No pod is evicted or resized while fewer pods are alive than minReplicas of the updatePolicy, which is 2 by "
+    "default. In such a workload only pods that start for another reason get the recommended size.",
     fix="run more replicas, or write updatePolicy.minReplicas: 1 to accept the interruption",
     example="Deployment shop/web has 1 replica, and no running pod is changed while fewer than 2 are alive",
     kinds=VPA_ONLY,
@@ -175,7 +175,7 @@ def too_few_replicas(world: InputWorld) -> Iterator[Hit]:
 
 
 def _needed(vpa: Autoscaler[VPA]) -> int | None:
-    """How many pods must be alive; None where nothing is disrupted, or in-place resizes ask for no room."""
+    """How many pods must be alive; None if nothing is disrupted, or if in-place resizes skip the disruption budget."""
     knobs = for_updates(knobs_from(vpa.spec.annotations, Knobs()), vpa.spec.update_policy)
     mode = mode_of(vpa)
     if mode not in _DISRUPTING or (knobs.in_place_skips_budget and mode in {IN_PLACE, IN_PLACE_OR_RECREATE}):
@@ -184,7 +184,7 @@ def _needed(vpa: Autoscaler[VPA]) -> int | None:
 
 
 def _replicas(world: InputWorld, vpa: Autoscaler[VPA]) -> int | None:
-    """The replicas of a target that nothing scales; without a count there is one."""
+    """The replicas of a target that nothing scales; 1 if the target sets no count."""
     workload = world.target_of(vpa)
     if workload is None or vpa.target is None or vpa.target.kind not in _COUNTED or world.claims.get(vpa.target):
         return None
@@ -196,10 +196,10 @@ def _replicas(world: InputWorld, vpa: Autoscaler[VPA]) -> int | None:
     "recreates-pods",
     "advice",
     title="Pods are evicted to resize them, where they could be resized in place",
-    why="From Kubernetes 1.33 on most changes of size need no restart. InPlaceOrRecreate resizes the pod where it "
-    "runs, and evicts it only where that does not work.",
+    why="From Kubernetes 1.33 on most changes of size need no restart. InPlaceOrRecreate resizes the pod in place, and "
+    "evicts it only if that does not work.",
     fix="write updateMode: InPlaceOrRecreate",
-    example="updateMode Recreate evicts each pod that is to be resized; InPlaceOrRecreate resizes it where it runs",
+    example="updateMode Recreate evicts each pod to resize it; InPlaceOrRecreate resizes it in place",
     kinds=VPA_ONLY,
 )
 def recreates_pods(world: InputWorld) -> Iterator[Hit]:
@@ -209,6 +209,6 @@ def recreates_pods(world: InputWorld) -> Iterator[Hit]:
         mode = mode_of(vpa)
         if mode in {RECREATE, AUTO}:
             written = dig(vpa.item.spec, "updatePolicy", "updateMode")
-            said = f"updateMode {mode}" if written else f"updateMode is not written, so it is {mode}, which"
-            message = f"{said} evicts each pod that is to be resized; {IN_PLACE_OR_RECREATE} resizes it where it runs"
+            said = f"updateMode {mode}" if written else f"updateMode is not set, so it is {mode}, which"
+            message = f"{said} evicts each pod to resize it; {IN_PLACE_OR_RECREATE} resizes it in place"
             yield Hit(vpa.item, ("spec", "updatePolicy", "updateMode"), message)

@@ -1,4 +1,4 @@
-"""Rules over an autoscaler and the object it points at."""
+"""Rules for an autoscaler and the object that it points at."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ from hypot.lint.input.item import Item, Key, some, whole
 from hypot.lint.input.world import WORKLOAD_GROUPS, AnyAutoscaler, InputWorkload, InputWorld
 from hypot.lint.rule import HPA_ONLY, POINTING, Hit, RuleFamily
 
-TARGET = RuleFamily("Target", "The object that is scaled, and the one that is meant.", kinds=POINTING)
+TARGET = RuleFamily("Target", "The object that an autoscaler points at.", kinds=POINTING)
 
-# Workloads of Kubernetes' own that people point at and that have no scale subresource; they can be sized all the same.
+# Built-in workloads without a scale subresource. They can still be sized.
 _NOT_SCALABLE = {
     ("apps", "DaemonSet"): "it runs one pod on each node",
-    ("batch", "Job"): "its parallelism is no replica count",
-    ("batch", "CronJob"): "it makes Jobs",
+    ("batch", "Job"): "its parallelism is not a replica count",
+    ("batch", "CronJob"): "it creates Jobs",
 }
-# Things that people point at and that nothing can be done with.
+# Kinds that can be neither scaled nor sized.
 _NO_WORKLOAD = {
-    ("", "Pod"): "point at what made it",
+    ("", "Pod"): "point at the workload that created it",
     ("", "Service"): "point at the workload behind it",
 }
 _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
@@ -30,9 +30,9 @@ _SPELLINGS = {kind.lower(): kind for kind in WORKLOAD_GROUPS}
 @TARGET.rule(
     "target-kind",
     "error",
-    title="A reference to a well-known kind with another group or spelling",
-    why="Kind and API group are looked up exactly as written. Where they do not exist together the controller reports "
-    "FailedGetScale and does nothing. A VerticalPodAutoscaler finds Kubernetes' own kinds whatever the group, and "
+    title="A reference to a well-known kind with a wrong group or spelling",
+    why="Kind and API group are looked up exactly as written. If the group does not have the kind, the controller "
+    "reports FailedGetScale and does nothing. A VerticalPodAutoscaler finds built-in kinds in any group, and "
     "reports ConfigUnsupported for a kind that it does not find.",
     fix="write the kind as Kubernetes does, with its group: apps/v1 Deployment",
     example="there is no Deployment in extensions/v1beta1: FailedGetScale, and nothing is scaled",
@@ -57,7 +57,7 @@ def target_kind(world: InputWorld) -> Iterator[Hit]:
 
 
 def _meant(one: AnyAutoscaler) -> str | None:
-    """The well-known kind that a reference means, however it is spelt; of those that can be scaled, or sized."""
+    """The well-known kind that a reference means, ignoring case, if the autoscaler can scale or size that kind."""
     kind = _SPELLINGS.get(one.target.kind.lower()) if one.target is not None else None
     if kind is None or not info_of(one.written).counts:
         return kind
@@ -65,7 +65,7 @@ def _meant(one: AnyAutoscaler) -> str | None:
 
 
 def _refused(world: InputWorld, one: AnyAutoscaler) -> bool:
-    """Whether the API server itself asks for the missing group."""
+    """Whether the API server itself rejects the missing group."""
     grouped = one.target is not None and bool(one.target.group)
     return isinstance(one.written, HPA) and not grouped and world.kubernetes >= SCALE_TARGET_NEEDS_GROUP
 
@@ -87,7 +87,7 @@ def target_not_scalable(world: InputWorld) -> Iterator[Hit]:
 
 
 def _unfit(one: AnyAutoscaler) -> str:
-    """Why nothing can be done with such a target; empty where something can."""
+    """Why the autoscaler cannot act on such a target; empty if it can."""
     if one.target is None:
         return ""
     of_target = (one.target.group, one.target.kind)
@@ -115,46 +115,46 @@ def _elsewhere(world: InputWorld, target: Key) -> str:
     namespaces = world.namespaces_of.get((target.group, target.kind, target.name))
     if not namespaces:
         return ""
-    return f"; there is one in namespace {some(sorted(namespaces))}, and an autoscaler reaches only its own namespace"
+    return f"; there is one in namespace {some(sorted(namespaces))}, but an autoscaler reaches only its own namespace"
 
 
 @TARGET.rule(
     "target-missing",
     "warning",
-    title="A target that is not there, among others of its kind",
-    why="The input has workloads of that kind and namespace, or one of that name in another namespace, but not this "
-    "one. For a mistyped name nothing is scaled or sized.",
+    title="A missing target, although the input has others of its kind",
+    why="The input has workloads of that kind and namespace, or one of that name in another namespace, but not the "
+    "target. With a mistyped name nothing is scaled or sized.",
     fix="correct the name or the namespace, or add the workload to the input",
-    example="there is no Deployment shop/wbe among the input, which has others of its kind and namespace",
+    example="there is no Deployment shop/wbe in the input, which has others of its kind and namespace",
 )
 def target_missing(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         elsewhere = _elsewhere(world, target)
         if _beside(world, target):
-            message = f"there is no {target} among the input, which has others of its kind and namespace{elsewhere}"
+            message = f"there is no {target} in the input, which has others of its kind and namespace{elsewhere}"
             yield Hit(one.item, (*one.reference, "name"), message)
         elif elsewhere:
-            yield Hit(one.item, (*one.reference, "name"), f"there is no {target} among the input{elsewhere}")
+            yield Hit(one.item, (*one.reference, "name"), f"there is no {target} in the input{elsewhere}")
 
 
 @TARGET.rule(
     "target-not-given",
     "advice",
-    title="The target is not among the input",
+    title="The target is not in the input",
     why="Most rules look at the autoscaler together with its workload: requests, containers, selectors, budgets. "
-    "Without the workload they are silent.",
-    fix="name the workload's manifest too, or a dump of the namespace",
-    example="Deployment shop/web is not among the input, so what depends on its pods was not checked",
+    "Without the workload they report nothing.",
+    fix="pass the workload's manifest too, or a dump of the namespace",
+    example="Deployment shop/web is not in the input, so nothing that depends on its pods was checked",
 )
 def target_not_given(world: InputWorld) -> Iterator[Hit]:
     for one, target in _absent(world):
         if not _beside(world, target) and not _elsewhere(world, target):
-            message = f"{target} is not among the input, so what depends on its pods was not checked"
+            message = f"{target} is not in the input, so nothing that depends on its pods was checked"
             yield Hit(one.item, (*one.reference, "name"), message)
 
 
 def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item]]]:
-    """Every scaled workload that says how many replicas it has; an Hvpa that an HPA scales is one too."""
+    """Every scaled workload with a replica count, including an Hvpa that an HPA scales."""
     for target, claims in world.claims.items():
         workload = world.workloads.get(target)
         replicas = whole(workload.item.spec.get("replicas")) if workload is not None else None
@@ -166,18 +166,18 @@ def _replicas(world: InputWorld) -> Iterator[tuple[InputWorkload, int, list[Item
     "replicas-on-target",
     "warning",
     title="A fixed replica count on a workload that is scaled",
-    why="Each time the manifest is applied the workload jumps to this count, whatever the load, until the autoscaler "
-    "has walked it back. Objects read from a cluster are exempt: there the field is always filled in. So is an Hvpa "
-    "that an HPA scales: it must begin with a count.",
-    fix="leave spec.replicas out; of a workload that runs, take it out of the last applied configuration first "
-    "(`kubectl apply edit-last-applied`), or it is set to 1 once",
-    example="every apply sets 3 replicas, against HorizontalPodAutoscaler shop/web",
+    why="Each time the manifest is applied, the workload jumps to this count regardless of load, until the autoscaler "
+    "corrects it. Objects read from a cluster are exempt: there the field is always filled in. So is an Hvpa that an "
+    "HPA scales: it needs an initial count.",
+    fix="leave spec.replicas out; for a running workload, remove it from the last applied configuration first "
+    "(`kubectl apply edit-last-applied`), otherwise it is set to 1 once",
+    example="every apply sets 3 replicas and overrides HorizontalPodAutoscaler shop/web",
     kinds=("Deployment", "StatefulSet", "ReplicaSet", "any kind with replicas"),
 )
 def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     for workload, replicas, scalers in _replicas(world):
         if replicas and not workload.item.live and workload.key.kind != Hvpa.KIND:
-            message = f"every apply sets {replicas} replicas, against {some(scalers)}"
+            message = f"every apply sets {replicas} replicas and overrides {some(scalers)}"
             yield Hit(workload.item, ("spec", "replicas"), message)
 
 
@@ -185,7 +185,7 @@ def replicas_on_target(world: InputWorld) -> Iterator[Hit]:
     "target-at-zero",
     "advice",
     title="The target has 0 replicas, which switches its autoscaler off",
-    why="A workload at 0 that its autoscaler did not bring there is taken as paused: ScalingActive is False with "
+    why="A workload at 0 that its autoscaler did not scale to 0 counts as paused: ScalingActive is False with "
     "reason ScalingDisabled until someone sets another count.",
     fix="set at least one replica (or leave the field out) to switch the autoscaler on",
     example="0 replicas switch HorizontalPodAutoscaler shop/web off (ScalingDisabled)",
@@ -204,8 +204,9 @@ def target_at_zero(world: InputWorld) -> Iterator[Hit]:
     "foreign-pods",
     "warning",
     title="Pods of another workload count as the target's",
-    why="A HorizontalPodAutoscaler takes every pod that the target's selector matches, whoever owns it. Pods of a Job "
-    "or a canary with the same labels are averaged in, and one of them without a request stops the whole metric.",
+    why="A HorizontalPodAutoscaler uses every pod that the target's selector matches, regardless of its owner. Pods of "
+    "a Job or a canary with the same labels are included in the average, and one of them without a request stops the "
+    "whole metric.",
     fix="give the target's pods and selector a label that the others do not have",
     example="the selector of Deployment shop/web also matches the pods of Job shop/migrate, so their usage is counted",
     kinds=HPA_ONLY,

@@ -1,4 +1,4 @@
-"""Rules over what the given version of Kubernetes serves and has switched on."""
+"""Rules for what the given version of Kubernetes serves and enables."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from hypot.kinds.version import Version, gate_open, opened_in, show_version
 from hypot.lint.input.world import Autoscaler, InputWorld, kinds_of
 from hypot.lint.rule import CHECKPOINT_ONLY, EVERY, HPA_ONLY, SIZING, Hit, RuleFamily
 
-VERSIONS = RuleFamily("Versions", "What the given version of Kubernetes serves; tell it with --kubernetes.")
+VERSIONS = RuleFamily("Versions", "What the given version of Kubernetes serves; set it with --kubernetes.")
 
 # Version of the autoscaling API -> the first Kubernetes without it.
 _REMOVED: dict[str, Version] = {"autoscaling/v2beta1": (1, 25), "autoscaling/v2beta2": (1, 26)}
@@ -20,8 +20,8 @@ _SERVED = ("autoscaling/v1", "autoscaling/v2")
     "api-version-not-served",
     "error",
     title="An API version that this Kubernetes does not serve",
-    why="autoscaling/v2beta1 was removed in Kubernetes 1.25 and v2beta2 in 1.26; other versions never were. kubectl "
-    "answers that there are no matches for the kind. hypot reads the object as autoscaling/v2 and goes on.",
+    why="autoscaling/v2beta1 was removed in Kubernetes 1.25 and v2beta2 in 1.26; other versions never existed. kubectl "
+    "reports that there are no matches for the kind. hypot reads the object as autoscaling/v2 and continues.",
     fix="write autoscaling/v2; `kubectl convert` rewrites the metrics of v2beta1",
     example="autoscaling/v2beta2 was removed in Kubernetes 1.26",
     kinds=EVERY,
@@ -47,12 +47,12 @@ def api_version_not_served(world: InputWorld) -> Iterator[Hit]:
     "old-api-version",
     "warning",
     title="An old version of the API",
-    why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 knows one cpu percentage "
-    "and nothing else. The betas of the VerticalPodAutoscaler are served no more, and the group of the redesigned Hvpa "
-    "is another. hypot reads such an object as the newest version, and writes it as that.",
+    why="A beta still works with the given version and stops with the upgrade; autoscaling/v1 supports one cpu "
+    "percentage and nothing else. The betas of the VerticalPodAutoscaler are no longer served, and the redesigned Hvpa "
+    "has another API group. hypot reads such an object as the newest version, and writes it as that.",
     fix="write autoscaling/v2, autoscaling.k8s.io/v1 for a VerticalPodAutoscaler, autoscaling.k8s.io/v1alpha1 for an "
     "Hvpa",
-    example="autoscaling/v2beta2 is gone from Kubernetes 1.26 on; it was read as autoscaling/v2",
+    example="autoscaling/v2beta2 is removed in Kubernetes 1.26; it was read as autoscaling/v2",
     kinds=(*HPA_ONLY, *SIZING, *CHECKPOINT_ONLY),
 )
 def old_api_version(world: InputWorld) -> Iterator[Hit]:
@@ -61,9 +61,7 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
         removed = _REMOVED.get(written)
         read = f"it was read as {HPA.API_VERSION}"
         if removed is not None and world.kubernetes < removed:
-            yield Hit(
-                hpa.item, ("apiVersion",), f"{written} is gone from Kubernetes {show_version(removed)} on; {read}"
-            )
+            yield Hit(hpa.item, ("apiVersion",), f"{written} is removed in Kubernetes {show_version(removed)}; {read}")
         elif removed is None and written in FORMER:
             yield Hit(hpa.item, ("apiVersion",), f"{written} is an old version of this API; {read}")
     for item, kind in kinds_of(world):
@@ -76,7 +74,7 @@ def old_api_version(world: InputWorld) -> Iterator[Hit]:
     "gate-closed",
     "error",
     title="A field that this Kubernetes drops, because its feature gate is closed",
-    why="A field behind a closed gate vanishes when the object is stored, without a word: a tolerance before "
+    why="A field behind a closed gate is dropped silently when the object is stored: a tolerance before "
     "Kubernetes 1.35, ContainerResource metrics before 1.27.",
     fix="leave the field out, upgrade, or silence the rule if the gate is open on your cluster",
     example="Kubernetes 1.34 drops the tolerance: its gate HPAConfigurableTolerance is open from 1.35 on",

@@ -1,4 +1,4 @@
-"""Rules for WatermarkPodAutoscalers: what its controller does silently."""
+"""Rules for WatermarkPodAutoscalers: what their controller does silently."""
 
 import json
 from collections import defaultdict
@@ -15,9 +15,7 @@ from hypot.lint.input.labels import SelectorIndex, selector_of
 from hypot.lint.input.world import Autoscaler, InputWorld
 from hypot.lint.rule import WPA_ONLY, Hit, RuleFamily
 
-WATERMARKS = RuleFamily(
-    "Watermarks", "What the WatermarkPodAutoscaler's controller does without a word.", kinds=WPA_ONLY
-)
+WATERMARKS = RuleFamily("Watermarks", "What the WatermarkPodAutoscaler's controller does silently.", kinds=WPA_ONLY)
 
 _LOG_ATTRIBUTES = "wpa.datadoghq.com/logs-attributes"
 
@@ -39,7 +37,7 @@ def _resources(world: InputWorld) -> Iterator[tuple[Autoscaler[WPA], Where, Reso
     "error",
     title="A Resource metric whose selector does not match the target's pods",
     why="metricSelector chooses the pods that are measured. If it does not match the labels of the target's pods there "
-    "is no sample, or one of somebody else's pods, and one failing metric fails the whole pass.",
+    "is no sample, or a sample of other pods, and one failing metric fails the whole sync.",
     fix="write the labels of the target's pods",
     example="the selector does not match the pods of Deployment shop/web (labels app=web)",
 )
@@ -56,10 +54,10 @@ def wpa_selector_misses_pods(world: InputWorld) -> Iterator[Hit]:
 @WATERMARKS.rule(
     "wpa-selector-too-wide",
     "warning",
-    title="A Resource metric whose selector takes in other pods",
-    why="metricSelector chooses the pods that are measured, and their usage is added up whoever owns them. An empty "
-    "selector adds up the whole namespace.",
-    fix="write the labels of the target's pods, and of no other",
+    title="A Resource metric whose selector also matches other pods",
+    why="metricSelector chooses the pods that are measured, and their usage is added up regardless of their owner. An "
+    "empty selector adds up the whole namespace.",
+    fix="write labels that only the target's pods have",
     example="an empty selector adds up the cpu of every pod in namespace shop",
 )
 def wpa_selector_too_wide(world: InputWorld) -> Iterator[Hit]:
@@ -111,15 +109,15 @@ def _taken_in(world: InputWorld, index: SelectorIndex[_Chosen]) -> Iterator[Hit]
     "wpa-absolute-resource",
     "warning",
     title="A Resource metric under the absolute algorithm",
-    why="absolute compares the sum over all pods with the marks and then multiplies by the pods again: three pods at "
-    "90 with a high mark of 40 become 21. It is the default.",
+    why="absolute compares the sum over all pods with the watermarks and then multiplies by the number of pods again: "
+    "three pods at 90 with a high watermark of 40 become 21. It is the default algorithm.",
     fix="write algorithm: average, which compares the usage per pod",
-    example="algorithm absolute compares the sum over all pods, not the usage of one, with the marks",
+    example="algorithm absolute compares the sum over all pods, not the usage of one, with the watermarks",
 )
 def wpa_absolute_resource(world: InputWorld) -> Iterator[Hit]:
     for wpa, where, _ in _resources(world):
         if (wpa.written.algorithm or "absolute") == "absolute":
-            message = "algorithm absolute compares the sum over all pods, not the usage of one, with the marks"
+            message = "algorithm absolute compares the sum over all pods, not the usage of one, with the watermarks"
             yield Hit(wpa.item, where, message)
 
 
@@ -127,7 +125,7 @@ def wpa_absolute_resource(world: InputWorld) -> Iterator[Hit]:
     "wpa-zero-tolerance",
     "warning",
     title="A tolerance of 0 means 10 %",
-    why="The controller takes 0 for absent and fills in its default of 10 %.",
+    why="The controller treats 0 as absent and fills in its default of 10 %.",
     fix="write a small tolerance such as 1m",
     example="a tolerance of 0 counts as absent and becomes 10 %",
 )
@@ -141,7 +139,7 @@ def wpa_zero_tolerance(world: InputWorld) -> Iterator[Hit]:
     "wpa-ignored-block",
     "warning",
     title="A metric with a block that its type does not name",
-    why="Only the block of the type is read; the other looks as if it counted.",
+    why="Only the block of the type is read; the other looks as if it had an effect.",
     fix="make it a metric of its own, or remove it",
     example="type Resource reads the resource block only; external is ignored",
 )
@@ -175,9 +173,9 @@ def wpa_skip_verify(world: InputWorld) -> Iterator[Hit]:
     "wpa-one-mark",
     "advice",
     title="Only one watermark",
-    why="The missing mark is taken from the other, so the band is a point: the metric acts as the target of a "
-    "HorizontalPodAutoscaler, rounded up in both directions, with only the tolerance to keep it still.",
-    fix="write both marks; the room between them is what this kind is for",
+    why="The missing watermark is copied from the other, so the band is a point: the metric acts as the target of a "
+    "HorizontalPodAutoscaler, rounded up in both directions, with only the tolerance to prevent constant changes.",
+    fix="write both watermarks; the range between them is the purpose of this kind",
     example="without lowWatermark the band is one point, and the metric acts as a plain target",
 )
 def wpa_one_mark(world: InputWorld) -> Iterator[Hit]:
@@ -195,8 +193,8 @@ def wpa_one_mark(world: InputWorld) -> Iterator[Hit]:
     "wpa-dry-run",
     "advice",
     title="Dry run is on",
-    why="Decisions are made and told, and nothing is written to the target.",
-    fix="remove dryRun when the autoscaler is to act",
+    why="Decisions are made and reported, but nothing is written to the target.",
+    fix="remove dryRun to let the autoscaler act",
     example="dryRun is on: the target is never changed",
 )
 def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
@@ -209,8 +207,8 @@ def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
     "wpa-slow-to-grow",
     "advice",
     title="Upscaling waits longer than downscaling",
-    why="Adding pods late costs requests, removing them late costs money; the longer wait is nearly always meant for "
-    "the way down. Each window starts with any move, in either direction.",
+    why="Adding pods late costs requests, removing them late costs money; the longer wait is nearly always intended "
+    "for scale-down. Each window starts with any move, in either direction.",
     fix="swap the two windows",
     example="after any move pods are added only after 600 seconds but removed after 300",
 )

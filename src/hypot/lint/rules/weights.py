@@ -1,4 +1,4 @@
-"""A weight-based Hvpa in the form of intervals, to paste."""
+"""Converts a weight-based Hvpa to intervals, as text to paste."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
@@ -15,7 +15,7 @@ from hypot.lint.input.item import dig, mapping, some
 from hypot.lint.input.template import Template
 from hypot.lint.rules.sizes import controls
 
-# What the released controller reads in its blocks, and hypot at the top of the spec.
+# Fields that the released controller reads in its blocks, and hypot at the top level of the spec.
 _MOVED = ("scaleUp", "scaleDown", "limitsRequestsGapScaleParams")
 _STRICTNESS = {AUTO: 0, MAINTENANCE_WINDOW: 1, OFF: 2}
 _DIRECTIONS: dict[str, Callable[..., str]] = {"scaleUp": min, "scaleDown": max}
@@ -25,14 +25,14 @@ _FILL = "fill in"
 
 
 class Stretch(NamedTuple):
-    """Counts that one weight holds for, up to the last of them; None where nobody says which that is."""
+    """A range of counts with one weight, up to the last of them; None if the last count is unknown."""
 
     weight: int
     last: int | None
 
 
 class PodSizes(NamedTuple):
-    """The size of a pod today and the largest it may have, by resource; None where nobody says."""
+    """The current and the largest allowed size of a pod, by resource; None if unknown."""
 
     today: Mapping[str, int | None]
     most: Mapping[str, int | None]
@@ -45,22 +45,22 @@ class _HashDumper(yaml.SafeDumper):
 
 
 def interval_form(hvpa: HvpaSpec, template: Template | None) -> str:
-    """The same manifest with scaling intervals in the place of weights. Sizes that nobody tells are left to fill in.
+    """The same manifest with scaling intervals instead of weights. Unknown sizes are left as placeholders.
 
-    Weight 0 becomes a horizontalOnly interval at the size that pods have when it is entered: today's, or the largest
-    one where pods grow before. Any other weight becomes an interval up to the largest size that is allowed.
+    Weight 0 becomes a horizontalOnly interval at the size that pods have when they enter it: the current size, or the
+    largest size if pods are enlarged before. Any other weight becomes an interval up to the largest allowed size.
     """
     hvpa = hvpa if hvpa.sound() else hvpa.readable()
     spec, moved = _spec(hvpa)
     form = {"apiVersion": hvpa.API_VERSION, "kind": hvpa.KIND, "metadata": _metadata(hvpa), "spec": spec}
     text: str = yaml.dump(form, Dumper=_HashDumper, sort_keys=False, allow_unicode=True, width=100)
-    notes = [f"# {some(moved)}: for both axes now, and of all pods together"] if moved else []
+    notes = [f"# {some(moved)}: now for both axes, and for all pods together"] if moved else []
     rows = _rows(stretches(hvpa), sizes_of(hvpa, template), _several(hvpa, template))
     return "\n".join([*notes, text.rstrip("\n"), "  scalingIntervals:", *rows])
 
 
 def _metadata(hvpa: HvpaSpec) -> dict[str, Any]:
-    """What a person writes of it, without what the cluster adds."""
+    """The metadata that users write, without what the cluster adds."""
     written: Mapping[str, Any] = hvpa.to_dict()["metadata"] if isinstance(hvpa.metadata, dict) else {}
     kept = {key: written[key] for key in _KEPT_METADATA if written.get(key)}
     if isinstance(kept.get("annotations"), dict):
@@ -69,7 +69,7 @@ def _metadata(hvpa: HvpaSpec) -> dict[str, Any]:
 
 
 def _spec(hvpa: HvpaSpec) -> tuple[dict[str, Any], list[str]]:
-    """The spec without weights, and what of the blocks stands at its top now."""
+    """The spec without weights, and the names of the fields that moved from the blocks to its top level."""
     spec: dict[str, Any] = hvpa.to_dict()["spec"]
     for key in ("weightBasedScalingIntervals", "scalingIntervals"):
         spec.pop(key, None)
@@ -84,9 +84,9 @@ def _spec(hvpa: HvpaSpec) -> tuple[dict[str, Any], list[str]]:
 
 
 def _one_for_both(key: str, of_blocks: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """The vpa block's amounts, and of two modes the freer one going up and the stricter one going down.
+    """The vpa block's amounts; of two modes the freer one for scale-up and the stricter one for scale-down.
 
-    So no pod waits for more than it waited for before, and none is taken away that was kept.
+    So no pod waits for more than before, and no pod is removed that was kept before.
     """
     written = {name: value for name, value in next(one for one in of_blocks if one).items() if name != "replicas"}
     modes = [dig(one, "updatePolicy", "updateMode") or AUTO for one in of_blocks]
@@ -96,7 +96,7 @@ def _one_for_both(key: str, of_blocks: list[Mapping[str, Any]]) -> dict[str, Any
 
 
 def stretches(hvpa: HvpaSpec) -> list[Stretch]:
-    """The weights as stretches of counts without a gap; where several hold for a count the first does."""
+    """The weights as ranges of counts without a gap. If several weights cover a count, the first applies."""
     first, most = hvpa.min_replicas, hvpa.max_replicas or 0
     written = hvpa.weights or ()
     ends = [one.last or most or one.start or 0 for one in written]
@@ -112,7 +112,7 @@ def stretches(hvpa: HvpaSpec) -> list[Stretch]:
 
 
 def _without_gaps(weights: list[int | None]) -> list[int]:
-    """A count that no weight is for goes with the ones below it, or above it at the start."""
+    """A count without a weight gets the weight of the counts below it, or at the start the first weight above it."""
     before = next((weight for weight in weights if weight is not None), FULL)
     filled = []
     for weight in weights:
@@ -122,7 +122,7 @@ def _without_gaps(weights: list[int | None]) -> list[int]:
 
 
 def sizes_of(hvpa: HvpaSpec, template: Template | None) -> PodSizes:
-    """For each resource that is sized at all, what the largest container has and may have."""
+    """For each sized resource, the current and the largest allowed size of the largest container."""
     policies = hvpa.container_policies
     written = (policies.containers or ()) if policies is not None else ()
     today: dict[str, int | None] = {}
@@ -141,7 +141,7 @@ def sizes_of(hvpa: HvpaSpec, template: Template | None) -> PodSizes:
 
 
 def _requests(hvpa: HvpaSpec, template: Template | None, resource: str) -> dict[str, int]:
-    """What each container that is sized asks for today."""
+    """The current request of each sized container."""
     return {
         container.name: amounts_of(container.requests).get(resource, 0)
         for container in (template.running if template is not None else ())
@@ -150,7 +150,7 @@ def _requests(hvpa: HvpaSpec, template: Template | None, resource: str) -> dict[
 
 
 def _several(hvpa: HvpaSpec, template: Template | None) -> list[str]:
-    """The containers that are sized, where they are not of one size."""
+    """The sized containers if their sizes differ, else none."""
     sizes = [_requests(hvpa, template, resource) for resource in RESOURCES]
     return sorted(set().union(*sizes)) if any(len(set(size.values())) > 1 for size in sizes) else []
 
@@ -171,14 +171,14 @@ def _rows(found: list[Stretch], sizes: PodSizes, several: list[str]) -> Iterator
 
 def _comments(weight: int, several: list[str]) -> Iterator[str]:
     if weight:
-        yield f"  # was vpaWeight {weight}: pods grow up to maxAllowed"
+        yield f"  # was vpaWeight {weight}: pods are sized up to maxAllowed"
         return
-    yield "  # was vpaWeight 0: only their number moves, and pods keep their size"
+    yield "  # was vpaWeight 0: only the replica count changes, pods keep their size"
     if several:
         yield f"  # {some(several)} all get this size; write maxAllowed or mode Off for those that must stay smaller"
 
 
 def _unknown(of_today: bool) -> str:
     if of_today:
-        return f"<request of today>  # {_FILL}: the workload is not among the input, or does not say"
+        return f"<current request>  # {_FILL}: the workload is not in the input, or has no request"
     return f"<largest size>  # {_FILL}: there is no maxAllowed"

@@ -152,7 +152,7 @@ BROKEN = [
     (f"{POD}x:\n\ty: 1\n", 4, "a tab cannot be used to indent; use spaces (column 1)"),
     (f"{POD}x: 'never\ny: 1\n", 3, "the quoted string that starts here is never closed (column 4)"),
     (f'{POD}x: "never\n---\n', 3, "the quoted string that starts here is never closed (column 4)"),
-    (f"{POD}x: y: z\n", 3, "no ': ' can stand here; check the indentation, or quote the value (column 5)"),
+    (f"{POD}x: y: z\n", 3, "': ' is not allowed here; check the indentation, or quote the value (column 5)"),
     (f"{POD}name\n", 3, "a ':' and a space must follow this key (column 1)"),
     (f"{POD}x: [1, 2\ny: 3\n", 4, "a ',' or ']' is missing for the list opened on line 3 (column 2)"),
     (f"{POD}x: {{a: 1\n\n\n", 3, "a ',' or '}' is missing for the mapping opened on line 3 (column 9)"),
@@ -160,10 +160,10 @@ BROKEN = [
     (f"{POD}x:\n - a\n b: 1\n", 5, "expected a '- ' indented like the others of the list that starts on line 4"),
     (f"{POD}x: - a\n", 3, "a list item cannot begin here; put its '- ' on a line of its own (column 4)"),
     ("  apiVersion: v1\n kind: Pod\n", 2, "the document ends before this; check the indentation"),
-    (f"{POD}x: @a\n", 3, "'@' cannot stand here; quote the value if it is text (column 4)"),
-    (f"{POD}x: [\n", 3, "the text ends where a value must stand (column 5)"),
-    (f"{POD}x: ]\n", 3, "']' cannot stand here; quote the value if it is text (column 4)"),
-    (f'{POD}x: "a\\qb"\n', 3, "no such escape in a double-quoted string; double the backslash"),
+    (f"{POD}x: @a\n", 3, "'@' is not allowed here; quote the value if it is text (column 4)"),
+    (f"{POD}x: [\n", 3, "the text ends where a value is expected (column 5)"),
+    (f"{POD}x: ]\n", 3, "']' is not allowed here; quote the value if it is text (column 4)"),
+    (f'{POD}x: "a\\qb"\n', 3, "not a valid escape in a double-quoted string; double the backslash"),
     (f'{POD}x: "a\\xZZ"\n', 3, "a \\x, \\u or \\U escape in a double-quoted string is not a character"),
     (f"{POD}x: *\n", 3, "a name must follow * or &; quote the value if it is text (column 4)"),
     (f"{POD}x: !<a\n", 3, "not a tag; quote the value if it is text (column 4)"),
@@ -187,8 +187,8 @@ BROKEN = [
     (f"{POD}x:\n  a: 1\n  b: 2\n  a: 3\n", 6, "the key 'a' is given twice, first on line 4 (column 3)"),
     (f"{POD}x:\n  1: a\n  '1': b\n", 5, "the key '1' is given twice, first on line 4 (column 3)"),
     (f"{POD}kind: Node\n", 3, "the key 'kind' is given twice, first on line 2 (column 1)"),
-    (f"{POD}x: &a\n  y: *a\n", 4, "the alias *a stands inside the value it names (column 6)"),
-    (f"{POD}x: &a [*a]\n", 3, "the alias *a stands inside the value it names (column 8)"),
+    (f"{POD}x: &a\n  y: *a\n", 4, "the alias *a is inside the value it refers to (column 6)"),
+    (f"{POD}x: &a [*a]\n", 3, "the alias *a is inside the value it refers to (column 8)"),
     (f"{POD}x: *a\n", 3, "the alias *a has no anchor &a before it (column 4)"),
     (f"{POD}a: &a 1\n---\n{POD}x: *a\n", 7, "the alias *a has no anchor &a before it (column 4)"),
     (f"{POD}x:\n  <<: 1\n", 4, "the value of << must be a mapping or a list of mappings (column 7)"),
@@ -224,13 +224,13 @@ def test_what_is_wrong_is_told_with_its_line(put, text, line, message):
 
 NOT_JSON = [
     ('{"apiVersion": "v1",\n "kind": "Pod" "x": 1}', 2, "a ',' or a closing bracket is missing here (column 16)"),
-    ('{"apiVersion": "v1",\n', 1, "a key in double quotes must stand here (column 21)"),
+    ('{"apiVersion": "v1",\n', 1, "a key in double quotes is expected here (column 21)"),
     ('{"a" 1}', 1, "a ':' is missing here (column 6)"),
     ('{"a":\n1,\n"b": }', 3, "a value is missing here (column 6)"),
     ('{"x": {"a": "never}}', 1, "the string that starts here is never closed (column 13)"),
     ('{"never', 1, "the string that starts here is never closed (column 2)"),
     ('{"a": "x\ny"}', 1, "a line break or control character inside a string; write it as an escape"),
-    ('{"a": "\\q"}', 1, "not an escape JSON knows; double the backslash"),
+    ('{"a": "\\q"}', 1, "not a valid JSON escape; double the backslash"),
     ("[1, 2", 1, "a ',' or a closing bracket is missing here"),
     ("apiVersion: v1\n", 1, "a value is missing here (column 1)"),
     ('{"apiVersion": "v1", "kind": "Pod"}\n}', 2, "a value is missing here (column 1)"),
@@ -305,12 +305,12 @@ def test_aliases_are_copies(put):
 
 @BOTH_PARSERS
 def test_a_billion_laughs_are_refused(put):
-    """What aliases unfold to is counted before it fills the memory."""
+    """What aliases expand to is counted before it fills the memory."""
     lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     error = refused(put(POD + "\n".join(lines)))
     assert error.line == 8
-    assert "aliases unfold to too many values; write them out" in error.message
+    assert "aliases expand to too many values; write them out" in error.message
 
 
 def test_aliases_of_all_documents_count_together(put):
@@ -365,8 +365,11 @@ ENCODINGS = [
     (f"{POD}x: é".encode() + b"\xff\n", "x.yaml:3: not UTF-8 text; save it as UTF-8 (column 5)"),
     (b"\xef\xbb\xbfa: \xe9\n", "x.yaml:1: not UTF-8 text; save it as UTF-8 (column 4)"),
     (b"\xff\xfea\x00\n\x00b", "x.yaml:2: not UTF-16 text; save it as UTF-8 (column 1)"),
-    (b"a: 1\nb: \x00\n", "x.yaml:2: a NUL character; this is a binary file, or UTF-16 without its mark (column 4)"),
-    (POD.encode("utf-16-le"), "x.yaml:1: a NUL character; this is a binary file, or UTF-16 without its mark"),
+    (
+        b"a: 1\nb: \x00\n",
+        "x.yaml:2: a NUL character; this is a binary file, or UTF-16 without a byte order mark (column 4)",
+    ),
+    (POD.encode("utf-16-le"), "x.yaml:1: a NUL character; this is a binary file, or UTF-16 without a byte order mark"),
 ]
 
 
@@ -683,7 +686,7 @@ def test_files_without_permission_are_told(put, monkeypatch):
 
     name = put(POD)
     monkeypatch.setattr(pathlib.Path, "open", deny)
-    assert str(refused(name)) == "x.yaml: cannot read it: Permission denied; check who may read it"
+    assert str(refused(name)) == "x.yaml: cannot read it: Permission denied; check its permissions"
 
 
 def test_folders_that_cannot_be_listed_are_told(put, monkeypatch):
@@ -694,7 +697,7 @@ def test_folders_that_cannot_be_listed_are_told(put, monkeypatch):
 
     put(POD, "d/x.yaml")
     monkeypatch.setattr(os, "scandir", deny)
-    assert str(refused("d")) == "d: cannot read it: Permission denied; check who may read it"
+    assert str(refused("d")) == "d: cannot read it: Permission denied; check its permissions"
 
 
 def test_stdin(put, monkeypatch):

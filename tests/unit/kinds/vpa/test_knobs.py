@@ -112,8 +112,8 @@ def test_an_annotation_sets_a_knob(name, text, value):
 UNREADABLE = [
     ("target_cpu_percentile", "0", "must be above 0 and at most 1"),
     ("target_cpu_percentile", "1.01", "must be above 0 and at most 1"),
-    ("target_cpu_percentile", "95%", "is not a share such as 0.9"),
-    ("target_cpu_percentile", "", "is not a share such as 0.9"),
+    ("target_cpu_percentile", "95%", "is not a fraction such as 0.9"),
+    ("target_cpu_percentile", "", "is not a fraction such as 0.9"),
     ("safety_margin", "-0.1", "must be at least 0"),
     ("safety_margin", "nan", "is not a number such as 0.15"),
     ("pod_min_cpu", "-1m", "must be at least 0"),
@@ -208,12 +208,12 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("data", "message"),
         [
-            ({"cpuHalflife": 1}, "cpuHalflife: no such knob; did you mean cpuHalfLife?"),
-            ({"colour": 1}, "colour: no such knob; known are lowerCpuPercentile, "),
+            ({"cpuHalflife": 1}, "cpuHalflife: unknown knob; did you mean cpuHalfLife?"),
+            ({"colour": 1}, "colour: unknown knob; known are lowerCpuPercentile, "),
             ({"targetCpuPercentile": 2}, "targetCpuPercentile: 2 must be above 0 and at most 1"),
-            ({"targetCpuPercentile": "0.9"}, "targetCpuPercentile: '0.9' is not a share such as 0.9"),
-            ({"targetCpuPercentile": True}, "targetCpuPercentile: True is not a share such as 0.9"),
-            ({"targetCpuPercentile": None}, "targetCpuPercentile: None is not a share such as 0.9"),
+            ({"targetCpuPercentile": "0.9"}, "targetCpuPercentile: '0.9' is not a fraction such as 0.9"),
+            ({"targetCpuPercentile": True}, "targetCpuPercentile: True is not a fraction such as 0.9"),
+            ({"targetCpuPercentile": None}, "targetCpuPercentile: None is not a fraction such as 0.9"),
             ({"safetyMargin": float("inf")}, "safetyMargin: inf must be at least 0"),
             ({"memoryIntervalCount": 1.5}, "memoryIntervalCount: 1.5 is not a whole number such as 2"),
             ({"podMinMemory": []}, "podMinMemory: [] is not a quantity such as 250Mi"),

@@ -235,10 +235,10 @@ RULES = [
     (manifest(minReplicas=0), "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"),
     (manifest(maxReplicas=None), "spec.maxReplicas: Required value"),
     (manifest(minReplicas=11), "spec.maxReplicas: Invalid value: 10: must be greater than or equal to minReplicas"),
-    (manifest(tolerance="1.1"), 'spec.tolerance: Invalid value: "1.1": must be a share between 0 and 1'),
-    (manifest(tolerance="1001m"), 'spec.tolerance: Invalid value: "1001m": must be a share'),
-    (manifest(tolerance="-1m"), 'spec.tolerance: Invalid value: "-1m": must be a share'),
-    (manifest(tolerance=1.5), "spec.tolerance: Invalid value: 1.5: must be a share"),
+    (manifest(tolerance="1.1"), 'spec.tolerance: Invalid value: "1.1": must be a fraction between 0 and 1'),
+    (manifest(tolerance="1001m"), 'spec.tolerance: Invalid value: "1001m": must be a fraction'),
+    (manifest(tolerance="-1m"), 'spec.tolerance: Invalid value: "-1m": must be a fraction'),
+    (manifest(tolerance=1.5), "spec.tolerance: Invalid value: 1.5: must be a fraction"),
     (manifest(scaleUpLimitFactor=-1), "spec.scaleUpLimitFactor: Invalid value: -1: must not be negative"),
     (manifest(scaleDownLimitFactor="-1m"), 'spec.scaleDownLimitFactor: Invalid value: "-1m": must be at least 0'),
     (manifest(scaleDownLimitFactor=100), "spec.scaleDownLimitFactor: Invalid value: 100: must be at least 0 and less"),
@@ -260,7 +260,7 @@ RULES = [
     ),
     (manifest(metrics=None), "spec.metrics: Required value: needs metrics or a recommender"),
     (manifest(metrics=[]), "spec.metrics: Required value: needs metrics or a recommender"),
-    (manifest(recommender=ADVICE), "spec.recommender: Forbidden: metrics and recommender exclude each other"),
+    (manifest(recommender=ADVICE), "spec.recommender: Forbidden: metrics and recommender are mutually exclusive"),
     (manifest(metrics=[{"type": "Pods"}]), 'spec.metrics[0].type: Unsupported value: "Pods"'),
     (manifest(metrics=[{}]), 'spec.metrics[0].type: Unsupported value: ""'),
     (manifest(metrics=[{"type": "External"}]), "spec.metrics[0].external: Required value"),
@@ -325,7 +325,7 @@ class TestRules:
     def test_the_fault_that_walks_a_target_down_is_explained(self):
         """A spec that measures nothing."""
         (problem,) = WPA.from_dict(manifest(metrics=None)).problems()
-        assert "walked down" in problem.hint
+        assert "step by step" in problem.hint
 
     @pytest.mark.parametrize("value", ["yes", True, None, "True"])
     def test_the_owner_check_is_skipped_on_the_exact_word_only(self, value):
