@@ -67,5 +67,5 @@ def test_what_only_history_could_know_is_told(snapshot, settings):
     """A rate limit after a move of unknown size, and a window whose recommendations nobody saw."""
     unknown = {hpa.name: decision.unknown for hpa, decision in decided(snapshot, settings) if decision.unknown}
     assert set(unknown) == {"shop-api", "shop-idle"}
-    assert "the size of the last move, 45 s ago, is not known" in unknown["shop-api"][0]
+    assert "the size of the last scaling, 45 s ago, is unknown" in unknown["shop-api"][0]
     assert "earlier recommendations are not known" in unknown["shop-idle"][0]

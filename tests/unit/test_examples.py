@@ -52,7 +52,7 @@ def test_both_axes_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert lines[0] == "2026-11-15T07:59:40Z, the newest time in the input; Kubernetes 1.37"
     for start in (
-        "garden/api        Hvpa → Deployment/api    ▲ 2 → 4  memory of api, 26Gi in total by vpa",
+        "garden/api        Hvpa → Deployment/api    ▲ 2 → 4  memory of api needs 26Gi in total (vpa)",
         "garden/api-child  VPA → Deployment/api       2 → 2  hold: ",
         "garden/cache      VPA → StatefulSet/cache  ◆ 2 → 2  1 of 2 pods resized in place",
         "    size       api: cpu 1, memory 4Gi → ~6.5Gi",

@@ -1,1 +1,1 @@
-"""Decisions: pure functions from what is seen and remembered to what should be, with every step explained."""
+"""Decisions: pure functions from the observed state and the stored state to the desired state, each step explained."""

@@ -1,7 +1,7 @@
-"""From one dump to the next: what the state is worth once the cluster has changed without us.
+"""From one dump to the next: which part of the state is still valid after the cluster changed in between.
 
-Nobody tells us what was written in between. The autoscaler's own status tells when it last scaled, and the size tells
-by how much; what neither tells is unknown, never guessed.
+Nothing reports the writes in between. The autoscaler's own status says when it last scaled, and the replica count says
+by how much. What neither of them says is unknown and never guessed.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from hypot.policy.stages.restrain import longest_period
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """Memory, and the size of the target when it was last looked at."""
+    """The state, and the replica count of the target when it was last observed."""
 
     state: State
     replicas: int | None = None
     at: float | None = None
-    # Which object, and which target of it; what is remembered says nothing of another. Empty where nobody says.
+    # The object and its target that this state belongs to; it is not valid for any other. Empty if unknown.
     of: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Remembered:
 def resumed(
     autoscaler: Autoscaler, earlier: Remembered | None, current: int | None, now: float, settings: Settings
 ) -> State:
-    """The state to decide with: the status alone, or what is remembered, brought up to date by the status."""
+    """The state to decide with: from the status alone, or the remembered state updated from the status."""
     reported = State.from_status(autoscaler.status)
     if earlier is None:
         return reported
@@ -56,7 +56,7 @@ def resumed(
 
 
 def _updated(state: State, reported: State, status: Any) -> State:
-    """Where the status speaks, it is the truth; where it is silent, the state is."""
+    """The state with every value that the status contains; the other values stay."""
     if not isinstance(status, Mapping):
         return state
     times = [at for at in (state.last_scale, reported.last_scale) if at is not None]
@@ -72,23 +72,23 @@ def _updated(state: State, reported: State, status: Any) -> State:
 def _with_moves(
     state: State, reported: State, before: int | None, after: int | None, now: float, behavior: Behavior
 ) -> State:
-    """Scale events since the last look. Rate limits of a behavior count them; nothing else does."""
+    """Add the scale events since the last observation. Only the rate limits of a behavior use them."""
     at = _moved_at(state, reported, before, after, now)
     if at is None:
         return state
     if before is None or after is None or before == after:
-        # It moved, but by how much is not known: perhaps there and back again.
+        # It scaled, but by how much is unknown: it may have scaled there and back.
         return replace(state, unknown_move=at)
     pace = behavior.scale_up if after > before else behavior.scale_down
     return state.with_event(before, after, at, _period(pace))
 
 
 def _moved_at(state: State, reported: State, before: int | None, after: int | None, now: float) -> float | None:
-    """When the autoscaler scaled since the last look; None where it did not."""
+    """When the autoscaler scaled since the last observation; None if it did not."""
     if reported.last_scale is not None:
         return reported.last_scale if state.last_scale is None or reported.last_scale > state.last_scale else None
     if reported.conditions or before is None or after is None or before == after:
-        # A controller that writes conditions would also have written when it scaled: somebody else did.
+        # A controller that writes conditions also writes when it scaled, so something else scaled the target.
         return None
     return now
 
@@ -98,7 +98,7 @@ def _period(pace: Pace | None) -> float:
 
 
 def _without_outdated(state: State, now: float, window: float) -> State:
-    """Recommendations that all lie before the window tell nothing about it, which is not the same as none."""
+    """Drop recommendations that are all older than the window: the window is then unknown, which differs from empty."""
     known = state.recommendations
     if known is None or max(known.times, default=now) >= now - window:
         return state

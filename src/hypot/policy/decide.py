@@ -1,4 +1,4 @@
-"""The one entry: the same decision in the command line, in replay and in the controller."""
+"""The entry point: the command line, the replay and the controller decide with the same function."""
 
 from collections.abc import Iterable
 
@@ -15,9 +15,9 @@ from hypot.policy.report import report
 def decide(
     spec: Autoscaler, seen: Seen, state: State, settings: Settings, holds: Iterable[Hold] = ()
 ) -> tuple[Decision, State]:
-    """What this autoscaler would do now, why, and what must be remembered. Pure: deciding twice changes nothing.
+    """Decide what this autoscaler does now and why; also return the new state. Pure: it has no side effects.
 
-    The holds that its annotations ask for are in force, and those that are given.
+    The holds from the object's annotations and those in `holds` apply.
     """
     state = state.until(seen.now)
     move, after = family_of(spec).decide(spec, seen, state, settings)

@@ -1,4 +1,4 @@
-"""What deciding needs of each kind: one record each, beside the one in `hypot.kinds.catalogue`."""
+"""How each kind is decided: one record per kind, next to its record in `hypot.kinds.catalogue`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,33 +41,33 @@ def _by_type(conditions: Conditions) -> Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How objects of one kind are decided on. Its functions take the object first; it is of that kind."""
+    """How objects of one kind are decided. Each function takes an object of that kind as its first argument."""
 
     decide: Callable[[Any, Seen, State, Settings], tuple[Move, State]]
-    # What it says of a move that is written, and of one whose write was refused.
+    # The report of a move that is written, and of a move whose write was refused.
     report: Callable[[Any, Move, State, Settings, Effect], MoveReport]
     refused: Callable[[Any, Move, State, str], Refusal]
-    # Whose usage it looks at, and which metrics it asks for.
+    # Whether it reads the usage of pods, and which metrics it asks for.
     questions: Callable[[Any, Settings], Questions]
-    # For how long its past matters to what it may do next, in seconds.
+    # How long its past affects its next decisions, in seconds.
     longest_window: Callable[[Any, Settings], float]
-    # Whether it never moves anything, by its own spec.
+    # Whether its spec switches it off, so that it never changes anything.
     is_off: Callable[[Any], bool]
-    # Whether nothing can be decided about an object with this error.
+    # Whether an object with this error cannot be decided.
     is_undecidable: Callable[[Problem], bool]
-    # The condition that says so: type, status and reason.
+    # The condition of an object that cannot be decided: type, status and reason.
     undecidable: tuple[str, str, str]
-    # Pods that should have been measured and were not, where the kind takes those for idle.
+    # Pods that should have a sample and have none, for kinds that treat such pods as idle.
     unmeasured: Callable[[Any, Seen], tuple[str, ...]] = lambda _object, _seen: ()
-    # Whether histograms of usage decide. None of its pods may be gone then.
+    # Whether it decides from histograms of usage. It must not decide while all of its pods are gone.
     goes_by_usage: Callable[[Any], bool] = lambda _object: False
-    # Its rate limits, where those and its windows look at single recommendations and moves, as those of an HPA.
+    # Its rate limits, for kinds whose limits and windows use individual recommendations and moves, as an HPA does.
     behavior: Callable[[Any, Settings], Behavior | None] | None = None
-    # The condition that says what holds it back, and its status then.
+    # The condition that reports a hold, and its status while held.
     held: tuple[str, str] = (BLOCKED, "True")
-    # Whether the kind itself is held back for a reason of this name.
+    # Whether this reason comes from the kind's own rules and not from a hold.
     holds_for: Callable[[str], bool] = lambda _reason: False
-    # Whether its status says which condition was set last.
+    # Whether its status names the condition that was set last.
     names_last_condition: bool = False
     # The order of conditions in its status.
     in_order: Callable[[Conditions], Conditions] = _as_they_are
@@ -134,6 +134,6 @@ def family_of(autoscaler: Kind) -> Family:
 
 
 def seen_by(snapshot: Snapshot, autoscaler: Autoscaler, now: float, settings: Settings) -> Seen:
-    """What this autoscaler looks at in a snapshot."""
+    """What this autoscaler observes in a snapshot."""
     readable = autoscaler.readable()
     return snapshot.seen(readable, now, settings, family_of(readable).questions(readable, settings))

@@ -1,14 +1,14 @@
-"""Lets workloads shrink a few at a time, so that one wrong signal cannot take a whole cluster down. Growth never waits.
+"""Admits scale-downs a few at a time, so that one wrong signal cannot scale down a whole cluster. Scale-ups never wait.
 
-In any 5 minutes so many shrinks are admitted, and no more:
+In any 5 minutes the budget for scale-downs is:
 
-- in number: of 10 % of all workloads, rounded down, and at least of 5, each of them as often as it likes;
-- in cores: 10 % of all requested ones, and at least those of 5 average workloads.
+- number: 10 % of all workloads, rounded down, and at least 5; each of them may scale down more than once;
+- cores: 10 % of all requested cores, and at least those of 5 average workloads.
 
-Both must leave room. Who has wanted to shrink longest goes first, and nobody overtakes the first in the queue: where
-that one does not fit, everybody waits. One that alone is larger than all of the cores goes once nothing else was
-admitted for 5 minutes, so nobody waits for ever. Who was admitted and wants more queues again; who no longer wants
-loses its place. What is admitted counts, unless its write is known to have been refused.
+A scale-down must fit both. The workload that has waited longest is first in the queue, and no other overtakes it: while
+it does not fit, all others wait. A scale-down that is larger than the whole budget of cores is admitted once nothing
+else was admitted for 5 minutes, so none waits for ever. A workload that was admitted and asks for more queues again. A
+workload that no longer asks loses its place. An admitted scale-down counts, unless its write was refused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,24 +23,24 @@ from hypot.policy.model.seen import Container, Pod, Seen
 from hypot.policy.model.size import Size
 
 WINDOW = 300.0
-# Of workloads and of cores: one in ten, and never less than so many workloads.
+# One in ten of the workloads and of the cores, and never fewer than LEAST workloads.
 ONE_IN = 10
 LEAST = 5
-WAITS = Hold("Governor", "as much shrinks in 5 minutes as may, and this one waits for its turn", "down")
+WAITS = Hold("Governor", "the scale-down budget for 5 minutes is used up, and this workload waits for its turn", "down")
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
 
 
 class Want(NamedTuple):
-    """One shrink that is wanted now, and how many millicores it would free."""
+    """A scale-down that is requested now, and how many millicores it would free."""
 
     key: Key
     millicores: int
 
 
 class Admitted(NamedTuple):
-    """One shrink that was admitted, and when."""
+    """A scale-down that was admitted, and when."""
 
     at: float
     millicores: int
@@ -56,17 +56,17 @@ class ScaleDownBudget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Governor:
-    """What was admitted in the last window, and who waits since when, in the order of the queue."""
+    """What was admitted in the last window, and which workloads wait since when, in the order of the queue."""
 
     admitted: tuple[Admitted, ...] = ()
     waiting: tuple[tuple[Key, float], ...] = ()
 
     def refused(self, at: float, key: Key) -> Self:
-        """Without one that was admitted then, and of which nothing was done."""
+        """Without the scale-down of this workload that was admitted at this time: its write was refused."""
         return replace(self, admitted=tuple([one for one in self.admitted if (one.at, one.key) != (at, key)]))
 
     def noticed(self, at: float, key: Key, fewer: int, seen: Seen) -> Self:
-        """With a shrink that nobody remembers: it may be our own, so it counts as if it were admitted only now."""
+        """With a scale-down that the state does not contain: it may be our own, so it counts as admitted now."""
         pods, boxes = _boxes(seen)
         return replace(self, admitted=(*self.admitted, Admitted(at, -(-_cores(boxes) * fewer // pods), key)))
 
@@ -85,7 +85,7 @@ class Governor:
 
 
 def budget_of(workloads: int, millicores: int) -> ScaleDownBudget:
-    """For so many workloads that request so much together."""
+    """The budget for this number of workloads and the total of their requests."""
     average = -(-LEAST * millicores // max(workloads, 1))
     return ScaleDownBudget(max(LEAST, workloads // ONE_IN), max(average, millicores // ONE_IN))
 
@@ -93,10 +93,10 @@ def budget_of(workloads: int, millicores: int) -> ScaleDownBudget:
 def govern(
     state: Governor, wants: Sequence[Want], workloads: int, millicores: int, now: float
 ) -> tuple[frozenset[Key], Governor]:
-    """Who may shrink now, and what to remember.
+    """Which workloads may scale down now, and the new state.
 
-    After the clock went back, what was admitted counts as admitted now: that never gives more budget, nor takes any
-    for longer than a window.
+    After the clock was set back, what was admitted in the future counts as admitted now: that never gives more budget,
+    and uses none for longer than a window.
     """
     log = [one._replace(at=min(one.at, now)) for one in state.admitted if one.at > now - WINDOW]
     used, shrank = sum(one.millicores for one in log), {one.key for one in log}
@@ -114,14 +114,14 @@ def govern(
 
 
 def _queue(state: Governor, asked: Mapping[Key, int], now: float) -> tuple[tuple[Key, float], ...]:
-    """Who still wants, in the old order, and then the new ones by name."""
+    """The workloads that still ask, in the old order, then the new ones by name."""
     still = [(key, min(since, now)) for key, since in state.waiting if key in asked]
     known = {key for key, _ in still}
     return (*still, *[(key, now) for key in sorted(asked) if key not in known])
 
 
 def shrinks(move: Move, seen: Seen) -> bool:
-    """Whether anything that runs would get less, once this is written."""
+    """Whether this move lowers the replica count or the size of a running pod."""
     if not move.rescales:
         return False
     kept = blocked(move, WAITS, seen)
@@ -131,7 +131,7 @@ def shrinks(move: Move, seen: Seen) -> bool:
 
 
 def freed(move: Move, seen: Seen) -> int:
-    """How many requested millicores this gives back in all; 0 where it takes more."""
+    """How many requested millicores this move frees in total; 0 if it needs more."""
     if not move.rescales:
         return 0
     if move.by_pod:
@@ -140,7 +140,7 @@ def freed(move: Move, seen: Seen) -> int:
     had = {size.container: size for size in move.sizes}
     resized = [size for size in move.desired_sizes if size != had.get(size.container)]
     names = {size.container for size in resized}
-    # Of all pods together, so that nothing is rounded before the end.
+    # The sum over all pods, so that rounding happens only at the end.
     before = _cores(boxes) * (move.current or 0)
     kept = _cores([box for box in boxes if box.name not in names])
     after = (kept + _requested(resized) * pods) * (move.desired or 0)
@@ -148,13 +148,13 @@ def freed(move: Move, seen: Seen) -> int:
 
 
 def _boxes(seen: Seen) -> tuple[int, list[Container]]:
-    """How many pods there are, and the containers of all of them; of the pod template where no pod is there."""
+    """How many pods there are, and all of their containers; one pod of the pod template if there are none."""
     pods = live(seen.pods) or [Pod("", containers=seen.template)]
     return len(pods), [container for pod in pods for container in pod.containers]
 
 
 def _freed_by_pods(move: Move, seen: Seen) -> int:
-    """Of the pods that get less; what others get more of frees nothing."""
+    """The sum over the pods that get less; pods that get more do not reduce it."""
     boxes = {(pod.name, container.name): container for pod in seen.pods for container in pod.containers}
     total = 0
     for action in move.actions:

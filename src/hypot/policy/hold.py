@@ -1,7 +1,7 @@
-"""What holds a move back from outside its kind's rules: annotations, other controllers, the governor, a cold start.
+"""Holds restrict a move from outside its kind's rules: annotations, other controllers, the governor, a cold start.
 
-Holds come after the kind has decided, and before anything is reported. A block is never opened by a pin, and half a
-move is never done where that would leave less than both what is there and what is wanted.
+They apply after the kind has decided and before anything is reported. A pin never overrides a block. A move is not
+done by half if that would leave less than both the current and the proposed total.
 """
 
 import re
@@ -20,7 +20,7 @@ from hypot.policy.vertical.fit import amounts
 PAUSED, PINNED = "hypot.dev/paused", "hypot.dev/hold"
 # The most replicas that a scale can hold.
 MOST_REPLICAS = 2**31 - 1
-# The step of a kind that would have decided, had it known the metrics.
+# The rule of the step that reports a decision that failed only because metrics are missing.
 _WITHOUT_METRICS = "hold-on-failure"
 _LONGEST_WORD = 40
 
@@ -28,7 +28,7 @@ EDGES: dict[Blocks, Edge] = {"down": max, "up": min}
 
 
 def holds_of(annotations: Mapping[str, Any]) -> tuple[Hold, ...]:
-    """What an object's own annotations hold back; a word that nobody can read holds everything."""
+    """The holds from an object's annotations; a value that cannot be read holds everything."""
     if PAUSED not in annotations and PINNED not in annotations:
         return ()
     found = (_paused(annotations.get(PAUSED)), _pin(annotations.get(PINNED)))
@@ -45,7 +45,7 @@ def _paused(written: Any) -> Hold | None:
         return Hold("Paused", f"the annotation {PAUSED} stops scaling up", "up")
     if word == "down":
         return Hold("Paused", f"the annotation {PAUSED} stops scaling down", "down")
-    return Hold("Paused", f"the annotation {PAUSED} is {_shown(word)}, which is none of true, up and down")
+    return Hold("Paused", f"the annotation {PAUSED} is {_shown(word)}, which is not true, false, up or down")
 
 
 def _pin(written: Any) -> Hold | None:
@@ -54,12 +54,12 @@ def _pin(written: Any) -> Hold | None:
     word = _word(written)
     if re.fullmatch(r"[0-9]{1,10}", word) and int(word) <= MOST_REPLICAS:
         return Hold("Held", f"the annotation {PINNED} keeps the count at {int(word)}", "both", int(word))
-    message = f"the annotation {PINNED} is {_shown(word)}, which is no number from 0 to {MOST_REPLICAS}"
+    message = f"the annotation {PINNED} is {_shown(word)}, which is not a number from 0 to {MOST_REPLICAS}"
     return Hold("Held", message)
 
 
 def _word(written: Any) -> str:
-    """A file may hold a bare true or 5 where the API server only takes text."""
+    """An annotation as text: a file may have an unquoted true or 5, the API server accepts only strings."""
     return str(written).lower() if isinstance(written, bool) else str(written)
 
 
@@ -68,7 +68,7 @@ def _shown(word: str) -> str:
 
 
 def held(move: Move, holds: Iterable[Hold], seen: Seen) -> Move:
-    """The move under these holds, which it names."""
+    """The move with these holds applied and listed."""
     every = tuple(dict.fromkeys(holds))
     kept, steps = move, list[Step]()
     for hold in sorted(every, key=lambda hold: hold.pinned is None):
@@ -86,7 +86,7 @@ def _comes_to(move: Move) -> tuple[Any, ...]:
 
 
 def blocked(move: Move, hold: Hold, seen: Seen) -> Move:
-    """The move less what this hold blocks; the very same where it blocks nothing of it."""
+    """The move without what this hold blocks; the same object if the hold blocks nothing."""
     if move.by_pod:
         return _blocked_by_pod(move, hold, seen)
     if not move.moves:
@@ -102,10 +102,10 @@ def blocked(move: Move, hold: Hold, seen: Seen) -> Move:
 
 
 def _is_half(move: Move, blocks: Blocks) -> bool:
-    """Whether count and sizes go opposite ways, so that one without the other is not what anybody asked for.
+    """Whether count and sizes change in opposite directions, so that doing only one of them would be wrong.
 
-    Without the part that grows there would be less than before and less than wanted. Without the part that shrinks
-    there would be more than both, which is right only where more is needed.
+    Without the part that is raised, the total would be less than before and less than proposed. Without the part that
+    is lowered, it would be more than both, which is right only if more is needed.
     """
     current, desired = move.current or 0, move.desired or 0
     if current == desired:
@@ -134,9 +134,10 @@ def _blocked_by_pod(move: Move, hold: Hold, seen: Seen) -> Move:
 
 
 def _blocked_action(action: PodAction, hold: Hold, pod: Pod | None, now: float) -> PodAction:
-    """What is left for this pod: all, a part or nothing. Unseen ones are left alone.
+    """What the hold leaves of this action: all, a part or nothing. Pods that were not observed are left alone.
 
-    Evicted, it may get all. So one that serves is not, and one that has crashed only where it is to grow.
+    A pod that is evicted may come back with the whole new size. So under a partial block a pod that serves is not
+    evicted, and a crashed pod only if scale-ups are allowed.
     """
     if action.action == "none":
         return action
@@ -170,12 +171,12 @@ def _step(hold: Hold, before: Move, after: Move) -> Step:
     rule = kebab(hold.reason)
     if after.by_pod:
         pods = [new.pod for old, new in zip(before.actions, after.actions, strict=True) if old != new]
-        kept = f"{len(pods)} of {len(after.actions)} pods are held" if pods else "new pods come up as before"
+        kept = f"{len(pods)} of {len(after.actions)} pods are held" if pods else "new pods keep the current size"
         return Step("restrain", rule, None, None, sentence(f"{hold.message}: {kept}"), {"pods": pods})
     parts = [f"the count is {after.desired}, not {before.desired}"] if before.desired != after.desired else []
     pairs_of_sizes = zip(before.desired_sizes, after.desired_sizes, strict=True)
     names = [new.container for old, new in pairs_of_sizes if old != new]
-    parts += [f"{' and '.join(names)} as before"] if names else []
+    parts += [f"the size of {' and '.join(names)} is held"] if names else []
     message = f"{hold.message}: {', '.join(parts) or 'nothing else moves'}"
     return Step("restrain", rule, before.desired, after.desired, sentence(message))
 

@@ -1,4 +1,4 @@
-"""What is reported of a move: conditions, events and status, from the move, its holds and what became of it."""
+"""The report of a move: conditions, events and status, from the move, its holds and the result of its writes."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ HELD_EVENT = "ScalingHeld"
 
 
 def report(spec: Kind, move: Move, state: State, settings: Settings, effect: Effect = DONE) -> Decision:
-    """The decision as it is reported; `state` is from before it."""
+    """The decision with its report; `state` is the state before the decision."""
     family = family_of(spec)
     made = family.report(spec, move, state, settings, effect)
     blocked = _hold_condition(family, move, effect, state)
@@ -60,16 +60,17 @@ def _with(conditions: Conditions, one: Condition | None) -> Conditions:
 
 
 def _held_event(move: Move, blocked: Condition | None) -> tuple[Event, ...]:
-    """Only where a hold changed a move."""
+    """An event, if a hold changed a move."""
     if blocked is None or move.wanted is None or not move.wanted.moves:
         return ()
     return (Event("Normal", HELD_EVENT, sentence(blocked.message)),)
 
 
 def _hold_condition(family: Family, move: Move, effect: Effect, state: State) -> Condition | None:
-    """What holds it back. A note, or a plan under way, gives the reason only where no other hold does.
+    """The condition that reports the holds. A note or a plan under way gives the reason only if no other hold does.
 
-    It is compared with the condition from before this decision: the kind, which knows of no hold, has renewed it since.
+    Its transition time follows from the condition before this decision: the kind does not know of holds and has
+    already renewed the condition.
     """
     if move.holds is None and effect.note is None:
         return None
@@ -84,9 +85,9 @@ def _hold_condition(family: Family, move: Move, effect: Effect, state: State) ->
 
 
 def _released(family: Family, move: Move, state: State) -> Condition | None:
-    """Kinds that never speak of being blocked, or had nothing to say, leave an earlier hold standing: not so here."""
+    """Clear an earlier hold: kinds that do not set the condition themselves would leave it at True."""
     there = condition_of(move.unwritten, BLOCKED)
     if there is None or there.status != "True" or family.holds_for(there.reason):
         return None
     old = condition_of(state.conditions, BLOCKED)
-    return renewed(old, BLOCKED, "False", "NotHeld", "nothing holds it back", move.at)
+    return renewed(old, BLOCKED, "False", "NotHeld", "no hold applies", move.at)

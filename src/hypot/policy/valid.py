@@ -1,4 +1,4 @@
-"""Objects that cannot be decided on, and what is said of them."""
+"""Objects that cannot be decided, and what is reported for them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ from hypot.policy.stages.report import sentence
 
 
 def in_the_way(autoscaler: Autoscaler, settings: Settings) -> list[Problem]:
-    """The problems with which nothing can be decided."""
+    """The problems that make a decision impossible."""
     return blocking(autoscaler, autoscaler.problems(settings.kubernetes, settings.gates))
 
 
@@ -22,14 +22,14 @@ def blocking(autoscaler: Autoscaler, problems: Iterable[Problem]) -> list[Proble
 
 
 def _forbids(autoscaler: Autoscaler, problem: Problem) -> bool:
-    """Whether an object with this problem could not be decided on. A newer cluster may hold fields unknown here."""
+    """Whether this problem makes a decision impossible. Unknown fields do not: a newer cluster may have them."""
     if problem.severity != "error" or problem.rule == "unknown-field":
         return False
     return family_of(autoscaler).is_undecidable(problem)
 
 
 def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Move:
-    """Nothing is decided, and why."""
+    """A move that decides nothing and gives the reason."""
     ref, namespace = target_of(autoscaler), autoscaler.namespace
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return Move(
@@ -45,9 +45,9 @@ def refusal(autoscaler: Autoscaler, problems: list[Problem], now: float) -> Move
 
 
 def explained(refused: Move, autoscaler: Autoscaler, conditions: Conditions, why: str = "") -> Move:
-    """The same with what a status says of it: what stood there stays, and a condition says why nothing moves.
+    """The refusal with its status: the old status stays, and a condition says why nothing is scaled.
 
-    An event says it too: a server that has a stricter schema by now may take no status of such an object.
+    An event says it too: a server with a newer, stricter schema may reject a status write to such an object.
     """
     kind, word, usual = family_of(autoscaler).undecidable
     reason = why or usual

@@ -66,7 +66,7 @@ def test_saturation_over_two_dumps(tmp_path):
     first = document(tmp_path, *saturated(-30), args=memory)
     one = first.of(kind="Hvpa")
     assert one["desired"] == one["current"]
-    assert [note for note in one["unknown"] if "seen once" in note]
+    assert [note for note in one["unknown"] if "in one sample" in note]
     second = document(tmp_path, *saturated(30), args=memory, now=60).of(kind="Hvpa")
     assert [step["rule"] for step in second["steps"]].count("saturated") == 1
     assert "by saturation" in second["reason"]
@@ -115,7 +115,7 @@ def test_a_container_killed_for_memory_opens_the_way_up(tmp_path):
     assert calm["desired"] == calm["current"]
     found = document(tmp_path, hvpa(**PATIENT), LITTLE_MORE, *killed()).of(kind="Hvpa")
     assert found["desired"]["resources"]["app"]["requests"]["memory"] == "1500Mi"
-    assert "app of pod web-0 was killed for want of memory" in found["steps"][0]["sentence"].lower()
+    assert "app of pod web-0 was oom-killed" in found["steps"][0]["sentence"].lower()
     assert found["status"]["overrideScaleUpStabilization"] is True
 
 
@@ -124,7 +124,7 @@ def test_a_pod_evicted_from_a_node_short_of_memory(tmp_path):
     gone = pod(9, status={"phase": "Failed", "reason": "Evicted"})
     objects = [hvpa(**PATIENT), LITTLE_MORE, *fleet(2), gone]
     found = document(tmp_path, *objects, node(short=True)).of(kind="Hvpa")
-    assert "pod web-9 was evicted while its node was short of memory" in found["steps"][0]["sentence"].lower()
+    assert "pod web-9 was evicted while its node was under memory pressure" in found["steps"][0]["sentence"].lower()
     assert found["desired"] != found["current"]
     calm = document(tmp_path, *objects, node()).of(kind="Hvpa")
     assert calm["desired"] == calm["current"]

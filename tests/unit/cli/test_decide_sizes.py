@@ -102,7 +102,7 @@ def test_an_hvpa_as_the_schema_has_it(tmp_path):
         "replicas": 3,
         "resources": {"app": {"requests": sized("2", "2147484k"), "limits": sized(memory="4294968k")}},
     }
-    assert found["reason"] == "cpu of app, 6 in total by vpa"
+    assert found["reason"] == "cpu of app needs 6 in total (vpa)"
     assert "pods" not in found
     VALIDATOR.validate(result.json)
 

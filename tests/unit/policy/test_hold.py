@@ -79,7 +79,7 @@ class TestAnnotations:
         """When in doubt, hold, and say so in a message of bounded length."""
         (hold,) = holds_of({PAUSED: word})
         assert (hold.blocks, hold.pinned) == ("both", None)
-        assert "none of true, up and down" in hold.message
+        assert "not true, false, up or down" in hold.message
         assert len(hold.message) < 200
 
     @pytest.mark.parametrize("word", ["", "-1", "1.5", "five", "٣", str(MOST_REPLICAS + 1), "1" * 5000, True])

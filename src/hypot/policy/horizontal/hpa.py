@@ -46,13 +46,13 @@ SCALED_TO_ZERO = "ScaledToZero"
 
 
 def decide(hpa: HPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
-    """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
+    """Decide what the controller does now and why; also return the new state. Nothing is written or reported here."""
     full = with_defaults(hpa.readable(), settings.kubernetes, settings.gates)
     return _HpaPass(full, seen, state, settings).run()
 
 
 def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[MetricReading, ...]:
-    """What each metric asks for. The scale must have been read."""
+    """What each metric proposes. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("recommend needs a scale; decide handles its absence")
     down, up = tolerances(hpa, settings)
@@ -61,7 +61,7 @@ def recommend(hpa: HPA, seen: Seen, settings: Settings) -> tuple[MetricReading, 
 
 
 def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
-    """Downwards and upwards; each side of a behavior may replace the cluster's."""
+    """The tolerances downwards and upwards; each side of a behavior may replace the cluster's."""
     down = up = settings.tolerance
     if hpa.behavior is None or not settings.gate("HPAConfigurableTolerance"):
         return down, up
@@ -73,7 +73,7 @@ def tolerances(hpa: HPA, settings: Settings) -> tuple[float, float]:
 
 
 class Resolved(NamedTuple):
-    """The metric that counts, or none; `error` may be there beside it."""
+    """The metric that counts, or None; `error` may be set in addition."""
 
     best: MetricReading | None
     error: str = ""
@@ -82,7 +82,7 @@ class Resolved(NamedTuple):
 
 
 def resolve(readings: tuple[MetricReading, ...], current: int) -> Resolved:
-    """The largest proposal; while any metric fails nothing shrinks."""
+    """The largest proposal; while any metric fails, the count is not lowered."""
     broken, best = failures(readings), largest(readings)
     if not broken:
         return Resolved(best, "" if best else "there is no metric")
@@ -101,7 +101,7 @@ class Restrained(NamedTuple):
 
 
 def restrain(hpa: HPA, recommendation: int, current: int, state: State, now: float, settings: Settings) -> Restrained:
-    """Stabilise, then limit; what history keeps is the bare recommendation."""
+    """Stabilise, then limit; the history keeps the raw recommendation."""
     low, high = _least(hpa), hpa.max_replicas or 0
     history = state.recommendations or EMPTY
     if hpa.behavior is None:
@@ -122,7 +122,7 @@ def restrain(hpa: HPA, recommendation: int, current: int, state: State, now: flo
 
 
 def report(hpa: HPA, move: Move, state: State, settings: Settings, _effect: Effect) -> MoveReport:
-    """What is said of a move that is written."""
+    """The report of a written move."""
     status = count_status(move, state) if move.decided else {}
     if not move.moves:
         return MoveReport(move.unwritten, (), status)
@@ -134,12 +134,12 @@ def report(hpa: HPA, move: Move, state: State, settings: Settings, _effect: Effe
 
 
 def _zero_marked(hpa: HPA, move: Move, conditions: Conditions, state: State, settings: Settings) -> Conditions:
-    """Whether it was this autoscaler that brought the target to zero: only then does it bring it back."""
+    """Record whether this autoscaler scaled the target to zero: only then does it scale the target up again."""
     if settings.kubernetes < REMEMBERS_SCALED_TO_ZERO or not settings.gate("HPAScaleToZero"):
         return tuple([each for each in conditions if each.type != SCALED_TO_ZERO])
     to_zero = bool(move.current) and move.desired == 0 and _least(hpa) == 0 and _has_outside_metric(hpa)
     reason, negation = (SCALED_TO_ZERO, "") if to_zero else ("NotScaledToZero", "not ")
-    text = f"the autoscaler has {negation}brought the target to zero"
+    text = f"the autoscaler has {negation}scaled the target to zero"
     old = condition_of(state.conditions, SCALED_TO_ZERO)
     return placed(conditions, renewed(old, SCALED_TO_ZERO, to_zero, reason, text, move.at))
 
@@ -149,18 +149,18 @@ def _has_outside_metric(hpa: HPA) -> bool:
 
 
 def refused(_hpa: HPA, move: Move, state: State, message: str) -> Refusal:
-    """What is said of a move whose scale could not be written."""
+    """The report of a move whose scale could not be written."""
     text = f"New size: {move.desired}; reason: {move.reason}; error: {message}"
     return Refusal("AbleToScale", "FailedUpdateScale", "FailedRescale", text, state.old_status())
 
 
 def behavior_of(hpa: HPA, settings: Settings) -> Behavior | None:
-    """With the defaults of the cluster; None where the object has none, and flags of the controller hold."""
+    """The behavior with the cluster's defaults; None if the object has none: then the controller's flags apply."""
     return with_defaults(hpa, settings.kubernetes, settings.gates).behavior
 
 
 def longest_window(hpa: HPA, settings: Settings) -> float:
-    """For how long recommendations of the past matter."""
+    """How long past recommendations matter, in seconds."""
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
     if full.behavior is None:
         return settings.downscale_window
@@ -197,14 +197,14 @@ class _HpaPass(Findings):
         return self._jump(scale.replicas) or self._from_metrics(scale)
 
     def _bad_bounds(self) -> tuple[Move, State]:
-        """No API server holds such an object; going to its maximum would be going to nothing."""
-        message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no size is allowed"
+        """No API server accepts such an object; scaling to its maximum would scale to zero."""
+        message = f"maxReplicas is {self.high} and minReplicas {self.low}, so no count is allowed"
         self.step("observe", "bad-spec", None, None, sentence(message))
         self.failed(message, "spec")
         return self._undecided(None)
 
     def _jump(self, current: int) -> tuple[Move, State] | None:
-        """Outside the bounds no metric is asked and nothing is slowed; at zero it depends on who went there."""
+        """A count outside the bounds changes at once, without metrics; at zero it depends on what scaled it there."""
         if current == 0:
             return None if self._wakes() else self._stay_off()
         bound = self.outside_bounds(current, self.low, self.high)
@@ -213,7 +213,7 @@ class _HpaPass(Findings):
         return self._finish(current, bound, ABOVE_MAX if current > bound else BELOW_MIN)
 
     def _wakes(self) -> bool:
-        """Whether a target at zero is looked at: since 1.36 only if the autoscaler itself brought it there."""
+        """Whether a target at zero may scale up: since 1.36 only if the autoscaler itself scaled it to zero."""
         if self.settings.kubernetes < REMEMBERS_SCALED_TO_ZERO:
             return self.low == 0
         return self._marked() and (self.low != 0 or _has_outside_metric(self.hpa))
@@ -247,7 +247,7 @@ class _HpaPass(Findings):
         self.condition("ScalingActive", "False", resolved.failed_reason or "InvalidMetricSourceType", message)
         self.warn("FailedComputeMetricsReplicas", resolved.error)
         lower = largest(self.readings)
-        also = f"; the others propose {lower.proposal}, and nothing shrinks on missing data" if lower else ""
+        also = f"; the others propose {lower.proposal}, and missing data never scales down" if lower else ""
         text = sentence(f"{resolved.error}{also}: stay at {current}")
         self.step("resolve", "hold-on-failure", current, current, text)
         return self._undecided(current)
@@ -264,14 +264,14 @@ class _HpaPass(Findings):
         elif recommendation < current:
             reason = ALL_BELOW
         if current == 0 and self.low != 0 and self._marked() and desired < self.low:
-            text = f"Awake again, at least the minimum: {self.low}."
+            text = f"Scaled up from zero, at least to the minimum: {self.low}."
             self.step("restrain", "below-min", desired, self.low, text)
             desired, reason = self.low, reason or BELOW_MIN
         return self._finish(current, desired, reason)
 
     def _report_stabilised(self, recommendation: int, current: int, settled: Stabilised) -> None:
         if settled.replicas == recommendation:
-            self.condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size may be used as it is")
+            self.condition("AbleToScale", "True", "ReadyForNewScale", "the recommended size is not stabilised")
             return
         downwards = recommendation < current or self.hpa.behavior is None
         reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
@@ -322,7 +322,7 @@ class _HpaPass(Findings):
         return move, self.state.after_deciding(self.history)
 
     def _undecided(self, current: int | None) -> tuple[Move, State]:
-        """Nothing is done, and the old desired size stays in the status; without a scale all of it stays."""
+        """Change nothing; the status keeps the old desired count, and without a scale it stays as it is."""
         old = self.hpa.status if isinstance(self.hpa.status, dict) else {}
         kept = {key: value for key, value in old.items() if key != "conditions"}
         move = self.stays(current, kept if current is None else self._status(current))

@@ -1,7 +1,7 @@
 """From one metric of a HorizontalPodAutoscaler to a reading: a proposal, or the reason why there is none.
 
-Utilization and averages are read pod by pod, of the pods that count; metrics of another object or from outside the
-cluster are read as a whole.
+Utilization and averages are computed over the pods that count; metrics of another object or from outside the cluster
+are single values.
 """
 
 from collections.abc import Container as Having
@@ -35,7 +35,7 @@ from hypot.policy.model.settings import Settings
 
 
 class Sampled(Protocol):
-    """When a sample was taken, and over how long."""
+    """The time and the window of a sample."""
 
     @property
     def at(self) -> float: ...
@@ -44,7 +44,7 @@ class Sampled(Protocol):
 
 
 class Groups(NamedTuple):
-    """Each pod is in one group: counted, too fresh to believe, without a sample, or on its way out."""
+    """Each pod is in one group: counted, not ready yet, without a sample, or ignored because it failed or ends."""
 
     ready: int
     unready: frozenset[str]
@@ -60,7 +60,7 @@ def group(
     now: float,
     settings: Settings,
 ) -> Groups:
-    """Sort pods by whether their sample may be believed; readiness matters for cpu alone."""
+    """Group pods by whether their sample counts; readiness matters only for cpu."""
     ready, is_cpu = 0, resource == "cpu"
     unready: list[str] = []
     missing: list[str] = []
@@ -96,7 +96,7 @@ def _names(names: list[str]) -> frozenset[str]:
 
 
 def ready_and_running(pods: Iterable[Pod]) -> int:
-    """Pods that serve now; one that is being deleted still does."""
+    """How many pods run and are ready; a pod that is being deleted still counts."""
     return sum(1 for pod in pods if pod.phase == "Running" and pod.ready == "True")
 
 
@@ -204,7 +204,7 @@ def _utilization(name: str, container: str, target: int, description: str, look:
 
 
 def _requests(look: MetricContext, name: str, container: str, attempt: str) -> dict[str, int]:
-    """Every pod's request: one that lacks it fails the metric, even a pod that would not count."""
+    """Every pod's request. A pod without one fails the metric, even if it would not count."""
     pod_level = look.settings.gate("PodLevelResources")
     lenient = bool(container) and look.settings.kubernetes < KNOWS_CONTAINERS
     requests: dict[str, int] = {}
@@ -351,13 +351,13 @@ def external_metric(metric: Metric, look: MetricContext) -> Proposal:
 
 
 def _check_target(target: int, shown: str) -> None:
-    """API servers refuse such a target, but not in a template, and older ones not everywhere."""
+    """API servers reject such a target, but not inside a template, and older ones not everywhere."""
     if target <= 0:
         raise CannotRead(f"the target is {shown}: no number of replicas meets it; set it above 0", "spec")
 
 
 def _sum_of_shares(values: tuple[int, ...]) -> int:
-    """A running sum below zero is taken for an overflow."""
+    """The sum; a running sum below zero counts as an overflow."""
     total = 0
     for value in values:
         total += value
@@ -367,7 +367,7 @@ def _sum_of_shares(values: tuple[int, ...]) -> int:
 
 
 def _total(amount: int, target: int, description: str, subject: str, look: MetricContext) -> Proposal:
-    """A value for all pods together: it is weighed by the pods that serve; from zero nothing is weighed."""
+    """A value for all pods together: its ratio is multiplied by the ready pods, except from zero replicas."""
     _check_target(target, format_milli(target))
     ratio = amount / target
     ready = ready_and_running(look.seen.pods)
@@ -389,7 +389,7 @@ def _total(amount: int, target: int, description: str, subject: str, look: Metri
 
 
 def _per_pod(amount: int, target: int, description: str, subject: str, look: MetricContext) -> Proposal:
-    """A value to be shared among pods: readiness plays no part."""
+    """A value that is divided among pods; readiness does not matter."""
     _check_target(target, format_milli(target))
     pods = look.scale.status_replicas
     ratio = share_ratio(amount, target, pods)
@@ -412,7 +412,7 @@ def _per_pod(amount: int, target: int, description: str, subject: str, look: Met
 
 
 def _shown_selector(selector: Mapping[str, Any] | None) -> str:
-    """How Kubernetes prints a selector inside its texts."""
+    """A selector as Kubernetes prints it in messages."""
     if selector is None:
         return "nil"
     labels = " ".join(f"{k}: {v}," for k, v in sorted((selector.get("matchLabels") or {}).items()))
@@ -437,7 +437,7 @@ _KEYS = {kind: kind[0].lower() + kind[1:] for kind in _EVALUATORS}
 
 
 def read_metric(metric: Metric, look: MetricContext) -> MetricReading:
-    """Evaluate one metric; what fails becomes a reading too."""
+    """Evaluate one metric; a failure becomes a reading too."""
     kind = metric.type or ""
     try:
         proposal = _evaluate(metric, kind, look)
@@ -470,7 +470,7 @@ def _evaluate(metric: Metric, kind: str, look: MetricContext) -> Proposal:
 
 
 def _identity_of(metric: Metric, key: str) -> dict[str, Any]:
-    """Which metric, as status repeats it: everything of the source but its target."""
+    """The identity of the metric in the status: the source without its target."""
     if key == "resource" and metric.resource is not None:
         return {"name": metric.resource.name}
     source = metric.write()[key]

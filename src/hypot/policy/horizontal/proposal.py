@@ -1,4 +1,4 @@
-"""What the metrics of a HorizontalPodAutoscaler have in common: where they look, and what they propose."""
+"""What the metrics of a HorizontalPodAutoscaler have in common: their inputs and their proposals."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -12,7 +12,7 @@ from hypot.policy.model.settings import Settings
 
 
 class CannotRead(Exception):  # noqa: N818  a turn of the decision, not a mistake
-    """A metric that gives no proposal; carried to the one place that turns it into a reading."""
+    """A metric gives no proposal; the caller that makes the reading catches this."""
 
     def __init__(self, message: str, kind: ErrorKind = "internal") -> None:
         super().__init__(message)
@@ -20,7 +20,7 @@ class CannotRead(Exception):  # noqa: N818  a turn of the decision, not a mistak
 
 
 class MetricContext(NamedTuple):
-    """What every metric of one autoscaler looks at."""
+    """The inputs of every metric of one autoscaler."""
 
     seen: Seen
     scale: Scale
@@ -32,7 +32,7 @@ class MetricContext(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """A metric's count, its value as status shows it, and how it came about."""
+    """A metric's count, its value as the status shows it, and how it was computed."""
 
     replicas: int
     value: int
@@ -55,12 +55,12 @@ def outcome(ratio: float, replicas: int, look: MetricContext) -> str:
 
 
 def finite(ratio: float) -> float | None:
-    """A ratio to nothing is no number."""
+    """The ratio, or None if it is not finite: a ratio to zero is not a number."""
     return ratio if isfinite(ratio) else None
 
 
 def slope(subject: str, amount: int, target: int, weight: int, look: MetricContext, unit: Unit = "amount") -> Slope:
-    """What this metric's proposal hangs on; bytes are counted whole."""
+    """How this metric's proposal depends on its value; bytes are counted whole."""
     grain = 1000 if unit == "bytes" and target % 1000 == 0 else 1
     shown: Unit = unit if grain == 1000 or unit != "bytes" else "amount"
     low, high = look.low, look.high

@@ -1,4 +1,4 @@
-"""The questions a WatermarkPodAutoscaler asks a recommender, and the answers it takes. No network here."""
+"""The requests of a WatermarkPodAutoscaler to a recommender, and the replies it accepts. No network here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _COUNTS = ("targetReplicas", "lowerBoundReplicas", "upperBoundReplicas")
 
 
 def build_request(wpa: WPA, scale: Scale, ready: int, cluster: str = "") -> dict[str, Any]:
-    """The JSON body of a question; "current" is what the scale asks for, not the pods there are."""
+    """The JSON body of a request; "current" is the desired count of the scale, not the existing pods."""
     recommender, ref = wpa.recommender or Recommender(), wpa.target or Ref()
     target = {
         "type": recommender.target_type or "",
@@ -42,9 +42,9 @@ def _plain(mark: Any) -> float:
 
 
 def read_reply(data: Any) -> Reply | Failure:
-    """An answer, or why it is none; only the first observed target is used.
+    """A reply, or why it is not valid; only the first observed target is used.
 
-    Protobuf's JSON leaves out what is zero, so a count may be missing, but not all that makes a reply.
+    Protobuf's JSON omits zeros, so a count may be missing, but not all counts and the timestamp.
     """
     if not isinstance(data, Mapping):
         return Failure("the recommender's answer is not a JSON object")
@@ -55,7 +55,7 @@ def read_reply(data: Any) -> Reply | Failure:
         return Failure("the recommender's answer has neither a count of replicas nor a timestamp")
     counts = [data.get(key, 0) for key in _COUNTS]
     if not all(isinstance(count, int) and not isinstance(count, bool) and count >= 0 for count in counts):
-        return Failure("the recommender's answer has replica counts that are no whole numbers")
+        return Failure("the recommender's answer has replica counts that are not whole numbers")
     message, observed = str(data.get("reason") or ""), _observed(data.get("observedTargets"))
     return Reply(counts[0], counts[1], counts[2], message, observed, read_time(data.get("timestamp")))
 
@@ -63,11 +63,11 @@ def read_reply(data: Any) -> Reply | Failure:
 def _observed(targets: Any) -> float:
     first = targets[0] if isinstance(targets, list) and targets else None
     value = first.get("targetValue") if isinstance(first, Mapping) else None
-    # A value nobody could mean is told as none; it decides nothing.
+    # An absurdly large value is reported as 0; it decides nothing.
     return float(value) if isinstance(value, int | float) and abs(value) < 1e15 else 0.0
 
 
 def metric_name(recommender: Recommender) -> str:
-    """What a recommender is called where metrics have names."""
+    """The name of a recommender, in place of a metric's name."""
     settings = [f"{key}:{value}" for key, value in sorted((recommender.settings or {}).items())]
     return "recommender{" + ",".join([f"targetType:{recommender.target_type or ''}", *settings]) + "}"

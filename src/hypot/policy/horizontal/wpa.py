@@ -1,4 +1,4 @@
-"""One decision of a WatermarkPodAutoscaler: two marks, limit factors, forbidden windows and delays."""
+"""One decision of a WatermarkPodAutoscaler: two watermarks, limit factors, forbidden windows and delays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from hypot.policy.stages.saturation import saturation
 
 ABLE = "AbleToScale"
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
-# Lets growth cut through windows and delays while the pods use all they can get.
+# Lets scale-ups skip windows and delays while the pods use all they can get.
 URGENT = "hypot.dev/urgent"
 
 
@@ -42,8 +42,8 @@ def is_urgent(wpa: WPA) -> bool:
 
 
 def decide(wpa: WPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
-    """What the controller would do now, why, and what it must remember. Nothing is done here, nor reported."""
-    del settings  # everything this kind needs stands in its own spec
+    """Decide what the controller does now and why; also return the new state. Nothing is written or reported here."""
+    del settings  # everything that this kind needs is in its own spec
     this = _WpaPass(with_defaults(wpa), seen, state)
     problems = [p for p in wpa.problems() if p.severity == "error" and p.where[0] == "spec"]
     if problems:
@@ -57,20 +57,20 @@ def decide(wpa: WPA, seen: Seen, state: State, settings: Settings) -> tuple[Move
 
 
 def longest_window(wpa: WPA, _settings: Settings) -> float:
-    """For how long its last move and its marks matter."""
+    """How long its last scaling and its watermark conditions matter, in seconds."""
     full = with_defaults(wpa)
     return float(max(full.up_rest or 0, full.down_rest or 0, full.up_after or 0, full.down_after or 0))
 
 
 def conclude(wpa: WPA, seen: Seen, state: State, readings: tuple[MetricReading, ...]) -> tuple[Move, State]:
-    """From readings to a decision: resolve, restrain, tell. The scale must have been read."""
+    """From readings to a decision: resolve, restrain, report. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("conclude needs a scale; decide handles its absence")
     return _WpaPass(wpa, seen, state).conclude(seen.scale, readings)
 
 
 def recommend(wpa: WPA, seen: Seen) -> tuple[MetricReading, ...]:
-    """What each metric, or the recommender, asks for. The scale must have been read."""
+    """What each metric, or the recommender, proposes. The scale must have been read."""
     if isinstance(seen.scale, Failure):
         raise TypeError("recommend needs a scale; decide handles its absence")
     look = WatermarkContext(wpa, seen, seen.scale)
@@ -80,9 +80,9 @@ def recommend(wpa: WPA, seen: Seen) -> tuple[MetricReading, ...]:
 
 
 def resolve(readings: Sequence[MetricReading], current: int) -> MetricReading | None:
-    """The largest proposal, if no metric fails; a step inside the band only counts while every metric is inside.
+    """The largest proposal, if no metric fails; a step inside the band counts only while every metric is inside.
 
-    Of equal proposals the first gives its name, and all of them the fewest ready pods: the order changes no count.
+    Of equal proposals the first one is named, with the fewest ready pods of all: the order never changes the count.
     """
     if failures(readings):
         return None
@@ -96,19 +96,19 @@ def resolve(readings: Sequence[MetricReading], current: int) -> MetricReading | 
 
 
 def is_stable(readings: Sequence[MetricReading]) -> bool:
-    """Whether every metric is between its marks."""
+    """Whether every metric is between its watermarks."""
     return all(reading.side == Side.WITHIN for reading in readings)
 
 
 def restrain(wpa: WPA, proposal: int, ready: int, current: int) -> Limited:
-    """Limit factors, then bounds."""
+    """Apply the limit factors, then the bounds."""
     factors = milli(wpa.up_factor or 0), milli(wpa.down_factor or 0)
     return limit_by_steps(current, proposal, ready, wpa.min_replicas or 0, wpa.max_replicas or 0, *factors)
 
 
 @dataclass(frozen=True, slots=True)
 class WpaGate:
-    """Whether a move may happen now; the condition of the windows is there even when no move is wanted."""
+    """Whether a move may happen now; `able`, `reason` and `message` report the windows even without a move."""
 
     opens: bool
     able: bool
@@ -121,9 +121,9 @@ class WpaGate:
 def gate(
     wpa: WPA, current: int, desired: int, last_scale: float | None, conditions: Conditions, now: float, *, stable: bool
 ) -> WpaGate:
-    """Forbidden windows after any move, then delays since the mark was left; before the first move nothing waits."""
+    """Check the forbidden windows after the last move, then the delays; before the first move nothing waits."""
     if last_scale is None:
-        return WpaGate(opens=True, able=True, reason="ReadyForScale", message="nothing was scaled yet")
+        return WpaGate(opens=True, able=True, reason="ReadyForScale", message="nothing has been scaled yet")
     up = seconds_left(last_scale, wpa.up_rest or 0, now)
     down = seconds_left(last_scale, wpa.down_rest or 0, now)
     reason, message = _backoff(up, down)
@@ -153,13 +153,13 @@ def _backoff(up: float, down: float) -> tuple[str, str]:
 
 
 def _since(conditions: Conditions, kind: str) -> float:
-    """When the mark was left; infinite where the value is on its other side."""
+    """When the value passed the watermark; infinite if it has not."""
     left = condition_of(conditions, kind)
     return inf if left is None or left.status != "True" else left.since
 
 
 def report(_wpa: WPA, move: Move, state: State, _settings: Settings, _effect: Effect) -> MoveReport:
-    """What is said of a move that is written."""
+    """The report of a written move."""
     if not move.decided:
         return MoveReport(move.unwritten)
     status = {**count_status(move, state), "scalingEventsCount": state.scalings + move.moves}
@@ -174,7 +174,7 @@ def report(_wpa: WPA, move: Move, state: State, _settings: Settings, _effect: Ef
 
 
 def refused(_wpa: WPA, _move: Move, state: State, message: str) -> Refusal:
-    """What is said of a move whose scale could not be written."""
+    """The report of a move whose scale could not be written."""
     status = {**state.old_status(), "scalingEventsCount": state.scalings}
     return Refusal(ABLE, "FailedScale", "FailedScale", message, status)
 
@@ -190,12 +190,12 @@ class _WpaPass(Findings):
         self.condition("AbleToScale", "False", "FailedSpecCheck", text)
         self.condition("ScalingActive", "False", "FailedProcessWPA", "the spec is not valid")
         self.warn("FailedSpecCheck", text)
-        self.step("observe", "bad-spec", None, None, f"The spec is refused: {text}.")
+        self.step("observe", "bad-spec", None, None, f"The spec is invalid: {text}.")
         self.failed(text, "spec")
         return self._undecided()
 
     def blocked_by_monitor(self) -> tuple[Move, State] | None:
-        """Lifecycle control: a monitor of the same name must be OK, or nothing runs at all."""
+        """Lifecycle control: a DatadogMonitor of the same name must be OK, or nothing is scaled."""
         word = self.wpa.annotations.get(LIFECYCLE_CONTROL)
         if word and word not in TRUE_WORDS | FALSE_WORDS:
             message = f"the annotation {LIFECYCLE_CONTROL} is {word!r}, which is neither true nor false"
@@ -211,7 +211,7 @@ class _WpaPass(Findings):
     def _blocked(self, state: str | None) -> tuple[Move, State]:
         reason, message = "DatadogMonitorNotOK", f"the monitor is {state or 'in an unknown state'}"
         if state is None:
-            reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was seen"
+            reason, message = "FailedGetDatadogMonitor", "no DatadogMonitor of this name was found"
             self.warn(reason, message)
         self.condition("ScalingBlocked", "True", reason, message)
         current = self._seen_replicas()
@@ -229,7 +229,7 @@ class _WpaPass(Findings):
         return self._undecided()
 
     def conclude(self, scale: Scale, readings: tuple[MetricReading, ...]) -> tuple[Move, State]:
-        """From what the metrics say to a decision."""
+        """From the readings to a decision."""
         current = scale.replicas
         self.scale_read()
         reason, word = ("DryRunEnabled", "on") if self.wpa.dry_run else ("DryRunDisabled", "off")
@@ -250,7 +250,7 @@ class _WpaPass(Findings):
         return self._restrained(scale, best, best.proposal, full)
 
     def _saturated(self) -> str:
-        """Which container has used all it can get in two samples, in words; what was seen is remembered."""
+        """A container that used all it can get in two samples, as text; the first samples enter the state."""
         names = {container.name for pod in self.seen.pods for container in pod.containers}
         pressure = saturation(self.seen, names, self.state.vertical.hot)
         self.state = replace(self.state, vertical=replace(self.state.vertical, hot=pressure.hot))
@@ -278,7 +278,7 @@ class _WpaPass(Findings):
         broken = failures(self.readings)
         text = broken[0].error if broken else "there is no metric"
         self.warn("FailedComputeMetricsReplicas", text)
-        reported = f"A metric cannot be read and nothing moves on missing data: stay at {current}."
+        reported = f"A metric cannot be read, and missing data never scales: stay at {current}."
         self.step("resolve", "hold-on-failure", current, current, reported)
         self.failed(text, broken[0].error_kind if broken else "internal")
         return self._undecided()
@@ -307,12 +307,12 @@ class _WpaPass(Findings):
 
     def _report_gate(self, wanted: int, current: int, passage: WpaGate) -> None:
         if passage.until is None:
-            text = f"The value has not been past its mark before: the delay has to pass first, stay at {current}."
+            text = f"The value has not passed its watermark before: the delay must pass first, stay at {current}."
             self.step("restrain", passage.rule, wanted, current, text)
             return
         direction = "up" if wanted > current else "down"
         window = passage.rule == "forbidden-window"
-        word = "forbidden window after the last move" if window else "delay since the mark was left"
+        word = "forbidden window after the last move" if window else "delay since the value passed its watermark"
         wait = show_seconds(passage.until - self.now)
         text = f"No {direction}scale within the {word}, for another {wait}: stay at {current}."
         self.step("restrain", passage.rule, wanted, current, text, {"until": show_time(passage.until)})
@@ -320,7 +320,7 @@ class _WpaPass(Findings):
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, State]:
         current, dry = scale.replicas, bool(self.wpa.dry_run)
         if desired != current and dry:
-            self.step("restrain", "dry-run", desired, current, f"Dry run: {desired} is told, not written.")
+            self.step("restrain", "dry-run", desired, current, f"Dry run: {desired} is reported, not written.")
         move = self.move(current, desired, self._status(), reason=reason, dry_run=dry)
         return move, self.state.after_deciding(self.state.recommendations)
 
@@ -345,7 +345,7 @@ class _WpaPass(Findings):
 
 
 def newest_first(conditions: Conditions) -> Conditions:
-    """This kind lists its conditions by their last transition."""
+    """The order of this kind: the newest transition first."""
     return tuple(sorted(conditions, key=lambda condition: -condition.since))
 
 

@@ -1,4 +1,4 @@
-"""From one metric of a WatermarkPodAutoscaler, or a recommender's reply, to a proposal; and which pods count for it."""
+"""From one metric of a WatermarkPodAutoscaler, or a recommender's reply, to a proposal; and which pods count."""
 
 from collections.abc import Container as Having
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ from hypot.policy.model.seen import Failure, Owner, Pod, Reply, Scale, Seen, met
 
 
 def owned_by(owners: Iterable[Owner], target: str) -> bool:
-    """Whether the target owns a pod; a ReplicaSet stands for the Deployment before its last dash."""
+    """Whether the target owns a pod; a ReplicaSet belongs to the Deployment named before its last dash."""
     for owner in owners:
         name = owner.name.rpartition("-")[0] if owner.kind == "ReplicaSet" else owner.name
         if name == target:
@@ -40,7 +40,7 @@ def owned_by(owners: Iterable[Owner], target: str) -> bool:
 
 
 class Ready(NamedTuple):
-    """How many count, and how many were not of this target or are over."""
+    """How many pods count, and how many belong to another target or have ended."""
 
     ready: int
     foreign: int
@@ -49,7 +49,7 @@ class Ready(NamedTuple):
 def ready_pods(
     pods: Iterable[Pod], target: str, now: float, readiness_delay: float, *, skip_owner_check: bool
 ) -> Ready:
-    """Pods that serve, and pending ones whose readiness changed a moment ago."""
+    """Count pods that are ready, and pending pods whose readiness changed recently."""
     ready = foreign = 0
     for pod in pods:
         if (not skip_owner_check and not owned_by(pod.owners, target)) or pod.phase in {"Failed", "Succeeded"}:
@@ -75,7 +75,7 @@ def group_by_sample(
     *,
     skip_owner_check: bool,
 ) -> Grouped:
-    """Pods whose sample counts; cpu of a pod that is not ready, or was not for long enough, does not."""
+    """Pods whose sample counts; cpu of a pod that is not ready, or turned ready within the delay, does not."""
     ready, ignored = 0, []
     for pod in pods:
         if not skip_owner_check and not owned_by(pod.owners, target):
@@ -97,13 +97,13 @@ def _cpu_too_fresh(pod: Pod, readiness_delay: float) -> bool:
     return (pod.ready_since or 0.0) < pod.started + readiness_delay
 
 
-# Which mark a spec wants a count to go to inside the band.
+# The watermark that the count converges to inside the band.
 TOWARDS = {"highwatermark": TO_HIGH, "lowwatermark": TO_LOW}
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkContext:
-    """What every metric of one autoscaler looks at."""
+    """The inputs of every metric of one autoscaler."""
 
     wpa: WPA
     seen: Seen
@@ -120,7 +120,7 @@ class WatermarkContext:
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Both marks in milli; `single` where only one was written, which acts as a plain target."""
+    """Both watermarks in milli; `single` if only one was written, which acts as a plain target."""
 
     high: int
     low: int
@@ -128,7 +128,7 @@ class Watermarks:
 
 
 def read_band(metric: BandMetric, look: WatermarkContext) -> MetricReading:
-    """Evaluate one metric; what fails becomes a reading too."""
+    """Evaluate one metric; a failure becomes a reading too."""
     kind = metric.type or ""
     source = metric.source
     if source is None:
@@ -140,7 +140,7 @@ def read_band(metric: BandMetric, look: WatermarkContext) -> MetricReading:
 
 
 def read_reply(look: WatermarkContext) -> MetricReading:
-    """Take up what a recommender answered."""
+    """Evaluate the reply of a recommender."""
     try:
         return _reply(look)
     except CannotRead as error:
@@ -167,7 +167,7 @@ def _marks(source: ExternalBand | ResourceBand) -> Watermarks:
 
 
 def ready_count(look: WatermarkContext) -> int:
-    """Ready pods of the target, never more than its scale knows of; too few available is a failure."""
+    """The ready pods of the target, at most as many as its scale reports; too few available pods are a failure."""
     if not look.seen.pods:
         raise CannotRead("no pods returned by selector while calculating replica count")
     skip = look.wpa.skips_owner_check
@@ -182,7 +182,7 @@ def ready_count(look: WatermarkContext) -> int:
 def _check_available(ready: int, total: int, look: WatermarkContext) -> None:
     least = look.wpa.min_available or 0
     if total <= 0:
-        raise CannotRead("none of the pods counts, so their share cannot be told")
+        raise CannotRead("no pod counts, so the share of available pods is unknown")
     share = 100 * ready // total
     if share < least:
         raise CannotRead(f"only {share} % of the pods are available, at least {least} % must be")
@@ -207,7 +207,7 @@ def _external(source: ExternalBand, look: WatermarkContext) -> MetricReading:
 
 def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: WatermarkContext) -> MetricReading:
     current = look.scale.replicas
-    sentence = f"{name} is zero, which is not believed without tolerateZero: stay at {current}."
+    sentence = f"{name} is zero, which is ignored without tolerateZero: stay at {current}."
     step = Step("recommend", "zero-not-tolerated", current, current, sentence, {"value": "0", "ready": ready})
     return MetricReading(
         "External", described(source), current, step, 0, _status(source, "External", 0, look), ready=ready
@@ -215,10 +215,10 @@ def _untolerated_zero(name: str, source: ExternalBand, ready: int, look: Waterma
 
 
 def _negative(name: str, reading: MetricReading, current: int) -> MetricReading:
-    """What is needed cannot be less than nothing, so that only growth is believed."""
+    """A need cannot be negative, so a sum with a negative value only scales up."""
     if reading.proposal is not None and reading.proposal > current:
         return reading
-    reason = "it has a value below zero, which is no measurement"
+    reason = "it has a value below zero, which is not a valid measurement"
     sentence = f"{name} is at {reading.step.numbers['value']}, but {reason}: stay at {current}."
     step = Step("recommend", "negative-value", current, current, sentence, {**reading.step.numbers, "reason": reason})
     return reading._replace(proposal=current, step=step, side=Side.WITHIN, converging=False)
@@ -262,7 +262,7 @@ def _compare(
     look: WatermarkContext,
     current: int,
 ) -> MetricReading:
-    """Compare with the widened marks; count against the bare ones."""
+    """Compare with the watermarks widened by the tolerance; compute the count from the plain ones."""
     wpa = look.wpa
     averaged = wpa.algorithm == "average"
     pods, tolerance = ready if averaged else 1, milli(wpa.tolerance or 0)
@@ -313,15 +313,15 @@ def _band(metric: str, upper: int, lower: int, *, binary: bool) -> Band:
 
 def _reported(side: Side, converging: bool, edges: list[str]) -> str:
     if side is Side.ABOVE:
-        return f"above the high mark's edge {edges[1]}"
+        return f"above the high watermark plus tolerance, {edges[1]}"
     if side is Side.BELOW:
-        return f"below the low mark's edge {edges[0]}"
+        return f"below the low watermark minus tolerance, {edges[0]}"
     within = f"within {edges[0]} to {edges[1]}"
     return f"{within}, converging" if converging else within
 
 
 def converge_between(wpa: WPA, current: int, fewest: int, most: int) -> int:
-    """A step of the modulo towards the wanted mark, while the count stays between what both marks allow."""
+    """One step of the modulo towards the chosen watermark, while the count stays within what both allow."""
     return converged(TOWARDS.get(wpa.converge or "", STAY), current, wpa.modulo or 1, fewest, most)
 
 
@@ -330,13 +330,13 @@ def _reply(look: WatermarkContext) -> MetricReading:
     url = wpa.recommender.url if wpa.recommender else ""
     ready = ready_count(look)
     if reply is None or isinstance(reply, Failure):
-        why = reply.message if reply else "its answer is not known here"
+        why = reply.message if reply else "its answer is unknown"
         raise CannotRead(f"failed to get the recommendation from {shown_address(url or '')}: {why}")
     side = Side.ABOVE if current < reply.low else Side.BELOW if current > reply.high else Side.WITHIN
     name = metric_name(wpa.recommender) if wpa.recommender else "recommender"
     if reply.replicas == 0 and not wpa.tolerate_zero:
         side, count = Side.WITHIN, current
-        sentence = f"The recommender says zero, which is not believed without tolerateZero: stay at {current}."
+        sentence = f"The recommender asks for zero, which is ignored without tolerateZero: stay at {current}."
     elif reply.replicas == current:
         side, count = Side.WITHIN, converge_between(wpa, current, reply.low, reply.high)
         sentence = f"The recommender agrees with {current}: {count}."
@@ -360,14 +360,14 @@ def _bounds(reply: Reply) -> str:
 
 
 def described(source: ExternalBand | ResourceBand) -> str:
-    """A metric's name in events and gauges."""
+    """The name of a metric in events and gauges."""
     labels = (source.selector or {}).get("matchLabels") or {}
     pairs = " ".join(f"{key}:{value}" for key, value in sorted(labels.items()))
     return f"{source.name}{{map[{pairs}]}}"
 
 
 def _status(source: ExternalBand | ResourceBand, kind: str, value: int, look: WatermarkContext) -> Mapping[str, Any]:
-    """The metric's entry in status, in the shape this kind has always had."""
+    """The metric's entry in the status, in the established format of this kind."""
     averaged = look.wpa.algorithm == "average"
     if kind == "Resource":
         amount = format_milli(value, binary=source.name == "memory")

@@ -1,1 +1,1 @@
-"""Both axes at once: how much in total, so how many replicas of which size."""
+"""Count and sizes in one decision: from the totals needed to a number of replicas and their size."""

@@ -1,7 +1,7 @@
-"""The replica recommendation as a source: what the metrics of an HPA ask for.
+"""The replica recommendation as a source: what the metrics of an HPA propose.
 
-Only utilization of requests makes a total, for only there replicas times request is what is needed. Every other metric
-votes for a number of replicas: multiplied by a request it would grow with every resize.
+Only utilization of requests gives a total, because only there replicas times request is what is needed. Every other
+metric votes for a number of replicas: multiplied by a request it would rise with every resize.
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ NAME = "hpa"
 
 
 def count_proposal(context: HvpaContext) -> SizeProposal | None:
-    """From our own reading of the metrics, or from an HPA's status where that is asked for or all there is."""
+    """From our own reading of the metrics, or from an HPA's status if configured or if no metric can be read."""
     if not context.hvpa.uses_hpa:
         return None
     settings, advice = context.settings, context.seen.count_advice
@@ -38,12 +38,12 @@ def count_proposal(context: HvpaContext) -> SizeProposal | None:
 
 @lru_cache(4096)
 def _counter(this: Itself[Hvpa], kubernetes: Version, gates: tuple[tuple[str, bool], ...]) -> HPA:
-    """The HPA that an Hvpa describes; asked for with every decision, made once."""
+    """The HPA that an Hvpa describes; cached, because every decision needs it."""
     return with_defaults(hpa_of(this.value), kubernetes, dict(gates))
 
 
 def makes_total(metric: Metric) -> bool:
-    """Whether replicas times request is what this metric says is needed."""
+    """Whether replicas times request is the total that this metric asks for."""
     source = metric.resource if metric.type == "Resource" else metric.container_resource
     if metric.type not in {"Resource", "ContainerResource"} or source is None or source.target is None:
         return False
@@ -62,11 +62,11 @@ def _from_readings(context: HvpaContext, hpa: HPA, readings: tuple[MetricReading
 
 def _from_status(context: HvpaContext, hpa: HPA, advice: CountAdvice | Failure | None) -> SizeProposal:
     if advice is None or isinstance(advice, Failure):
-        message = "there is no HorizontalPodAutoscaler of this workload" if advice is None else advice.message
+        message = "there is no HorizontalPodAutoscaler for this workload" if advice is None else advice.message
         return _silent(message)
     if advice.current != context.replicas:
-        return _silent(f"{advice.origin} was computed at {advice.current} replicas, and there are {context.replicas}")
-    sentence = f"By {advice.origin} there should be {advice.desired} replicas."
+        return _silent(f"{advice.origin} was computed at {advice.current} replicas, not at {context.replicas}")
+    sentence = f"According to {advice.origin} there should be {advice.desired} replicas."
     step = Step("recommend", "count", context.replicas, advice.desired, sentence, {"origin": advice.origin})
     if all(makes_total(metric) for metric in hpa.metrics or ()):
         return _proposal(context, hpa, (step,), advice.desired, None, "")
@@ -85,13 +85,13 @@ def _proposal(
     votes = [None if count is None else min(max(count, low), high) for count in (by_total, by_count)]
     totals = {} if votes[0] is None else _totals(context, votes[0])
     if votes[0] is not None and not totals:
-        # Every container is switched off, which stops sizes and not the count.
+        # Every container is switched off: that stops changes of sizes, not of the count.
         votes[1] = max(votes[0], votes[1] or 0)
     return SizeProposal(NAME, steps, totals, replicas=votes[1], missing=missing)
 
 
 def _totals(context: HvpaContext, desired: int) -> dict[Place, int]:
-    """Each request of each container, as often as replicas are asked for; in its share of the total that is there."""
+    """The current total of each container and resource, scaled from the current to the desired count."""
     return {
         (one.container, resource): one.totals[resource] * desired // context.replicas
         for one in context.current_sizes

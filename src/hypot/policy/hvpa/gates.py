@@ -1,4 +1,4 @@
-"""When an Hvpa may move: update policy, stabilisation, maintenance window, minimum change. The first one counts."""
+"""When an Hvpa may scale: update policy, stabilisation, maintenance window, minimum change. The first gate counts."""
 
 from collections.abc import Mapping
 from math import inf
@@ -16,7 +16,7 @@ Direction = Literal["up", "down", "none"]
 Reason = Literal[
     "", "UpdatePolicy", "StabilizationWindow", "MaintenanceWindow", "MinChange", "ParadoxicalScaling", "MissingData"
 ]
-# What the plain numbers of `core.gate` mean.
+# Names for the numbers of `core.gate`.
 DIRECTIONS: tuple[Direction, ...] = ("none", "up", "down")
 WAYS: tuple[Direction, ...] = ("up", "down")
 REASONS: dict[int, Reason] = {
@@ -31,21 +31,21 @@ REASONS: dict[int, Reason] = {
 _NUMBERS = {reason: number for number, reason in REASONS.items()}
 MODES = {AUTO: gate.AUTO, OFF: gate.OFF, MAINTENANCE_WINDOW: gate.IN_WINDOW}
 
-# After a change of the count, how long nothing is believed that was learnt before it.
+# How long after a change of the count recommendations from before it are ignored, in seconds.
 SETTLE = 180.0
 DEFAULT_LEAST_CHANGE = {CPU: 200, "memory": 200_000_000}
 NO_SCALE_TYPE = ScaleType()
 
 
 class Gate(NamedTuple):
-    """Why a container may not move now, in a word and in words; both empty where it may."""
+    """Why a container may not change now: a reason and a message; both empty if it may."""
 
     reason: Reason = ""
     message: str = ""
 
     @property
     def number(self) -> int:
-        """As `core.gate` counts them."""
+        """The number of this gate in `core.gate`."""
         return _NUMBERS[self.reason]
 
 
@@ -62,31 +62,31 @@ def settle_time(hvpa: HvpaSpec) -> float:
 
 
 def longest_window(hvpa: HvpaSpec) -> float:
-    """For how long its last move matters."""
+    """How long its last scaling matters, in seconds."""
     windows = [scale_type(hvpa, way).stabilization_seconds or 0.0 for way in WAYS]
     return max(*windows, settle_time(hvpa))
 
 
 def is_off(hvpa: HvpaSpec) -> bool:
-    """Whether it only recommends. One that acts at times or in one direction does not."""
+    """Whether it only recommends. An Hvpa that acts at some times or in one direction is not off."""
     written = (hvpa.scale_up, hvpa.scale_down)
     return all(isinstance(way, ScaleType) and way.mode == OFF for way in written)
 
 
 def direction_of(now: Mapping[str, int], totals: Mapping[str, int]) -> Direction:
-    """One rising resource makes it up; what neither rises nor falls has no direction."""
+    """Up if any resource rises, else down if any falls, else none."""
     changes = [totals[resource] - now.get(resource, 0) for resource in totals]
     return DIRECTIONS[gate.way_of(any(change > 0 for change in changes), any(change < 0 for change in changes))]
 
 
 def closed_by(mode: str, window: float, since_last: float | None, *, patient: bool, in_window: bool) -> Reason:
-    """The first gate that asks when, not how much. Who is not patient does not wait for stabilisation."""
+    """The first closed time gate; with `patient` False stabilisation is skipped."""
     since = inf if since_last is None else since_last
     return REASONS[gate.closed(MODES.get(mode, gate.AUTO), window, since, patient, in_window)]
 
 
 def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: float, *, urgent: bool) -> Gate:
-    """Whether this is the time to move; urgency opens stabilisation, upwards only."""
+    """Whether the time allows a change; urgency skips stabilisation, for scale-ups only."""
     kind = scale_type(hvpa, direction)
     window, since = kind.stabilization_seconds or 0.0, None if last is None else now - last
     patient = not (urgent and direction == "up")
@@ -95,20 +95,20 @@ def time_gate(hvpa: HvpaSpec, direction: Direction, last: float | None, now: flo
         return OPEN
     message = {
         "UpdatePolicy": f"scaling {direction} is switched off",
-        "StabilizationWindow": f"to scale {direction} the last scaling must be {show_seconds(window)} ago",
+        "StabilizationWindow": f"scaling {direction} waits until {show_seconds(window)} after the last scaling",
         "MaintenanceWindow": f"scaling {direction} waits for the maintenance window",
     }
     return Gate(reason, message[reason])
 
 
 def in_window(hvpa: HvpaSpec, now: float) -> bool:
-    """Without a window that can be read there is no time to scale at."""
+    """Whether now is in the maintenance window; False if the window is absent or unreadable."""
     bounds = hvpa.window.bounds if hvpa.window else None
     return bounds is not None and contains(*bounds, int(now % 86400))
 
 
 def change_gate(hvpa: HvpaSpec, direction: Direction, now: Mapping[str, int], totals: Mapping[str, int]) -> Gate:
-    """Blocks where no resource moves by as much as it must."""
+    """Blocks if no resource changes by at least its minimum."""
     small = []
     for resource in RESOURCES:
         if resource not in totals:
@@ -117,7 +117,7 @@ def change_gate(hvpa: HvpaSpec, direction: Direction, now: Mapping[str, int], to
         needed = threshold(hvpa, direction, resource, now.get(resource, 0))
         if change >= needed:
             return OPEN
-        small.append(f"{resource} by {brief(resource, change)} of {brief(resource, needed)}")
+        small.append(f"{resource} by {brief(resource, change)} (minimum {brief(resource, needed)})")
     return Gate("MinChange", f"the total changes by too little: {', '.join(small)}")
 
 

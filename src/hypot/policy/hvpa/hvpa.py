@@ -1,4 +1,4 @@
-"""One decision of an Hvpa: how much in total, so how many replicas of which size."""
+"""One decision of an Hvpa: from the totals needed to a number of replicas and their size."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,19 +46,19 @@ from hypot.policy.stages.saturation import Saturation, saturation
 
 SOURCES: tuple[Source, ...] = (count_proposal, size_proposal)
 SATURATED = "saturation"
-MISSING = Gate("MissingData", "nothing shrinks while an answer is missing")
+MISSING = Gate("MissingData", "there is no scale-down while a recommendation is missing")
 _HOLDS = {REASONS[gate] for gate in HOLDS}
 
 
 def decide(
     hvpa: Hvpa, seen: Seen, state: State, settings: Settings, sources: Sequence[Source] = SOURCES
 ) -> tuple[Move, State]:
-    """What hypot would do now, why, and what it must remember. Nothing is done here, nor reported."""
+    """Decide what hypot does now and why; also return the new state. Nothing is written or reported here."""
     return _HvpaPass(hvpa, seen, state, settings, sources).run()
 
 
 def recommend(context: HvpaContext, sources: Sequence[Source] = SOURCES) -> tuple[SizeProposal, ...]:
-    """What each source asks for; those that are switched off are not asked."""
+    """What each source proposes; sources that are switched off propose nothing."""
     return tuple([proposal for source in sources if (proposal := source(context)) is not None])
 
 
@@ -102,7 +102,7 @@ def _asked(proposal: SizeProposal, place: Place) -> Total:
 
 
 def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate:
-    """Whether a container may move now; the first gate that blocks counts."""
+    """Whether a container may change now; the first gate that blocks counts."""
     if need.direction == "none":
         return OPEN
     urgent = bool(context.urgency)
@@ -113,17 +113,17 @@ def gate_of(context: HvpaContext, need: ContainerNeed, *, missing: bool) -> Gate
 
 
 def _gate(number: int, *gates: Gate) -> Gate:
-    """The gate of this number, with what it says."""
+    """The gate with this number, with its message."""
     return next(gate for gate in (OPEN, MISSING, *gates) if gate.number == number)
 
 
 def forbidding(hvpa: Hvpa) -> list[Problem]:
-    """The errors that nothing can be decided with."""
+    """The errors that make a decision impossible."""
     return [problem for problem in refusals(hvpa) if _forbids(problem)]
 
 
 def _forbids(problem: Problem) -> bool:
-    """Whether nothing can be decided with this; a knob that cannot be read has a default."""
+    """Whether this problem makes a decision impossible; an unreadable knob has a default."""
     return problem.rule == "recommendations" or (problem.where[0] == "spec" and problem.rule != "knob")
 
 
@@ -132,10 +132,10 @@ def _silence(hvpa: Hvpa) -> str:
 
 
 def paradox_gate(hvpa: Hvpa, need: ContainerNeed, current: int, voted: int) -> Gate:
-    """Going down, replicas are not taken away while that would make every pod larger."""
+    """On a scale-down, no replicas are removed if that would make every pod larger."""
     if need.direction != "down" or voted >= current or not grows_while_shrinking(hvpa, need, current, voted):
         return OPEN
-    message = f"with {voted} replicas each pod would have to grow although the total falls"
+    message = f"with {voted} replicas each pod would need higher requests although the total falls"
     return Gate("ParadoxicalScaling", message)
 
 
@@ -145,7 +145,7 @@ class _HvpaPass(HvpaFindings):
     def __init__(self, hvpa: Hvpa, seen: Seen, state: State, settings: Settings, sources: Sequence[Source]) -> None:
         super().__init__(hvpa, seen, state)
         self.settings, self.sources = settings, sources
-        # Whether some source has no answer, and whether any measures what pods use.
+        # Whether a source has no recommendation, and whether any source measures the usage of pods.
         self.missing = self.measures = False
 
     def run(self) -> tuple[Move, State]:
@@ -153,7 +153,7 @@ class _HvpaPass(HvpaFindings):
         if problems:
             return self._bad_spec("; ".join(str(problem) for problem in problems))
         if self.hvpa.is_weight_based:
-            return self._bad_spec("weightBasedScalingIntervals are not decided by: write scalingIntervals")
+            return self._bad_spec("weightBasedScalingIntervals are not supported: use scalingIntervals")
         scale = self.seen.scale
         if isinstance(scale, Failure):
             self.no_scale(scale, "FailedGetScale")
@@ -163,7 +163,7 @@ class _HvpaPass(HvpaFindings):
         self.condition("Ready", "True", "TargetRead", "the target and its scale were read")
         self.vertical = self.vertical.counted(scale.replicas, self.now)
         if scale.replicas == 0:
-            self.step("restrain", "scaling-disabled", 0, 0, "The target has zero replicas: it stays off.")
+            self.step("restrain", "scaling-disabled", 0, 0, "The target has zero replicas: autoscaling stays off.")
             return self._finish(scale, 0, "")
         return self._decided(scale)
 
@@ -176,7 +176,7 @@ class _HvpaPass(HvpaFindings):
     def _decided(self, scale: Scale) -> tuple[Move, State]:
         context = self._look(scale)
         if not context.current_sizes:
-            message = "neither a pod nor the target's pod template is there, so no size is known"
+            message = "there is neither a pod nor a pod template of the target, so no size is known"
             return self._no_recommendation(scale, message)
         proposals = recommend(context, self.sources)
         self.steps += [step for proposal in proposals for step in proposal.steps]
@@ -199,7 +199,7 @@ class _HvpaPass(HvpaFindings):
         self.sizes = self.desired_sizes = tuple([one.size for one in current_sizes])
         urgent = self.urgent = urgency(self.seen, current_sizes, off, self.vertical.last_up, self.state.last_scale)
         if urgent:
-            message = f"{urgent}: upwards neither stabilisation nor the minimum change holds back"
+            message = f"{urgent}: neither stabilisation nor the minimum change delays a scale-up"
             self.step("observe", "urgent", None, None, sentence(message))
         return HvpaContext(
             self.hvpa,
@@ -223,15 +223,15 @@ class _HvpaPass(HvpaFindings):
 
     def _no_recommendation(self, scale: Scale, message: str) -> tuple[Move, State]:
         self.condition("RecommendationProvided", "False", "NoRecommendation", message)
-        self.step("resolve", "hold-on-failure", scale.replicas, scale.replicas, sentence(f"{message}: nothing moves"))
+        self.step("resolve", "hold-on-failure", scale.replicas, scale.replicas, sentence(f"{message}: nothing changes"))
         self.failed(message, "internal")
         return self._undecided(scale.replicas)
 
     def _vote(self, context: HvpaContext, need: ContainerNeed) -> Vote | None:
-        """What one container votes for now; who is held keeps the count, and who waits says nothing by itself."""
+        """The vote of one container; a held container votes for the current count, a waiting one does not vote."""
         current = context.replicas
         if not need.totals:
-            # Nobody has measured it yet, so nobody knows whether fewer would do.
+            # It was not measured yet, so it is unknown whether fewer replicas would be enough.
             return Vote(current, need.container) if self.measures else None
         gate = gate_of(context, need, missing=self.missing)
         if gate == OPEN:
@@ -241,11 +241,11 @@ class _HvpaPass(HvpaFindings):
 
     def _block(self, need: ContainerNeed, gate: Gate) -> None:
         self.blocked[need.container] = gate
-        message = "stays as it is" if gate.reason in _HOLDS else "waits, unless others move"
+        message = "stays as it is" if gate.reason in _HOLDS else "waits, unless other containers change"
         self.step("restrain", kebab(gate.reason), None, None, f"{need.container} {message}: {gate.message}.")
 
     def _count_votes(self, context: HvpaContext, proposals: tuple[SizeProposal, ...]) -> list[Vote]:
-        """Votes for a count alone; they too wait for their time."""
+        """Votes without sizes; the time gates apply to them too."""
         low, high = counts_of(self.hvpa)
         asked = [
             (proposal.source, min(max(proposal.replicas, low), high))
@@ -255,7 +255,7 @@ class _HvpaPass(HvpaFindings):
         return [Vote(self._in_time(context, source, count), source=source) for source, count in asked]
 
     def _in_time(self, context: HvpaContext, source: str, count: int) -> int:
-        """This count where it may be gone to now, else the one that is there."""
+        """This count if the gates allow it now, else the current count."""
         current = context.replicas
         direction: Direction = "up" if count > current else "down"
         timed = time_gate(self.hvpa, direction, context.last_scale, self.now, urgent=bool(context.urgency))
@@ -280,7 +280,7 @@ class _HvpaPass(HvpaFindings):
         reach = self._reach(context, held=len(free) + len(waiting) < len(sized_needs))
         point, frozen = self._settled(current, free, votes, reach)
         if waiting and point.changes(current, self.sizes):
-            # They move along with the others, and keep what they need.
+            # Waiting containers change together with the others, so that they keep what they need.
             votes += [vote for need in waiting if (vote := vote_of(self.hvpa, need, current)) is not None]
             point, frozen = self._settled(current, [*free, *waiting], votes, reach)
         for need, gate in frozen:
@@ -297,7 +297,7 @@ class _HvpaPass(HvpaFindings):
         return self._finish(context.scale, replicas, reason or self.size_reason(needs))
 
     def _catch_up(self, rising: list[ContainerNeed], replicas: int) -> None:
-        """The largest pod may have what all are to have, and others lack it, because an earlier move ended half way."""
+        """The largest pod may have the desired size while others lack it, because an earlier move was not completed."""
         plan = self.state.plan
         sizes = controlled(self.hvpa, self.desired_sizes)
         if plan is not None and not needs_more(plan.sizes, plan.replicas, sizes, replicas):
@@ -306,16 +306,16 @@ class _HvpaPass(HvpaFindings):
         behind = [need.container for need in rising if self._is_behind(need.current_size, wanted[need.container])]
         if behind:
             self.catches_up = True
-            message = f"{' and '.join(behind)}: the largest pod has the size, and others are to follow"
+            message = f"{' and '.join(behind)}: the largest pod has the desired size, and the others get it too"
             self.step("resolve", "catch-up", None, None, sentence(message))
 
     def _is_behind(self, one: CurrentSize, wanted: Mapping[str, int]) -> bool:
-        """Whether a pod lacks what there is not to be less of."""
+        """Whether a pod has less than the largest of a resource that is not to be lowered."""
         had = {r: one.requests[r] for r in allowed(self.hvpa, one.container).controlled if r in one.requests}
         return any(wanted.get(r, 0) >= amount > one.least[r] for r, amount in had.items())
 
     def _in_ranges(self, current: int, replicas: int) -> int:
-        """The count, with sizes that the namespace takes; nothing moves where that is less in total than there is."""
+        """Fit the sizes to the LimitRanges and return the count; nothing changes if the total would be too small."""
         had, wanted = self.sizes, self.desired_sizes
         taken = in_ranges(self.hvpa, self.seen, had, wanted)
         if taken == wanted:
@@ -328,7 +328,7 @@ class _HvpaPass(HvpaFindings):
     def _settled(
         self, current: int, moving: list[ContainerNeed], votes: list[Vote], reach: tuple[int, int]
     ) -> tuple[Resolution, list[tuple[ContainerNeed, Gate]]]:
-        """Where the votes come to, unless that takes replicas away from pods that would have to grow for it."""
+        """The result of the votes, unless it removes replicas and each remaining pod would have to be larger."""
         point = self._point(current, moving, votes, reach)
         gates = [(need, paradox_gate(self.hvpa, need, current, point.replicas)) for need in moving]
         frozen = [(need, gate) for need, gate in gates if gate != OPEN]
@@ -337,7 +337,7 @@ class _HvpaPass(HvpaFindings):
         votes = [*votes, Vote(current)]
         point = self._point(current, moving, votes, reach)
         if point.replicas != current:
-            # No interval is for so many: then fewer and larger ones it is.
+            # No interval is for the current count, so there must be fewer, larger pods.
             return point, []
         others = [need for need, gate in gates if gate == OPEN]
         return self._point(current, others, votes, reach), frozen
@@ -345,10 +345,10 @@ class _HvpaPass(HvpaFindings):
     def _point(
         self, current: int, moving: list[ContainerNeed], votes: list[Vote], reach: tuple[int, int]
     ) -> Resolution:
-        """The count that the votes come to, and the sizes there of those that move."""
+        """The count that the votes result in, and the sizes of the changing containers at this count."""
         best = largest_vote(votes)
         desired = min(max(current if best is None else best.replicas, reach[0]), reach[1])
-        # A count that nobody's total asks for spreads no total: pods keep at least their size.
+        # A count that no total asks for spreads no total: pods keep at least their size.
         spreads = best is None or bool(best.resource)
         may_shrink = may_get_less(self.missing, current, desired)
         moved = [need for need in moving if need.direction != "none" or desired != current]
@@ -359,7 +359,7 @@ class _HvpaPass(HvpaFindings):
         return Resolution(desired, best, results)
 
     def _reach(self, context: HvpaContext, *, held: bool) -> tuple[int, int]:
-        """The counts that intervals are for, and the present one where somebody left them and cannot come back yet."""
+        """The counts that the intervals are for, extended to the current count if it may not change yet."""
         low, high = counts_of(self.hvpa)
         current = context.replicas
         inside = min(max(current, low), high)
@@ -368,7 +368,7 @@ class _HvpaPass(HvpaFindings):
         return min(low, current), max(high, current)
 
     def _waits(self, need: ContainerNeed) -> bool:
-        """Whether it is held back only by time, or because it changes too little."""
+        """Whether it is blocked only by stabilisation or because it changes too little."""
         return self.blocked[need.container].reason not in _HOLDS
 
     def _finish(self, scale: Scale, desired: int, reason: str) -> tuple[Move, State]:

@@ -1,6 +1,6 @@
-"""What a source asks for: totals per container and resource, or a number of replicas alone.
+"""What a source proposes: totals per container and resource, or only a number of replicas.
 
-A source is a function of one look at the workload. The decision knows a list of them and nothing else about them.
+A source is a function of the observed workload. The decision has a list of sources and knows nothing else about them.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +14,12 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Place
 from hypot.policy.model.state import Vertical
 
-# A total that may only keep the count or lower it, or only keep it or raise it.
+# Whether a total may only keep or lower the count, or only keep or raise it.
 Bound = Literal["", "at most", "at least"]
 
 
 class HvpaContext(NamedTuple):
-    """What every source looks at. `switched_off` are the containers that nothing may size."""
+    """The inputs of every source. `switched_off` are the containers whose size must not change."""
 
     hvpa: Hvpa
     seen: Seen
@@ -29,7 +29,7 @@ class HvpaContext(NamedTuple):
     last_scale: float | None
     vertical: Vertical
     settings: Settings
-    # Why more is needed at once, in words; empty where it is not.
+    # Why more is needed at once, as text; empty if it is not.
     urgency: str = ""
 
     @property
@@ -38,20 +38,20 @@ class HvpaContext(NamedTuple):
 
 
 class SizeProposal(NamedTuple):
-    """What one source asks for, and how it came about."""
+    """What one source proposes, and how it was computed."""
 
     source: str
     steps: tuple[Step, ...]
     totals: Mapping[Place, int] = {}
-    # Whether the totals are measured by what pods use, so that they also say how large a pod must be.
+    # Whether the totals come from the usage of pods, so that they also say how large a pod must be.
     measured: bool = False
-    # A vote for a count alone: it says nothing about sizes.
+    # A proposed count without sizes.
     replicas: int | None = None
-    # The size per pod that the totals were made of.
+    # The size per pod that the totals were computed from.
     advice: Mapping[str, Mapping[str, int]] = {}
-    # Where a total was learnt at another count, and so may not move this one up, or down.
+    # Totals that were learnt at another count, and so must not raise, or not lower, the current count.
     bounded: Mapping[Place, Bound] = {}
-    # Why it says less than it should; nothing shrinks while anybody's answer is missing.
+    # Why the proposal is incomplete; there is no scale-down while any recommendation is missing.
     missing: str = ""
 
 
@@ -59,7 +59,7 @@ Source = Callable[[HvpaContext], SizeProposal | None]
 
 
 class Total(NamedTuple):
-    """How much one resource of one container needs, who says so, and whether that may move the count either way."""
+    """The needed total of one resource of one container, its source, and in which direction it may move the count."""
 
     amount: int
     source: str
@@ -67,7 +67,7 @@ class Total(NamedTuple):
 
 
 def total_of(place: Place, now: int, proposals: tuple[SizeProposal, ...]) -> Total | None:
-    """What was measured counts; what was merely counted joins where nothing was measured, or where it asks for more."""
+    """The largest total: measured ones, and totals from counts if nothing was measured or if they raise the total."""
     measured = [
         Total(proposal.totals[place], proposal.source)
         for proposal in proposals

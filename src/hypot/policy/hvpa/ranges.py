@@ -1,4 +1,4 @@
-"""The sizes of an Hvpa within the LimitRanges of its namespace: new pods would come up with no others."""
+"""Fits the sizes of an Hvpa to the LimitRanges of its namespace, which every new pod must pass."""
 
 from hypot.core.disruption import is_more
 from hypot.kinds.hvpa import Hvpa
@@ -12,14 +12,14 @@ Sizes = tuple[Size, ...]
 
 
 def in_ranges(hvpa: Hvpa, seen: Seen, had: Sizes, wanted: Sizes) -> Sizes:
-    """What of these sizes the namespace takes; all of them where nobody knows, for then what comes up will show it.
+    """These sizes within the LimitRanges; unchanged if there is no pod to check them with: new pods will show it.
 
-    By a pod that is there, for a template lacks what a LimitRange adds to it.
+    The check needs an existing pod, because a template lacks the defaults that a LimitRange adds.
     """
     pods, ranges = live(seen.pods), seen.limit_ranges
     if not ranges or not pods or had == wanted:
         return wanted
-    # In whichever order they came, so that the same cluster is always decided on alike.
+    # The first by name, so that the decision does not depend on the order of the pods.
     pod = min(pods, key=lambda each: each.name)
     fitted = {each.container: each for each in within(_decided_on(hvpa, wanted), pod, ranges)}
     taken = tuple([_with(size, fitted.get(size.container)) for size in wanted])
@@ -28,7 +28,7 @@ def in_ranges(hvpa: Hvpa, seen: Seen, had: Sizes, wanted: Sizes) -> Sizes:
 
 
 def loses(had: Sizes, current: int, wanted: Sizes, taken: Sizes, replicas: int) -> bool:
-    """Whether so many pods would have less in total than there is, only because no more is taken."""
+    """Whether the pods would have less in total than now, only because the LimitRange does not allow more."""
     return any(
         amount < asked.requests[resource] and is_more(old.requests.get(resource, 0), current, amount, replicas)
         for old, asked, gets in zip(had, wanted, taken, strict=True)
@@ -37,7 +37,7 @@ def loses(had: Sizes, current: int, wanted: Sizes, taken: Sizes, replicas: int) 
 
 
 def _decided_on(hvpa: Hvpa, sizes: Sizes) -> Sizes:
-    """What of these is this autoscaler's to change, request and limit together."""
+    """The parts of these sizes that this autoscaler may change, request and limit together."""
     bounds = {size.container: allowed(hvpa, size.container) for size in sizes}
     return tuple(
         [
@@ -55,7 +55,7 @@ def _with(size: Size, other: Size | None) -> Size:
 
 
 def _steady(had: Size, wanted: Size, taken: Size) -> Size:
-    """What is cut goes no other way than is wanted, nor on by rounding alone: that would never end."""
+    """Keep the old size if the cut one changes in the wrong direction or only by rounding, which would never end."""
     requests, limits = dict(taken.requests), dict(taken.limits)
     for resource, amount in taken.requests.items():
         if resource in had.requests and _amounts(taken, resource) != _amounts(wanted, resource):
@@ -71,6 +71,6 @@ def _amounts(size: Size, resource: str) -> tuple[int | None, int | None]:
 
 
 def _grows(had: Size, taken: Size, resource: str) -> bool:
-    """Where there is a limit it grows as well: one that is at its edge is reached already."""
+    """Whether the request rises, and its limit too if there is one: a limit at its bound cannot rise."""
     limit = had.limits.get(resource)
     return taken.requests[resource] > had.requests[resource] and (limit is None or taken.limits[resource] > limit)

@@ -1,4 +1,4 @@
-"""What a decision on both axes has to tell: who asked for what, what held it back, what becomes of each container."""
+"""The report of a decision on count and sizes: proposals, gates, and the new size of each container."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,12 +16,12 @@ from hypot.policy.model.state import State
 from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
 from hypot.policy.stages.saturation import Saturation, reported
 
-# Where the status says what the last move was, and which sizes new pods come up with.
+# The status fields of the last scaling and of the sizes for new pods.
 SCALING, SIZES, LISTED = "lastScaling", "vpaStatus", "containerResources"
 
 
 class HvpaFindings(Findings):
-    """Collects while an Hvpa is decided."""
+    """Collects findings during the decision of an Hvpa."""
 
     def __init__(self, hvpa: Hvpa, seen: Seen, state: State) -> None:
         super().__init__(hvpa, seen, state)
@@ -36,21 +36,21 @@ class HvpaFindings(Findings):
         if missing:
             self.condition("RecommendationProvided", "False", "PartlyMissing", missing[0])
             return
-        self.condition("RecommendationProvided", "True", "Recommended", "every source that is switched on has spoken")
+        self.condition("RecommendationProvided", "True", "Recommended", "every enabled source has a recommendation")
 
     def report_saturation(self, pressure: Saturation, replicas: int) -> None:
         for place, one in pressure.twice.items():
             total = brief(place[1], one.total(replicas))
-            message = f"{reported(place, one)}, in two samples: at least {total} in total, whatever the minimum change"
+            message = f"{reported(place, one)}, in two samples: at least {total} in total, without a minimum change"
             self.step("recommend", "saturated", None, None, sentence(message))
         for place, one in pressure.once.items():
             self.unknown.append(
-                f"{reported(place, one)}; seen once, and it overrides the minimum change when seen twice"
+                f"{reported(place, one)}, in one sample; a second such sample overrides the minimum change"
             )
         for name, resource in pressure.uncapped:
             self.unknown.append(
                 f"{resource} of {name} is used beyond its request and has no limit; without the Node in the input "
-                "nobody can say whether it is saturated"
+                "it is unknown whether it is saturated"
             )
 
     def report_need(self, need: ContainerNeed) -> None:
@@ -69,12 +69,12 @@ class HvpaFindings(Findings):
         self.step("resolve", "total", None, None, f"{need.container} needs in total: {message}.", numbers)
 
     def report_vote(self, current: int, point: Resolution) -> str:
-        """Who asks for this count; the reason of the decision where it changes."""
+        """Report the vote for this count; returns the reason of the decision if the count changes."""
         vote, replicas = point.vote, point.replicas
         message = ""
         if vote is not None and vote.resource:
             message = (
-                f"{vote.resource} of {vote.container}, {brief(vote.resource, vote.total)} in total by {vote.source}"
+                f"{vote.resource} of {vote.container} needs {brief(vote.resource, vote.total)} in total ({vote.source})"
             )
             numbers = {"container": vote.container, "resource": vote.resource, "source": vote.source}
             self.step(
@@ -82,7 +82,7 @@ class HvpaFindings(Findings):
                 "interval",
                 current,
                 vote.replicas,
-                sentence(f"{message}, is for {vote.replicas} replicas"),
+                sentence(f"{message}: its interval is for {vote.replicas} replicas"),
                 numbers,
             )
         elif vote is not None and vote.replicas != current:
@@ -91,15 +91,15 @@ class HvpaFindings(Findings):
         asked = current if vote is None else vote.replicas
         if replicas != asked:
             message = (
-                f"intervals are for up to {replicas} replicas"
+                f"the intervals are for at most {replicas} replicas"
                 if asked > replicas
-                else f"they are for {replicas} or more"
+                else f"the intervals are for at least {replicas} replicas"
             )
             self.step("restrain", "intervals", asked, replicas, sentence(message))
         return message if replicas != current else ""
 
     def size_reason(self, needs: Iterable[ContainerNeed]) -> str:
-        """Which container, resource and source asks for the change of size that is largest for what is there."""
+        """The container, resource and source with the largest relative change of size."""
         had = {size.container: size.requests for size in self.sizes}
         gets = {size.container: size.requests for size in self.desired_sizes}
         changes = [
@@ -111,7 +111,7 @@ class HvpaFindings(Findings):
         if not changes:
             return ""
         _, container, resource, total = max(changes, key=lambda change: change[:3])
-        return f"{resource} of {container}, {brief(resource, total.amount)} in total by {total.source}"
+        return f"{resource} of {container} needs {brief(resource, total.amount)} in total ({total.source})"
 
     def report_size(self, need: ContainerNeed, result: Sized, desired: int) -> None:
         old, new = need.current_size.size, result.size
@@ -124,18 +124,18 @@ class HvpaFindings(Findings):
         ]
         message = f"{need.container} at {desired} replicas: {', '.join(changes) or 'only its limits change'}"
         rising = isinstance(self.seen.scale, Scale) and desired > self.seen.scale.replicas
-        while_what = "replicas rise" if rising else "an answer is missing"
-        why_kept = f"is kept, for no pod shrinks while {while_what}"
+        while_what = "replicas are added" if rising else "a recommendation is missing"
+        why_kept = f"is kept: nothing is lowered while {while_what}"
         for resources, why in (
             (result.kept, why_kept),
             (result.budgeted, "includes the base load of each replica"),
-            (result.capped, "is cut at what is allowed"),
+            (result.capped, "is capped at its maximum"),
         ):
             if resources:
                 message += f"; {' and '.join(resources)} {why}"
         numbers = {"container": need.container, "requests": shown(new.requests), "limits": shown(new.limits)}
         self.step("resolve", "size", None, None, f"{message}.", numbers)
-        self.limits += [f"{resource} of {need.container} is cut at what is allowed" for resource in result.capped]
+        self.limits += [f"{resource} of {need.container} is capped at its maximum" for resource in result.capped]
 
     def report_ranges(self, wanted: Iterable[Size], taken: Iterable[Size], *, stays: bool) -> None:
         changes = [
@@ -144,11 +144,11 @@ class HvpaFindings(Findings):
             for resource, amount in gets.requests.items()
             if amount != asked.requests[resource]
         ]
-        message = ", ".join(f"{what} {gets} instead of {asked}" for what, asked, gets in changes) or "other limits"
-        message = f"a LimitRange takes {message}"
-        message = f"{message}, which would be less in total than there is: nothing moves" if stays else message
+        message = ", ".join(f"{what} is {gets}, not {asked}" for what, asked, gets in changes) or "limits differ"
+        message = f"because of a LimitRange {message}"
+        message = f"{message}, which would be less in total than now: nothing changes" if stays else message
         self.step("restrain", "limit-range", None, None, sentence(message))
-        self.limits += [f"{what} is what a LimitRange takes" for what, _, _ in changes]
+        self.limits += [f"{what} is limited by a LimitRange" for what, _, _ in changes]
 
     def report_limits(self, needs: Iterable[ContainerNeed]) -> None:
         reason = "CutAtAllowed"
@@ -157,21 +157,21 @@ class HvpaFindings(Findings):
                 intervals = intervals_of(self.hvpa, need.container, resource)
                 if intervals and total.amount > intervals[-1].high:
                     reason, most = "BeyondLastInterval", brief(resource, intervals[-1].high)
-                    self.limits.append(f"{resource} of {need.container} needs more than the last interval's {most}")
+                    self.limits.append(f"{resource} of {need.container} exceeds the last interval's maximum of {most}")
         if self.limits:
             self.condition("ScalingLimited", "True", reason, "; ".join(sorted(set(self.limits))))
         else:
-            self.condition("ScalingLimited", "False", "WithinIntervals", "what is needed is within the intervals")
+            self.condition("ScalingLimited", "False", "WithinIntervals", "the needed totals are within the intervals")
 
     def report_blocked(self) -> None:
         if not self.blocked:
-            self.condition("ScalingBlocked", "False", "NotBlocked", "nothing is held back")
+            self.condition("ScalingBlocked", "False", "NotBlocked", "nothing is blocked")
             return
         name, gate = min(self.blocked.items())
         self.condition("ScalingBlocked", "True", gate.reason, f"{name}: {gate.message}")
 
     def status(self, scale: Scale) -> dict[str, Any]:
-        """As it is where nothing moves."""
+        """The status if nothing changes."""
         recount = self.vertical.recount
         return {
             "replicas": scale.status_replicas,
@@ -186,7 +186,7 @@ class HvpaFindings(Findings):
         }
 
     def _processed(self) -> dict[str, Any]:
-        """The sizes that this decision was made with."""
+        """The recommended sizes that this decision used."""
         sizes = [
             {"containerName": name, "resources": {"requests": shown(advice)}}
             for name, advice in sorted(self.vertical.advice.items())
@@ -195,7 +195,7 @@ class HvpaFindings(Findings):
 
 
 def report(hvpa: Hvpa, move: Move, state: State, _settings: Settings, effect: Effect) -> MoveReport:
-    """What is said of a move that is written."""
+    """The report of a written move."""
     if not move.decided:
         return MoveReport(move.unwritten, (), _with_recorded(move.observed, effect))
     status: dict[str, Any] = {"desiredReplicas": move.desired}
@@ -213,14 +213,14 @@ def report(hvpa: Hvpa, move: Move, state: State, _settings: Settings, effect: Ef
 
 
 def refused(hvpa: Hvpa, _move: Move, state: State, message: str) -> Refusal:
-    """What is said of a move that could not be written."""
+    """The report of a move that could not be written."""
     last = None if state.last_scale is None else {"lastUpdated": show_time(state.last_scale)}
     status = {"desiredReplicas": state.desired or None, SCALING: last_scaling(hvpa) or last}
     return Refusal("Ready", "FailedUpdate", "FailedScaling", message, status)
 
 
 def last_scaling(hvpa: Hvpa) -> Mapping[str, Any]:
-    """What the object's status says of the last move."""
+    """The last scaling in the object's status."""
     return _scaling_in(hvpa.status)
 
 
@@ -234,7 +234,7 @@ def summary(move: Move) -> str:
     for old, new in zip(move.sizes, move.desired_sizes, strict=True):
         if old != new:
             parts.append(f"{new.container} {', '.join(f'{r} {a}' for r, a in briefly(new.requests).items())}")
-    parts += ["all pods as large as the largest"] if move.catches_up else []
+    parts += ["all pods raised to the size of the largest"] if move.catches_up else []
     return "; ".join(parts)
 
 
@@ -243,7 +243,7 @@ def blockings(reasons: Iterable[str]) -> list[dict[str, str]]:
 
 
 def listed_sizes(sizes: Iterable[Size]) -> dict[str, Any]:
-    """Sizes as a status records them for new pods."""
+    """Sizes in the format in which the status records them for new pods."""
     return {LISTED: [{"containerName": name, "resources": each} for name, each in resources_of(sizes).items()]}
 
 
@@ -256,7 +256,7 @@ def _new_scaling(move: Move) -> dict[str, Any]:
 
 
 def _with_recorded(status: Mapping[str, Any], effect: Effect) -> dict[str, Any]:
-    """The last move with the sizes that are recorded, where those are others than were decided on."""
+    """The last scaling with the recorded sizes, if those differ from the decided ones."""
     if not effect.sizes_differ:
         return {}
     made = {**_scaling_in(status), SIZES: effect.recorded}

@@ -1,4 +1,4 @@
-"""From what each container needs in total to one point: a number of replicas, and the size of each container."""
+"""From the total needs of each container to one result: a number of replicas and the size of each container."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _NUMBERS = {word: number for number, word in BOUNDS.items()}
 
 
 class ContainerNeed(NamedTuple):
-    """What one container needs: its totals, who asks for what, and which way that is."""
+    """The needs of one container: its totals, the proposals behind them, and the direction of the change."""
 
     current_size: CurrentSize
     totals: Mapping[str, Total]
@@ -39,7 +39,7 @@ class ContainerNeed(NamedTuple):
 
 
 class Vote(NamedTuple):
-    """A number of replicas, and which resource of which container asks for it by whose word."""
+    """A number of replicas, and the container, resource and source that ask for it."""
 
     replicas: int
     container: str = ""
@@ -49,7 +49,7 @@ class Vote(NamedTuple):
 
 
 def vote_of(hvpa: HvpaSpec, need: ContainerNeed, current: int) -> Vote | None:
-    """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
+    """The largest count that any resource of any source asks for; without a direction the current count."""
     if not need.totals:
         return None
     if need.direction == "none":
@@ -66,13 +66,13 @@ def _lookup(hvpa: HvpaSpec, need: ContainerNeed, resource: str, total: Total, cu
 
 
 def controlled(hvpa: HvpaSpec, sizes: Iterable[Size]) -> tuple[Size, ...]:
-    """What of these sizes is the autoscaler's to change."""
+    """The parts of these sizes that the autoscaler may change."""
     rules = [(size, allowed(hvpa, size.container)) for size in sizes]
     return tuple([size.only(rule.controlled) for size, rule in rules if not rule.switched_off])
 
 
 def grows_while_shrinking(hvpa: HvpaSpec, need: ContainerNeed, current: int, fewer: int) -> bool:
-    """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
+    """Whether fewer replicas would raise every resource of each pod: then no replicas are removed yet."""
     if not need.totals or only_counts_at(hvpa, fewer):
         return False
     return all(
@@ -86,7 +86,7 @@ def _base(hvpa: HvpaSpec, resource: str) -> tuple[int, int]:
 
 
 class Sized(NamedTuple):
-    """A container's new size, the resources that kept theirs against the total, and those that hit their bound."""
+    """A container's new size, and the resources that were kept, include a base load, or were capped."""
 
     size: Size
     kept: tuple[str, ...] = ()
@@ -97,9 +97,9 @@ class Sized(NamedTuple):
 def sized(
     hvpa: HvpaSpec, need: ContainerNeed, current: int, desired: int, *, spreads: bool = True, may_shrink: bool = True
 ) -> Sized:
-    """The size of one container at the new count; bounds come last.
+    """The size of one container at the new count; bounds apply last.
 
-    Where replicas rise no pod shrinks, unless the total falls and is spread over them.
+    While replicas are added no request is lowered, unless the total falls and is spread over them.
     """
     rises = keeps_size(DIRECTIONS.index(need.direction), current, desired, spreads)
     bounds = allowed(hvpa, need.container)
@@ -128,7 +128,7 @@ def sized(
 
 
 def _pinned(hvpa: HvpaSpec, need: ContainerNeed, resource: str, desired: int) -> int:
-    """The only size there is at this count; where none is written, the one that is there."""
+    """The fixed size at a count where only the count scales; without one in the spec, the current request."""
     if not only_counts_at(hvpa, desired):
         return UNSET
     interval = interval_of(intervals_of(hvpa, need.container, resource), desired)
@@ -136,7 +136,7 @@ def _pinned(hvpa: HvpaSpec, need: ContainerNeed, resource: str, desired: int) ->
 
 
 def _bounded(bounds: Allowed, current_size: CurrentSize, resource: str, amount: int) -> int:
-    """Within what the policy allows; where limits are left alone, requests stay below them."""
+    """The amount within what the policy allows; if limits are not controlled, the request stays within them."""
     limit = current_size.limits.get(resource, UNSET) if bounds.requests_only else UNSET
     return permitted(amount, bounds.least.get(resource, 0), bounds.most.get(resource, 0), limit)
 
@@ -144,7 +144,7 @@ def _bounded(bounds: Allowed, current_size: CurrentSize, resource: str, amount: 
 def _limits(
     hvpa: HvpaSpec, bounds: Allowed, need: ContainerNeed, requests: Mapping[str, int], desired: int
 ) -> dict[str, int]:
-    """Each limit moves with its request; where that stays, so does the limit."""
+    """Each limit follows its request; if the request stays, the limit stays."""
     limits = dict(need.current_size.limits)
     if bounds.requests_only:
         return limits
@@ -158,7 +158,7 @@ def _limits(
 
 
 def largest_vote(votes: Sequence[Vote]) -> Vote | None:
-    """The vote for most replicas; of equals one that a total stands behind, then by name: their order never matters."""
+    """The vote for most replicas; of equals one that is based on a total, then by name: the order never matters."""
     ordered = sorted(
         votes, key=lambda vote: (-vote.replicas, not vote.resource, vote.container, vote.resource, vote.source)
     )
@@ -166,7 +166,7 @@ def largest_vote(votes: Sequence[Vote]) -> Vote | None:
 
 
 class Resolution(NamedTuple):
-    """A number of replicas, the vote it comes from, and the new size of each container that moves."""
+    """A number of replicas, the vote it comes from, and the new size of each container that changes."""
 
     replicas: int
     vote: Vote | None

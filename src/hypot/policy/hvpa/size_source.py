@@ -1,4 +1,4 @@
-"""The size recommendation as a source: what pods of the current number need, times their number."""
+"""The size recommendation as a source: what each pod needs at the current count, times the count."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,12 +16,12 @@ from hypot.policy.model.seen import Bounds, Failure, Recommendation
 from hypot.policy.model.size import Place, briefly, shown
 
 NAME = "vpa"
-# How a bound is told.
+# The bounds as text.
 BOUNDS: dict[int, Bound] = {FREE: "", AT_MOST: "at most", AT_LEAST: "at least"}
 
 
 def size_proposal(context: HvpaContext) -> SizeProposal | None:
-    """Totals from our own recommender, or from an object's status where that is asked for or all there is."""
+    """Totals from our own recommender, or from a VPA's status if configured or if there are no histograms."""
     if not context.hvpa.uses_vpa or all(one.container in context.switched_off for one in context.current_sizes):
         return None
     found = advised(context)
@@ -32,7 +32,7 @@ def size_proposal(context: HvpaContext) -> SizeProposal | None:
 
 
 def advised(context: HvpaContext) -> Recommendation | Failure:
-    """Our own recommender reads histograms; a dump without them may still hold what another one made of them."""
+    """The recommendation. Our own recommender reads histograms; without them, the status of a VPA may have one."""
     seen = context.seen
     if context.hvpa.recommendations == "own" and seen.usage is not None:
         return Recommendation(_estimated(context), "histograms of usage")
@@ -52,7 +52,7 @@ def _estimated(context: HvpaContext) -> tuple[Bounds, ...]:
 
 
 def knobs_for(hvpa: Hvpa, container: str, base: Knobs) -> Knobs:
-    """As `knobs_of`; asked for with every decision, read once."""
+    """Like `knobs_of`, but cached, because every decision needs it."""
     return _knobs_for(Itself(hvpa), container, base)
 
 
@@ -73,7 +73,7 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
         name = bounds.container
         if name not in current_size or name in context.switched_off:
             continue
-        # The bound of one pod does not bound the need of all: our own recommender hands on what it found.
+        # The cap of one pod does not cap the need of all pods: from our own recommender use the uncapped target.
         target = bounds.uncapped if own and bounds.uncapped and context.seen.usage is not None else bounds.target
         advice[name] = {resource: target[resource] for resource in RESOURCES if resource in target}
         for resource, amount in advice[name].items():
@@ -86,12 +86,12 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
     steps = [_reported(advice, found.origin, replicas)]
     if stale:
         steps.append(_told_stale(context, stale))
-    missing = "" if totals else f"the {found.origin} say nothing about the containers that are there"
+    missing = "" if totals else f"there is no recommendation for the existing containers in the {found.origin}"
     return SizeProposal(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
 
 
 def _outdated(context: HvpaContext, container: str, resource: str, amount: int) -> int:
-    """Which way a recommendation may not move anything; see `core.gate.belief`."""
+    """In which direction a recommendation must not move anything; see `core.gate.belief`."""
     recount = context.vertical.recount
     if recount is None:
         return FREE
@@ -104,7 +104,7 @@ def _outdated(context: HvpaContext, container: str, resource: str, amount: int) 
 
 def _reported(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
     message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
-    sentence = f"By the {origin} each of the {replicas} pods needs: {message}."
+    sentence = f"According to the {origin} each of the {replicas} pods needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}
     return Step("recommend", "size", None, None, sentence, numbers)
 
@@ -119,7 +119,7 @@ def _told_stale(context: HvpaContext, places: list[str]) -> Step:
         raise AssertionError("only a change of the count makes a recommendation stale")
     ago = show_seconds(context.seen.now - recount.at)
     message = (
-        f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there are "
-        f"{recount.after} since {ago}: it is not read a second time."
+        f"The recommendation for {', '.join(places)} was learnt from {recount.before} pods, and there have been "
+        f"{recount.after} for {ago}: it is not applied a second time."
     )
     return Step("recommend", "stale-size", None, None, message, {"replicasAtRecommendation": recount.before})

@@ -1,4 +1,4 @@
-"""Signs that a workload has too little right now: containers killed for memory, pods evicted for it."""
+"""Signs that a workload has too little memory now: OOM-killed containers and evicted pods."""
 
 from collections.abc import Iterable
 
@@ -14,14 +14,14 @@ def urgency(
     last_up: float | None,
     last_scale: float | None,
 ) -> str:
-    """Why more is needed at once, in words; empty where it is not. What came before the last growth was answered.
+    """Why more is needed at once, as text; empty if it is not. Signs before the last scale-up do not count.
 
-    Where only the last scaling is known, a kill before it may have been what it answered.
+    If only the last scaling is known, a kill before it does not count: the scaling may have been the response.
     """
     answered = last_scale if last_up is None else last_up
     sizes = {one.container: one for one in current_sizes if one.container not in switched_off}
     killed = [
-        f"{container.name} of pod {pod.name} was killed for want of memory"
+        f"{container.name} of pod {pod.name} was OOM-killed"
         for pod in live(seen.pods)
         for container in pod.containers
         if container.ended is not None
@@ -30,7 +30,7 @@ def urgency(
         and _up_to_date(container, sizes[container.name])
     ]
     evicted = [
-        f"pod {pod.name} was evicted while its node was short of memory"
+        f"pod {pod.name} was evicted while its node was under memory pressure"
         for pod in seen.pods
         if pod.reason == "Evicted" and _evicted_since(pod, seen, last_up)
     ]
@@ -38,7 +38,7 @@ def urgency(
 
 
 def _up_to_date(container: Container, current_size: CurrentSize) -> bool:
-    """A pod of an older, smaller size tells nothing about the present one."""
+    """Whether the container has the current size; a pod with an older, smaller size says nothing about that."""
     request = container.current_requests.get("memory")
     return (None if request is None else of_milli("memory", request)) == current_size.requests.get("memory")
 

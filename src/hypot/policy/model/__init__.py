@@ -1,1 +1,1 @@
-"""What is seen, decided, remembered and set."""
+"""The values that decisions read and produce: observations, decisions, state, plans and settings."""

@@ -1,4 +1,4 @@
-"""What a workload has now: the size of each container as its pods really have it, and all of them together."""
+"""What a workload has now: the actual size of each container in its pods, and the total over all replicas."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from hypot.core.amount import RESOURCES, of_milli
 from hypot.policy.model.seen import Container, Pod, Seen
 from hypot.policy.model.size import Size
 
-# A container that crashes again and again waits for 5 minutes at most, and then runs for a while.
+# A container in a crash loop waits for at most 5 minutes between restarts, and then runs for a while.
 LONGEST_WAIT = 600.0
 
 
 class CurrentSize(NamedTuple):
-    """One container: the largest requests that any pod has, their limits, the total of all replicas, and the least."""
+    """One container: the largest requests of any pod and their limits, the totals, and the smallest requests."""
 
     container: str
     requests: Mapping[str, int]
@@ -26,18 +26,18 @@ class CurrentSize(NamedTuple):
 
 
 def live(pods: Iterable[Pod]) -> list[Pod]:
-    """Pods that run or will: neither done nor on their way out."""
+    """Pods that run or will run: neither finished nor being deleted."""
     return [pod for pod in pods if not pod.deleted and pod.phase not in {"Succeeded", "Failed"}]
 
 
 def has_crashed(pod: Pod, now: float) -> bool:
-    """Whether it does not serve because a container of it ended, which uses nothing while it waits to start again."""
+    """Whether the pod is not ready and a container terminated recently: it uses nothing while it waits to restart."""
     ends = [c.ended.finished for c in pod.containers if c.ended is not None and c.ended.finished is not None]
     return pod.ready != "True" and any(now - finished < LONGEST_WAIT for finished in ends)
 
 
 def current_size(seen: Seen, replicas: int) -> tuple[CurrentSize, ...]:
-    """Every container, by name; of the pod template where no pod is there. Native sidecars are left alone."""
+    """Every container, by name; from the pod template if there are no pods. Native sidecars are left out."""
     found: dict[str, list[Container]] = {}
     for pod in live(seen.pods):
         for container in pod.containers:
@@ -67,6 +67,6 @@ def _current_size(name: str, containers: list[Container], replicas: int) -> Curr
             least[resource] = of_milli(resource, smallest)
         if its_limit >= 0:
             limits[resource] = of_milli(resource, its_limit)
-        # While pods come and go, those that are there stand for the others.
+        # While pods start or stop, the existing ones represent all replicas.
         totals[resource] = of_milli(resource, -(-together * replicas // count))
     return CurrentSize(name, requests, limits, totals, least)

@@ -1,4 +1,4 @@
-"""What was decided: the move with its steps and holds, and what is reported of it: conditions, events, status."""
+"""A decision: the move with its steps and holds, and its report: conditions, events and status."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,12 +12,12 @@ from hypot.policy.model.size import Size, resources_of
 
 Stage = Literal["observe", "recommend", "resolve", "restrain"]
 Action = Literal["scale_up", "scale_down", "none"]
-# Whose fault: nobody's, the cluster's, or the author's.
+# No error, an error of the cluster, or an error in the object's spec.
 ErrorKind = Literal["none", "internal", "spec"]
 
 
 class Step(NamedTuple):
-    """One rule at work: the count before and after it, the numbers that decided, one sentence."""
+    """One applied rule: the count before and after it, the numbers it used, and a sentence."""
 
     stage: Stage
     rule: str
@@ -61,7 +61,7 @@ class Event(NamedTuple):
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
-    # The pod that was changed, where it is the event of a single one.
+    # The changed pod, if the event is about a single pod.
     pod: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class Event(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """Where a metric would start to move the count: above or below which amount, and the first one that does."""
+    """The value of a metric above or below which the count changes, and the first value that changes it."""
 
     metric: str
     direction: Literal["up", "down"]
@@ -88,7 +88,7 @@ Unit = Literal["percent", "amount", "bytes"]
 
 
 class Band(NamedTuple):
-    """Where a metric leaves its proposal alone: the first amounts above and below that change it, None for none."""
+    """The range in which a metric's proposal stays: the first amounts above and below that change it, or None."""
 
     metric: str
     up_at: int | None
@@ -110,7 +110,7 @@ class Band(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """How a proposal follows from an amount: the ratio to a target, weighed by pods, within tolerance and bounds."""
+    """How a proposal follows from an amount: its ratio to a target times the pods, within tolerance and bounds."""
 
     metric: str
     amount: int
@@ -131,7 +131,7 @@ class Slope(NamedTuple):
         return min(max(count, self.low), self.high)
 
     def _next(self, step: int) -> int | None:
-        """The nearest amount in this direction whose count is another, and goes that way."""
+        """The nearest amount in this direction that changes the count in the same direction."""
         now = self._count(self.amount)
         for edge in self._edges(step):
             for amount in sorted((edge - 1, edge, edge + 1), key=lambda each: each * step):
@@ -140,7 +140,7 @@ class Slope(NamedTuple):
         return None
 
     def _edges(self, step: int) -> Iterator[int]:
-        """Where the count can change: at the tolerance, and where the weighed ratio passes a whole number."""
+        """Amounts where the count can change: at the tolerance, and where the weighted ratio passes a whole number."""
         if self.weight <= 0:
             return
         edges = {first_above(self.target, self.up), first_below(self.target, self.down)}
@@ -150,7 +150,7 @@ class Slope(NamedTuple):
 
 
 class Name(NamedTuple):
-    """Which object."""
+    """The identity of an object."""
 
     api_version: str
     kind: str
@@ -165,26 +165,26 @@ class Name(NamedTuple):
 
 
 class MetricReading(NamedTuple):
-    """What one metric says: a proposal, or why there is none."""
+    """The result of one metric: a proposal, or why there is none."""
 
     metric: str
     description: str
     proposal: int | None
     step: Step
-    # What was compared with the target, in milli; None where the metric failed.
+    # The value that was compared with the target, in milli; None if the metric failed.
     value: int | None = None
     status: Mapping[str, Any] = {}
     error: str = ""
     error_kind: ErrorKind = "none"
     failed_reason: str = ""
     band: Band | Slope | None = None
-    # For kinds with a band: how many pods counted, which side was left, and whether this is a step inside it.
+    # For kinds with a band: how many pods counted, on which side the value is, and whether this is a step inside it.
     ready: int = 0
     side: int = 0
     converging: bool = False
 
     def action(self, replicas_before: int) -> Action:
-        """Which way this metric pulls, compared with the size the status showed before."""
+        """The direction of the proposal, compared with the replica count that the status showed before."""
         if self.proposal is None or self.proposal == replicas_before:
             return "none"
         return "scale_up" if self.proposal > replicas_before else "scale_down"
@@ -198,7 +198,7 @@ class PodAction(NamedTuple):
     rule: str
     sentence: str
     sizes: tuple[Size, ...] = ()
-    # Of an eviction: where nothing may be evicted, the pod is resized instead, which is better than nothing.
+    # For an eviction: if evictions are not possible, the pod is resized in place instead.
     or_resize: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ Blocks = Literal["both", "up", "down"]
 
 
 class Hold(NamedTuple):
-    """One reason to stay: a CamelCase word, the same in words, what it blocks, and the count that it insists on."""
+    """A reason not to scale: a CamelCase reason, a message, the blocked direction, and the count it pins, if any."""
 
     reason: str
     message: str
@@ -218,19 +218,19 @@ class Hold(NamedTuple):
     pinned: int | None = None
 
 
-# The hold of an autoscaler whose last decision is not all done yet: reported only where there is no other.
+# The hold of an autoscaler whose last decision is not completely done: the reason only if there is no other hold.
 PLAN_UNDER_WAY = "PlanUnderWay"
 _ORDER: tuple[Blocks, ...] = ("both", "down", "up")
 
 
 def main_reason(holds: Sequence[Hold]) -> str:
-    """Of a hold that stops everything, else of one that stops scale-down. The webhook for new pods reads it."""
+    """The reason of a hold that blocks all, else scale-down, else scale-up. The webhook for new pods reads it."""
     return min(holds, key=lambda hold: (hold.reason == PLAN_UNDER_WAY, _ORDER.index(hold.blocks))).reason
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What one autoscaler is to do, and why. Nothing is reported yet: holds may change it before that."""
+    """What one autoscaler is to do, and why. It is not reported yet, because holds may still change it."""
 
     autoscaler: Name
     target: Name
@@ -239,47 +239,47 @@ class Move:
     desired: int | None
     reason: str = ""
     steps: tuple[Step, ...] = ()
-    # The conditions as long as nothing is written.
+    # The conditions if nothing is written.
     unwritten: Conditions = ()
     warnings: tuple[Event, ...] = ()
-    # The status, less its conditions, as it is where nothing moves. A place that is None is left out.
+    # The status without its conditions, if nothing changes. Keys with the value None are left out.
     observed: Mapping[str, Any] = field(default_factory=dict)
-    # What could not be known, and from when on it no longer matters.
+    # What is unknown, and when it no longer matters.
     unknown: tuple[str, ...] = ()
-    # Why nothing could be decided, or what went wrong on the way to a decision; "none" where nothing did.
+    # Why nothing could be decided, or what went wrong during the decision; kind "none" if nothing did.
     error: str = ""
     error_kind: ErrorKind = "none"
     decided: bool = True
     dry_run: bool = False
-    # How long a scale event matters to rate limits, downwards and upwards; None where none are kept.
+    # How long a scale event matters to rate limits, downwards and upwards; None if no events are kept.
     event_periods: tuple[float | None, float | None] = (None, None)
     readings: tuple[MetricReading, ...] = ()
-    # For kinds that size pods: what each container has now, and what it is to have.
+    # For kinds that size pods: the current and the desired size of each container.
     sizes: tuple[Size, ...] = ()
     desired_sizes: tuple[Size, ...] = ()
-    # Whether the largest pod has what all are to have, and more is needed, so that the others are to follow.
+    # Whether the largest pod already has the desired size and more is needed, so that the other pods are raised to it.
     catches_up: bool = False
     actions: tuple[PodAction, ...] = ()
-    # Whether sizes reach running pods one by one, as the actions say, and not all at once.
+    # Whether running pods are resized one by one, by `actions`, and not all at once.
     by_pod: bool = False
-    # What holds it back from outside its kind's own rules; None where nobody has looked yet.
+    # The holds from outside its kind's own rules; None if they were not determined yet.
     holds: tuple[Hold, ...] | None = None
-    # The move that the holds changed to this one; None where they changed nothing.
+    # The move before the holds changed it; None if they changed nothing.
     wanted: "Move | None" = None
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """The nearest amounts that would change what the metrics say."""
+        """The nearest metric values that would change a proposal."""
         return tuple([t for reading in self.readings if reading.band for t in reading.band.thresholds()])
 
     @property
     def moves(self) -> bool:
-        """Whether anything changes, or would in a dry run: what windows and counters go by."""
+        """Whether anything changes, or would in a dry run. Windows and counters use this."""
         return self.recounts or self.resizes
 
     @property
     def recounts(self) -> bool:
-        """Whether the number of replicas changes."""
+        """Whether the replica count changes."""
         return self.decided and self.desired is not None and self.desired != self.current
 
     @property
@@ -314,7 +314,7 @@ class Move:
 
     @property
     def event_period(self) -> float | None:
-        """How long the scale event of this move matters to rate limits; None where none is kept."""
+        """How long the scale event of this move matters to rate limits; None if no event is kept."""
         if self.current is None or self.desired is None:
             return None
         return self.event_periods[self.desired > self.current]
@@ -325,22 +325,22 @@ _MOVE = tuple(each.name for each in fields(Move))
 
 @dataclass(frozen=True, slots=True)
 class Decision(Move):
-    """One decision, whole: the move, and what is reported of it once it is written."""
+    """A complete decision: the move, and its report once it is written."""
 
     conditions: Conditions = ()
     events: tuple[Event, ...] = ()
-    # The status to write, less its conditions, which stand above.
+    # The status to write, without the conditions above.
     reported: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, move: Move, conditions: Conditions, events: tuple[Event, ...], reported: Mapping[str, Any]) -> Self:
-        """This move, and what is reported of it."""
+        """The decision of this move and its report."""
         own = {name: getattr(move, name) for name in _MOVE}
         return cls(**own, conditions=conditions, events=events, reported=reported)
 
     @property
     def status(self) -> dict[str, Any]:
-        """The whole status that the controller would write."""
+        """The complete status that the controller would write."""
         reported = [condition.to_dict() for condition in self.conditions]
         return {"conditions": reported, **self.reported} if reported else dict(self.reported)
 
@@ -371,7 +371,7 @@ def _point(replicas: int | None, sizes: tuple[Size, ...]) -> dict[str, Any]:
 
 
 def renewed(old: Condition | None, kind: str, status: bool | str, reason: str, message: str, now: float) -> Condition:
-    """A condition as it is to be told now; its time moves only when its status does."""
+    """The condition to report now; its transition time changes only when its status does."""
     word = status if isinstance(status, str) else "True" if status else "False"
     since = old.since if old is not None and old.status == word else now
     return Condition(kind, word, reason, message, since)
@@ -380,12 +380,12 @@ def renewed(old: Condition | None, kind: str, status: bool | str, reason: str, m
 def with_condition(
     conditions: Conditions, kind: str, status: bool | str, reason: str, message: str, now: float
 ) -> Conditions:
-    """Set one condition in its place; a new one comes last."""
+    """Set a condition in place; a new type comes last."""
     return placed(conditions, renewed(condition_of(conditions, kind), kind, status, reason, message, now))
 
 
 def placed(conditions: Conditions, one: Condition) -> Conditions:
-    """With this condition in its place; a new one comes last."""
+    """The conditions with this one in its place; a new type comes last."""
     for i, there in enumerate(conditions):
         if there.type == one.type:
             return (*conditions[:i], one, *conditions[i + 1 :])
@@ -399,7 +399,7 @@ def condition_of(conditions: Conditions, kind: str) -> Condition | None:
     return None
 
 
-# The years 1 and 9999, between which a moment can be shown.
+# The years 1 and 9999: times outside cannot be printed.
 EARLIEST, LATEST = -62135596800.0, 253402300799.0
 
 
@@ -414,7 +414,7 @@ def _show_second(at: int) -> str:
 
 
 def show_seconds(amount: float) -> str:
-    """A duration for people."""
+    """A duration as text."""
     whole = round(amount)
     if whole < 120:
         return f"{whole} s"

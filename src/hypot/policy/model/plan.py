@@ -1,4 +1,4 @@
-"""What is planned, as a value that the state keeps, and what is to be done for it."""
+"""A plan, as a value that the state stores, and the actions that carry it out."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ RESIZE_ANNOTATION = "hypot.dev/resize"
 _DEFAULT: Resizing = "InPlaceOrRecreate"
 Way = Literal["up", "down"]
 WAYS: tuple[Way, ...] = get_args(Way)
-# More than any pod has.
+# No pod has more containers.
 _MOST_CONTAINERS = 256
 _MOST_REPLICAS = 2**31 - 1
 
@@ -23,14 +23,14 @@ Ended = Literal["", "Done", "TimedOut", "Infeasible", "Superseded"]
 
 
 class ScaleTo(NamedTuple):
-    """Change the number of replicas, if it is still the expected one."""
+    """Change the replica count, if it is still the expected one."""
 
     replicas: int
     expected: int
 
 
 class ResizePod(NamedTuple):
-    """Change a running pod in place; each size is whole, so that nothing is taken away by leaving it out."""
+    """Resize a running pod in place. Each size is complete, so that nothing is removed by leaving it out."""
 
     pod: str
     uid: str
@@ -38,7 +38,7 @@ class ResizePod(NamedTuple):
 
 
 class EvictPod(NamedTuple):
-    """Let a pod go, so that another comes with the new size; one that cannot wait for that gets it in place instead."""
+    """Evict a pod, so that its replacement has the new size; `instead` is set in place if the pod cannot wait."""
 
     pod: str
     uid: str
@@ -47,13 +47,13 @@ class EvictPod(NamedTuple):
 
 
 class SetTemplate(NamedTuple):
-    """Write the sizes into the pod template; the workload's own controller rolls the pods."""
+    """Write the sizes into the pod template; the workload's own controller replaces the pods."""
 
     sizes: tuple[Size, ...]
 
 
 class RecordSize(NamedTuple):
-    """Record the sizes that new pods are to come up with."""
+    """Record the sizes for new pods."""
 
     sizes: tuple[Size, ...]
 
@@ -63,7 +63,7 @@ Action = ScaleTo | ResizePod | EvictPod | SetTemplate | RecordSize
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What there is to be, what there was, since when, and whether what shrinks waits for what grows."""
+    """The desired and the former count and sizes, when the plan began, and whether lowering waits for raising."""
 
     replicas: int
     sizes: tuple[Size, ...] = field(hash=False)
@@ -72,7 +72,7 @@ class Plan:
     resizing: Resizing
     before_replicas: int
     before_sizes: tuple[Size, ...] = field(default=(), hash=False)
-    # The ways that its object did not allow when it began.
+    # The directions that the autoscaler did not allow when the plan began.
     closed: tuple[Way, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
-        """A plan as it was written; ValueError for what is none."""
+        """Read a stored plan; ValueError if it is not a valid plan."""
         if not isinstance(data, Mapping):
             raise ValueError("a plan must be an object")  # noqa: TRY004  unreadable is one error
         since: Any = data.get("since")
@@ -118,13 +118,13 @@ class Plan:
 
     @property
     def lowered(self) -> dict[str, Size]:
-        """Only what there is to be less of."""
+        """Only the requests that the plan lowers."""
         had = {size.container: size.requests for size in self.before_sizes}
         return {size.container: _less(size, had.get(size.container, {})) for size in self.sizes}
 
 
 class Progress(NamedTuple):
-    """What to do now; the plan where more is to follow, or how it ended; and all that in words."""
+    """The actions to do now, the plan if more steps follow or how it ended, and a message."""
 
     actions: tuple[Action, ...]
     plan: Plan | None
@@ -133,7 +133,7 @@ class Progress(NamedTuple):
 
 
 def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int, int]]:
-    """Of each request that there is to be, how much there was and is to be."""
+    """For each request in `after`: the amount before and the amount after."""
     had = {size.container: size.requests for size in before}
     return [
         (had.get(size.container, {}).get(resource, 0), amount)
@@ -143,40 +143,40 @@ def requests_of(before: Iterable[Size], after: Iterable[Size]) -> list[tuple[int
 
 
 def needs_more(before: Iterable[Size], of_before: int, after: Iterable[Size], of_after: int) -> bool:
-    """Whether so many pods of these sizes need more of anything in total than there was."""
+    """Whether the pods after need more of any resource in total than the pods before."""
     return any(is_more(amount, of_after, had, of_before) for had, amount in requests_of(before, after))
 
 
 def ways_of(plan: Plan, actions: Iterable[Action]) -> Iterator[Way]:
-    """Whether these steps of the plan give more, less or both."""
+    """The directions of these actions of the plan: up, down or both."""
     sizes = [(before, after) for before, after in requests_of(plan.before_sizes, plan.sizes) if before != after]
     for action in actions:
         if isinstance(action, ScaleTo):
             yield "up" if action.replicas > action.expected else "down"
         elif isinstance(action, ResizePod | EvictPod) and not sizes:
-            # Pods that are behind, and catch up.
+            # Smaller pods catch up with the others.
             yield "up"
         else:
             yield from ["up" if after > before else "down" for before, after in sizes]
 
 
 def resizing_of(annotations: Mapping[str, str]) -> Resizing:
-    """How pods get another size; a word that is not known counts as the default."""
+    """How pods get another size; an unknown value counts as the default."""
     written = annotations.get(RESIZE_ANNOTATION)
     return next((word for word in get_args(Resizing) if word == written), _DEFAULT)
 
 
 def resizing_note(annotations: Mapping[str, str]) -> str:
-    """What is wrong with the annotation, in words; empty where nothing is."""
+    """What is wrong with the annotation; empty if nothing is."""
     written = annotations.get(RESIZE_ANNOTATION)
     if written is None or written in get_args(Resizing):
         return ""
     known = ", ".join(get_args(Resizing))
-    return f"annotation {RESIZE_ANNOTATION}: {str(written)[:40]!r} is none of {known}; {_DEFAULT} holds"
+    return f"annotation {RESIZE_ANNOTATION}: {str(written)[:40]!r} is not one of {known}; {_DEFAULT} applies"
 
 
 def reported(actions: Iterable[Action]) -> str:
-    """What is done, for people."""
+    """The actions as a sentence."""
     done = list(actions)
     parts = [f"scale from {each.expected} to {each.replicas}" for each in done if isinstance(each, ScaleTo)]
     parts += ["write the new size into the template"] if any(isinstance(each, SetTemplate) for each in done) else []

@@ -12,7 +12,7 @@ from hypot.kinds.vpa.knobs import Knobs
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that could not be observed, and why; a spec failure is the author's, an internal one the cluster's."""
+    """Something that could not be observed, and why. "spec": an error in an object; "internal": one of the cluster."""
 
     message: str
     kind: Literal["internal", "spec"] = "internal"
@@ -20,12 +20,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The target's scale subresource: what is asked for, what is there, and whose pods they are."""
+    """The target's scale subresource: desired replicas, existing replicas and the selector of its pods."""
 
     replicas: int
     status_replicas: int
     selector: str
-    # Of the target: one that is made again under the same name is another. Empty where the input does not say.
+    # The uid of the target: an object that was recreated under the same name is another one. Empty if not in the input.
     uid: str = ""
 
 
@@ -35,7 +35,7 @@ class Owner(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a container ended the last time."""
+    """The last termination of a container."""
 
     reason: str
     started: float | None = None
@@ -44,24 +44,24 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container: what its pod asks for, what the kubelet says it has, and how it fared."""
+    """A container: its resources in the pod spec, its actual resources by the kubelet, and its last termination."""
 
     name: str
     requests: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
-    # None where the kubelet says nothing, which is not the same as nothing set.
+    # None if the kubelet does not report them, which differs from nothing set.
     actual_requests: Mapping[str, int] | None = None
     actual_limits: Mapping[str, int] | None = None
     ended: Ended | None = None
     restarts: int = 0
-    # Resources whose change in place restarts the container.
+    # Resources whose in-place resize restarts the container.
     restarts_on_resize: frozenset[str] = frozenset()
-    # Runs beside the others from before they start; vertical autoscalers leave it alone.
+    # A native sidecar: it starts before the other containers; vertical autoscalers leave it alone.
     sidecar: bool = False
 
     @property
     def current_requests(self) -> Mapping[str, int]:
-        """What it really has: an in-place resize shows in the status first, and never in the template."""
+        """The actual requests: an in-place resize shows up in the pod's status first, and never in the template."""
         return self.requests if self.actual_requests is None else self.actual_requests
 
     @property
@@ -73,7 +73,7 @@ ResizeState = Literal["deferred", "infeasible", "in-progress", "error", "unknown
 
 
 class PendingResize(NamedTuple):
-    """An in-place resize that is not done yet, as the pod's conditions tell it."""
+    """An in-place resize that is not done yet, from the pod's conditions."""
 
     state: ResizeState
     since: float | None = None
@@ -81,23 +81,23 @@ class PendingResize(NamedTuple):
 
 
 class Eviction(NamedTuple):
-    """That the kubelet put a pod out for want of memory."""
+    """The kubelet evicted the pod because of memory pressure."""
 
     at: float
-    # What each container that the kubelet names used; None where that cannot be read.
+    # The memory usage of each container that the kubelet names; None if it cannot be read.
     used: Mapping[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod as autoscalers look at it."""
+    """The parts of a pod that autoscalers use."""
 
     name: str
     phase: str = "Running"
     deleted: bool = False
     ready: str | None = None
     ready_since: float | None = None
-    # When its node took it up, which may be long after it was made.
+    # When the kubelet accepted it, which may be long after its creation.
     started: float | None = None
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -106,26 +106,26 @@ class Pod:
     pod_requests: Mapping[str, int] | None = None
     overhead: Mapping[str, int] = field(default_factory=dict)
     uid: str = ""
-    # Why it failed, where it did: Evicted, say.
+    # Why it failed, for example Evicted.
     reason: str = ""
     node: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     resize: PendingResize | None = None
     qos: str = ""
-    # Of the object that this was read from: a write to the pod is for no other.
+    # The resourceVersion of the object: a write to the pod applies to no other version.
     version: str = ""
     eviction: Eviction | None = None
     created: float | None = None
 
     @property
     def made(self) -> float | None:
-        """When it was given its size; where the input does not say, when it started."""
+        """When it was created and got its size; if the input does not say, when it started."""
         return self.started if self.created is None else self.created
 
     def request(self, resource: str, container: str, *, pod_level: bool) -> "int | Failure":
-        """The request that utilisation is measured against, or why there is none.
+        """The request that utilisation is computed from, or why there is none.
 
-        `containers` are the ones that run all the time, native sidecars included.
+        `containers` are those that run all the time, including native sidecars.
         """
         if pod_level and self.pod_requests is not None and not container:
             return self._pod_level_request(resource)
@@ -145,7 +145,7 @@ class Pod:
         return any(c.name == name for c in self.containers)
 
     def _pod_level_request(self, resource: str) -> "int | Failure":
-        """What the scheduler reserves: the pod's own request or its containers', and the runtime's overhead."""
+        """What the scheduler reserves: the pod-level request or those of the containers, plus the runtime overhead."""
         amount = (self.pod_requests or {}).get(resource)
         if amount is None:
             amount = self._reserved(resource)
@@ -160,7 +160,7 @@ class Pod:
 
 
 class PodSample(NamedTuple):
-    """A pod's usage by container, as metrics.k8s.io gave it."""
+    """A pod's usage by container, from metrics.k8s.io."""
 
     at: float
     window: float
@@ -168,7 +168,7 @@ class PodSample(NamedTuple):
     labels: Mapping[str, str] = MappingProxyType({})
 
     def usage(self, resource: str, container: str) -> int | None:
-        """Usage of the pod, or of one container; None where any part of it is missing."""
+        """Usage of the pod, or of one container; None if any part of it is missing."""
         total, known = 0, False
         for name, usage in self.containers:
             if container and name != container:
@@ -181,7 +181,7 @@ class PodSample(NamedTuple):
         return total if known else None
 
     def is_whole(self, pod: Pod, resource: str) -> bool:
-        """Whether no container that runs all the time is missing in the sum; those that end before never count."""
+        """Whether the sum includes every container that runs all the time; ordinary init containers never count."""
         reported = {name for name, _ in self.containers}
         return self.usage(resource, "") is not None and all(container.name in reported for container in pod.containers)
 
@@ -196,7 +196,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode:
-    """A machine: what pods may ask for, what they ask for now, and whether it is short of memory."""
+    """A node: what pods may request, what they request now, and whether it is under memory pressure."""
 
     name: str
     allocatable: Mapping[str, int] = field(default_factory=dict)
@@ -211,12 +211,12 @@ class LimitRange(NamedTuple):
     low: Mapping[str, int] = {}
     high: Mapping[str, int] = {}
     default: Mapping[str, int] = {}
-    # How often a request goes into its limit at most, in milli.
+    # The maximum ratio of limit to request, in milli.
     ratio: Mapping[str, int] = {}
 
 
 class Bounds(NamedTuple):
-    """What a recommender says of one container, in amounts: millicores and bytes."""
+    """The recommendation for one container, in millicores and bytes."""
 
     container: str
     target: Mapping[str, int]
@@ -227,14 +227,14 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Somebody's recommendation of sizes, and where it comes from in words."""
+    """A recommendation of sizes, and its origin as text."""
 
     containers: tuple[Bounds, ...]
     origin: str
 
 
 class Controller(NamedTuple):
-    """What made a pod directly, and how many it is to keep; None where nobody says."""
+    """The direct controller of a pod, and how many replicas it keeps; None if unknown."""
 
     kind: str
     name: str
@@ -243,19 +243,19 @@ class Controller(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a recommender answered."""
+    """The answer of a recommender."""
 
     replicas: int
     low: int = 0
     high: int = 0
     reason: str = ""
     observed: float = 0.0
-    # When it was made; None where the answer does not say.
+    # When the answer was made; None if it does not say.
     at: float | None = None
 
 
 class CountAdvice(NamedTuple):
-    """What the status of an HPA asks for; `current` is the count it was computed at."""
+    """The count that the status of an HPA asks for; `current` is the count it was computed at."""
 
     desired: int
     current: int
@@ -263,20 +263,20 @@ class CountAdvice(NamedTuple):
 
 
 class UsageView(Protocol):
-    """The histograms of one target's containers, only read here."""
+    """Read-only access to the histograms of one target's containers."""
 
     def containers(self) -> tuple[str, ...]:
-        """Those that are known, by name."""
+        """The names of the known containers."""
 
     def estimate(
         self, knobs: Knobs | Mapping[str, Knobs], containers: Sequence[str], resources: Mapping[str, Sequence[str]]
     ) -> tuple[Bounds, ...]:
-        """What each of these containers needs, before any bound of an object or a pod."""
+        """What each of these containers needs, before the bounds of an object or a pod apply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is true now, for one autoscaler. A metric that was not asked for is simply absent."""
+    """The observed state for one autoscaler. A metric that was not asked for is absent."""
 
     now: float
     scale: Scale | Failure
@@ -287,30 +287,30 @@ class Seen:
     external_metrics: Mapping[str, tuple[int, ...] | Failure] = field(default_factory=dict)
     # Other autoscalers that select some of these pods.
     conflicts: tuple[str, ...] = ()
-    # The state of the DatadogMonitor that guards a WatermarkPodAutoscaler; None where there is no such object.
+    # The state of the DatadogMonitor that guards a WatermarkPodAutoscaler; None if there is no such object.
     monitor: str | None = None
     reply: Reply | Failure | None = None
     nodes: Mapping[str, ClusterNode] = field(default_factory=dict)
     limit_ranges: tuple[LimitRange, ...] = ()
-    # What made the pods, by the name of the pod's direct controller.
+    # The direct controllers of the pods, by kind and name.
     controllers: Mapping[tuple[str, str], Controller] = field(default_factory=dict)
     # The size of each container in the target's pod template.
     template: tuple[Container, ...] = ()
-    # How often sizes were used, for recommenders of our own; absent where nothing was folded or loaded.
+    # The histograms of usage, for hypot's own recommender; None if no samples or checkpoints were loaded.
     usage: UsageView | None = None
-    # What an object's status recommends, where it is asked.
+    # The sizes that a VPA's status recommends, if needed.
     size_advice: Recommendation | Failure | None = None
-    # What an HPA's status asks for, where it is asked.
+    # The count that an HPA's status asks for, if needed.
     count_advice: CountAdvice | Failure | None = None
-    # What in the input could not be used, in words.
+    # The parts of the input that could not be used, as text.
     notes: tuple[str, ...] = ()
-    # The target that the template was read from: a write to that is for no other object, and no other version of it.
+    # The target that the template was read from: a write applies to no other object and no other version of it.
     target_uid: str = ""
     target_version: str = ""
 
 
 def metric_key(name: str | None, selector: Mapping[str, Any] | None, of: str = "") -> str:
-    """One name for one query: metric, selector and, for Object metrics, the object."""
+    """The key of one query: metric, selector and, for Object metrics, the object."""
     chosen = json.dumps(selector, sort_keys=True) if selector else ""
     return f"{of}|{name or ''}|{chosen}"
 

@@ -1,4 +1,4 @@
-"""How the deciding controller is set up: its flags, its version and its feature gates."""
+"""The settings of a controller: its flags, its version and its feature gates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -10,7 +10,7 @@ from hypot.kinds.vpa.knobs import schema as knobs_schema
 
 
 class SettingsError(ValueError):
-    """Settings that cannot be used, with the name of the one that is wrong."""
+    """Invalid settings; the message names the wrong setting."""
 
 
 def _seconds(default: float, why: str, flag: str = "") -> float:
@@ -25,35 +25,35 @@ def _number(default: float, why: str, flag: str = "") -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Frozen; each default is the controller's own."""
+    """All settings; each default is that of the Kubernetes controller."""
 
-    kubernetes: Version = field(default=NEWEST, metadata={"why": "Whose rules apply: the version of the cluster."})
+    kubernetes: Version = field(default=NEWEST, metadata={"why": "The version of the cluster, whose rules apply."})
     gates: Mapping[str, bool] = field(
         default_factory=dict, hash=False, metadata={"why": "Feature gates that differ from the version's defaults."}
     )
     tolerance: float = _number(
         0.1,
-        "How far usage may be from its target, as a share, before anything moves.",
+        "How far usage may be from its target, as a fraction, before the replica count changes.",
         "--horizontal-pod-autoscaler-tolerance",
     )
     sync_period: float = _seconds(15.0, "How often the controller decides.", "--horizontal-pod-autoscaler-sync-period")
     downscale_window: float = _seconds(
         300.0,
-        "How long the highest recommendation holds where no behavior says otherwise.",
+        "How long the highest recommendation counts if no behavior says otherwise.",
         "--horizontal-pod-autoscaler-downscale-stabilization",
     )
     cpu_initialization_period: float = _seconds(
         300.0,
-        "Starting up costs cpu: samples of younger pods are believed only once the pod is ready.",
+        "Pods use extra cpu while they start: cpu samples of younger pods count only once the pod is ready.",
         "--horizontal-pod-autoscaler-cpu-initialization-period",
     )
     initial_readiness_delay: float = _seconds(
         30.0,
-        "A pod that turned unready within this age has never been ready.",
+        "A pod that became unready within this time after its start counts as never ready.",
         "--horizontal-pod-autoscaler-initial-readiness-delay",
     )
-    scale_up_factor: float = _number(2.0, "Without behavior one decision may at most multiply the size by this.")
-    scale_up_floor: float = _number(4.0, "Without behavior one decision may always reach this size.")
+    scale_up_factor: float = _number(2.0, "Without a behavior, one decision multiplies the count by at most this.")
+    scale_up_floor: float = _number(4.0, "Without a behavior, one decision may always reach this count.")
     vpa: Knobs = field(
         default=Knobs(), metadata={"why": "The flags of the Vertical Pod Autoscaler's components, by their own names."}
     )
@@ -63,7 +63,7 @@ class Settings:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Settings by name, checked; a name that is none of ours is refused."""
+        """Read and check settings by name; an unknown name is an error."""
         names = {wire_name(f.name): f.name for f in fields(cls)}
         for name in data:
             if name not in names:
@@ -77,7 +77,7 @@ class Settings:
 
 
 def wire_name(name: str) -> str:
-    """How a setting is spelt in a file."""
+    """The name of a setting in a file."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
@@ -113,7 +113,7 @@ def _checked_gates(value: Any) -> dict[str, bool]:
         raise SettingsError("gates: write a mapping of feature gate to true or false")
     for gate, is_open in value.items():
         if gate not in GATES:
-            raise SettingsError(f"gates: {gate} changes no decision; known are {', '.join(sorted(GATES))}")
+            raise SettingsError(f"gates: {gate} does not affect decisions; known are {', '.join(sorted(GATES))}")
         if not isinstance(is_open, bool):
             raise SettingsError(f"gates: {gate} must be true or false, not {is_open!r}")
     return dict(value)

@@ -1,4 +1,4 @@
-"""What one container of a pod has, or is to have. Amounts: millicores and bytes."""
+"""The size of one container, current or desired. Amounts are millicores and bytes."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
@@ -6,27 +6,27 @@ from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES, brief, readable
 
-# The larger or the smaller of two amounts.
+# `max` or `min`: picks the larger or the smaller of two amounts.
 Edge = Callable[[float, float], float]
 
-# Container and resource.
+# A container name and a resource.
 Place = tuple[str, str]
 
 
 class Size(NamedTuple):
-    """Requests and limits of one container; what is absent is unset."""
+    """Requests and limits of one container; an absent resource is unset."""
 
     container: str
     requests: Mapping[str, int] = {}
     limits: Mapping[str, int] = {}
 
     def only(self, resources: Collection[str]) -> "Size":
-        """The part of it that is of these resources."""
+        """The same size with only these resources."""
         requests, limits = ({r: a for r, a in of.items() if r in resources} for of in (self.requests, self.limits))
         return Size(self.container, requests, limits)
 
     def to_dict(self) -> dict[str, Any]:
-        """As a manifest writes `resources`."""
+        """The `resources` block of a manifest."""
         written = {"requests": shown(self.requests), "limits": shown(self.limits)}
         return {key: amounts for key, amounts in written.items() if amounts}
 
@@ -36,7 +36,7 @@ def shown(amounts: Mapping[str, int]) -> dict[str, str]:
 
 
 def briefly(amounts: Mapping[str, int]) -> dict[str, str]:
-    """For sentences, where digits may be cut."""
+    """For messages, where amounts may be rounded."""
     return {resource: brief(resource, amounts[resource]) for resource in RESOURCES if resource in amounts}
 
 
@@ -46,7 +46,7 @@ def resources_of(sizes: Iterable[Size]) -> dict[str, Any]:
 
 
 def between(had: Size, gets: Size, edge: Edge) -> Size:
-    """The larger or the smaller of both in each amount: no request is none at all, and no limit is no end."""
+    """The larger or the smaller of both for each amount: an unset request counts as 0, an unset limit as infinite."""
     requests = _each(had.requests, gets.requests, edge, 0)
     return Size(gets.container, requests, _each(had.limits, gets.limits, edge, inf))
 

@@ -1,4 +1,4 @@
-"""What must survive until the next decision: explicit, frozen, serialisable."""
+"""The state that one decision passes to the next: explicit, frozen, serialisable."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ Amounts = Mapping[str, Mapping[str, int]]
 
 
 class Recount(NamedTuple):
-    """The last change of the number of replicas, when it was seen, and the sizes that were recommended before it."""
+    """The last change of the replica count, when it was observed, and the sizes that were recommended before it."""
 
     at: float
     before: int
@@ -27,27 +27,27 @@ class Recount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Vertical:
-    """The past of one autoscaler's sizes."""
+    """The history of one autoscaler's sizes."""
 
     # When the workload last got more of anything.
     last_up: float | None = None
-    # At the last look: how many replicas there were, and which sizes were recommended.
+    # The replica count and the recommended sizes at the last observation.
     replicas: int | None = None
     advice: Amounts = field(default_factory=dict, hash=False)
     recount: Recount | None = field(default=None, hash=False)
-    # `container/resource` -> the time of the first sample of those that are all at the cap.
+    # `container/resource` -> the time of the first of the consecutive samples at the cap.
     hot: Mapping[str, float] = field(default_factory=dict, hash=False)
-    # Pod uid -> when its resize was first seen to wait.
+    # Pod uid -> when its resize was first observed to wait.
     stuck: Mapping[str, float] = field(default_factory=dict, hash=False)
-    # Pod uid -> what no node had room for.
+    # Pod uid -> the requests that its node cannot grant.
     infeasible: Mapping[str, Amounts] = field(default_factory=dict, hash=False)
-    # When a pod was last evicted so that it comes back with another size.
+    # When a pod was last evicted to change its size.
     evicted: float | None = None
 
     def counted(self, replicas: int, at: float) -> "Vertical":
-        """As it is at this look: whoever changed the count, what was recommended before was learnt at another.
+        """Record the current count. After a change by any writer, earlier recommendations belong to another count.
 
-        Nothing is learnt at zero, so that is no count.
+        Zero is ignored: nothing is learnt from zero replicas.
         """
         if replicas in {0, self.replicas}:
             return self
@@ -57,13 +57,13 @@ class Vertical:
         return replace(self, replicas=replicas, recount=recount)
 
     def learnt(self, advice: Amounts) -> "Vertical":
-        """With what is recommended now; of a container that is not spoken of, the last word stays."""
+        """With the current recommendation; containers that it does not mention keep their last one."""
         known = {**self.advice, **advice}
         return self if known == self.advice else replace(self, advice=known)
 
     @classmethod
     def from_status(cls, status: Mapping[str, Any], at: float | None) -> Self:
-        """What an Hvpa's status remembers: the last scaling, and the sizes that were recommended before it."""
+        """Read from an Hvpa's status: the last scaling, and the sizes that were recommended before it."""
         advice = _written_sizes(status.get("lastProcessedRecommendations"))
         scaling = status.get("lastScaling")
         counts = scaling.get("hpaStatus") if isinstance(scaling, Mapping) else None
@@ -105,7 +105,7 @@ NO_PAST = Vertical()
 
 
 def _written_sizes(data: Any) -> dict[str, dict[str, int]]:
-    """Requests by container, as a status writes them; what cannot be read is left out."""
+    """Requests by container from a status; unreadable entries are left out."""
     sizes = data.get("vpaStatus") if isinstance(data, Mapping) else None
     listed = sizes.get("containerResources") if isinstance(sizes, Mapping) else None
     found: dict[str, dict[str, int]] = {}
@@ -121,13 +121,13 @@ def _plain(amounts: Amounts) -> dict[str, dict[str, int]]:
 
 
 class TimedValues(NamedTuple):
-    """Values and the times they were recorded at, oldest slots reused."""
+    """Values and the times they were recorded at; slots of old values are reused."""
 
     values: tuple[int, ...] = ()
     times: tuple[float, ...] = ()
 
     def with_entry(self, value: int, at: float, reusable_before: float) -> "TimedValues":
-        """Record a value, in the last slot older than the cut-off if there is one; recording twice changes nothing."""
+        """Record a value, in the last slot older than the cut-off if there is one; recording it twice has no effect."""
         if at in self.times and (value, at) in zip(self.values, self.times, strict=True):
             return self
         slot = last_older(self.times, reusable_before)
@@ -149,13 +149,13 @@ EMPTY = TimedValues()
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One autoscaler's past."""
+    """The history of one autoscaler."""
 
-    # Bare recommendations; None where it was never looked at, which is not the same as empty.
+    # Raw recommendations; None if the autoscaler was never observed, which differs from empty.
     recommendations: TimedValues | None = None
-    # When recommendations began to be known, if that was later than the autoscaler itself.
+    # Since when recommendations are known, if that is later than the autoscaler's creation.
     since: float | None = None
-    # Scale events by direction, and the time of a move whose size nobody knows.
+    # Scale events by direction, and the time of a scaling of unknown size.
     ups: TimedValues = EMPTY
     downs: TimedValues = EMPTY
     unknown_move: float | None = None
@@ -164,13 +164,13 @@ class State:
     conditions: Conditions = ()
     scalings: int = 0
     vertical: Vertical = NO_PAST
-    # What is under way: a decision on both axes takes more than one step.
+    # The plan under way: a decision on count and sizes takes more than one step.
     plan: Plan | None = None
 
     def until(self, now: float) -> "State":
-        """With no time in the future: a clock that was set back would else stop windows until it is there again.
+        """Without times in the future: otherwise a clock that was set back would freeze windows until it catches up.
 
-        Times of samples are not of this clock, and stay.
+        Sample times come from another clock and stay.
         """
         if self._newest() <= now:
             return self
@@ -188,7 +188,7 @@ class State:
         )
 
     def _newest(self) -> float:
-        """Asked with every decision, so it makes as little as it can of the little there is."""
+        """The newest time in the state. It runs with every decision, so it allocates as little as possible."""
         times = [self.last_scale or 0.0, self.unknown_move or 0.0, self.since or 0.0]
         times += [each.since for each in self.conditions]
         times += self.ups.times
@@ -204,21 +204,21 @@ class State:
         return max(times)
 
     def after_deciding(self, recommendations: TimedValues | None, vertical: Vertical | None = None) -> "State":
-        """What deciding alone leaves behind: no deed, only what was seen and recommended."""
+        """The state after a decision, before any action: only observations and recommendations are added."""
         return replace(self, recommendations=recommendations, vertical=self.vertical if vertical is None else vertical)
 
     def after_report(self, decision: Decision) -> "State":
-        """What a decision leaves behind before it is written: its conditions, and the count if that does not change."""
+        """The state before the decision is written: its conditions, and the count if that does not change."""
         stays = decision.decided and (decision.by_pod or not decision.moves)
         desired = decision.desired if stays and decision.desired is not None else self.desired
         return replace(self, conditions=decision.unwritten, desired=desired)
 
     def looked_at_first(self, replicas: int, at: float) -> "State":
-        """As a controller starts: the current size counts as the first recommendation."""
+        """The state at the start of a controller: the current count is the first recommendation."""
         return replace(self, recommendations=TimedValues((replicas,), (at,)), since=at)
 
     def acted(self, decision: Decision, at: float) -> "State":
-        """What is remembered once the decision was written: the only way an action enters the state."""
+        """The state after the decision was written. Only here does an action enter the state."""
         if not decision.moves or decision.desired is None or decision.current is None:
             return self
         moved = replace(
@@ -234,7 +234,7 @@ class State:
         return moved.with_event(decision.current, decision.desired, at, decision.event_period)
 
     def reported(self, decision: Decision) -> "State":
-        """The same with the conditions that were reported once the writes were tried."""
+        """The state with the conditions that were reported after the writes."""
         return replace(self, conditions=decision.conditions)
 
     def old_status(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class State:
         return {"desiredReplicas": self.desired, "lastScaleTime": last}
 
     def with_event(self, before: int, after: int, at: float, period: float) -> "State":
-        """Remember a scale event in its direction, in the place of one older than every policy's period."""
+        """Record a scale event in its direction, in the slot of an event older than every policy's period."""
         cutoff = at - period
         if after > before:
             return replace(self, ups=self.ups.with_entry(after - before, at, cutoff))
@@ -251,7 +251,7 @@ class State:
 
     @classmethod
     def from_status(cls, status: Any) -> Self:
-        """What an object's own status remembers: times and conditions, but no sizes of past moves."""
+        """Read from an object's own status: times and conditions; it has no sizes of past scalings."""
         if not isinstance(status, Mapping):
             return cls()
         scaling = status.get("lastScaling")
@@ -316,7 +316,7 @@ def _sizes_until(sizes: Vertical, now: float) -> Vertical:
 
 
 def _plan(data: Any) -> Plan | None:
-    """A plan that cannot be read is none: what is left to do is decided again."""
+    """Read a plan; None if it is unreadable: what is left to do is then decided again."""
     try:
         return None if data is None else Plan.from_dict(data)
     except ValueError:
@@ -342,7 +342,7 @@ def _condition(data: Mapping[str, Any]) -> Condition:
 
 
 def read_time(text: Any) -> float | None:
-    """Seconds since the epoch from an RFC 3339 time; None where there is none."""
+    """Seconds since the epoch from an RFC 3339 time; None if it is not one."""
     if not isinstance(text, str):
         return None
     try:

@@ -1,1 +1,1 @@
-"""From Kubernetes objects to what each autoscaler sees. Nothing is decided here."""
+"""From Kubernetes objects to what each autoscaler observes. Nothing is decided here."""

@@ -1,4 +1,4 @@
-"""What to say of something that is not there: a dump can be completed, a cluster is what it is."""
+"""The messages for missing objects: a dump can be completed, a cluster cannot."""
 
 from typing import Protocol
 
@@ -8,17 +8,17 @@ from hypot.policy.observe.read_scale import not_there, resource_of
 
 
 class Absent(Protocol):
-    """The words for what was looked for in vain."""
+    """The messages for what was not found."""
 
     def samples(self, namespace: str) -> str:
         """No usage of any pod of this namespace."""
 
     def target(self, ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
-        """No such target; `elsewhere` is the apiVersion under which its kind and name are there."""
+        """No such target; `elsewhere` is the apiVersion under which this kind and name exist."""
 
 
 class InDump:
-    """Names the command that adds it."""
+    """Names the command that adds the missing object."""
 
     def samples(self, namespace: str) -> str:
         path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods"
@@ -29,7 +29,7 @@ class InDump:
 
 
 class InCluster:
-    """Says what Kubernetes would."""
+    """Uses the messages of Kubernetes."""
 
     def samples(self, namespace: str) -> str:
         return f"no metrics returned from resource metrics API for namespace {namespace}"

@@ -1,8 +1,8 @@
-"""Which samples of usage are fresh: young by the wall clock, moving by the boot clock, and not from the future.
+"""Which samples of usage are fresh: recent by the wall clock, changing by the boot clock, and not from the future.
 
-A sample is stale where it is older than max(90 s, 3 of its windows), where its timestamp has stood still for that long,
-or where it lies more than 30 s ahead of our clock. If every sample lies ahead, it is our clock that is behind: then
-age says nothing, and what moves and is near the others is believed.
+A sample is stale if it is older than max(90 s, 3 of its windows), if its timestamp has not changed for that long, or if
+it is more than 30 s ahead of our clock. If every sample is ahead, our clock is behind: then age means nothing, and
+samples count that still change and are near the others.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,47 +16,47 @@ from hypot.kinds.wpa.fields import ResourceBand
 from hypot.policy.model.current_size import has_crashed, live
 from hypot.policy.model.seen import Failure, Pod, PodSample, Scale, Seen
 
-# However a pod is named.
+# Any identifier of a pod.
 PodName = TypeVar("PodName", bound=Hashable)
 
-# A metrics server scrapes at least once a minute; the rest is for a scrape that is late.
+# A metrics server scrapes at least once a minute; the rest allows for a late scrape.
 OLDEST = 90.0
-# How many of its own windows a sample may miss.
+# How many of its own windows old a sample may be.
 WINDOWS = 3
-# Clocks of one cluster differ by less.
+# The clocks of one cluster differ by less than this.
 MOST_AHEAD = 30.0
-# How far the two clocks may drift apart between two looks.
+# How far the two clocks may drift apart between two observations.
 MOST_JUMP = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """By pod: the timestamp of its last sample, and when, by the boot clock, it was first seen with it."""
+    """By pod: the timestamp of its last sample, and when that sample was first observed, by the boot clock."""
 
     first: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
 
 
 def patience(window: float) -> float:
-    """How old a sample of this window may be."""
+    """How old a sample with this window may be."""
     return max(OLDEST, WINDOWS * window)
 
 
 def is_old(at: float, window: float, now: float) -> bool:
-    """Whether this was measured too long ago; what is no time at all is old."""
+    """Whether this was measured too long ago; NaN counts as old."""
     return not now - at <= patience(window)
 
 
 def is_untimely(at: float, now: float) -> bool:
-    """Whether what was said then says nothing of now: too long ago, or further ahead than clocks differ."""
+    """Whether this time is too long ago, or further ahead than clocks may differ."""
     return is_old(at, 0.0, now) or at > now + MOST_AHEAD
 
 
 def fresh(
     samples: Mapping[PodName, PodSample], state: Freshness, now_wall: float, now_boot: float
 ) -> tuple[Mapping[PodName, PodSample], frozenset[PodName], Freshness]:
-    """The samples to decide with, the pods whose samples are stale, and what to remember for the next look.
+    """The samples to decide with, the pods whose samples are stale, and the state for the next call.
 
-    Not to be asked where the list itself could not be had: a pod that is not named is forgotten.
+    Do not call it if the samples could not be listed: a pod that is not in `samples` is forgotten.
     """
     first = state.first
     seen: dict[PodName, tuple[float, float]] = {}
@@ -74,9 +74,9 @@ def fresh(
 
 
 def _out_of_time(samples: Mapping[PodName, PodSample], now: float) -> list[PodName]:
-    """Those that are too old, or too far ahead."""
+    """The pods whose samples are too old or too far ahead."""
     oldest, ahead = now - OLDEST, now + MOST_AHEAD
-    # Nearly all lie between, whatever their window; what is no number never does.
+    # Nearly all samples are in this range, whatever their window; NaN never is.
     odd = [name for name, sample in samples.items() if not oldest <= sample.at <= ahead]
     if len(odd) == len(samples) and odd and all(samples[name].at > ahead for name in odd):
         return _unlike(samples)
@@ -84,19 +84,19 @@ def _out_of_time(samples: Mapping[PodName, PodSample], now: float) -> list[PodNa
 
 
 def _unlike(samples: Mapping[PodName, PodSample]) -> list[PodName]:
-    """Those that are far from the middle one: neither a node far ahead nor one that stands still moves it."""
+    """The pods whose samples are far from the median time, which single nodes with a wrong clock do not move."""
     middle = sorted(sample.at for sample in samples.values())[len(samples) // 2]
     return [name for name, sample in samples.items() if not abs(sample.at - middle) <= patience(sample.window)]
 
 
 def are_gone(seen: Seen) -> bool:
-    """Whether pods are to be there of which none is: then histograms alone would say how many are enough."""
+    """Whether there should be pods but there are none: then histograms alone would decide how many are enough."""
     wanted = seen.scale.replicas if isinstance(seen.scale, Scale) else 0
     return wanted > 0 and not live(seen.pods)
 
 
 def not_folded(seen: Seen) -> tuple[str, ...]:
-    """Pods without a sample. Histograms speak on without them. A pod that is new had no time to be measured."""
+    """Pods without a sample, which histograms do not notice. New pods had no time to be measured and do not count."""
     samples, pods = seen.pod_metrics, live(seen.pods)
     if isinstance(samples, Failure) or not any(pod.name in samples for pod in pods):
         return tuple([pod.name for pod in pods])
@@ -104,7 +104,7 @@ def not_folded(seen: Seen) -> tuple[str, ...]:
 
 
 def _is_due(pod: Pod, now: float) -> bool:
-    """Ready or not: of one whose node is out of reach nobody knows what it does."""
+    """Whether the pod should have a sample. Unready pods too: the node of such a pod may be unreachable."""
     since = pod.started if pod.ready_since is None else pod.ready_since
     return pod.phase == "Running" and not has_crashed(pod, now) and (since is None or now - since > OLDEST)
 
@@ -114,7 +114,7 @@ def _is_whole(pod: Pod, sample: PodSample | None) -> bool:
 
 
 def left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
-    """Pods without a whole sample: they are not all in the sum, so the count that it gives is too small."""
+    """Ready pods without a complete sample: they are missing from the sum, so the resulting count is too small."""
     samples = seen.pod_metrics
     if isinstance(samples, Failure):
         return ()
@@ -135,10 +135,10 @@ def left_out(wpa: WPA, seen: Seen) -> tuple[str, ...]:
 
 
 def frozen_clock_jump(wall_then: float, boot_then: float, wall_now: float, boot_now: float) -> float:
-    """By how much the wall clock was moved meanwhile: forward where positive. The boot clock only ever runs."""
+    """By how many seconds the wall clock was set in between, positive if forward. The boot clock is never set."""
     return (wall_now - wall_then) - (boot_now - boot_then)
 
 
 def is_clock_jump(seconds: float) -> bool:
-    """Whether this much is more than drift."""
+    """Whether this is more than drift."""
     return abs(seconds) > MOST_JUMP

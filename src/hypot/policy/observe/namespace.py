@@ -1,4 +1,4 @@
-"""The pods of one namespace, found by selector: their metrics, and which autoscalers claim them."""
+"""The pods of one namespace by selector, their metrics, and which autoscalers claim them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class ByLabel(Generic[T]):
-    """An index of every label; a selector looks only at the things that have the rarest label it asks for."""
+    """An index of every label; a selector looks only at the objects that have the rarest label it asks for."""
 
     def __init__(self, things: Iterable[tuple[Mapping[str, str], T]]) -> None:
         self._things = list(things)
@@ -25,7 +25,7 @@ class ByLabel(Generic[T]):
         return len(self._things)
 
     def select(self, selector: Selector) -> list[T]:
-        """What matches, in the order it came in."""
+        """What matches, in the order of insertion."""
         things = self._things
         if (label := _only(selector)) is not None:
             return [things[place][1] for place in self._places.get(label, ())]
@@ -47,7 +47,7 @@ class ByLabel(Generic[T]):
 
 
 def _only(selector: Selector) -> tuple[str, str] | None:
-    """The one label that a selector asks for, where that is all of it: then nothing is left to compare."""
+    """The label of a selector that asks for exactly one label and value: then the index alone answers it."""
     if len(selector.requirements) != 1:
         return None
     (wanted,) = selector.requirements
@@ -59,7 +59,7 @@ def _size(places: list[list[int]]) -> int:
 
 
 class PodIndex:
-    """Answers are computed when first asked for, and once per selector."""
+    """Finds pods by selector; answers are computed on first use, once per selector."""
 
     def __init__(self, pods: Mapping[str, Pod]) -> None:
         self.pods = pods
@@ -68,7 +68,7 @@ class PodIndex:
         self._selected_by_text: dict[str, tuple[Pod, ...]] = {}
 
     def is_of(self, pods: Mapping[str, Pod]) -> bool:
-        """Whether it is made of these very pods."""
+        """Whether this index was built from exactly these pod objects."""
         known = self.pods
         return len(known) == len(pods) and all(known.get(name) is pod for name, pod in pods.items())
 
@@ -79,7 +79,7 @@ class PodIndex:
         return found
 
     def of_scale(self, selector: str) -> tuple[Pod, ...]:
-        """The pods of a scale's selector; none where it is empty or cannot be read, which the policies tell."""
+        """The pods of a scale's selector; none if it is empty or unreadable, which the policies report."""
         found = self._selected_by_text.get(selector)
         if found is None:
             wanted = selector_of(selector)
@@ -93,7 +93,7 @@ class PodIndex:
 
 
 def selector_of(text: str) -> Selector | None:
-    """A scale's selector, or None where it is empty or cannot be read."""
+    """A scale's selector, or None if it is empty or unreadable."""
     try:
         return parse_selector(text) if text else None
     except SelectorError:
@@ -101,10 +101,10 @@ def selector_of(text: str) -> Selector | None:
 
 
 class Namespace:
-    """Takes everything first; answers are computed when first asked for."""
+    """Takes all objects first; answers are computed on first use."""
 
     def __init__(self, name: str, absent: Absent, earlier: PodIndex | None = None) -> None:
-        """An earlier index is used again where the pods turn out to be the same."""
+        """An earlier index is reused if the pods are the same."""
         self.name = name
         self._absent, self._earlier = absent, earlier
         self._pods: dict[str, Pod] = {}
@@ -123,11 +123,11 @@ class Namespace:
         self._samples[pod] = sample
 
     def take_claim(self, selector: str, autoscaler: str) -> None:
-        """An autoscaler whose target has this selector."""
+        """Record an autoscaler whose target has this selector."""
         self._claims.setdefault(selector, []).append(autoscaler)
 
     def index(self) -> PodIndex:
-        """Of all pods, as they are once they were all taken."""
+        """The index of all pods; call it only after all pods were taken."""
         if self._index is None:
             known = self._earlier
             self._index = known if known is not None and known.is_of(self._pods) else PodIndex(self._pods)
@@ -153,19 +153,19 @@ class Namespace:
         return found
 
     def samples_of(self, selector: str) -> Mapping[str, PodSample] | Failure:
-        """The same for the selector of a scale."""
+        """The metrics of the pods of a scale's selector."""
         if not self._samples or self._odd():
             return self.samples([selector_of(selector)])
         return self._sampled(self.pods(selector))
 
     def _sampled(self, pods: Iterable[Pod]) -> dict[str, PodSample]:
-        """Of these pods; samples that do not belong to their labels are found by their own."""
+        """The samples of these pods, except those whose labels differ from their pod's."""
         samples, odd = self._samples, self._odd_names
         names = [pod.name for pod in pods]
         return {name: samples[name] for name in names if name in samples and name not in odd}
 
     def _odd(self) -> ByLabel[str]:
-        """Samples with other labels than their pod, or of no pod that is known. One without any gets its pod's."""
+        """Samples with other labels than their pod, or without a known pod. A sample without labels gets its pod's."""
         if self._odd_samples is None:
             odd: list[tuple[Mapping[str, str], str]] = []
             for name, sample in list(self._samples.items()):
@@ -187,7 +187,7 @@ class Namespace:
         return self._claimants[selector]
 
     def _claimed_pods(self) -> dict[str, list[str]]:
-        """Each pod and the claims on it, so that no autoscaler need be compared with every other."""
+        """Each pod and the claims on it, so that autoscalers are not compared pairwise."""
         if self._claimed is None:
             self._claimed = {}
             for selector in self._claims:

@@ -1,4 +1,4 @@
-"""What an autoscaler asks about metrics, and the answers to it."""
+"""The metrics that an autoscaler asks for, and the answers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class External(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Whose usage, and which custom and external metrics."""
+    """Which pods' usage and which custom and external metrics an autoscaler needs."""
 
     # The usage of the target's own pods.
     usage: bool = False
-    # Usage of whatever these select, for kinds whose metrics have selectors of their own; None cannot be read.
+    # The usage of the pods that these select, for kinds whose metrics have their own selectors; None is unreadable.
     chosen: tuple[Selector | None, ...] = ()
     pods: tuple[MetricName, ...] = ()
     objects: tuple[tuple[MetricName, Ref], ...] = ()
@@ -60,7 +60,7 @@ def of_hpa(hpa: HPA, settings: Settings, *, usage: bool = False) -> Questions:
 
 
 def of_hvpa(hvpa: Hvpa, settings: Settings) -> Questions:
-    """Usage is looked at for saturation too, whatever its metrics."""
+    """It always needs usage, to detect saturation."""
     return of_hpa(hpa_of(hvpa), settings, usage=True) if hvpa.uses_hpa else Questions(usage=True)
 
 
@@ -69,7 +69,7 @@ def of_vpa(_vpa: VPA, _settings: Settings) -> Questions:
 
 
 def of_wpa(wpa: WPA, _settings: Settings) -> Questions:
-    """Its resource metrics have selectors of their own, over all pod metrics of the namespace."""
+    """Its resource metrics have their own selectors, over all pod metrics of the namespace."""
     chosen: list[Selector | None] = []
     external: list[External] = []
     for metric in wpa.metrics or ():
@@ -92,7 +92,7 @@ Chosen = Mapping[str, Any] | None
 
 
 class Values(Protocol):
-    """Whoever knows the values of custom and external metrics."""
+    """A source of custom and external metrics."""
 
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
@@ -107,7 +107,7 @@ class Values(Protocol):
 
 
 class Answers:
-    """Pods, their usage and all other metrics, by the keys that policies look under."""
+    """Pods, their usage and all other metrics, by the keys that policies use."""
 
     def __init__(self, questions: Questions, values: Values, namespace: Namespace, selector: str) -> None:
         self.pods = namespace.pods(selector)

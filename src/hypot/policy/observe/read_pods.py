@@ -1,4 +1,4 @@
-"""Pods and their metrics, from objects as kubectl prints them. What cannot be read counts as absent."""
+"""Reads pods and their metrics from objects as kubectl prints them. Unreadable values count as absent."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,14 +11,14 @@ from hypot.policy.model.state import read_time
 _GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _PENDING: dict[str, ResizeState] = {"Deferred": "deferred", "Infeasible": "infeasible"}
 _GO_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)")
-# How the kubelet tells of an eviction for want of memory, and of each container that used more than it asked for.
+# The kubelet's message on an eviction because of memory pressure, and on each container above its request.
 _OUT_OF_MEMORY = "The node was low on resource: memory."
 _OFFENDER = re.compile(r"Container (\S+) was using (?:([^\s,]+), )?")
 _LONGEST_MESSAGE = 16_384
 
 
 def inner(data: Any, *keys: str) -> dict[str, Any]:
-    """The mapping at this path; empty where there is none."""
+    """The mapping at this path; empty if there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
@@ -34,7 +34,7 @@ def name_of(data: Mapping[str, Any]) -> str:
 
 
 def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
-    """Labels are text; a figure that somebody wrote without quotes is taken for its text."""
+    """The labels as text; an unquoted number in a file becomes its text."""
     labels = inner(data, "metadata", "labels")
     if all(type(value) is str for value in labels.values()):
         return labels
@@ -42,7 +42,7 @@ def labels_of(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_amount(value: Any) -> int | None:
-    """Milli-units of a quantity; None for what is none."""
+    """Milli-units of a quantity; None if it is not a quantity."""
     try:
         return milli(value)
     except QuantityError:
@@ -98,7 +98,7 @@ def _by_name(statuses: Any) -> dict[str, Mapping[str, Any]]:
 def _init_containers(
     spec: Mapping[str, Any], status: Mapping[str, Any]
 ) -> tuple[tuple[Container, ...], tuple[Container, ...]]:
-    """Native sidecars, which run as long as the pod does, and those that end before it starts."""
+    """Native sidecars, which run as long as the pod does, and ordinary init containers, which end before it starts."""
     given, reported = list(mappings(spec.get("initContainers"))), _by_name(status.get("initContainerStatuses"))
     sidecars = [read_container(c, reported, sidecar=True) for c in given if c.get("restartPolicy") == "Always"]
     return tuple(sidecars), tuple([read_container(c, reported) for c in given if c.get("restartPolicy") != "Always"])
@@ -107,7 +107,7 @@ def _init_containers(
 def read_container(
     data: Mapping[str, Any], reported: Mapping[str, Mapping[str, Any]] | None = None, *, sidecar: bool = False
 ) -> Container:
-    """A limit without a request is also the request, as the API server completes it."""
+    """Read a container. A limit without a request is also the request, as the API server defaults it."""
     resources = inner(data, "resources")
     limits = read_amounts(resources.get("limits"))
     name = _text(data, "name")
@@ -133,7 +133,7 @@ def _restarts(policy: Mapping[str, Any]) -> bool:
 
 
 def _last_end(status: Mapping[str, Any]) -> Ended | None:
-    """How it ended the last time, which may be its present state."""
+    """The last termination of the container, which may be its current state."""
     ends = [_ended(inner(status, state, "terminated")) for state in ("lastState", "state")]
     return max((end for end in ends if end is not None), key=lambda end: end.finished or 0.0, default=None)
 
@@ -145,7 +145,7 @@ def _ended(data: Mapping[str, Any]) -> Ended | None:
 
 
 def read_resize(conditions: Any) -> PendingResize | None:
-    """What a pod's conditions tell of a resize in place; only those that are true count, one that waits first."""
+    """The in-place resize from a pod's conditions; only true conditions count, a pending resize comes first."""
     reported = {_text(c, "type"): c for c in mappings(conditions) if c.get("status") == "True"}
     waiting, running = reported.get("PodResizePending"), reported.get("PodResizeInProgress")
     if waiting is not None:
@@ -160,7 +160,7 @@ def read_resize(conditions: Any) -> PendingResize | None:
 
 
 def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) -> Eviction | None:
-    """That the kubelet put a pod out for want of memory; None where its words name none of these containers."""
+    """An eviction because of memory pressure; None if the kubelet's message names none of these containers."""
     if status.get("reason") != "Evicted" or status.get("phase") != "Failed":
         return None
     message = _text(status, "message")[:_LONGEST_MESSAGE]
@@ -174,7 +174,7 @@ def read_eviction(status: Mapping[str, Any], containers: Iterable[Container]) ->
 
 
 def _evicted_at(conditions: Any) -> float | None:
-    """When the kubelet says that it ended the pod; older ones only say since when it is not ready."""
+    """When the kubelet ended the pod; older kubelets only report since when it is not ready."""
     reported = {_text(c, "type"): c for c in mappings(conditions)}
     target, ready = reported.get("DisruptionTarget", {}), reported.get("Ready", {})
     by_kubelet = target.get("status") == "True" and target.get("reason") == "TerminationByKubelet"
@@ -185,20 +185,20 @@ def _evicted_at(conditions: Any) -> float | None:
 
 
 def _owners(references: Any) -> tuple[Owner, ...]:
-    """Who owns a pod, first who made it."""
+    """The owners of a pod, its controller first."""
     ordered = sorted(mappings(references), key=lambda reference: reference.get("controller") is not True)
     return tuple([Owner(_text(reference, "kind"), _text(reference, "name")) for reference in ordered])
 
 
 def read_sample(data: Mapping[str, Any], labels: Mapping[str, str]) -> PodSample:
-    """A pod's usage; its labels are given because not every metrics server repeats them."""
+    """A pod's usage. The caller passes the labels because not every metrics server repeats them."""
     containers = [(str(c.get("name") or ""), read_amounts(c.get("usage"))) for c in mappings(data.get("containers"))]
     at, window = read_time(data.get("timestamp")), read_duration(data.get("window"))
     return PodSample(at or 0.0, window or 0.0, tuple(containers), labels)
 
 
 def read_duration(text: Any) -> float | None:
-    """Seconds of a Go duration such as 15.03s or 1m0s; None for what is none."""
+    """Seconds of a Go duration such as 15.03s or 1m0s; None if it is not one."""
     if not isinstance(text, str):
         return None
     parts = list(_GO_PART.finditer(text))

@@ -1,4 +1,4 @@
-"""The scale of a target: its scale subresource where the input has it, else what the workload itself says."""
+"""The scale of a target: its scale subresource if the input has it, else derived from the workload itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from hypot.kinds.selector import SelectorError, show_selector
 from hypot.policy.model.seen import Failure, Scale
 from hypot.policy.observe.read_pods import inner, name_of
 
-# What the API calls the kinds that most targets are, and kubectl's short word for them.
+# The API resource of the most common target kinds, and kubectl's short name for them.
 _RESOURCES = {
     ("apps", "Deployment"): ("deployments.apps", "deploy"),
     ("apps", "StatefulSet"): ("statefulsets.apps", "sts"),
     ("apps", "ReplicaSet"): ("replicasets.apps", "rs"),
     ("", "ReplicationController"): ("replicationcontrollers", "rc"),
 }
-# Kinds with pods and without a scale: how many there are is not theirs to say.
+# Kinds that have pods but no scale subresource.
 _WITHOUT_SCALE = {
     ("apps", "DaemonSet"): ("daemonsets.apps", "ds"),
     ("batch", "Job"): ("jobs.batch", "job"),
@@ -29,7 +29,7 @@ def group_of(api_version: Any) -> str:
 
 
 def plural(kind: str) -> str:
-    """The resource of a kind, by the rule that nearly all of them follow."""
+    """The resource name of a kind, by the rule that nearly all kinds follow."""
     word = kind.lower()
     if word.endswith(("s", "x", "ch", "sh")):
         return f"{word}es"
@@ -37,7 +37,7 @@ def plural(kind: str) -> str:
 
 
 def read_scale(data: Mapping[str, Any]) -> Scale | Failure:
-    """A Scale object; the API leaves out a zero."""
+    """Read a Scale object; the API omits zeros."""
     spec, status = inner(data, "spec"), inner(data, "status")
     asked, there, selector = _or(spec.get("replicas"), 0), _or(status.get("replicas"), 0), status.get("selector")
     if not (_is_count(asked) and _is_count(there)):
@@ -55,7 +55,7 @@ def scale_of_workload(data: Mapping[str, Any], ref: Ref) -> Scale | Failure:
         return Scale(_pods_of(data), _pods_of(data), selector, _uid(data))
     spec, status = inner(data, "spec"), inner(data, "status")
     asked = _or(spec.get("replicas"), 1)
-    # A manifest without status was never on a cluster: it is taken to be at rest.
+    # A manifest without status was never on a cluster: it counts as fully scaled.
     there = _or(status.get("replicas"), 0 if isinstance(data.get("status"), dict) else asked)
     if not (_is_count(asked) and _is_count(there)):
         return _uncountable(_quoted(ref), asked, there)
@@ -72,11 +72,11 @@ def _is_count(value: Any) -> bool:
 
 def _uncountable(what: str, asked: Any, there: Any) -> Failure:
     path, value = ("status.replicas", there) if _is_count(asked) else ("spec.replicas", asked)
-    return Failure(f"{what} has {path} {value!r}, which is no number of replicas")
+    return Failure(f"{what} has {path} {value!r}, which is not a number of replicas")
 
 
 def _uid(data: Mapping[str, Any]) -> str:
-    """Of the workload, which its Scale has too."""
+    """The uid of the workload, which its Scale has too."""
     return str(inner(data, "metadata").get("uid") or "")
 
 
@@ -85,7 +85,7 @@ def _quoted(ref: Ref) -> str:
 
 
 def selector_text(data: Mapping[str, Any], ref: Ref) -> str:
-    """Built-in kinds carry a structured selector or plain labels; custom ones often its text in status."""
+    """The selector as text. Built-in kinds have a structured one or plain labels; custom kinds often text in status."""
     status = inner(data, "status")
     text, chosen = status.get("selector") or status.get("targetSelector"), inner(data, "spec", "selector")
     if isinstance(text, str) and text:
@@ -102,7 +102,7 @@ def selector_text(data: Mapping[str, Any], ref: Ref) -> str:
 
 
 def resource_of(ref: Ref) -> tuple[str, str]:
-    """How the API names the target's kind in full, and how kubectl takes it."""
+    """The full resource name of the target's kind, and the name for kubectl."""
     kind, group = ref.kind or "", ref.group
     full = f"{plural(kind)}.{group}" if group else plural(kind)
     return _RESOURCES.get((group, kind)) or _WITHOUT_SCALE.get((group, kind)) or (full, full)
@@ -113,18 +113,18 @@ def has_scale(ref: Ref) -> bool:
 
 
 def no_scale(ref: Ref) -> Failure:
-    return Failure(f"{ref} has no scale subresource: the number of its pods is not an autoscaler's to set", "spec")
+    return Failure(f"{ref} has no scale subresource: an autoscaler cannot set the number of its pods", "spec")
 
 
 def _pods_of(data: Mapping[str, Any]) -> int:
-    """How many pods such a workload has, as far as it tells."""
+    """How many pods a workload without a scale has, if it says so; else 0."""
     status = inner(data, "status")
     counts = [status.get("desiredNumberScheduled"), status.get("active"), inner(data, "spec").get("parallelism")]
     return next((count for count in counts if type(count) is int and count >= 0), 0)
 
 
 def not_there(ref: Ref, namespace: str, elsewhere: str, key: str) -> Failure:
-    """A target that the input does not have; `elsewhere` is the apiVersion under which its kind and name are there."""
+    """The failure for a missing target; `elsewhere` is the apiVersion under which this kind and name exist."""
     full, short = resource_of(ref)
     if elsewhere:
         written = ref.api_version or "no apiVersion"

@@ -1,4 +1,4 @@
-"""What sizes depend on, from objects as kubectl prints them: recommendations, LimitRanges, Nodes, pod templates."""
+"""Reads what sizes depend on from objects as kubectl prints them: recommendations, LimitRanges, Nodes, templates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,13 +17,13 @@ from hypot.policy.model.seen import (
 )
 from hypot.policy.observe.read_pods import inner, mappings, name_of, read_amounts, read_container
 
-# A recommendation of an object in one of these states is not to be used.
+# The recommendation of an object with one of these conditions must not be used.
 _UNUSABLE = ("ConfigUnsupported", "ConfigDeprecated", "LowConfidence")
 _KEYS = {"target": "target", "lower": "lowerBound", "upper": "upperBound", "uncapped": "uncappedTarget"}
 
 
 def read_advice(vpa: Kind) -> Recommendation | Failure:
-    """What a VerticalPodAutoscaler's status recommends, where it stands by it."""
+    """The recommendation in a VerticalPodAutoscaler's status, unless its conditions forbid using it."""
     status = vpa.status if isinstance(vpa.status, dict) else {}
     origin = f"status of VerticalPodAutoscaler {vpa.name}"
     conditions = {str(c.get("type")): c.get("status") for c in mappings(status.get("conditions"))}
@@ -34,7 +34,7 @@ def read_advice(vpa: Kind) -> Recommendation | Failure:
         return Failure(f"the {origin} says that there is no recommendation")
     given = list(mappings(inner(status, "recommendation").get("containerRecommendations")))
     if not given:
-        return Failure(f"there is no history of usage, and the {origin} holds no recommendation")
+        return Failure(f"there is no history of usage, and the {origin} has no recommendation")
     return Recommendation(tuple([_bounds(one) for one in given]), origin)
 
 
@@ -64,7 +64,7 @@ def read_limit_range(data: Mapping[str, Any]) -> tuple[LimitRange, ...]:
 
 
 def read_node(data: Mapping[str, Any]) -> ClusterNode:
-    """A node; what the pods on it ask for is not its own to say."""
+    """Read a node; the requests of its pods are added elsewhere."""
     status = inner(data, "status")
     pressure = any(
         c.get("status") == "True" and c.get("reason") == "KubeletHasInsufficientMemory"
@@ -82,7 +82,7 @@ def read_template(workload: Mapping[str, Any]) -> tuple[Container, ...]:
 
 
 def read_controller(data: Mapping[str, Any]) -> Controller:
-    """How many pods a controller is to keep; a DaemonSet counts those that are ready, a Job those that live."""
+    """How many pods a controller keeps: for a DaemonSet the ready ones, for a Job unknown (its live pods count)."""
     kind = str(data.get("kind") or "")
     if kind == "DaemonSet":
         count = inner(data, "status").get("numberReady")
@@ -94,7 +94,7 @@ def read_controller(data: Mapping[str, Any]) -> Controller:
 
 
 def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
-    """What an HPA's status asks for."""
+    """The count that an HPA's status asks for."""
     status = inner(hpa, "status")
     desired, current = status.get("desiredReplicas"), status.get("currentReplicas")
     origin = f"the status of HorizontalPodAutoscaler {name_of(hpa)}"
@@ -102,5 +102,5 @@ def read_count_advice(hpa: Mapping[str, Any]) -> CountAdvice | Failure:
     if conditions.get("ScalingActive") == "False":
         return Failure(f"{origin} says that it is not active")
     if type(desired) is not int or desired < 1:
-        return Failure(f"{origin} asks for no number of replicas")
+        return Failure(f"{origin} does not ask for a number of replicas")
     return CountAdvice(desired, current if type(current) is int else 0, origin)

@@ -1,4 +1,4 @@
-"""Values of custom and external metrics, from what their APIs answer, by the questions autoscalers ask."""
+"""Values of custom and external metrics, read from the answers of their APIs, for the queries of autoscalers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ _DEFAULT_WINDOW = 60.0
 
 
 class _Described(NamedTuple):
-    """One value of a custom metric, and the selector it was asked with."""
+    """One value of a custom metric, and the selector of its query."""
 
     namespace: str
     name: str
@@ -33,7 +33,7 @@ class _ValueSeries(NamedTuple):
 
 
 class MetricValues:
-    """All values of the input, each found by its metric's name."""
+    """All values of the input, by metric name."""
 
     def __init__(self) -> None:
         self._custom: dict[tuple[str, str], list[_Described]] = defaultdict(list)
@@ -42,7 +42,7 @@ class MetricValues:
         self._sums: dict[tuple[str, Selector], tuple[int, ...] | Failure] = {}
 
     def add_custom(self, data: Mapping[str, Any]) -> None:
-        """A MetricValue: v1beta1 has the metric's name beside the value, v1beta2 has a block for it."""
+        """Add a MetricValue: v1beta1 has the metric's name next to the value, v1beta2 has a block for it."""
         of, metric = inner(data, "describedObject"), inner(data, "metric")
         name = str(data.get("metricName") or metric.get("name") or "")
         window = data.get("windowSeconds")
@@ -56,7 +56,7 @@ class MetricValues:
 
     def add_external(self, data: Mapping[str, Any]) -> None:
         labels = labels_of({"metadata": {"labels": data.get("metricLabels")}})
-        # Answers to two queries may share a series. Labels tell which it is; without any, only a true copy is one.
+        # Answers to two queries may share a series. Labels identify it; without labels, only an exact copy is the same.
         unnamed = (str(data.get("value")), str(data.get("timestamp")))
         key = tuple(sorted(labels.items())) or unnamed
         self._external[str(data.get("metricName") or "")][key] = _ValueSeries(labels, read_amount(data.get("value")))
@@ -81,7 +81,7 @@ class MetricValues:
         return self._of_pods[metric, namespace]
 
     def of_object(self, metric: str, selector: Chosen, namespace: str, ref: Ref) -> int | Failure:
-        """A metric's one value for an object; a namespace is asked about itself, whatever name is written."""
+        """A metric's value for an object; for a Namespace it is always the own one, whatever name is written."""
         is_namespace = ref.kind == "Namespace" and not ref.group
         name = namespace if is_namespace else ref.name
         asked = self._custom.get((ref.kind or "", metric), ())
@@ -89,10 +89,10 @@ class MetricValues:
         if found is None:
             path = "metrics" if is_namespace else f"{_resource(ref)}/{ref.name}"
             return Failure(_missing(f"{_CUSTOM}/namespaces/{namespace}/{path}/{metric}", selector))
-        return Failure("its value in the input is no quantity") if found.value is None else found.value.milli
+        return Failure("its value in the input is not a quantity") if found.value is None else found.value.milli
 
     def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
-        """The values of all series that match; the API does not say of which namespace a series is."""
+        """The values of all series that match; the API does not say which namespace a series belongs to."""
         if metric not in self._external:
             return Failure(_missing(f"{_EXTERNAL}/namespaces/{namespace}/{metric}", None, _text(selector)))
         try:
@@ -107,12 +107,12 @@ class MetricValues:
 def _amounts(series: Iterable[_ValueSeries], wanted: Selector) -> tuple[int, ...] | Failure:
     found = [one.milli for one in series if wanted.matches(one.labels)]
     amounts = tuple([amount for amount in found if amount is not None])
-    # A sum without one of its parts would be too small, and shrink the target.
-    return amounts if len(amounts) == len(found) else Failure("one of its values in the input is no quantity")
+    # A sum that lacks a part would be too small and scale the target down.
+    return amounts if len(amounts) == len(found) else Failure("one of its values in the input is not a quantity")
 
 
 def _best(values: list[_Described], selector: Chosen) -> _Described | None:
-    """The newest answer to this very question, or else to one that does not tell its selector."""
+    """The newest value with exactly this selector, else the newest without any selector."""
     wanted = _meaning(selector)
     exact = [one for one in values if one.selector and _meaning(one.selector) == wanted]
     fitting = exact or [one for one in values if not one.selector]
@@ -120,7 +120,7 @@ def _best(values: list[_Described], selector: Chosen) -> _Described | None:
 
 
 def _meaning(selector: Any) -> object:
-    """What a selector asks for, whatever the order it is written in."""
+    """What a selector asks for, independent of the order it is written in."""
     try:
         requirements = read_selector(selector if isinstance(selector, Mapping) else None).requirements
     except SelectorError:
@@ -141,7 +141,7 @@ def _text(selector: Chosen) -> str:
 
 
 def _missing(path: str, metric_selector: Chosen, label_selector: str = "") -> str:
-    """What to say where the input has no answer: the question that gets it."""
+    """The message if the input has no value: the command that gets it."""
     asked = {"labelSelector": label_selector, "metricLabelSelector": _text(metric_selector)}
     query = "&".join(f"{key}={quote(text, safe='')}" for key, text in asked.items() if text)
     return f"no value in the input; add it: kubectl get --raw '{path}{'?' if query else ''}{query}'"

@@ -1,4 +1,4 @@
-"""From the objects of a dump or a cluster to what each autoscaler sees. Nothing is fetched, time is an argument."""
+"""From the objects of a dump or a cluster to what each autoscaler observes. No I/O; time is an argument."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ from hypot.policy.observe.surroundings import Surroundings, controllers_of
 
 Object = Mapping[str, Any]
 Key = tuple[str, str, str]
-# The history of usage of an autoscaler's target, and what could not be read of it.
+# Returns the history of usage of an autoscaler's target, and notes on what could not be read.
 UsageOf = Callable[[Autoscaler, Seen, Settings], tuple[UsageView | None, tuple[str, ...]]]
 
 _KNOWN = {
@@ -54,13 +54,13 @@ _WELL_KNOWN = {
     "Job": "batch/v1",
     "CronJob": "batch/v1",
 }
-# Kubernetes' own groups beside those that end in .k8s.io; what is not known there is never a target.
+# Kubernetes' own groups, in addition to those that end in .k8s.io; unknown kinds in these groups are never targets.
 _BUILT_IN = {"", "apps", "autoscaling", "batch", "extensions", "policy"}
 _CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastProbeTime")
 
 
 def may_matter(api_version: str, kind: str) -> bool:
-    """Whether a decision can depend on an object of this kind: known ones, and any custom kind as a target."""
+    """Whether a decision can depend on an object of this kind: known kinds, and any custom kind as a target."""
     group = group_of(api_version)
     return is_known(api_version, kind) or not (group in _BUILT_IN or group.endswith(".k8s.io"))
 
@@ -75,7 +75,7 @@ def is_autoscaler(data: Object) -> bool:
 
 
 def key_of(data: Object) -> Key:
-    """Kind, namespace and name; the same for one object in several versions of its API."""
+    """Kind, namespace and name; the same for all API versions of an object."""
     return str(data.get("kind") or ""), namespace_of(data), name_of(data)
 
 
@@ -84,16 +84,16 @@ def read_autoscaler(data: Object) -> Autoscaler:
 
 
 def target_of(autoscaler: Autoscaler) -> Ref:
-    """What it scales, as far as that can be read. A VPA finds the well-known kinds whatever its apiVersion says."""
+    """The autoscaler's target, as far as readable. A VPA finds the well-known kinds whatever apiVersion it names."""
     ref = autoscaler.target.readable() if isinstance(autoscaler.target, Ref) else Ref()
     known = None if info_of(autoscaler).counts else _WELL_KNOWN.get(ref.kind or "")
     return replaced(ref, api_version=known) if known else ref
 
 
 class Lasting(NamedTuple):
-    """What was made of things that seldom change: indexes of pods by namespace, scales by identity of their workload.
+    """Derived data to reuse in the next snapshot: pod indexes by namespace, scales by identity of their workload.
 
-    Each is used again only for the very same things.
+    Each is reused only for the identical objects.
     """
 
     pods: Mapping[str, PodIndex] = MappingProxyType({})
@@ -104,7 +104,7 @@ NOTHING_EARLIER = Lasting()
 
 
 class Snapshot:
-    """What there is, indexed once. Of an object that comes twice the last counts."""
+    """All objects, indexed once. If an object comes twice, the last one counts."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Snapshot:
         absent: Absent = IN_DUMP,
         earlier: Lasting = NOTHING_EARLIER,
     ) -> None:
-        """From the objects of a dump, or empty, to be filled with what somebody has read before."""
+        """From the objects of a dump, or empty, to be filled by the caller with objects that are already read."""
         self._earlier = earlier
         self._autoscalers: dict[Key, Autoscaler] = {}
         self._workloads: dict[Key, dict[str, Object]] = {}
@@ -124,14 +124,14 @@ class Snapshot:
         self._namespaces: dict[str, Namespace] = {}
         self._given = MetricValues()
         self.values: Values = values or self._given
-        # Not a bound method: a reference cycle waits for the garbage collector, and each reconcile makes a snapshot.
+        # Not a bound method: every reconcile would leave a reference cycle for the garbage collector.
         self._surroundings = Surroundings(partial(_all_pods, self._namespaces))
         self._usage: UsageOf = usage or self._surroundings.usage
         self._absent = absent
         self._times: set[str] = set()
         self._scales_read: dict[int, tuple[Object, Scale | Failure]] = {}
         self._found: dict[tuple[str, Key, str], Scale | Failure] = {}
-        # By identity, with the autoscaler itself so that no other one gets it.
+        # By identity; the autoscaler itself is kept so that its id is not reused.
         self._scale_of: dict[int, tuple[Autoscaler, Scale | Failure]] = {}
         takers = self._takers()
         for data in objects:
@@ -161,7 +161,7 @@ class Snapshot:
         }
 
     def take_autoscaler(self, autoscaler: Autoscaler, data: Object) -> None:
-        """One that another may scale is a workload too, as an Hvpa."""
+        """Take an autoscaler. A kind that other autoscalers may scale, such as an Hvpa, is a workload too."""
         self._autoscalers[autoscaler.KIND, autoscaler.namespace, autoscaler.name] = autoscaler
         if info_of(autoscaler).scalable:
             self.take_workload(data)
@@ -192,13 +192,13 @@ class Snapshot:
         self._monitors[namespace_of(data), name_of(data)] = state if isinstance(state, str) else ""
 
     def settle(self) -> None:
-        """Once everything is taken: who sizes, counts and claims what."""
+        """After all objects are taken: record which autoscaler sizes, counts and claims what."""
         for autoscaler in self._autoscalers.values():
             self._surroundings.take_autoscaler(autoscaler)
             self._take_claim(autoscaler)
 
     def _take_claim(self, autoscaler: Autoscaler) -> None:
-        """Pods claimed by two HorizontalPodAutoscalers are scaled by neither; other kinds do not ask."""
+        """Pods claimed by two HorizontalPodAutoscalers are scaled by neither; other kinds do not claim pods."""
         if not info_of(autoscaler).claims_pods:
             return
         scale = self.scale(autoscaler)
@@ -213,7 +213,7 @@ class Snapshot:
         return found
 
     def lasting(self) -> Lasting:
-        """What the next look may use again, as far as the cluster is the same then."""
+        """What the next snapshot may reuse, as far as the cluster is unchanged."""
         return Lasting({name: each.index() for name, each in self._namespaces.items()}, self._scales_read)
 
     def autoscalers(self) -> tuple[Autoscaler, ...]:
@@ -223,16 +223,16 @@ class Snapshot:
         return self._namespace(namespace).pods(selector)
 
     def target_pods(self, autoscaler: Autoscaler) -> tuple[Pod, ...]:
-        """The pods of the autoscaler's target; none where it cannot be found."""
+        """The pods of the autoscaler's target; none if it cannot be found."""
         scale = self.scale(autoscaler)
         return self.pods(autoscaler.namespace, scale.selector) if isinstance(scale, Scale) else ()
 
     def newest_time(self) -> float | None:
-        """The latest moment the input tells of; None where it tells of none."""
+        """The latest timestamp in the input; None if there is none."""
         return max((at for text in self._times if (at := read_time(text)) is not None), default=None)
 
     def seen(self, autoscaler: Autoscaler, now: float, settings: Settings, questions: Questions) -> Seen:
-        """What this autoscaler looks at, with the answers to its questions. What cannot be read of it is left out."""
+        """What this autoscaler observes, with the answers to its questions. Unreadable parts are left out."""
         scale = self.scale(autoscaler)
         monitor = self._monitors.get((autoscaler.namespace, autoscaler.name))
         if isinstance(scale, Failure):
@@ -259,7 +259,7 @@ class Snapshot:
         return tuple([name for name in namespace.claimants(selector) if name != itself])
 
     def _with_sizes(self, autoscaler: Autoscaler, seen: Seen, settings: Settings) -> Seen:
-        """The same, and what sizes depend on."""
+        """The observed state with everything that sizes depend on."""
         around, ref, namespace = self._surroundings, target_of(autoscaler), autoscaler.namespace
         usage, notes = self._usage(autoscaler, seen, settings)
         workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group)
@@ -285,7 +285,7 @@ class Snapshot:
         )
 
     def scale(self, autoscaler: Autoscaler) -> Scale | Failure:
-        """The scale of the autoscaler's target, looked for once; who only sizes pods needs none."""
+        """The scale of the autoscaler's target, computed once; kinds that only size pods need no scale subresource."""
         known = self._scale_of.get(id(autoscaler))
         if known is None or known[0] is not autoscaler:
             known = self._scale_of[id(autoscaler)] = (autoscaler, self._scale(autoscaler))
@@ -304,12 +304,12 @@ class Snapshot:
         return found if info.counts else self._topmost(ref, autoscaler.namespace, found)
 
     def _topmost(self, ref: Ref, namespace: str, found: Scale | Failure) -> Scale | Failure:
-        """A VPA sizes the pods of the controller that nobody else controls."""
+        """A VPA must target the topmost controller: it fails if the target has a controller itself."""
         workload = self._workloads.get((ref.kind or "", namespace, ref.name or ""), {}).get(ref.group, {})
         for owner in mappings(inner(workload, "metadata").get("ownerReferences")):
             if owner.get("controller") is True:
                 above = f"{owner.get('kind')}/{owner.get('name')}"
-                return Failure(f"{ref} is controlled by {above}: write that as the target", "spec")
+                return Failure(f"{ref} is controlled by {above}: use that as the target", "spec")
         return found
 
     def _find_scale(self, ref: Ref, namespace: str, written: str) -> Scale | Failure:
@@ -340,13 +340,13 @@ def namespace_of(data: Object) -> str:
 
 
 def _same_object(scale: Object, workload: Object | None) -> bool:
-    """A Scale does not tell the kind it belongs to, but it has the uid of its workload."""
+    """Whether a Scale can belong to this workload: it does not name the kind, but its uid must not differ."""
     uids = {inner(data, "metadata").get("uid") for data in (scale, workload or {})}
     return len(uids - {None}) < 2
 
 
 def _times(data: Object) -> Iterator[str]:
-    """Every moment that lies in the past of a dump: a deletion may still be to come."""
+    """The timestamps that are not later than the dump; a deletion timestamp may be, so it is left out."""
     metadata, status = inner(data, "metadata"), inner(data, "status")
     found = [metadata.get("creationTimestamp"), data.get("timestamp")]
     found += [status.get("startTime"), status.get("lastScaleTime"), status.get("lastUpdateTime")]

@@ -1,4 +1,4 @@
-"""What vertical autoscalers look at beside their pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
+"""What vertical autoscalers read in addition to pods, indexed once: nodes, ranges, checkpoints, other autoscalers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -36,10 +36,10 @@ Object = Mapping[str, Any]
 
 
 class Surroundings:
-    """Takes objects as they come; answers are computed when first asked for."""
+    """Takes objects in any order; answers are computed on first use."""
 
     def __init__(self, pods: Callable[[], Iterable[Pod]]) -> None:
-        """`pods` are all there are, wherever."""
+        """`pods` returns all pods of the cluster."""
         self._pods = pods
         self._nodes: dict[str, ClusterNode] = {}
         self._on_node: dict[str, list[Pod]] | None = None
@@ -63,7 +63,7 @@ class Surroundings:
         self._checkpoints.setdefault((namespace, owner), {})[container] = data
 
     def take_autoscaler(self, autoscaler: Any) -> None:
-        """Remember who sizes or counts which target."""
+        """Record which autoscaler sizes or counts which target."""
         key = _target_key(autoscaler)
         info = info_of(autoscaler)
         if info.sizes and not info.counts:
@@ -73,13 +73,13 @@ class Surroundings:
             self._counters.setdefault(key, []).append(autoscaler)
 
     def nodes(self, pods: Iterable[Pod]) -> dict[str, ClusterNode]:
-        """The nodes that these pods are on, and the largest there are: a pod that fits none of these fits nowhere."""
+        """The nodes of these pods, and the largest nodes: a pod that fits none of these fits nowhere."""
         if self._largest is None:
             self._largest = _largest(self._nodes.values())
         return {name: self._node(name) for name in {*self._largest, *[pod.node for pod in pods if pod.node]}}
 
     def _node(self, name: str) -> ClusterNode:
-        """With what the pods on it ask for together. Of one that is not in the input nobody knows how large it is."""
+        """The node with the total requests of its pods; a node that is not in the input has no known size."""
         if name not in self._nodes:
             return ClusterNode(name)
         if name not in self._read_nodes:
@@ -103,13 +103,13 @@ class Surroundings:
         return tuple([item for items in self._ranges.get(namespace, {}).values() for item in items])
 
     def usage(self, autoscaler: Kind, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
-        """The histograms that checkpoints hold, what the pods use and suffered now, and what could not be read."""
+        """The histograms from checkpoints plus current usage and OOM kills, and notes on what could not be read."""
         kept = [self._checkpoints.get((autoscaler.namespace, owner)) for owner in self._keepers(autoscaler)]
         found = next((checkpoints for checkpoints in kept if checkpoints), None)
         return (None, ()) if found is None else _loaded(autoscaler, found, seen, settings)
 
     def _keepers(self, autoscaler: Kind) -> list[str]:
-        """Under which names usage of this target is kept: its own, unless a VPA of another target has that name."""
+        """The names under which the target's usage is stored: its own, unless a VPA of another target has that name."""
         if not info_of(autoscaler).counts:
             return [autoscaler.name]
         sizers = sorted(self._sizers_of(autoscaler), key=lambda vpa: _rank(vpa, autoscaler.name))
@@ -118,7 +118,7 @@ class Surroundings:
         return names if taken else list(dict.fromkeys([autoscaler.name, *names]))
 
     def conflicts(self, vpa: Kind) -> tuple[str, ...]:
-        """Older VPAs that size the same pods; of several the oldest acts, and of those the first by name."""
+        """Older VPAs that size the same pods; only the oldest acts, and of equally old ones the first by name."""
         others = [
             other for other in self._sizers.get(_target_key(vpa), ()) if other.mode != OFF and other.name != vpa.name
         ]
@@ -128,14 +128,14 @@ class Surroundings:
         return self._sizers.get(_target_key(hvpa), [])
 
     def size_advice(self, autoscaler: Kind) -> Recommendation | Failure | None:
-        """A VPA's own status; for an Hvpa that of the VPA of the same target."""
+        """The recommendation in a VPA's own status; for an Hvpa that of the VPA with the same target."""
         if not info_of(autoscaler).counts:
             return read_advice(autoscaler)
         sizers = self._sizers_of(autoscaler)
         return read_advice(_owned_first(sizers, autoscaler.name)) if sizers else None
 
     def count_advice(self, hvpa: Autoscaler) -> CountAdvice | Failure | None:
-        """What the HPA asks for that counts for this Hvpa: one that scales the Hvpa itself, else its target."""
+        """What the HPA of this Hvpa asks for: the HPA that scales the Hvpa itself, else the one of its target."""
         ref = hvpa.target or Ref()
         for kind, name in ((hvpa.KIND, hvpa.name), (ref.kind or "", ref.name or "")):
             counters = self._counters.get((hvpa.namespace, kind, name))
@@ -145,7 +145,7 @@ class Surroundings:
 
 
 def _largest(nodes: Iterable[ClusterNode]) -> list[str]:
-    """Those that no other one has both more cpu and more memory than: a few, however many there are."""
+    """The nodes for which no other node has both more cpu and more memory: only a few, even in a large cluster."""
     sizes = [(tuple([node.allocatable.get(resource, inf) for resource in RESOURCES]), node.name) for node in nodes]
     found: list[str] = []
     most: float = -1
@@ -157,7 +157,7 @@ def _largest(nodes: Iterable[ClusterNode]) -> list[str]:
 
 
 def _owned_first(scalers: Any, owner: str) -> Any:
-    """Of several, the one that belongs to this Hvpa, else the first by name."""
+    """The autoscaler that this Hvpa owns, else the first by name."""
     return min(scalers, key=lambda scaler: _rank(scaler, owner))
 
 
@@ -171,7 +171,7 @@ def _target_key(autoscaler: Any) -> tuple[str, str, str]:
 
 
 def age_of(vpa: Kind) -> tuple[str, str]:
-    """Older first: times as Kubernetes prints them are in order as text; one that has none is the youngest."""
+    """A sort key, oldest first: Kubernetes timestamps sort as text; an object without one is the youngest."""
     metadata = vpa.metadata if isinstance(vpa.metadata, dict) else {}
     return str(metadata.get("creationTimestamp") or "~"), vpa.name
 
@@ -197,13 +197,13 @@ def _loaded(
     if not good:
         return None, tuple(notes)
     if isinstance(seen.pod_metrics, Failure):
-        notes.append(f"checkpoints leave out the memory peak that is not over yet, and {seen.pod_metrics.message}")
+        notes.append(f"checkpoints lack the memory peak of the current window, and {seen.pod_metrics.message}")
     _observe(usage, autoscaler.name, frozenset(good), seen)
     return usage.view(autoscaler.name), tuple(notes)
 
 
 def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen) -> None:
-    """Fold in what the input shows: the usage of pods that live, kills for want of memory, and evictions for it."""
+    """Fold in what the input shows: the usage of live pods, OOM kills, and evictions because of memory pressure."""
     samples = {} if isinstance(seen.pod_metrics, Failure) else seen.pod_metrics
     for pod in sorted([*live(seen.pods), *put_out(seen.pods)], key=lambda pod: pod.name):
         sample = samples.get(pod.name)
@@ -224,6 +224,6 @@ def _observe(usage: "Usage", owner: str, containers: frozenset[str], seen: Seen)
 def controllers_of(
     pods: Iterable[Pod], workloads: Mapping[tuple[str, str], Object]
 ) -> dict[tuple[str, str], Controller]:
-    """What made these pods, as far as it is in the input."""
+    """The controllers of these pods, as far as they are in the input."""
     wanted = {(owner.kind, owner.name) for pod in pods for owner in pod.owners}
     return {key: read_controller(workloads[key]) for key in wanted if key in workloads}

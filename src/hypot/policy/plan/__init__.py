@@ -1,1 +1,1 @@
-"""A decision on both axes in single steps: which writes come next."""
+"""Carries out a decision on count and sizes step by step: which writes come next."""

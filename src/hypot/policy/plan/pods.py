@@ -1,4 +1,4 @@
-"""What becomes of one pod that is to have another size: resized in place, evicted, waited for, or left as it is."""
+"""What to do with one pod that needs another size: resize it in place, evict it, wait for it, or keep it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from hypot.policy.vertical.pod_size import WHOLE, Sizes, fits_nowhere, has_enoug
 from hypot.policy.vertical.resize import gives_up, resize_message, resize_obstacle
 
 Deed = Literal["keep", "resize", "evict", "wait", "infeasible"]
-LATER = "it gets less only once the new pods serve"
-# A container that was killed for memory within this time is not helped by a resize: it is not running long enough.
+LATER = "its requests are lowered only once the new pods are ready"
+# A resize does not help a container that was OOM-killed within this time after its start: it does not run long enough.
 OOM_WINDOW = Knobs().evict_after_oom
 
 
@@ -27,17 +27,17 @@ def is_ready(pod: Pod) -> bool:
 
 
 def came_after(pod: Pod, since: float) -> bool:
-    """Whether the pod was made since then, running or not yet. Times are told in whole seconds."""
+    """Whether the pod was created since then, running or not. Kubernetes times are in whole seconds."""
     return pod.made is not None and pod.made >= floor(since)
 
 
 def serving(pods: Iterable[Pod], sizes: Sizes) -> int:
-    """How many pods are ready and have at least the size."""
+    """How many pods are ready and have at least these sizes."""
     return sum(is_ready(pod) and has_enough(pod, sizes) for pod in pods)
 
 
 class DisruptionRoom(NamedTuple):
-    """How many pods may be away at once, and how many are taken in this step."""
+    """How many pods may be unavailable at once, and how many this step has taken."""
 
     configured: int
     running: int
@@ -45,11 +45,11 @@ class DisruptionRoom(NamedTuple):
 
     @classmethod
     def of(cls, pods: Iterable[Pod], sizes: Sizes, configured: int) -> "DisruptionRoom":
-        """A pod that is about to be restarted for its size counts as away."""
+        """A pod that is about to restart for its resize counts as unavailable."""
         return cls(configured, sum(is_ready(pod) and not _is_restarting(pod, sizes) for pod in pods))
 
     def spares(self, pod: Pod) -> bool:
-        """Whether the pod may go; one that does not serve is away already."""
+        """Whether the pod may be disrupted; a pod that is not ready is unavailable already."""
         return spares(is_ready(pod), self.running, self.configured, self.taken)
 
     def without(self, pod: Pod) -> "DisruptionRoom":
@@ -58,7 +58,7 @@ class DisruptionRoom(NamedTuple):
     @property
     def message(self) -> str:
         away = max(0, self.configured - self.running) + self.taken
-        return f"{away} of {self.configured} pods are away and {tolerance_of(self.configured)} may be"
+        return f"{away} of {self.configured} pods are unavailable, and {tolerance_of(self.configured)} may be"
 
 
 def _is_restarting(pod: Pod, sizes: Sizes) -> bool:
@@ -68,11 +68,11 @@ def _is_restarting(pod: Pod, sizes: Sizes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What holds for every pod in one step of a plan."""
+    """What applies to every pod in one step of a plan."""
 
     sizes: Sizes
     since: float
-    # Whether a pod may be evicted, and whether it may get less of anything yet.
+    # Whether pods may be evicted, and whether their requests may be lowered yet.
     evicts: bool
     lowers: bool
     nodes: Mapping[str, ClusterNode]
@@ -82,9 +82,9 @@ class PlanContext:
 
 
 class PodStep(NamedTuple):
-    """What to do with a pod, and why. Infeasible is what no waiting will bring about.
+    """What to do with a pod, and why. Infeasible: the pod cannot get the size, however long the plan waits.
 
-    The sizes of one that is to be evicted are what it gets in place meanwhile, where it cannot wait.
+    The sizes of a pod to evict are set in place meanwhile, if it cannot wait.
     """
 
     action: Deed
@@ -92,12 +92,12 @@ class PodStep(NamedTuple):
     sizes: tuple[Size, ...] = ()
 
 
-# By the numbers that the rules go by.
+# Indexed by the numbers that `core.fate` uses.
 _DEEDS: tuple[Deed, ...] = ("keep", "resize", "evict", "wait", "infeasible")
 
 
 def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
-    """The rules are `core.fate`; here is what they ask for, and what they say in words."""
+    """The step for one pod. The rules are in `core.fate`; this collects their inputs and adds the messages."""
     parts = parts_of(pod.containers, look.sizes)
     if all(part.asked and part.actual for part in parts):
         return PodStep("keep")
@@ -105,7 +105,7 @@ def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
     obstacle = resize_obstacle(pod, sizes, look.kubernetes) or node_obstacle(pod, sizes, look.nodes)
     killed, asked = _killed_lately(pod, look), "" if sizes else _asked(pod, look)
     given_up = not sizes and _is_given_up(pod, look)
-    # Whoever is not to be evicted need not be looked at for that, which takes long where there are many nodes.
+    # Checked only for pods that may be evicted, because it takes long if there are many nodes.
     bar = _hopeless(pod, look) if look.evicts and (killed or obstacle or given_up) else ""
     case = rules.PodFacts(
         asked=not sizes,
@@ -129,7 +129,7 @@ def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
 
 
 def disrupts(pod: Pod, fate: PodStep, sizes: Sizes) -> bool:
-    """Whether the pod stops serving for a while by what is done to it."""
+    """Whether this step makes the pod unavailable for a while."""
     restarts = any(part.restarts for part in parts_of(pod.containers, sizes))
     return rules.disrupts(_DEEDS.index(fate.action), restarts)
 
@@ -139,13 +139,13 @@ def _killed_lately(pod: Pod, look: PlanContext) -> str:
     if killed is None or killed.name not in look.sizes or killed.sidecar:
         return ""
     dying = dies_again(killed, OOM_WINDOW, look.now)
-    return f"container {killed.name} is killed for memory soon after each start" if dying else ""
+    return f"container {killed.name} is OOM-killed soon after each start" if dying else ""
 
 
 def _asked(pod: Pod, look: PlanContext) -> str:
-    """The pod's spec has the size: its node has the word. Asking for the same again would change nothing."""
+    """The pod's spec has the size, so its node must apply it. Asking again would change nothing."""
     if pod.resize is None:
-        return "its node has not taken up the new size yet"
+        return "its node has not applied the new size yet"
     return resize_message(pod.resize, _since(pod.resize, look), look.now).message
 
 
@@ -158,13 +158,13 @@ def _since(resize: PendingResize, look: PlanContext) -> float:
 
 
 def _hopeless(pod: Pod, look: PlanContext) -> str:
-    """Why no new pod would have the size; empty where one would, and where it is too early to tell."""
+    """Why no new pod would have the size; empty if one would, or if it is too early to know."""
     if controller_of(pod, look.controllers) is None:
-        return "it has no controller that would make a new pod"
+        return "it has no controller that would replace it"
     if pod.pod_requests is not None:
         return WHOLE
     if pod.started is None:
         return ""
     if came_after(pod, look.since):
-        return "it came up with another size than was recorded"
+        return "it started with another size than the recorded one"
     return "no node is large enough for it" if fits_nowhere(pod, look.sizes, look.nodes) else ""

@@ -1,7 +1,7 @@
-"""Both axes of one decision at work: what grows grows first, and only then the other one shrinks.
+"""Carries out a decision on count and sizes: first what is raised, and only then what is lowered.
 
-Pure: from the plan and what is seen follows what to do next, whatever was done before. Whoever acts does the actions in
-their order and stops at the first that fails; the next look goes on from there.
+Pure: the next actions follow from the plan and the observed state, whatever was done before. The caller performs the
+actions in order and stops at the first that fails; the next call continues from there.
 """
 
 from collections.abc import Iterable
@@ -53,12 +53,12 @@ __all__ = [
     "resizing_of",
 ]
 
-# How a plan stands, by the numbers that the rules go by.
+# The end of a plan, indexed by the numbers that `core.fate` uses.
 _ENDS: tuple[Ended, ...] = ("", "Done", "Infeasible", "TimedOut")
 
 
 class _PlanStep(NamedTuple):
-    """What follows from one look: what to do, what is waited for, and what will never be."""
+    """What follows from one observation: what to do, what to wait for, and what is impossible."""
 
     actions: tuple[Action, ...] = ()
     waiting: tuple[str, ...] = ()
@@ -68,12 +68,12 @@ class _PlanStep(NamedTuple):
 def begin(
     decision: Move, seen: Seen, resizing: Resizing, kubernetes: Version, now: float, *, insists: bool = False
 ) -> Progress:
-    """The first step of a decision; a plan comes back where more are to follow.
+    """The first step of a decision; `Progress.plan` is set if more steps follow.
 
-    `insists`: people want this count, whatever size the pods have that stay.
+    `insists`: a user pinned this count, whatever size the remaining pods have.
     """
     if not decision.rescales:
-        return Progress((), None, "Done", "Nothing is to be changed.")
+        return Progress((), None, "Done", "Nothing to change.")
     if decision.by_pod:
         return _pod_by_pod(decision, seen)
     plan = _made(decision, resizing, now, behind=not insists and _are_some_behind(decision, seen))
@@ -82,14 +82,14 @@ def begin(
     progress = pursue(plan, seen, kubernetes, now)
     if progress.actions or progress.ended == "Superseded" or resizing == "Template":
         return progress
-    # Nothing can be done to the pods that are there; those that come are still to have the size.
+    # Nothing can be done to the existing pods; new pods still get the size.
     return progress._replace(actions=_recorded(plan, (), seen))
 
 
 def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
-    """The next step; the plan is over once it is done, cannot be done, or makes no progress for too long."""
+    """The next step; the plan ends when it is done, impossible, or makes no progress for too long."""
     if isinstance(seen.scale, Failure):
-        waiting = _PlanStep(waiting=(f"the scale of the target is not known: {seen.scale.message}",))
+        waiting = _PlanStep(waiting=(f"the scale of the target is unknown: {seen.scale.message}",))
         return _progress(plan, waiting, seen, now)
     replicas = seen.scale.replicas
     if replicas not in {plan.before_replicas, plan.replicas}:
@@ -100,7 +100,7 @@ def pursue(plan: Plan, seen: Seen, kubernetes: Version, now: float) -> Progress:
 
 
 def outgrows(plan: Plan, decision: Move) -> bool:
-    """Whether a newer decision needs more in total than the plan will give: then it does not wait for that."""
+    """Whether a newer decision needs more in total than the plan gives: then it does not wait for the plan."""
     if not decision.rescales:
         return False
     return needs_more(plan.sizes, plan.replicas, decision.desired_sizes, decision.desired or 0)
@@ -116,13 +116,13 @@ def _made(decision: Move, resizing: Resizing, now: float, *, behind: bool) -> Pl
 
 
 def _are_some_behind(decision: Move, seen: Seen) -> bool:
-    """Whether pods are smaller than the largest one, which is what was decided by, and than those that stay must be."""
+    """Whether some pods are smaller than the desired size; the decision looked only at the largest pod."""
     sizes = {size.container: size for size in decision.desired_sizes}
     return any(not has_enough(pod, sizes) for pod in live(seen.pods))
 
 
 def _is_at_once(decision: Move, plan: Plan, seen: Seen) -> bool:
-    """Whether only the count changes, and nobody need look after the size of pods that come."""
+    """Whether only the count changes, and new pods get the right size without further steps."""
     named = not plan.sizes or plan.resizing == "Template" or _template_sizes(plan, seen) == plan.by_container
     has = not plan.sizes or plan.resizing == "Template" or _template_has(plan, seen)
     return is_at_once(decision.resizes, plan.waits, plan.replicas > plan.before_replicas, named and has)
@@ -142,14 +142,14 @@ def _at_once(plan: Plan, seen: Seen) -> Progress:
 
 def _superseded(plan: Plan, replicas: int) -> Progress:
     message = (
-        f"Somebody else scaled the target to {replicas} while it was to go from {plan.before_replicas} "
-        f"to {plan.replicas}: the plan is given up."
+        f"Another writer scaled the target to {replicas} while the plan scaled it from {plan.before_replicas} "
+        f"to {plan.replicas}: the plan is abandoned."
     )
     return Progress((), None, "Superseded", message)
 
 
 def _pod_by_pod(decision: Move, seen: Seen) -> Progress:
-    """A decision that names what happens to each pod, and needs no plan."""
+    """A decision that names the action for each pod and needs no plan."""
     uids = {pod.name: pod.uid for pod in live(seen.pods)}
     actions: list[Action] = [RecordSize(decision.desired_sizes)] if decision.desired_sizes else []
     for action in decision.actions:
@@ -157,15 +157,15 @@ def _pod_by_pod(decision: Move, seen: Seen) -> Progress:
             actions.append(ResizePod(action.pod, uids[action.pod], action.sizes))
         if action.pod in uids and action.action == "evict":
             actions.append(EvictPod(action.pod, uids[action.pod], action.sentence))
-    return Progress(tuple(actions), None, "Done", reported(actions) or "No pod is to be changed.")
+    return Progress(tuple(actions), None, "Done", reported(actions) or "No pod to change.")
 
 
 def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: float) -> _PlanStep:
-    """Pods are changed one by one: in place, or by eviction."""
+    """Change pods one by one: in place, or by eviction."""
     pods = sorted(live(seen.pods), key=lambda pod: (is_ready(pod), pod.name, pod.uid))
     sizes = plan.by_container
     if replicas > plan.replicas and (not plan.waits or _has_grown(plan, pods, sizes)):
-        # The others would be changed in vain: those that stay get their size once the rest has gone.
+        # Do not change pods that may be removed: the remaining ones get their size afterwards.
         return _PlanStep((ScaleTo(plan.replicas, replicas),))
     look = PlanContext(
         sizes,
@@ -182,12 +182,12 @@ def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: fl
     if replicas < plan.replicas:
         actions = (ScaleTo(plan.replicas, replicas), *actions)
     if not actions and not waiting and not step.infeasible and replicas > plan.replicas:
-        waiting = (f"{_ready(pods)} of {len(pods)} pods are ready, and {plan.replicas} must be before any goes",)
+        waiting = (f"{_ready(pods)} of {len(pods)} pods are ready, and {plan.replicas} must be before any is removed",)
     return _PlanStep(_recorded(plan, actions, seen) if actions else (), waiting, step.infeasible)
 
 
 def _among(pods: list[Pod], look: PlanContext, room: DisruptionRoom) -> _PlanStep:
-    """One pod after the other, for each that stops serving leaves less for the next."""
+    """One pod after the other, because each disrupted pod leaves less room for the next."""
     actions: list[Action] = []
     waiting, infeasible = [], []
     for pod in pods:
@@ -205,7 +205,7 @@ def _among(pods: list[Pod], look: PlanContext, room: DisruptionRoom) -> _PlanSte
 
 
 def _by_template(plan: Plan, seen: Seen, replicas: int) -> _PlanStep:
-    """The template is written, and the workload's own controller does the rest."""
+    """Write the template; the workload's own controller does the rest."""
     pods, sizes = live(seen.pods), _template_sizes(plan, seen)
     is_set = _template_has(plan, seen)
     actions: list[Action] = []
@@ -217,7 +217,7 @@ def _by_template(plan: Plan, seen: Seen, replicas: int) -> _PlanStep:
     if not is_set and may_lower(plan.waits, plan.before_replicas, plan.replicas, replicas, _ready(pods)):
         actions.append(SetTemplate(tuple(sizes.values())))
     elif not is_set:
-        waiting.append(f"{_ready(pods)} of {plan.replicas} pods are ready; then the template gets the new size")
+        waiting.append(f"{_ready(pods)} of {plan.replicas} pods are ready; the template change waits for all")
     done = sum(has_size(pod, sizes) for pod in pods)
     if done < len(pods) or (replicas > plan.replicas and plan.waits):
         waiting.append(f"{done} of {len(pods)} pods have the new size, and {_ready(pods)} are ready")
@@ -225,23 +225,23 @@ def _by_template(plan: Plan, seen: Seen, replicas: int) -> _PlanStep:
 
 
 def _template_sizes(plan: Plan, seen: Seen) -> dict[str, Size]:
-    """The sizes of containers that the template has: others were injected. All where it is not known."""
+    """The sizes of the containers in the template (others were injected); all sizes if the template is unknown."""
     if not seen.template:
         return plan.by_container
     return {part.container.name: part.named for part in parts_of(seen.template, plan.by_container)}
 
 
 def _template_has(plan: Plan, seen: Seen) -> bool:
-    """Whether pods of the template have the size; where it is not known, they tell."""
+    """Whether the template has the size; if it is unknown, whether all pods do."""
     if not seen.template:
         return all(has_size(pod, plan.by_container) for pod in live(seen.pods))
     return all(part.asked for part in parts_of(seen.template, plan.by_container))
 
 
 def _has_grown(plan: Plan, pods: list[Pod], sizes: Sizes) -> bool:
-    """Whether pods may go: whichever do, those that stay have the size, and enough of them serve.
+    """Whether pods may be removed: whichever are, the remaining ones have the size and enough of them are ready.
 
-    A ReplicaSet lets those go first that do not serve, a StatefulSet the last ones.
+    A ReplicaSet removes unready pods first, a StatefulSet those with the highest ordinals.
     """
     in_order = any(owner.kind == "StatefulSet" for pod in pods for owner in pod.owners)
     needed = len(pods) if in_order else plan.replicas
@@ -253,16 +253,16 @@ def _ready(pods: list[Pod]) -> int:
 
 
 def _missing(plan: Plan, pods: list[Pod]) -> tuple[str, ...]:
-    return () if len(pods) >= plan.replicas else (f"{len(pods)} of {plan.replicas} pods are there",)
+    return () if len(pods) >= plan.replicas else (f"{len(pods)} of {plan.replicas} pods exist",)
 
 
 def _recorded(plan: Plan, actions: Iterable[Action], seen: Seen) -> tuple[Action, ...]:
-    """First the size that pods come up with, for others may come at any time; none that keeps them from running."""
+    """Record the size for new pods first, because they may start at any time; but not a size that fits no node."""
     return (RecordSize(plan.sizes), *actions) if plan.sizes and not _is_too_large(plan, seen) else tuple(actions)
 
 
 def _is_too_large(plan: Plan, seen: Seen) -> bool:
-    """Whether no node holds a pod of the size, as most of the pods are: a single odd one says nothing of new ones."""
+    """Whether most pods would fit no node with the new size; a single odd pod says nothing about new ones."""
     pods = live(seen.pods)
     return 2 * sum(fits_nowhere(pod, plan.by_container, seen.nodes) for pod in pods) > len(pods)
 
@@ -276,14 +276,14 @@ def _progress(plan: Plan, step: _PlanStep, seen: Seen, now: float) -> Progress:
         message = reported(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
         return Progress(step.actions, plan, ended, message)
     if ended == "TimedOut":
-        left = _several((*step.infeasible, *step.waiting)) or "what was asked for is not done"
-        return Progress((), None, ended, f"Given up after {lasted}: {left}")
-    done = f"{plan.replicas} replicas have the size that was decided on."
+        left = _several((*step.infeasible, *step.waiting)) or "the plan is not complete"
+        return Progress((), None, ended, f"Abandoned after {lasted}: {left}")
+    done = f"{plan.replicas} replicas have the decided size."
     return Progress((), None, ended, _several(step.infeasible) or done)
 
 
 def _moved(plan: Plan, seen: Seen, now: float) -> float:
-    """When there was the last sign of progress. A node's delay is one, and where it ends in an eviction, so is that."""
+    """The time of the last progress. A resize that a node deferred counts, plus its delay if an eviction follows."""
     sizes = _template_sizes(plan, seen) if plan.resizing == "Template" else plan.by_container
     delay = DEFERRED_PATIENCE if plan.resizing == "InPlaceOrRecreate" else 0.0
     times: list[float | None] = [plan.since]
@@ -296,7 +296,7 @@ def _moved(plan: Plan, seen: Seen, now: float) -> float:
 
 
 def _several(reasons: tuple[str, ...]) -> str:
-    """The first of some reasons, and how many more there are."""
+    """The first reason, and how many more there are."""
     if not reasons:
         return ""
     more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""

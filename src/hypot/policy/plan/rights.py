@@ -1,4 +1,4 @@
-"""Whether an Hvpa still allows a plan that was begun under it: what people take away counts with the next step."""
+"""Whether an Hvpa still allows its running plan: a spec change that forbids it takes effect with the next step."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -12,42 +12,42 @@ from hypot.policy.model.plan import RESIZE_ANNOTATION, WAYS, Action, Plan, Recor
 from hypot.policy.model.size import Size
 from hypot.policy.plan.pursue import outgrows
 
-# The way of pods that become as large as the largest.
+# The direction of pods that are raised to the size of the largest.
 CATCHING_UP: tuple[Direction, ...] = ("up",)
 
 
 def entitled(plan: Plan, hvpa: Hvpa, now: float) -> Plan:
-    """The plan as it begins. Ways that are closed by then were not asked for: it goes the way of its total."""
+    """The plan at its start. Directions that are closed already do not stop it later: its total decided the move."""
     return replace(plan, closed=tuple([way for way in WAYS if _gate(hvpa, way, now) != OPEN]))
 
 
 def withdrawn(hvpa: Hvpa, plan: Plan, actions: Iterable[Action], now: float) -> str:
-    """Why the plan may not take these steps any more, in words; empty where it may."""
+    """Why the plan may no longer take these steps; empty if it may."""
     resizing = resizing_of(hvpa.annotations)
     if resizing != plan.resizing:
         return f"{RESIZE_ANNOTATION} is {resizing} now, and was {plan.resizing}"
     left_alone = [size.container for size in plan.sizes if _is_left_alone(hvpa, size, _had(plan, size))]
     if left_alone:
-        return f"the size of {left_alone[0]} is to be left alone now"
+        return f"the size of {left_alone[0]} must not be changed any more"
     ways = dict.fromkeys((*_of_totals(plan), *_of_steps(plan, actions)))
     gates = [_gate(hvpa, way, now) for way in ways if way not in {"none", *plan.closed}]
     return next((gate.message for gate in gates if gate != OPEN), "")
 
 
 def sized_by(hvpa: Hvpa, decision: Move) -> Move:
-    """The decision without the containers and the resources whose size is not this autoscaler's to change."""
+    """The decision without the containers and resources whose size this autoscaler does not control."""
     return replace(
         decision, sizes=controlled(hvpa, decision.sizes), desired_sizes=controlled(hvpa, decision.desired_sizes)
     )
 
 
 def outgrown(hvpa: Hvpa, plan: Plan, decision: Move) -> bool:
-    """Whether a newer decision does not wait for the plan, by what the autoscaler may size: it names nothing else."""
+    """Whether a newer decision does not wait for the plan. Only resources that the autoscaler controls count."""
     return outgrows(plan, sized_by(hvpa, decision))
 
 
 def _gate(hvpa: Hvpa, way: Direction, now: float) -> Gate:
-    """Without stabilisation, which begins with the plan itself."""
+    """The time gate without stabilisation, which begins with the plan itself."""
     return time_gate(hvpa, way, None, now, urgent=False)
 
 
@@ -62,7 +62,7 @@ def _had(plan: Plan, size: Size) -> Mapping[str, int]:
 
 
 def _of_totals(plan: Plan) -> Iterator[Direction]:
-    """Which way each container was decided to go."""
+    """The direction that was decided for each container, by its total."""
     for size in plan.sizes:
         before = {resource: amount * plan.before_replicas for resource, amount in _had(plan, size).items()}
         after = {resource: amount * plan.replicas for resource, amount in size.requests.items()}
@@ -70,11 +70,11 @@ def _of_totals(plan: Plan) -> Iterator[Direction]:
 
 
 def _of_steps(plan: Plan, actions: Iterable[Action]) -> Iterator[Direction]:
-    """Which way each step goes by itself."""
+    """The direction of each single step."""
     for action in actions:
         if isinstance(action, ScaleTo):
             yield direction_of({"": action.expected}, {"": action.replicas})
         else:
             ways = [direction_of(_had(plan, size), size.requests) for size in plan.sizes]
-            # Where no size is another one, pods that are behind catch up.
+            # If no size changes, smaller pods catch up with the others.
             yield from ways if isinstance(action, RecordSize) or set(ways) != {"none"} else CATCHING_UP

@@ -1,1 +1,1 @@
-"""What all kinds share of the stages: resolve, restrain, and the report of what they did."""
+"""The stages that all kinds share: resolve, restrain and report."""

@@ -1,4 +1,4 @@
-"""What one pass through the stages finds, and ends in a Move; and what a kind says of a move that is written."""
+"""The findings of one pass through the stages, which end in a Move, and the report of a kind on a written move."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Scaler(Protocol):
-    """An autoscaler of any kind, as far as telling needs to know it."""
+    """The parts of an autoscaler of any kind that a report needs."""
 
     API_VERSION: ClassVar[str]
     KIND: ClassVar[str]
@@ -44,20 +44,20 @@ class Scaler(Protocol):
 
 
 class Effect(NamedTuple):
-    """What became of a move. Without more all of it is done, or would be."""
+    """The result of a move's writes. The default: everything was done, or would be."""
 
-    # Why the write was refused: nothing moved, and that is an error.
+    # Why the write was refused: nothing changed, and that is an error.
     refused: str = ""
-    # Whether anything was done of it: all, nothing without a fault, or only the record of what new pods are to have.
+    # How much was done: all, nothing (without an error), or only recording the size for new pods.
     done: Literal["all", "nothing", "recorded"] = "all"
-    # The pods that keep their size.
+    # The pods that kept their size.
     undone: frozenset[str] = frozenset()
-    # What the status says of the size of new pods: as it was decided, or this instead.
+    # Whether the status records another size for new pods than was decided, and that size.
     sizes_differ: bool = False
     recorded: Any = None
-    # How the plan goes that carries the move out.
+    # The progress of the plan that carries out the move.
     progress: Condition | None = None
-    # What came to light in the way of it.
+    # An obstacle that was found during the writes.
     note: Hold | None = None
 
 
@@ -65,7 +65,7 @@ DONE = Effect()
 
 
 class MoveReport(NamedTuple):
-    """What a kind says of a move that is written; of its status only what the move changes."""
+    """A kind's report on a written move; `status` has only what the move changes."""
 
     conditions: Conditions
     events: tuple[Event, ...] = ()
@@ -73,7 +73,7 @@ class MoveReport(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """What a kind says of a move that was refused: a condition, an event, and what its status goes back to."""
+    """A kind's report on a refused move: a condition, an event, and the status values to restore."""
 
     condition: str
     reason: str
@@ -90,13 +90,13 @@ def succeeded(move: Move, state: State, reason: str) -> Conditions:
 
 
 def count_status(move: Move, state: State) -> dict[str, Any]:
-    """The part of a status that a move of the count changes."""
+    """The part of the status that a change of the count changes."""
     last = move.at if move.moves else state.last_scale
     return {"desiredReplicas": move.desired, "lastScaleTime": None if last is None else show_time(last)}
 
 
 class Findings:
-    """Collects while an autoscaler of any kind is decided; the kind says which reasons its conditions have."""
+    """Collects findings during a decision of any kind; the kind chooses the reasons of its conditions."""
 
     def __init__(self, spec: Scaler, seen: Seen, state: State) -> None:
         self.spec, self.seen, self.state, self.now = spec, seen, state, seen.now
@@ -119,7 +119,7 @@ class Findings:
         return tuple(self.reported.values())
 
     def condition(self, kind: str, status: bool | str, reason: str, message: str) -> None:
-        """Set one condition in its place, compared with how the pass began and not with what it said on the way."""
+        """Set a condition. Its transition time follows from its status when the pass began, not from a later one."""
         self.reported[kind] = renewed(self.began.get(kind), kind, status, reason, message, self.now)
         self.last_condition = kind
 
@@ -141,7 +141,7 @@ class Findings:
         self.error, self.error_kind = message, kind
 
     def no_scale(self, failure: Failure, reason: str) -> None:
-        """The target cannot be seen, so nothing can be decided."""
+        """The target's scale cannot be read, so nothing can be decided."""
         message = f"the target's scale could not be read: {failure.message}"
         self.condition("AbleToScale", "False", reason, message)
         self.warn(reason, failure.message)
@@ -152,12 +152,12 @@ class Findings:
         self.condition("AbleToScale", "True", "SucceededGetScale", "the target's scale was read")
 
     def switched_off(self, why: str) -> None:
-        """At zero replicas an autoscaler keeps out."""
+        """An autoscaler does not act on a target with zero replicas."""
         self.condition("ScalingActive", "False", "ScalingDisabled", "the target has zero replicas, so scaling is off")
-        self.step("restrain", "scaling-disabled", 0, 0, f"{why}: it stays off until someone scales it up.")
+        self.step("restrain", "scaling-disabled", 0, 0, f"{why}: autoscaling stays off until the target is scaled up.")
 
     def read(self, readings: Iterable[MetricReading]) -> None:
-        """Tell what each metric says, and warn of each that says nothing."""
+        """Report the reading of each metric, and warn about each that failed."""
         self.readings = tuple(readings)
         for reading in self.readings:
             self.steps.append(reading.step)
@@ -165,7 +165,7 @@ class Findings:
                 self.warn(reading.failed_reason, reading.error)
 
     def outside_bounds(self, current: int, low: int, high: int) -> int | None:
-        """Where a size outside its bounds goes: there at once, whatever the metrics and windows say."""
+        """The bound that a count outside the bounds goes to at once, whatever metrics and windows say; else None."""
         if current > high:
             self.step("restrain", "above-max", current, high, f"{current} is above the maximum: go to {high}.")
             return high
@@ -175,13 +175,13 @@ class Findings:
         return None
 
     def resolved(self, current: int, best: MetricReading) -> None:
-        """Tell which metric won, where there was a choice."""
+        """Report which metric won, if there were several."""
         if len(self.readings) > 1:
             message = f"The largest proposal is {best.proposal}, from {best.description}."
             self.step("resolve", "largest", current, best.proposal, message)
 
     def limited(self, before: int, limited: Limited, low: int, high: int, numbers: dict[str, Any]) -> None:
-        """Tell which bound or speed limit changed a count, or that none did."""
+        """Report which bound or rate limit changed the count, or that none did."""
         reason, message = LIMIT_REASONS[limited.limit]
         self.condition("ScalingLimited", limited.replicas != before, reason, message)
         self.steps.append(limit_step(before, limited, low, high, numbers))
@@ -200,7 +200,7 @@ class Findings:
         event_periods: tuple[float | None, float | None] = (None, None),
         by_pod: bool = False,
     ) -> Move:
-        """Everything found so far, as one value."""
+        """All findings so far, as a Move."""
         spec = self.spec
         ref = spec.target.readable() if isinstance(spec.target, Ref) else Ref()
         return Move(
@@ -229,7 +229,7 @@ class Findings:
         )
 
     def stays(self, current: int | None, observed: Mapping[str, Any], **more: Any) -> Move:
-        """Nothing could be decided."""
+        """A move for a pass that could not decide."""
         return self.move(current, current, observed, decided=False, **more)
 
 

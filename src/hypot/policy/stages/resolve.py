@@ -1,4 +1,4 @@
-"""From many proposals to one count: the largest wins."""
+"""From many proposals to one count: the largest proposal wins."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from hypot.policy.model.decision import MetricReading
 
 
 def largest(readings: Sequence[MetricReading]) -> MetricReading | None:
-    """The reading that asks for most; the first of equals, so that the order of metrics never changes the count.
+    """The reading with the largest proposal; of equal ones the first. The order never changes the count.
 
-    Zero counts as nothing yet: among proposals of zero the last one gives its name.
+    A proposal of zero is always replaced by the next: if all are zero, the last one is named.
     """
     best: MetricReading | None = None
     for reading in readings:

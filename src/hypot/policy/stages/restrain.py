@@ -1,4 +1,4 @@
-"""How fast, when and within which bounds: the gates every kind passes through."""
+"""Windows, rate limits and bounds: the gates that every kind passes through."""
 
 from collections.abc import Sequence
 from math import inf
@@ -12,7 +12,7 @@ from hypot.kinds.hpa.fields import Pace
 from hypot.policy.model.decision import Step, show_seconds, show_time
 from hypot.policy.model.state import EMPTY, TimedValues
 
-# Each bound's reason, as conditions of every kind give it, and what it says.
+# The reason and the message of each bound, for the conditions of every kind.
 LIMIT_REASONS: dict[Bound, tuple[str, str]] = {
     Bound.WITHIN_RANGE: ("DesiredWithinRange", "the desired count is within the acceptable range"),
     Bound.TOO_FEW: ("TooFewReplicas", "the desired replica count is less than the minimum replica count"),
@@ -23,7 +23,7 @@ LIMIT_REASONS: dict[Bound, tuple[str, str]] = {
 
 
 class Stabilised(NamedTuple):
-    """A count after looking back over a window, and when the bare recommendation would pass if it lasts."""
+    """A stabilised count, and when the raw recommendation would take effect if it lasts."""
 
     replicas: int
     from_then: float | None
@@ -37,7 +37,7 @@ class Limited(NamedTuple):
 
 
 def stabilise_downwards(recommendation: int, history: TimedValues, now: float, window: float) -> Stabilised:
-    """Without behavior: the highest recommendation of the window."""
+    """Stabilise without a behavior: the highest recommendation of the window counts."""
     cutoff = now - window
     highest = highest_recent(recommendation, history.values, history.times, cutoff)
     if highest == recommendation:
@@ -49,7 +49,7 @@ def stabilise_downwards(recommendation: int, history: TimedValues, now: float, w
 def stabilise(
     recommendation: int, current: int, history: TimedValues, now: float, up_window: float, down_window: float
 ) -> Stabilised:
-    """With behavior: move from the current size only as far as both windows force."""
+    """Stabilise with a behavior: move from the current count only as far as both windows require."""
     values, times = history.values, history.times
     low, high = envelope(recommendation, values, times, now, up_window, down_window)
     settled = forced_into(current, low, high)
@@ -65,7 +65,7 @@ def stabilise(
 
 
 class RateHistory(NamedTuple):
-    """Scale events that rate limits look at, and the time of a move whose size nobody knows."""
+    """The scale events that rate limits use, and the time of a scaling of unknown size."""
 
     ups: TimedValues = EMPTY
     downs: TimedValues = EMPTY
@@ -73,7 +73,7 @@ class RateHistory(NamedTuple):
 
 
 def allowed(pace: Pace, current: int, past: RateHistory, now: float, *, grows: bool) -> int:
-    """How many replicas the policies allow now, the most or the fewest."""
+    """The most replicas that the policies allow now, or the fewest."""
     policies = pace.limits or ()
     if pace.select == "Disabled":
         return current
@@ -96,7 +96,7 @@ def allowed(pace: Pace, current: int, past: RateHistory, now: float, *, grows: b
 def limit_by_pace(
     current: int, desired: int, low: int, high: int, up: Pace, down: Pace, past: RateHistory, now: float
 ) -> Limited:
-    """Rate limits and bounds of a behavior."""
+    """Apply the rate limits and bounds of a behavior."""
     if desired == current:
         return Limited(desired, Bound.WITHIN_RANGE)
     grows = desired > current
@@ -107,7 +107,7 @@ def limit_by_pace(
 
 
 def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
-    """What is told where a rate limit holds only because the size of the last move is not known."""
+    """The message if a rate limit applies only because the size of the last scaling is unknown."""
     moved = past.unknown_move
     if moved is None or pace.select == "Disabled":
         return ""
@@ -115,25 +115,25 @@ def _unknown_move(pace: Pace, past: RateHistory, now: float) -> str:
     if not periods:
         return ""
     return (
-        f"the size of the last move, {show_seconds(now - moved)} ago, is not known: its policy's period of "
-        f"{show_seconds(max(periods))} is taken as used up until {show_time(moved + max(periods))}"
+        f"the size of the last scaling, {show_seconds(now - moved)} ago, is unknown: the policy's period of "
+        f"{show_seconds(max(periods))} counts as used up until {show_time(moved + max(periods))}"
     )
 
 
 def limit_by_doubling(current: int, desired: int, low: int, high: int, factor: float, floor: float) -> Limited:
-    """Bounds without a behavior: one sync may double, or reach the floor."""
+    """Apply the bounds without a behavior: one sync may double the count, or reach the floor."""
     return Limited(*bounds.limit_by_doubling(current, desired, low, high, factor, floor))
 
 
 def limit_by_steps(
     current: int, desired: int, ready: int, low: int, high: int, up_factor: int, down_factor: int
 ) -> Limited:
-    """Limit factors, in thousandths of a percent, and bounds of a WatermarkPodAutoscaler."""
+    """Apply the limit factors, in thousandths of a percent, and bounds of a WatermarkPodAutoscaler."""
     return Limited(*bounds.limit_by_percent(current, desired, ready, low, high, up_factor, down_factor))
 
 
 def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict[str, Any]) -> Step:
-    """Tell which bound changed a count, or that none did."""
+    """A step that reports which bound changed the count, or that none did."""
     after, limit, _ = limited
     numbers = {"min": low, "max": high, **numbers}
     if after == before:
@@ -141,13 +141,13 @@ def limit_step(before: int, limited: Limited, low: int, high: int, numbers: dict
     sentences = {
         Bound.TOO_FEW: ("min-replicas", f"{before} is below the minimum of {low}: {after}."),
         Bound.TOO_MANY: ("max-replicas", f"{before} is above the maximum of {high}: {after}."),
-        Bound.SCALE_UP: ("scale-up-limit", f"{before} is more than the limits on growth allow now: {after}."),
-        Bound.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the limits on shrinking allow now: {after}."),
+        Bound.SCALE_UP: ("scale-up-limit", f"{before} is more than the scale-up limits allow now: {after}."),
+        Bound.SCALE_DOWN: ("scale-down-limit", f"{before} is less than the scale-down limits allow now: {after}."),
     }
     rule, sentence = sentences[limit]
     return Step("restrain", rule, before, after, sentence, numbers)
 
 
 def longest_period(policies: Sequence[Policy]) -> int:
-    """How long a scale event of this direction can still matter."""
+    """How long a scale event in this direction matters to these policies, in seconds."""
     return max((policy.period or 0 for policy in policies), default=0)

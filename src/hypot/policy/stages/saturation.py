@@ -1,4 +1,4 @@
-"""Pods that use all they can get: what they need is not seen in what they use, so more is proposed at once."""
+"""Saturated pods use all they can get: their usage does not show what they need, so more is proposed at once."""
 
 from collections.abc import Iterable, Mapping
 from math import inf
@@ -12,7 +12,7 @@ from hypot.policy.model.size import Place
 
 
 class ResourcePressure(NamedTuple):
-    """The use of one resource of one container over all sampled pods, and what it cannot exceed."""
+    """The usage of one resource of one container over all sampled pods, and the cap that it cannot exceed."""
 
     usage: int
     cap: int | None
@@ -24,21 +24,21 @@ class ResourcePressure(NamedTuple):
         return self.cap is not None and self.cap > 0 and is_full(self.usage, self.cap)
 
     def total(self, replicas: int) -> int:
-        """What to ask for: beyond the cap, for all replicas."""
+        """The total to propose for all replicas, which is more than the cap."""
         return 0 if self.cap is None else beyond(self.cap, replicas, self.pods)
 
 
-# A pod, one of its containers, what that used, and when.
+# A pod, one of its containers, the usage of the container, and when it was measured.
 _Measured = tuple[Pod, Container, Mapping[str, int], float]
 
 
 class Saturation(NamedTuple):
-    """What is saturated in two samples, what in one so far, and the first samples to remember."""
+    """What is saturated in two samples, what in one so far, and the times of the first samples to remember."""
 
     twice: Mapping[Place, ResourcePressure]
     once: Mapping[Place, ResourcePressure]
     hot: Mapping[str, float]
-    # Beyond the request, and how much more there is nobody can say.
+    # Usage reaches the request, and the cap is unknown.
     uncapped: tuple[Place, ...] = ()
 
 
@@ -53,14 +53,14 @@ def saturation(seen: Seen, containers: Iterable[str], remembered: Mapping[str, f
         if not pressure.full:
             continue
         key = "/".join(place)
-        # A sample from before the first one: a clock was set back.
+        # A sample older than the first means that a clock was set back.
         first = hot[key] = min(remembered.get(key, pressure.at), pressure.at)
         (twice if first < pressure.at else once)[place] = pressure
     return Saturation(twice, once, hot, tuple(uncapped))
 
 
 def _pressures(seen: Seen, names: frozenset[str]) -> dict[Place, ResourcePressure]:
-    """The heat of every place that was measured; without a cap only where the request is exceeded."""
+    """The pressure of each measured container and resource whose usage reaches its request."""
     if isinstance(seen.pod_metrics, Failure):
         return {}
     measured: dict[str, list[_Measured]] = {name: [] for name in sorted(names)}
@@ -86,7 +86,7 @@ def _pressure(seen: Seen, resource: str, measured: list[_Measured]) -> ResourceP
             pods += 1
             newest = max(newest, at)
     if not pods or not is_full(together, asked):
-        # No cap is below the request.
+        # A cap is never below the request.
         return None
     cap = _cap(seen, resource, [(pod, container) for pod, container, usage, _ in measured if resource in usage])
     return ResourcePressure(
@@ -95,7 +95,7 @@ def _pressure(seen: Seen, resource: str, measured: list[_Measured]) -> ResourceP
 
 
 def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int | None:
-    """All that these can get together: their limits; without one, the request and, once, what is free on the node."""
+    """All that these containers can get: each its limit, or its request plus, once per node, what is free there."""
     cap, roomy = 0, set()
     for pod, container in placed:
         limit = container.current_limits.get(resource)

@@ -1,1 +1,1 @@
-"""What containers used: histograms, and the sizes that are read from them."""
+"""The usage of containers: histograms, and the sizes that are read from them."""

@@ -1,4 +1,4 @@
-"""What is known of one container, in the form of a VerticalPodAutoscalerCheckpoint's status."""
+"""The history of one container, in the form of a VerticalPodAutoscalerCheckpoint's status."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ VERSION = "v3"
 
 
 class CheckpointError(ValueError):
-    """The status of a checkpoint cannot be read; the message says which part of it and why."""
+    """The status of a checkpoint cannot be read; the message says which part and why."""
 
 
 class CheckpointContent(NamedTuple):
-    """Both histograms, and when and how often cpu was sampled; None where it never was."""
+    """Both histograms, and when and how often cpu was sampled; None if it never was."""
 
     cpu: Saved
     memory: Saved
@@ -37,7 +37,7 @@ def written(state: CheckpointContent, now: float) -> dict[str, Any]:
 
 
 def read(status: Any) -> CheckpointContent:
-    """Says in an error why it cannot be read; what is merely absent is nothing."""
+    """Read the status; an error says why it cannot be read. Absent parts count as empty."""
     if not isinstance(status, Mapping):
         raise CheckpointError("the checkpoint has no status")
     version = status.get("version")
@@ -81,7 +81,7 @@ def _read_histogram(status: Mapping[str, Any], key: str) -> Saved:
 
 
 def _read_weight(key: str, bucket: Any, weight: Any) -> tuple[int, int]:
-    """Buckets are numbers, which JSON writes as texts."""
+    """Read one entry; JSON has the bucket numbers as text."""
     try:
         number = int(bucket)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Which container has which row: aggregates and instances, from the first look at them until they are forgotten."""
+"""Which container has which row: aggregates and instances, from their first observation until they are forgotten."""
 
 from collections.abc import Container, Hashable
 from math import inf
@@ -12,7 +12,7 @@ from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT, FloatArray, IntArray
 from hypot.kinds.vpa.knobs import Knobs
 
 AGGREGATE = {
-    # Which of the knobs seen so far are its own; none where nobody has the row.
+    # The index of its knobs; NONE if the row is free.
     "kind": ColumnType(np.int32, NONE),
     "created": ColumnType(np.float64),
     "first": ColumnType(np.float64, inf),
@@ -41,7 +41,7 @@ class UsageRows:
     """
 
     def __init__(self) -> None:
-        # Rows of these three are taken and given back together, so an aggregate has the same number in all of them.
+        # Rows of these three are allocated and freed together, so an aggregate has the same number in all of them.
         self.cpu, self.memory = Bank(CPU_LAYOUT), Bank(MEMORY_LAYOUT)
         self.aggregates = Columns(AGGREGATE)
         self.instances = Columns(INSTANCE)
@@ -53,7 +53,7 @@ class UsageRows:
         self._intervals = np.zeros(0)
 
     def declare(self, owner: Hashable, container: str, knobs: Knobs, now: float) -> int:
-        """The aggregate of these containers, new if need be; other knobs than before hold from now on."""
+        """The aggregate of these containers, created if necessary; changed knobs apply from now on."""
         check_half_life(knobs.cpu_half_life)
         check_half_life(knobs.memory_half_life)
         kind = self._kind_of(knobs)
@@ -67,7 +67,7 @@ class UsageRows:
         return row
 
     def instance(self, aggregate: int, pod: str) -> int:
-        """The container of this pod, new if need be. A pod goes by any text that tells it from all others: its uid."""
+        """The instance of this pod, created if necessary. `pod` is any text that identifies it, such as its uid."""
         for number in self._pods.rows(pod):
             if self.instances["aggregate"][number] == aggregate:
                 return number
@@ -86,13 +86,13 @@ class UsageRows:
         return self._knobs[int(self.aggregates["kind"][aggregate])]
 
     def retain(self, pods: Container[str]) -> None:
-        """Let go of the instances of all other pods, which are gone; what they used stays known."""
+        """Drop the instances of all other pods, which no longer exist; the usage they contributed stays."""
         for pod in [pod for pod in self._pods if pod not in pods]:
             for number in list(self._pods.rows(pod)):
                 self._let_go(number)
 
     def forget(self, owner: Hashable) -> None:
-        """Everything about an owner that is gone."""
+        """Forget everything about an owner that no longer exists."""
         self._forget(list(self._owners.rows(owner)))
 
     def _find(self, owner: Hashable, container: str) -> int:

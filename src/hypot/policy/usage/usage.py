@@ -1,7 +1,7 @@
-"""What containers used: samples of cpu and memory folded into one bank of histograms.
+"""The usage of containers: samples of cpu and memory folded into one bank of histograms.
 
-Folding is the one place where observing changes something; deciding reads through a `View`. An instance knows its
-newest samples and the memory peak of its unfinished window: each window counts once, with its peak, as of its end.
+Only folding changes the histograms; decisions read them through a `View`. An instance stores its newest samples and the
+memory peak of its unfinished window: each window counts once, with its peak, at the time of its end.
 """
 
 from collections.abc import Container, Hashable, Iterable, Iterator
@@ -24,15 +24,15 @@ BoolArray = npt.NDArray[np.bool_]
 CPU_WEIGHT = 0.1
 PEAK_WEIGHT = 1.0
 GC_PERIOD = 3600.0
-# Samples looked at in one go: few enough for what is computed in between to be small beside the bank.
+# Samples per batch: few enough to keep temporary arrays small compared with the bank.
 CHUNK = 16_384
 
-# Instance, millicores, bytes, time; None where a resource was not measured.
+# Instance, millicores, bytes, time; None if a resource was not measured.
 Sample = tuple[int, float | None, float | None, float]
 
 
 class Folded(NamedTuple):
-    """Which samples were taken; the others were missing, negative or too old."""
+    """Which samples were used; the others were missing, negative or too old."""
 
     cpu: BoolArray
     memory: BoolArray
@@ -47,7 +47,7 @@ class Estimates(NamedTuple):
 
 
 class Usage(UsageRows):
-    """The histograms of all containers, and what folds samples into them."""
+    """The histograms of all containers; folds samples into them."""
 
     def __init__(self, gc_period: float = GC_PERIOD) -> None:
         super().__init__()
@@ -55,22 +55,22 @@ class Usage(UsageRows):
         self._gc_last = -inf
 
     def observe(self, samples: Iterable[Sample]) -> Folded:
-        """Fold samples in; their order means nothing."""
+        """Fold samples in; their order does not matter."""
         rows = [(number, _or_nan(cpu), _or_nan(memory), at) for number, cpu, memory, at in samples]
         table = np.array(rows, np.float64).reshape(-1, 4)
         return self.fold(table[:, 0].astype(np.intp), table[:, 3], table[:, 1], table[:, 2])
 
     def fold(self, instances: IntArray, at: npt.ArrayLike, cpu: npt.ArrayLike, memory: npt.ArrayLike) -> Folded:
-        """Many samples: millicores and bytes, one time for all or one for each. What is missing is below 0, or NaN."""
+        """Fold many samples in: millicores and bytes, one time for all or for each. Missing values are < 0 or NaN."""
         times, millicores, size = (
             np.broadcast_to(each, instances.shape).astype(np.float64) for each in (at, cpu, memory)
         )
-        # Samples of instances that were let go have no time that is right.
+        # Samples of instances that were dropped are ignored.
         times[self.instances["aggregate"][instances] == NONE] = nan
         return Folded(self._fold_cpu(instances, times, millicores), self._fold_memory(instances, times, size))
 
     def _fold_cpu(self, instances: IntArray, at: FloatArray, cpu: FloatArray) -> BoolArray:
-        """Strictly newer than the instance's last one; of several at the same time, the largest."""
+        """Use samples that are strictly newer than the instance's last; of several at the same time, the largest."""
         taken: BoolArray = (cpu >= 0) & np.isfinite(at) & (at > self.instances["last_cpu"][instances])
         if self._repeats(instances):
             order = _in_time(instances, at, cpu, taken)
@@ -89,7 +89,7 @@ class Usage(UsageRows):
         np.add.at(self.aggregates["samples"], rows, 1)
 
     def _fold_memory(self, instances: IntArray, at: FloatArray, memory: FloatArray) -> BoolArray:
-        """Not older than the instance's last one. Several of one instance are looked at one after the other."""
+        """Use samples that are not older than the instance's last. Several of one instance are processed in order."""
         taken: BoolArray = (memory >= 0) & np.isfinite(at) & (at >= self.instances["last_memory"][instances])
         turns = iter((np.flatnonzero(taken),))
         if self._repeats(instances):
@@ -100,7 +100,7 @@ class Usage(UsageRows):
         return taken
 
     def _raise_peaks(self, instances: IntArray, at: FloatArray, memory: FloatArray, peak: str) -> None:
-        """A higher peak takes the place of the one before; a sample past the window's end opens the next window."""
+        """A higher peak replaces the previous one; a sample past the window's end opens the next window."""
         table = self.instances
         rows = table["aggregate"][instances]
         table["last_memory"][instances] = at
@@ -123,9 +123,9 @@ class Usage(UsageRows):
             self.memory.add(rows[new], memory[new], PEAK_WEIGHT, ends[new])
 
     def oom(self, instance: int, at: float, requested: int) -> bool:
-        """A container ran out of memory: it needs more than it asked for or ever used. False where that is old news.
+        """A container ran out of memory: it needs more than it requested or ever used. False if the event is too old.
 
-        Peaks of earlier such ends are left out, or each would call for more than the one before.
+        Peaks of earlier OOM events are ignored, or each event would ask for more than the previous one.
         """
         aggregate = int(self.instances["aggregate"][instance])
         if aggregate == NONE or not isfinite(at):
@@ -139,9 +139,9 @@ class Usage(UsageRows):
         return True
 
     def set_back(self, now: float, ahead: float) -> bool:
-        """Let what was measured further ahead than this count as of now; whether there was any of it.
+        """Move samples that are more than `ahead` seconds in the future to now, and return whether there were any.
 
-        Else it would weigh more than all that comes. Windows that were measured with it are over.
+        Otherwise they would outweigh all later samples. Memory windows of these samples end.
         """
         table, owners = self.instances, self._instances_aggregates()
         stamps = np.maximum(table["last_cpu"], table["last_memory"])[: len(owners)]
@@ -157,7 +157,7 @@ class Usage(UsageRows):
         return True
 
     def _moved_back(self, bank: Bank, newest: FloatArray, now: float, ahead: float) -> BoolArray:
-        """A reference may be half a half-life ahead of the newest sample, and that one is a peak of a whole window."""
+        """A reference may be half a half-life ahead of the newest sample, which may be the peak of a whole window."""
         every = np.arange(len(newest))
         references = bank.reference[every] - bank.half_life[every] - self._intervals_of(every)
         spans = np.maximum(newest, references) - now
@@ -166,7 +166,7 @@ class Usage(UsageRows):
         return moved
 
     def _move_samples_back(self, rows: IntArray, spans: FloatArray, now: float) -> None:
-        """The first one may be from before the clock was ahead."""
+        """The first sample may be from before the clock was ahead."""
         table = self.aggregates
         first = table["first"][rows]
         table["first"][rows] = np.where(first > now, first - spans, first)
@@ -174,10 +174,10 @@ class Usage(UsageRows):
             table[name][rows] = np.minimum(table[name][rows], now)
 
     def expire(self, now: float, contributing: Container[str] | None = None) -> tuple[tuple[Hashable, str], ...]:
-        """Forget what has no samples and no contributing pod, and what got no sample for long; at most once an hour.
+        """Forget aggregates without samples and contributing pods, and those without new samples; at most once an hour.
 
-        All pods contribute that are not finished, or whose target is still there; all do where nobody says. What was
-        loaded from a checkpoint fades, but stays while its owner lives.
+        A pod contributes if it is not finished, or if its target still exists; with None all pods contribute. What was
+        loaded from a checkpoint decays, but stays as long as its owner exists.
         """
         if abs(now - self._gc_last) < self._gc_period:
             return ()
@@ -192,7 +192,7 @@ class Usage(UsageRows):
         return names
 
     def is_expired(self, aggregate: int, now: float) -> bool:
-        """Too long without a sample of cpu, or, where there never was one, since it was declared."""
+        """Whether the last cpu sample, or the declaration if there was none, is too long ago."""
         knobs, table = self.knobs(aggregate), self.aggregates
         since = table["last"][aggregate] if table["samples"][aggregate] else table["created"][aggregate]
         return bool(now - since >= knobs.memory_interval * knobs.memory_interval_count)
@@ -214,7 +214,7 @@ class Usage(UsageRows):
         return written(CheckpointContent(self.cpu.save(row), memory.save(0), first, last, samples), now)
 
     def load(self, owner: Hashable, container: str, status: Any) -> None:
-        """Add a checkpoint's status to what is known; where a ValueError says why it cannot be, nothing has changed."""
+        """Add a checkpoint's status to the histograms. On a ValueError, which says why, nothing has changed."""
         row = self.aggregate(owner, container)
         if self.aggregates["loaded"][row]:
             raise ValueError(f"a checkpoint of container {container!r} of {owner!r} was loaded before")
@@ -234,7 +234,7 @@ class Usage(UsageRows):
         return View(self._known(), {self._containers[row]: row for row in self._owners.rows(owner)})
 
     def estimates(self, aggregates: IntArray, sharing: int = 1) -> Estimates:
-        """Sizes of many containers with their own knobs; each pod's minimum is shared by as many containers."""
+        """Sizes of many containers with their own knobs; `sharing` containers share each pod's minimum."""
         cpu, memory = np.zeros((2, 3, len(aggregates)), np.int64)
         kinds = self.aggregates["kind"][aggregates]
         for kind in np.unique(kinds).tolist():
@@ -252,13 +252,13 @@ class Usage(UsageRows):
 
 
 def _in_time(instances: IntArray, at: FloatArray, amounts: FloatArray, taken: BoolArray) -> IntArray:
-    """The taken samples of each instance one after the other, the largest first of those at the same time."""
+    """The used samples, sorted by instance and time; at the same time the largest first."""
     chosen = np.flatnonzero(taken)
     return chosen[np.lexsort((-amounts[chosen], at[chosen], instances[chosen]))]
 
 
 def _turns(instances: IntArray, order: IntArray) -> Iterator[IntArray]:
-    """The first sample of every instance, then the second of every one that has a second, and so on."""
+    """The first samples of all instances, then the second samples of those that have one, and so on."""
     starts = np.flatnonzero(np.diff(instances[order], prepend=NONE))
     lengths = np.diff(starts, append=len(order))
     turn = np.arange(len(order)) - np.repeat(starts, lengths)
@@ -280,5 +280,5 @@ def _or_none(at: float) -> float | None:
 
 
 def contributes(phase: str, target_exists: bool) -> bool:
-    """Whether a pod keeps an aggregate without samples alive: while it runs, or while it may come again."""
+    """Whether a pod keeps an aggregate without samples alive: while it runs, or while its target exists."""
     return target_exists or phase not in {"Succeeded", "Failed"}

@@ -1,4 +1,4 @@
-"""Recommended sizes, read from the histograms and never changing them."""
+"""Recommended sizes, read from the histograms without changing them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Recipe(NamedTuple):
 
 @lru_cache(1024)
 def recipes(knobs: Knobs) -> tuple[Recipe, Recipe]:
-    """For cpu, whose histograms hold cores, and memory."""
+    """The recipes for cpu, whose histograms are in cores, and for memory."""
     cpu = Recipe(
         (knobs.lower_cpu_percentile, knobs.target_cpu_percentile, knobs.upper_cpu_percentile),
         1000.0,
@@ -53,23 +53,23 @@ def recipes(knobs: Knobs) -> tuple[Recipe, Recipe]:
 
 
 class SizeBasis(NamedTuple):
-    """What sizes are read from: a histogram of each resource, and when and how often cpu was sampled, by row."""
+    """The data that sizes are read from: histograms by resource, and when and how often cpu was sampled, by row."""
 
     cpu: Bank
     memory: Bank
     sampled: Columns
 
     def sizes(self, rows: IntArray, knobs: Knobs, sharing: int) -> tuple[Amounts, Amounts]:
-        """Cpu and memory of many containers, in three rows. As many containers share a pod's minimum.
+        """Cpu and memory of many containers, in three rows each. `sharing` containers share a pod's minimum.
 
-        How sure memory is depends on the samples of cpu, as upstream.
+        The confidence of memory depends on the samples of cpu, as upstream.
         """
         cpu, memory = recipes(knobs)
         sampled = [self.sampled[name][rows] for name in ("first", "last", "samples")]
         return _sizes(self.cpu, rows, cpu, sampled, sharing), _sizes(self.memory, rows, memory, sampled, sharing)
 
     def size(self, row: int, knobs: Knobs, sharing: int) -> dict[str, list[int]]:
-        """The same of one container, by resource; one that was never measured is absent."""
+        """The same for one container, by resource; a resource that was never measured is absent."""
         sampled = [self.sampled[name][row].item() for name in ("first", "last", "samples")]
         found: dict[str, list[int]] = {}
         for resource, bank, recipe in zip(RESOURCES, (self.cpu, self.memory), recipes(knobs), strict=True):
@@ -95,7 +95,7 @@ def _figures(usage: Iterable[Any], recipe: Recipe, sampled: Sequence[Any], shari
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The histograms of one target's containers, only read here."""
+    """Read-only access to the histograms of one target's containers."""
 
     known: SizeBasis
     rows: Mapping[str, int]
@@ -109,10 +109,10 @@ class View:
         containers: Sequence[str],
         resources: Mapping[str, Sequence[str]],
     ) -> tuple[Bounds, ...]:
-        """What each of these containers should have, by name in order; all of them share the pod's minimum.
+        """What each of these containers should have, sorted by name; all of them share the pod's minimum.
 
-        Only resources that are controlled, which both are unless told otherwise, and that were ever measured: no size
-        shrinks because nothing is known.
+        It has only resources that are controlled, by default both, and that were ever measured: missing data lowers
+        no size.
         """
         together = set(containers)
         found: dict[str, dict[str, list[int]]] = {}
@@ -127,7 +127,7 @@ class View:
 def listed(
     figures: Mapping[str, Mapping[str, Sequence[int]]], resources: Mapping[str, Sequence[str]]
 ) -> tuple[Bounds, ...]:
-    """Lower bound, target and upper bound of each container as a recommendation, by name in order."""
+    """Lower bound, target and upper bound of each container as a recommendation, sorted by name."""
     return tuple(_bounds(name, figures[name], resources.get(name, RESOURCES)) for name in sorted(figures))
 
 

@@ -1,1 +1,1 @@
-"""How large the containers are: VerticalPodAutoscalers."""
+"""The size of containers: VerticalPodAutoscalers."""

@@ -51,35 +51,35 @@ _IDLE = {
     INITIAL: ("mode-initial", "The update mode is Initial: only new pods get the recommended size."),
 }
 
-# Marks pods that were given more cpu for their start.
+# Marks pods that have extra cpu for their start.
 BOOSTED = "vpaCpuStartupBoost/"
-# Stands for requirements that cannot be read, and holds for nobody.
+# Stands for unreadable requirements and never holds.
 _UNREADABLE = (EvictionRequirement(),)
 
 
 class UpdatePlan(NamedTuple):
-    """What happens to each pod, in the order in which they are taken, and what to remember for the next pass."""
+    """The action for each pod, in the order of processing, and the state for the next pass."""
 
     actions: tuple[PodAction, ...]
-    # Both by the uid of the pod, or its name where it has none.
+    # Both by the uid of the pod, or by its name if it has none.
     stuck: Mapping[str, float]
     infeasible: Mapping[str, Requests]
 
 
 class _Candidate(NamedTuple):
-    """A pod that wants another size."""
+    """A pod that needs another size."""
 
     pod: Pod
     fitted: Fitted
     rank: Priority
     need: PodNeed
-    # It takes up no resize.
+    # Whether it would be killed before a resize takes effect.
     dying: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """What holds for every pod of one pass."""
+    """What applies to every pod of one pass."""
 
     mode: str
     minimum: int
@@ -110,12 +110,12 @@ def plan(
     stuck: Mapping[str, float],
     infeasible: Mapping[str, Requests],
 ) -> UpdatePlan:
-    """One action for each pod: first for those that want a change, by priority, then for the others, by name."""
+    """One action for each pod: first the pods that need a change, by priority, then the others, by name."""
     known = sorted(pods, key=lambda pod: (pod.name, pod.uid))
     waiting, refused = still_waiting(known, stuck, now), still_refused(known, infeasible)
     rules = _rules(update_policy, resource_policy, knobs, kubernetes, now, waiting, refused, nodes)
     if rules.mode not in _EVICTING + _RESIZING:
-        word = ("mode-unknown", f"The update mode {rules.mode} is not known: running pods are left alone.")
+        word = ("mode-unknown", f"The update mode {rules.mode} is unknown: running pods are left alone.")
         rule, sentence = _IDLE.get(rules.mode, word)
         return UpdatePlan(tuple(PodAction(pod.name, "none", rule, sentence) for pod in known), waiting, refused)
     looked = [_look(pod, fitted.get(pod.name), rules) for pod in known]
@@ -129,7 +129,7 @@ def plan(
 
 
 def mode_of(policy: UpdatePolicy | None) -> str:
-    """The update mode that holds; without a policy that is Recreate."""
+    """The update mode; without a policy it is Recreate."""
     written = policy.mode if isinstance(policy, UpdatePolicy) else None
     return str(written) if written else RECREATE
 
@@ -163,7 +163,7 @@ def _rules(
 
 
 def positive(written: object, otherwise: float) -> float:
-    """A bound that the object names, where it is one."""
+    """The value from the object if it is a positive integer, else the default."""
     return written if type(written) is int and written > 0 else otherwise
 
 
@@ -178,21 +178,21 @@ def _budget(live: list[Pod], controllers: Controllers, rules: _Rules) -> Disrupt
 
 
 def _absence(pod: Pod) -> str:
-    """Why the pod does not count; empty where it does."""
+    """Why the pod does not count; empty if it does."""
     if pod.deleted:
-        return "it is on its way out"
+        return "it is being deleted"
     if pod.phase in {"Succeeded", "Failed"}:
         return "it has ended"
-    return "it has no node yet" if pod.phase == "Pending" and not pod.node else ""
+    return "it is not scheduled yet" if pod.phase == "Pending" and not pod.node else ""
 
 
 def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAction:
-    """Whether the pod wants another size and its autoscaler's requirements let it have one."""
+    """A candidate if the pod needs another size and the eviction requirements allow it; else why it is left alone."""
     absence = _absence(pod)
     if absence:
         return _left(pod, "not-running", absence)
     if any(key.startswith(BOOSTED) for key in pod.annotations):
-        return _left(pod, "startup-boost", "it has more cpu while it starts")
+        return _left(pod, "startup-boost", "it has extra cpu while it starts")
     if fitted is not None and fitted.error:
         return _left(pod, "limits-unknown", fitted.error)
     if fitted is None or not fitted.containers:
@@ -205,14 +205,14 @@ def _look(pod: Pod, fitted: Fitted | None, rules: _Rules) -> _Candidate | PodAct
     if not need.wanted:
         return _left(pod, need.rule, need.message)
     if rules.requirements and not admits(pod, bounds, rules.requirements):
-        message = f"{need.message}, but no container changes as the eviction requirements want it"
+        message = f"{need.message}, but no container changes as the eviction requirements demand"
         return _left(pod, "eviction-requirements", message)
     dying = killed is not None and dies_again(killed, rules.oom_threshold, rules.now)
     return _Candidate(pod, fitted, rank, need, dying)
 
 
 def _take(wanting: Iterable[_Candidate], budget: DisruptionBudget, rules: _Rules) -> list[PodAction]:
-    """One after the other, for each that is disrupted leaves less for the next."""
+    """One pod after the other, because each disrupted pod leaves less budget for the next."""
     taken = []
     for one in wanting:
         action = _evict(one, budget, rules) if rules.mode in _EVICTING else _resize(one, budget, rules)
@@ -225,7 +225,7 @@ def _take(wanting: Iterable[_Candidate], budget: DisruptionBudget, rules: _Rules
 
 
 def _evict(one: _Candidate, budget: DisruptionBudget, rules: _Rules, rule: str = "", because: str = "") -> PodAction:
-    """Evict the pod, where its group can spare it and a node could hold it; `because` says why it is not resized."""
+    """Evict the pod, if its group can spare it and it would fit a node; `because` says why it is not resized."""
     message = f"{one.need.message}, and {because}" if because else one.need.message
     refusal = unevictable(one.pod, budget, since=rules.since(one.pod), now=rules.now)
     if refusal is not None:
@@ -239,10 +239,10 @@ def _evict(one: _Candidate, budget: DisruptionBudget, rules: _Rules, rule: str =
 
 
 def _resize(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -> PodAction:
-    """Resize the pod in place; where that cannot be or would not help, evict it if the mode lets us."""
+    """Resize the pod in place; if that is impossible or would not help, evict it if the mode allows it."""
     if not one.dying or rules.mode == IN_PLACE:
         return _resize_in_place(one, budget, rules)
-    evicted = _evict(one, budget, rules, "", "it would be killed again before it takes up a resize")
+    evicted = _evict(one, budget, rules, "", "it would be killed again before a resize takes effect")
     if evicted.rule == EXHAUSTED:
         return evicted
     resized = _resize_in_place(one, budget, rules)
@@ -250,7 +250,7 @@ def _resize(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -> PodActi
 
 
 def _resize_in_place(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -> PodAction:
-    """In place; where that cannot be, by eviction if the mode lets us."""
+    """Resize in place; if that is impossible, evict if the mode allows it."""
     pod, sizes = one.pod, one.fitted.sizes
     verdict = in_place(
         pod,
@@ -268,10 +268,10 @@ def _resize_in_place(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -
         return _left(pod, verdict.rule, f"{one.need.message}, but {verdict.message}")
     full = budget.exhausted(pod) if verdict.decision == InPlace.INFEASIBLE else None
     if full is not None and not rules.knobs.in_place_skips_budget:
-        # What its node refused is asked for again, in a smaller size: that too is one of the pods of this pass.
+        # A smaller size than the refused one is requested: this pod counts against the budget of this pass too.
         return _left(pod, full.rule, f"{one.need.message}, but {full.message}")
     if _is_asked(one):
-        return _left(pod, "resize-asked", f"{one.need.message}, and its node has not taken up the new size yet")
+        return _left(pod, "resize-asked", f"{one.need.message}, and its node has not applied the new size yet")
     obstacle = resize_obstacle(pod, sizes, rules.kubernetes)
     if obstacle and rules.mode == IN_PLACE:
         return _left(pod, "resize-not-allowed", f"{one.need.message}, but {obstacle}")
@@ -283,7 +283,7 @@ def _resize_in_place(one: _Candidate, budget: DisruptionBudget, rules: _Rules) -
 
 
 def _is_asked(one: _Candidate) -> bool:
-    """Whether the pod's own spec has the new size already, so that there is nothing to write."""
+    """Whether the pod's spec already has the new size, so that there is nothing to write."""
     asked = {container.name: container for container in one.pod.containers}
     return all(
         amounts(asked[size.container].requests) == size.requests

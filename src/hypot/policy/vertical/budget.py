@@ -6,13 +6,13 @@ from typing import NamedTuple
 from hypot.core.disruption import may_disrupt
 from hypot.policy.model.seen import Controller, Owner, Pod
 
-# A pod that still has more cpu than its share because it has just started.
+# Marks a pod that still has extra cpu because it has just started.
 BOOST_ANNOTATION = "vpaCpuStartupBoost/"
-# Controllers that say how many pods they keep; a Job keeps those that are there.
+# Controllers that say how many pods they keep; a Job keeps its existing pods.
 _COUNTED_KINDS = frozenset({"ReplicationController", "ReplicaSet", "StatefulSet", "DaemonSet"})
 
 Controllers = Mapping[tuple[str, str], Controller]
-# The rule by which a group can spare no more pods in this pass; in the next it may.
+# The rule for a group that can spare no more pods in this pass; in the next pass it may.
 EXHAUSTED = "disruption-budget"
 
 
@@ -24,7 +24,7 @@ class DisruptionRefusal(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The pods of one controller. `configured` is None where nobody says how many there should be."""
+    """The pods of one controller. `configured` is None if it is unknown how many there should be."""
 
     owner: Owner
     live: int
@@ -38,12 +38,12 @@ class Group(NamedTuple):
 
     @property
     def too_few(self) -> bool:
-        """A boosted pod has to come down again, however few there are."""
+        """Whether there are fewer pods than the minimum. Boosted pods must be lowered again, however few there are."""
         return self.live < self.minimum and not self.boosted
 
     @property
     def disruptable(self) -> bool:
-        """Whether one more may go."""
+        """Whether one more pod may be disrupted."""
         if self.configured is None:
             return False
         return may_disrupt(self.running, self.configured, self.tolerance, self.evicted + self.resized)
@@ -55,7 +55,7 @@ class DisruptionBudget(NamedTuple):
     groups: Mapping[Owner, Group]
     # Which group a pod is in, by the pod's name.
     owners: Mapping[str, Owner]
-    # In-place resizes may pass over the minimum; evictions may not.
+    # In-place resizes may ignore the minimum; evictions may not.
     spares_minimum: bool = False
 
     @classmethod
@@ -84,35 +84,35 @@ class DisruptionBudget(NamedTuple):
         return None if owner is None else self.groups[owner]
 
     def uncounted(self, pod: Pod) -> DisruptionRefusal | None:
-        """Why the pod is in no group from which any may be taken; None where it is in one."""
+        """Why the pod is in no group that allows disruptions; None if it is in one."""
         group = self.group_of(pod)
         if group is None:
-            return DisruptionRefusal("no-controller", "it has no controller that would make a new pod")
+            return DisruptionRefusal("no-controller", "it has no controller that would replace it")
         name = f"{group.owner.kind} {group.owner.name}"
         if group.configured is None:
             return DisruptionRefusal(
-                "replicas-unknown", f"how many pods {name} keeps is not known: it is not in the input, or does not say"
+                "replicas-unknown", f"it is unknown how many pods {name} keeps: it is not in the input, or does not say"
             )
         if group.too_few and not self.spares_minimum:
             return _too_few(group)
         return None
 
     def unevictable(self, pod: Pod) -> DisruptionRefusal | None:
-        """Why the pod cannot be evicted now; None where it can. A pod that does not run is no loss."""
+        """Why the pod cannot be evicted now; None if it can. A pending pod needs no budget."""
         refusal, group = self.uncounted(pod), self.group_of(pod)
         if refusal is not None or group is None or pod.phase == "Pending":
             return refusal
         return _too_few(group) if group.too_few else self.exhausted(pod)
 
     def exhausted(self, pod: Pod) -> DisruptionRefusal | None:
-        """Why no more pods of the group may go in this pass; None where one may."""
+        """Why no more pods of the group may be disrupted in this pass; None if one may."""
         group = self.group_of(pod)
         if group is None or group.disruptable:
             return None
         taken = group.evicted + group.resized
         message = (
             f"{group.owner.kind} {group.owner.name} keeps {group.configured} pods, {group.running} run, {taken} are "
-            f"taken in this pass, and {group.tolerance} may be missing"
+            f"disrupted in this pass, and {group.tolerance} may be missing"
         )
         return DisruptionRefusal(EXHAUSTED, message)
 
@@ -131,7 +131,7 @@ class DisruptionBudget(NamedTuple):
 
 
 def controller_of(pod: Pod, controllers: Controllers) -> Owner | None:
-    """What made the pod: of several owners the one that is known as a controller."""
+    """The controller of the pod: of several owners the one that is a known controller, else the first."""
     known = next((owner for owner in pod.owners if owner in controllers), None)
     return known or next(iter(pod.owners), None)
 
@@ -150,7 +150,7 @@ def _group(owner: Owner, pods: list[Pod], controllers: Controllers, minimum: int
 
 
 def _configured(owner: Owner, live: int, controllers: Controllers) -> int | None:
-    """How many pods there should be; of a kind that says nothing, none, so that each that runs is one too many."""
+    """How many pods there should be; 0 for a kind that does not say, so that every running pod may be disrupted."""
     if owner.kind == "Job":
         return live
     if owner.kind not in _COUNTED_KINDS:

@@ -1,4 +1,4 @@
-"""A recommendation made to fit: within its policy for everybody, and within limits and ranges for a concrete pod."""
+"""Fits a recommendation: within the policy for all pods, and within limits and LimitRanges for one pod."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ Field = Literal["target", "lower", "upper"]
 
 
 class FittedContainer(NamedTuple):
-    """One container: its recommendation, all that it will have, the part of that which is written, and what was cut."""
+    """One container: its recommendation, its complete new size, the part of it that is written, and what was cut."""
 
     bounds: Bounds
     size: Size
@@ -28,7 +28,7 @@ class FittedContainer(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A recommendation for one pod, or why there can be none."""
+    """A recommendation for one pod, or why there is none."""
 
     containers: tuple[FittedContainer, ...] = ()
     error: str = ""
@@ -47,7 +47,7 @@ class Fitted(NamedTuple):
 
 
 class _Limits(NamedTuple):
-    """What bounds the containers of one pod: the policy of its autoscaler and the LimitRanges of its namespace."""
+    """The bounds of the containers of one pod: the autoscaler's policy and the namespace's LimitRanges."""
 
     policy: ResourcePolicy | None
     containers: LimitRange
@@ -58,7 +58,7 @@ class _Limits(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """Two bounds of one amount, and how each is called where it moved the amount. Zero is no bound."""
+    """Two bounds of one amount, and the name of each for notes. Zero means no bound."""
 
     low: int
     high: int
@@ -75,7 +75,7 @@ def amounts(milli: Mapping[str, int]) -> dict[str, int]:
 
 
 def capped(bounds: Iterable[Bounds], policy: ResourcePolicy | None, knobs: Knobs) -> tuple[Bounds, ...]:
-    """Within what the policy allows, or the cluster where the policy names no maximum. The uncapped target stays."""
+    """Cap to what the policy allows, or the cluster if the policy has no maximum. The uncapped target stays."""
     most = {CPU: knobs.max_allowed_cpu or 0, MEMORY: knobs.max_allowed_memory or 0}
     return tuple(_capped(each, policy_of(policy, each.container), most) for each in bounds)
 
@@ -97,7 +97,7 @@ def _allowed(policy: ContainerPolicy | None) -> tuple[Amounts, Amounts]:
 
 
 def with_integer_cpu(bounds: Iterable[Bounds], annotations: Mapping[str, str]) -> tuple[Bounds, ...]:
-    """Whole cores for the containers that an annotation names, for those that pin their threads to cores."""
+    """Whole cores for the containers that an annotation names, because they pin their threads to cores."""
     return tuple(
         _in_whole_cores(each) if annotations.get(INTEGER_CPU.format(each.container)) == "true" else each
         for each in bounds
@@ -110,7 +110,7 @@ def _in_whole_cores(bounds: Bounds) -> Bounds:
 
 
 def merged(ranges: Iterable[LimitRange], kind: str) -> LimitRange | None:
-    """All ranges of one type as one: the lowest maximum, the highest minimum and the last default."""
+    """All ranges of one type merged: the lowest maximum, the highest minimum and the last default."""
     low: dict[str, int] = {}
     high: dict[str, int] = {}
     default: Mapping[str, int] = {}
@@ -131,7 +131,7 @@ def fit(
     pod: Pod,
     limit_ranges: Iterable[LimitRange] | Failure,
 ) -> Fitted:
-    """The recommendation for this pod. Containers that are switched off, and native sidecars, are left alone."""
+    """The recommendation for this pod. Containers with mode Off and native sidecars are left out."""
     if isinstance(limit_ranges, Failure):
         return Fitted(error=f"the LimitRanges of the namespace cannot be read: {limit_ranges.message}")
     ranges = tuple(limit_ranges)
@@ -165,7 +165,7 @@ def _share(advised: Mapping[str, Bounds], pod: Pod, of_pods: LimitRange, default
 def _beside_fixed(
     advised: Mapping[str, Bounds], pod: Pod, of_pods: LimitRange, resource: str, default: int
 ) -> tuple[Pod, LimitRange]:
-    """The containers that get something of this resource, and what the others leave them of the range."""
+    """The pod with only the containers that have a recommendation, and the range that the others leave them."""
     sized = {name for name, each in advised.items() if resource in each.target}
     fixed = [container for container in pod.containers if container.name not in sized]
     milli_default = to_milli(resource, default)
@@ -179,7 +179,7 @@ def _beside_fixed(
 def within_pod_range(
     bounds: tuple[Bounds, ...], pod: Pod, of_pods: LimitRange, resource: str, field: Field, default: int = 0
 ) -> tuple[Bounds, ...]:
-    """One field of all containers, shared out so that their sums fit. What is not recommended counts as it is."""
+    """One field of all containers, scaled so that the sums fit. Without a recommendation the request counts."""
     advised: dict[str, Amounts] = {each.container: getattr(each, field) for each in bounds}
     total = total_limit = 0
     for container in pod.containers:
@@ -236,7 +236,7 @@ def _controls_limits(policy: ContainerPolicy | None) -> bool:
 def _edges(
     resource: str, container: Container, policy: ContainerPolicy | None, of_containers: LimitRange
 ) -> tuple[_Edge, ...]:
-    """In the order in which they hold: the LimitRange, the policy, and a limit that does not follow the request."""
+    """The bounds in the order of application: LimitRange, policy, and a limit that does not follow the request."""
     limit = _amount(container.current_limits, resource)
     least, most = range_for_request(
         _amount(of_containers.low, resource),
@@ -254,7 +254,7 @@ def _edges(
 
 
 def _moved(recommended: Amounts, edges: Mapping[str, tuple[_Edge, ...]]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """The amounts within all edges, and what moved them in words."""
+    """The amounts within all edges, and notes on what changed them."""
     result: dict[str, int] = {}
     notes: list[str] = []
     for resource in RESOURCES:
@@ -274,7 +274,7 @@ def _moved(recommended: Amounts, edges: Mapping[str, tuple[_Edge, ...]]) -> tupl
 def _limits_for(
     target: Amounts, requests: Amounts, limits: Amounts, default: Amounts
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """The limits that follow the requests, and which of them could not keep their ratio."""
+    """The limits that follow the requests, and notes on those that could not keep their ratio."""
     followed: dict[str, int] = {}
     notes: list[str] = []
     for resource, recommended in target.items():

@@ -1,4 +1,4 @@
-"""What the LimitRanges of a namespace take: the checks that an API server makes of every new pod, and what fits."""
+"""What the LimitRanges of a namespace accept: the API server's checks of every new pod, and sizes that pass them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +12,9 @@ Amounts = Mapping[str, int]
 
 
 def within(sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange]) -> tuple[Size, ...]:
-    """These sizes, or where a LimitRange would refuse them, others in proportion that it takes; none if that cannot be.
+    """These sizes, or if a LimitRange would reject them, proportional sizes that it accepts; empty if there are none.
 
-    Whoever decides on sizes asks here, and the webhook does: so that what is decided is what new pods come up with.
+    Both the decisions on sizes and the webhook call this, so that new pods get exactly what was decided.
     """
     wanted = resized(pod, sizes)
     if admits(wanted, limit_ranges):
@@ -28,13 +28,13 @@ def within(sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange]
 
 
 def resized(pod: Pod, sizes: Iterable[Size]) -> Pod:
-    """The pod as it would come up with these sizes."""
+    """The pod as it would start with these sizes."""
     given = {size.container: size for size in sizes}
     return replace(pod, containers=tuple([_resized(each, given.get(each.name)) for each in pod.containers]))
 
 
 def _resized(container: Container, size: Size | None) -> Container:
-    """What a kubelet says is of the one that runs."""
+    """The actual resources are dropped: the kubelet reports those of the running container."""
     requests, limits = ({}, {}) if size is None else (_milli(size.requests), _milli(size.limits))
     return replace(
         container,
@@ -50,7 +50,7 @@ def _milli(given: Amounts) -> dict[str, int]:
 
 
 def admits(pod: Pod, limit_ranges: Iterable[LimitRange]) -> bool:
-    """Whether cpu and memory of this pod are within all ranges, and no container asks for more than its limit."""
+    """Whether cpu and memory of this pod are within all ranges, and no container requests more than its limit."""
     if any(_contradicts(container) for container in pod.containers):
         return False
     return all(_takes(each, pod) for each in limit_ranges)
@@ -73,9 +73,10 @@ def _takes(limit_range: LimitRange, pod: Pod) -> bool:
 
 
 def _together(pod: Pod, part: str, *, beside: bool) -> dict[str, int]:
-    """The sum of what runs all the time, or what the largest init container has.
+    """The sum of the containers that run all the time, or the largest init container if that is more.
 
-    Sidecars that were started before it run beside it; the order is not kept, so both counts have to fit.
+    Sidecars that start before an init container run next to it; the order is unknown here, so the sums with and without
+    them must both fit.
     """
     running: list[Amounts] = [getattr(each, part) for each in pod.containers]
     sidecars: list[Amounts] = [getattr(each, part) for each in pod.containers if each.sidecar and beside]
@@ -90,7 +91,7 @@ def _together(pod: Pod, part: str, *, beside: bool) -> dict[str, int]:
 
 
 def _bounded(limit_range: LimitRange, requests: Amounts, limits: Amounts) -> bool:
-    """A minimum wants a request, a maximum wants a limit, and a ratio wants both."""
+    """Whether all bounds hold. A minimum requires a request, a maximum a limit, and a ratio both."""
     ratios: Amounts = limit_range.ratio
     return all(
         _above(limit_range.low.get(r), requests.get(r), limits.get(r))

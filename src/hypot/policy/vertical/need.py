@@ -1,4 +1,4 @@
-"""Whether a pod needs another size: how far it is from what is recommended, and what its autoscaler asks for first."""
+"""Whether a pod needs another size: how far it is from the recommendation, and what the autoscaler requires first."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
@@ -22,13 +22,13 @@ from hypot.kinds.vpa.knobs import Knobs
 from hypot.policy.model.decision import show_seconds
 from hypot.policy.model.seen import Bounds, Container, Pod
 
-# The containers a pod had when its size was written; others came later, by injection, and are not ours.
+# The containers that a pod had when its size was set; others were injected later and are not ours.
 OBSERVED_CONTAINERS = "vpaObservedContainers"
 OOM_KILLED = "OOMKilled"
 
 
 class Priority(NamedTuple):
-    """How much a pod wants to change; `why` names the first request that is out of bounds."""
+    """How urgent a pod's change is; `why` names the first request that is out of bounds."""
 
     outside_range: bool = False
     scale_up: bool = False
@@ -37,7 +37,7 @@ class Priority(NamedTuple):
 
 
 class PodNeed(NamedTuple):
-    """Whether a pod is to be changed, by which rule, and why as a clause of a sentence."""
+    """Whether to change a pod, by which rule, and why, as a clause of a sentence."""
 
     wanted: bool
     rule: str
@@ -45,7 +45,7 @@ class PodNeed(NamedTuple):
 
 
 def observed_containers(pod: Pod) -> frozenset[str]:
-    """The containers that count; a list that cannot be read is none, an empty one names nobody."""
+    """The containers that count; all if the annotation is absent or unreadable, none if it is empty."""
     present = frozenset(container.name for container in pod.containers)
     written = pod.annotations.get(OBSERVED_CONTAINERS)
     if not isinstance(written, str):
@@ -55,7 +55,7 @@ def observed_containers(pod: Pod) -> frozenset[str]:
 
 
 def priority(pod: Pod, bounds: Iterable[Bounds], observed: Iterable[str]) -> Priority:
-    """Over all containers that count and have a recommendation: how far requests are from it."""
+    """How far the requests are from the recommendation, over all containers that count and have one."""
     advised = {each.container: each for each in bounds}
     counted = frozenset(observed)
     totals: dict[str, tuple[int, int]] = {}
@@ -91,7 +91,7 @@ def _outside(container: str, resource: str, request: int | None, own: Bounds) ->
 
 
 def quick_oom(pod: Pod, observed: Iterable[str], policy: ResourcePolicy | None, threshold: float) -> Container | None:
-    """Of the containers that were killed for memory soon after their start the last: waiting would not help it."""
+    """The container that was last OOM-killed soon after its start: waiting would not help it."""
     counted, found, last = frozenset(observed), None, -inf
     for container in sorted(pod.containers, key=lambda each: each.name):
         own, at = policy_of(policy, container.name), _killed_young(container, threshold)
@@ -101,12 +101,12 @@ def quick_oom(pod: Pod, observed: Iterable[str], policy: ResourcePolicy | None, 
 
 
 def dies_again(killed: Container, window: float, now: float) -> bool:
-    """Whether the container is in a loop of kills for memory: it takes up no resize before it dies again."""
+    """Whether the container is in a loop of OOM kills: it would be killed again before a resize takes effect."""
     return killed.ended is not None and killed.ended.finished is not None and now - killed.ended.finished < window
 
 
 def _killed_young(container: Container, threshold: float) -> float:
-    """When it was killed for memory soon after its start; minus infinity where it was not."""
+    """When it was OOM-killed soon after its start; minus infinity if it was not."""
     ended = container.ended
     if ended is None or ended.reason != OOM_KILLED or ended.started is None or ended.finished is None:
         return -inf
@@ -119,7 +119,7 @@ def needs_update(rank: Priority, killed: Container | None, age: float | None, kn
     outside, difference = rank.outside_range, rank.resource_diff
     why = why_change(killed is not None, outside, difference, lived, least, knobs.update_threshold)
     if age is None and why == TOO_YOUNG:
-        return PodNeed(wanted=False, rule="start-unknown", message="within bounds, and nobody says since when it runs")
+        return PodNeed(wanted=False, rule="start-unknown", message="within bounds, and its start time is unknown")
     return PodNeed(why in WANTED, _RULES[why], _message(why, rank, killed, lived, knobs))
 
 
@@ -140,8 +140,8 @@ def _message(why: int, rank: Priority, killed: Container | None, age: float, kno
     if why == SAME:
         return "within bounds, and its requests add up to the target"
     if killed is not None:
-        message = f"container {killed.name} was killed for memory soon after its start"
-        return f"{message}, but nothing else is recommended" if why == KILLED_IN_VAIN else message
+        message = f"container {killed.name} was OOM-killed soon after its start"
+        return f"{message}, but no other size is recommended" if why == KILLED_IN_VAIN else message
     if why == TOO_YOUNG:
         return f"within bounds, and started {show_seconds(age)} ago, less than {show_seconds(knobs.lifetime_threshold)}"
     far = f"{rank.resource_diff * 100:.3g} % away from its target"
@@ -151,12 +151,12 @@ def _message(why: int, rank: Priority, killed: Container | None, age: float, kno
 
 
 def in_order(rank: Priority, name: str) -> tuple[bool, float, str]:
-    """The key by which pods are taken: those that want to grow, then those furthest off, then by name."""
+    """The sort key of pods: those to scale up first, then those furthest from the target, then by name."""
     return not rank.scale_up, -rank.resource_diff, name
 
 
 def admits(pod: Pod, bounds: Iterable[Bounds], requirements: Sequence[EvictionRequirement] | None) -> bool:
-    """Whether the autoscaler's own requirements let the pod be changed: for one container all of them hold."""
+    """Whether the autoscaler's eviction requirements allow the change: all of them must hold for one container."""
     if requirements is None:
         return True
     advised = {each.container: each for each in bounds}
@@ -174,7 +174,7 @@ def _meets(requests: Mapping[str, int], target: Mapping[str, int], requirements:
 
 
 def _holds(requests: Mapping[str, int], target: Mapping[str, int], one: Any) -> bool:
-    """One of the resources changes in the way that is wanted. What cannot be read holds for none."""
+    """Whether one of the resources changes in the required direction. An unreadable requirement never holds."""
     named = one.resources if isinstance(one, EvictionRequirement) else ()
     for resource in named if isinstance(named, list | tuple) else ():
         if resource not in RESOURCES or resource not in target:

@@ -1,4 +1,4 @@
-"""Containers that ran out of memory, as their pods tell it."""
+"""Containers that ran out of memory, from the status of their pods."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ OOM_KILLED = "OOMKilled"
 
 
 def put_out(pods: Iterable[Pod]) -> list[Pod]:
-    """Those that the kubelet evicted for want of memory: they are done, and still tell what they used."""
+    """Pods that the kubelet evicted because of memory pressure: they are over, but still show what they used."""
     return [pod for pod in pods if pod.eviction is not None]
 
 
 def last_oom(pod: Pod, container: Container) -> tuple[float, int] | None:
-    """When a container last ran out of memory, and how much it used or had then, in bytes.
+    """When a container last ran out of memory, and how much it used or requested then, in bytes.
 
-    The eviction of its pod comes after every kill; who is not to blame for it did not run out.
+    The eviction of a pod comes after every kill; a container that the kubelet does not name did not run out.
     """
     asked = container.current_requests.get(MEMORY, 0)
     if pod.eviction is not None:

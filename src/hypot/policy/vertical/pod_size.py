@@ -1,4 +1,4 @@
-"""One pod and the size that it is to have: how it stands to it, and whether a node could hold it."""
+"""One pod and its desired size: whether it has the size, and whether it would fit a node."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from hypot.policy.model.size import Size
 from hypot.policy.vertical.fit import amounts
 
 Sizes = Mapping[str, Size]
-# Why no new pod would come up with another size.
-WHOLE = "it has resources as a whole, which new pods keep"
+# Why a new pod would not get another size.
+WHOLE = "it has pod-level resources, which new pods keep"
 
 
 class PlannedContainer(NamedTuple):
-    """A container that the plan names, what it is to have of it, and the whole size to ask for."""
+    """A container in the plan, the amounts that the plan names, and the complete size to request."""
 
     container: Container
     named: Size
@@ -27,22 +27,22 @@ class PlannedContainer(NamedTuple):
 
     @property
     def actual(self) -> bool:
-        """Whether the container really has it."""
+        """Whether the container actually has the size."""
         return self._is(self.container.current_requests, self.container.current_limits)
 
     @property
     def enough(self) -> bool:
-        """Whether the container really has no less."""
+        """Whether the container actually has at least the requests."""
         return all(had >= wanted for _, had, wanted in self._requests())
 
     @property
     def lowered(self) -> bool:
-        """Whether it really has more of anything than it is to have."""
+        """Whether any actual request is higher than the desired one."""
         return any(had > wanted for _, had, wanted in self._requests())
 
     @property
     def restarts(self) -> bool:
-        """Whether the container is restarted for this size."""
+        """Whether this size restarts the container."""
         changed = {resource for resource, had, wanted in (*self._requests(), *self._limits()) if had != wanted}
         return bool(changed & self.container.restarts_on_resize)
 
@@ -63,7 +63,7 @@ def _includes(given: Mapping[str, int], wanted: Mapping[str, int]) -> bool:
 
 
 def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[PlannedContainer]:
-    """The containers that the plan names. Native sidecars are left alone."""
+    """The containers in the plan. Native sidecars are left out."""
     return [
         _part(container, sizes[container.name])
         for container in containers
@@ -72,7 +72,7 @@ def parts_of(containers: Iterable[Container], sizes: Sizes) -> list[PlannedConta
 
 
 def _part(container: Container, size: Size) -> PlannedContainer:
-    """A resize cannot take away what is set, so what the plan does not name is asked for as it is."""
+    """A resize cannot remove a value, so values that the plan does not name are requested unchanged."""
     named = Size(container.name, _known(size.requests), _known(size.limits))
     requests = {**amounts(container.requests), **named.requests}
     return PlannedContainer(
@@ -85,7 +85,7 @@ def _known(given: Mapping[str, int]) -> dict[str, int]:
 
 
 def has_size(pod: Pod, sizes: Sizes) -> bool:
-    """Whether the pod asks for the size and really has it."""
+    """Whether the pod requests the size and actually has it."""
     return all(part.asked and part.actual for part in parts_of(pod.containers, sizes))
 
 
@@ -94,30 +94,30 @@ def has_enough(pod: Pod, sizes: Sizes) -> bool:
 
 
 def node_obstacle(pod: Pod, sizes: Iterable[Size], nodes: Mapping[str, ClusterNode]) -> str:
-    """What its node could not grant even if the pod were alone on it."""
+    """Why its node could not grant the sizes even if the pod were alone on it; empty if it could."""
     node = nodes.get(pod.node)
     needed = _needed(pod, sizes)
     lacked = None if node is None else _lacked(node, needed)
     if node is None or lacked is None:
         return ""
     there = brief(lacked, of_milli(lacked, node.allocatable[lacked]))
-    return f"it would ask for {brief(lacked, needed[lacked])} of {lacked} and node {node.name} has {there} in all"
+    return f"it would request {brief(lacked, needed[lacked])} of {lacked}, and node {node.name} has {there} in total"
 
 
 def _needed(pod: Pod, sizes: Iterable[Size]) -> dict[str, int]:
-    """What the pod would ask for with these sizes."""
+    """What the pod would request with these sizes."""
     asked = {size.container: size.requests for size in sizes}
     requests = [*[asked.get(c.name, amounts(c.requests)) for c in pod.containers], amounts(pod.overhead)]
     return {resource: sum(of.get(resource, 0) for of in requests) for resource in RESOURCES}
 
 
 def _lacked(node: ClusterNode, needed: Mapping[str, int]) -> str | None:
-    """What a node has too little of, though nobody else were on it."""
+    """A resource of which the node has too little, even without other pods."""
     there = node.allocatable
     return next((r for r in RESOURCES if r in there and needed[r] > of_milli(r, there[r])), None)
 
 
 def fits_nowhere(pod: Pod, sizes: Sizes, nodes: Mapping[str, ClusterNode]) -> bool:
-    """Whether no node could hold the pod, were it alone there; where no node is known, nobody can tell."""
+    """Whether the pod would fit no node, even if alone there; False if no node is known."""
     needed = _needed(pod, [part.size for part in parts_of(pod.containers, sizes)])
     return bool(nodes) and all(_lacked(node, needed) for node in nodes.values())

@@ -1,4 +1,4 @@
-"""Resizing a pod in place: whether it may be done, whether to wait for one that is under way, and when to give up."""
+"""In-place resizes: whether a resize is possible, whether to wait for one in progress, and when to stop waiting."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -15,7 +15,7 @@ from hypot.policy.vertical.budget import DisruptionBudget, DisruptionRefusal
 from hypot.policy.vertical.fit import amounts
 
 RESIZES: Version = (1, 33)
-# Before this a memory limit goes down only where the container may be restarted for it.
+# Before this version a memory limit can be lowered only if the container may be restarted.
 LOWERS_MEMORY: Version = (1, 34)
 RESIZES_POD_LEVEL: Version = (1, 36)
 STATIC_POD = "kubernetes.io/config.mirror"
@@ -32,7 +32,7 @@ class InPlace(StrEnum):
 
 
 class ResizeVerdict(NamedTuple):
-    """What to do with a pod that is to be resized, and by which rule where that is not a resize."""
+    """What to do with a pod that needs a resize, and by which rule if it is not resized."""
 
     decision: InPlace
     rule: str = ""
@@ -40,12 +40,12 @@ class ResizeVerdict(NamedTuple):
 
 
 def key_of(pod: Pod) -> str:
-    """What a pod is remembered by; a StatefulSet gives the name of a dead pod to the next one."""
+    """The key of a pod in the state; a StatefulSet reuses the name of a deleted pod."""
     return pod.uid or pod.name
 
 
 def still_waiting(pods: Iterable[Pod], stuck: Mapping[str, float], now: float) -> dict[str, float]:
-    """Since when each resize waits; what is over, or went with its pod, is forgotten."""
+    """Since when each resize waits; finished resizes and deleted pods are forgotten."""
     return {key_of(pod): _since(pod.resize, stuck.get(key_of(pod), now)) for pod in pods if pod.resize is not None}
 
 
@@ -54,7 +54,7 @@ def _since(resize: PendingResize, remembered: float) -> float:
 
 
 def still_refused(pods: Iterable[Pod], infeasible: Mapping[str, Requests]) -> dict[str, Requests]:
-    """The requests that a node said it can never grant, of the pods that are still there."""
+    """The requests that a node can never grant, of the pods that still exist."""
     found: dict[str, Requests] = {}
     for pod in pods:
         if pod.resize is not None and pod.resize.state == "infeasible":
@@ -65,7 +65,7 @@ def still_refused(pods: Iterable[Pod], infeasible: Mapping[str, Requests]) -> di
 
 
 def asks_less(bounds: Iterable[Bounds], refused: Requests) -> bool:
-    """Whether anything is lower than what was refused, so that asking again makes sense."""
+    """Whether any amount is lower than the refused one, so that asking again makes sense."""
     return any(
         amount < refused[each.container][resource]
         for each in bounds
@@ -75,7 +75,7 @@ def asks_less(bounds: Iterable[Bounds], refused: Requests) -> bool:
 
 
 def gives_up(resize: PendingResize, since: float, now: float) -> bool:
-    """Whether a resize will not come about by waiting."""
+    """Whether waiting longer for this resize is useless."""
     if resize.state == "deferred":
         return now - since > DEFERRED_PATIENCE
     if resize.state == "in-progress":
@@ -84,11 +84,11 @@ def gives_up(resize: PendingResize, since: float, now: float) -> bool:
 
 
 def resize_message(resize: PendingResize, since: float, now: float) -> ResizeVerdict:
-    """A resize that is not done yet, as a reason to leave the pod alone."""
+    """A pending resize, as a reason to leave the pod alone."""
     waited = show_seconds(max(0.0, now - since))
     message = {
-        "deferred": f"its node has put off a resize for {waited}",
-        "infeasible": "its node can never grant the resize that was asked for",
+        "deferred": f"its node has deferred a resize for {waited}",
+        "infeasible": "its node can never grant the requested resize",
         "in-progress": f"a resize has been in progress for {waited}",
         "error": "a resize fails on its node",
         "unknown": "a resize waits for an unknown reason",
@@ -98,7 +98,7 @@ def resize_message(resize: PendingResize, since: float, now: float) -> ResizeVer
 
 
 def unevictable(pod: Pod, budget: DisruptionBudget, *, since: float, now: float) -> DisruptionRefusal | None:
-    """Why the pod cannot be evicted now; None where it can. A resize that may still come about is waited for."""
+    """Why the pod cannot be evicted now; None if it can. A resize that may still succeed is awaited."""
     refusal = budget.unevictable(pod)
     if refusal is not None or pod.phase == "Pending" or pod.resize is None or gives_up(pod.resize, since, now):
         return refusal
@@ -117,16 +117,16 @@ def in_place(
     refused: Requests | None = None,
     spares_budget: bool = False,
 ) -> ResizeVerdict:
-    """Whether to resize this pod now; `refused` is what its node could not grant before."""
+    """Whether to resize this pod now; `refused` are the requests that its node could not grant before."""
     refusal = budget.uncounted(pod)
     if refusal is not None:
         return ResizeVerdict(InPlace.DEFERRED, *refusal)
     if pod.phase == "Pending":
-        return ResizeVerdict(InPlace.DEFERRED, "pending", "it does not run yet")
+        return ResizeVerdict(InPlace.DEFERRED, "pending", "it is not running yet")
     if bounds is None:
         return ResizeVerdict(InPlace.DEFERRED, "no-recommendation", "nothing is recommended for it")
     if mode == IN_PLACE and refused is not None and not asks_less(bounds, refused):
-        message = "its node refused that much for good and nothing less is recommended since"
+        message = "its node can never grant that much, and nothing less has been recommended since"
         return ResizeVerdict(InPlace.INFEASIBLE_CACHED, "resize-infeasible", message)
     if pod.resize is not None:
         return _while_resizing(pod, pod.resize, budget, mode, since, now)
@@ -151,16 +151,16 @@ def _while_resizing(
 
 
 def resize_obstacle(pod: Pod, sizes: Iterable[Size], kubernetes: Version) -> str:
-    """What the API server would refuse about this resize, as a clause; empty where it may be done.
+    """Why the API server would reject this resize, as a clause; empty if it would not.
 
-    Static cpu and memory managers, and swap, are known to the kubelet alone: it answers Infeasible.
+    Only the kubelet knows of static cpu and memory managers and of swap: it answers Infeasible.
     """
     if kubernetes < RESIZES:
         return f"Kubernetes {show_version(kubernetes)} cannot resize pods in place"
     if STATIC_POD in pod.annotations:
         return "a static pod cannot be resized"
     if pod.pod_requests is not None and kubernetes < RESIZES_POD_LEVEL:
-        return f"Kubernetes {show_version(kubernetes)} cannot resize a pod that has resources of its own"
+        return f"Kubernetes {show_version(kubernetes)} cannot resize a pod that has pod-level resources"
     asked = {size.container: size for size in sizes}
     present = {container.name: container for container in pod.containers}
     for name in sorted(asked):
@@ -201,7 +201,7 @@ def _class_obstacle(pod: Pod, asked: Mapping[str, Size]) -> str:
 
 
 def qos_class(sizes: Iterable[Size]) -> str:
-    """How a pod is treated when its node runs short: Guaranteed where every limit is set and is the request."""
+    """The QoS class of a pod: Guaranteed if every limit is set and equals the request."""
     parts = tuple(sizes)
     requests, limits = (
         {r: sum(of.get(r, 0) for of in each) for r in RESOURCES}

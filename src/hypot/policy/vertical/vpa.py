@@ -21,17 +21,17 @@ from hypot.policy.vertical.act import UpdatePlan, plan
 from hypot.policy.vertical.fit import Fitted, capped, fit, is_off, with_integer_cpu
 
 NO_PODS = "No pods match this VPA object"
-# Recommenders whose histograms are the ones hypot keeps; another one's advice stands in the status.
+# For these recommenders hypot reads its own histograms; for any other it reads the recommendation in the status.
 _LIKE_OURS = {DEFAULT_RECOMMENDER, "hypot"}
 
 
 def decide(vpa: VPA, seen: Seen, state: State, settings: Settings) -> tuple[Move, State]:
-    """What the recommender and the updater would do now, why, and what must be remembered."""
+    """Decide what the recommender and the updater do now and why; also return the new state."""
     return _VpaPass(with_defaults(vpa), seen, state, settings).run()
 
 
 def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
-    """What each container needs: from histograms where there are any, else what the status has from before."""
+    """What each container needs: from histograms if there are any, else from the status."""
     if seen.usage is None or not follows_ours(vpa):
         advice = seen.size_advice
         return advice or Failure("there is neither a history of usage nor a recommendation in the status")
@@ -40,16 +40,16 @@ def recommend(vpa: VPA, seen: Seen, knobs: Knobs) -> Recommendation | Failure:
     known = [c for c in seen.usage.containers() if not there or c in there]
     sized = [c for c in known if not is_off(policy, c)]
     if known and not sized:
-        return Failure("every container is switched off")
+        return Failure("every container has mode Off")
     each = {c: for_container(knobs, policy_of(policy, c)) for c in sized}
     found = seen.usage.estimate(each, sized, {c: controlled(policy, c) for c in sized})
     if not found:
-        return Failure("the history of usage has no samples of the containers that are there")
+        return Failure("the history of usage has no samples of the existing containers")
     return Recommendation(found, "histograms of usage")
 
 
 def follows_ours(vpa: VPA) -> bool:
-    """Whether the histograms that hypot keeps are what its recommender reads."""
+    """Whether this VPA uses a recommender that reads the histograms of hypot."""
     return {ref.name for ref in vpa.recommenders or () if ref.name} <= _LIKE_OURS
 
 
@@ -62,9 +62,9 @@ def resolve(vpa: VPA, advice: Recommendation, knobs: Knobs) -> tuple[Bounds, ...
 def restrain(
     vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, state: State, settings: Settings
 ) -> tuple[Mapping[str, Fitted], UpdatePlan]:
-    """The recommendation as it fits each pod, and which pods are changed now."""
+    """The recommendation fitted to each pod, and which pods are changed now."""
     if seen.conflicts:
-        oldest = f"VerticalPodAutoscaler {seen.conflicts[0]} is older and sizes the same pods: only that one acts."
+        oldest = f"VerticalPodAutoscaler {seen.conflicts[0]} is older and sizes the same pods: only the oldest acts."
         left = tuple(
             [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
         )
@@ -87,7 +87,7 @@ def restrain(
 
 
 def _fitted(vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...]) -> dict[str, Fitted]:
-    """The recommendation as it fits each pod; most pods of a workload are alike, so it is made once for those."""
+    """The recommendation fitted to each pod; it is computed once for identical pods."""
     known: list[tuple[tuple[Container, ...], Fitted]] = []
     found: dict[str, Fitted] = {}
     for pod in seen.pods:
@@ -100,7 +100,7 @@ def _fitted(vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...]) -> dict[str, Fitte
 
 
 def controlled(policy: ResourcePolicy | None, container: str) -> tuple[str, ...]:
-    """Which resources of a container are sized; an empty list is none."""
+    """Which resources of a container are sized; an empty list means none."""
     own = policy_of(policy, container)
     if own is None or own.controlled_resources is None:
         return RESOURCES
@@ -108,7 +108,7 @@ def controlled(policy: ResourcePolicy | None, container: str) -> tuple[str, ...]
 
 
 def forbids(problem: Problem) -> bool:
-    """Whether nothing can be decided with this. A newer cluster has fields unknown here, and a knob has a default."""
+    """Whether this problem prevents a decision. Unknown fields may come from a newer cluster; knobs have defaults."""
     return problem.severity == "error" and problem.where[0] == "spec" and problem.rule not in {"unknown-field", "knob"}
 
 
@@ -120,14 +120,14 @@ class VpaReport(NamedTuple):
 
 
 def conditions_of(*, pods_matched: bool, recommended: bool) -> tuple[VpaReport, ...]:
-    """What the recommender says of an object; that pods are missing is said only while they are."""
+    """The recommender's conditions; NoPodsMatched is set only while no pods match."""
     missing = ("NoPodsMatched", NO_PODS)
     provided = VpaReport("RecommendationProvided", str(recommended), *(() if recommended or pods_matched else missing))
     return (provided,) if pods_matched else (provided, VpaReport("NoPodsMatched", "True", *missing))
 
 
 def report(_vpa: VPA, move: Move, _state: State, _settings: Settings, _effect: Effect) -> MoveReport:
-    """What is said of pods once they are changed."""
+    """The report after pods were changed."""
     events = [
         Event("Normal", reason, f"{one.pod}: {one.sentence}", one.pod)
         for action, reason in (("resize", "InPlaceResizedByVPA"), ("evict", "EvictedPod"))
@@ -138,12 +138,12 @@ def report(_vpa: VPA, move: Move, _state: State, _settings: Settings, _effect: E
 
 
 def refused(_vpa: VPA, _move: Move, _state: State, message: str) -> Refusal:
-    """What is said of a status that could not be written."""
+    """The report of a status that could not be written."""
     return Refusal("RecommendationProvided", "FailedUpdate", "FailedUpdate", message)
 
 
 class _VpaPass(Findings):
-    """One pass of recommender and updater, in their order."""
+    """One pass of the recommender, then of the updater."""
 
     def __init__(self, vpa: VPA, seen: Seen, state: State, settings: Settings) -> None:
         super().__init__(vpa, seen, state)
@@ -203,7 +203,7 @@ class _VpaPass(Findings):
                 self.step("resolve", "allowed", None, None, f"{message}.", {"target": _shown(each.target)})
 
     def _desired(self, bounds: tuple[Bounds, ...]) -> tuple[Size, ...]:
-        """What a new pod would have: as the pod template fits, else as a pod that is there does."""
+        """The size of a new pod: fitted to the pod template, else to an existing pod."""
         models = [Pod("", containers=self.seen.template)] if self.seen.template else live(self.seen.pods)[:1]
         if not models:
             return self.sizes
@@ -212,7 +212,7 @@ class _VpaPass(Findings):
         return tuple([made.get(size.container, size) for size in self.sizes])
 
     def _report_fitting(self, fitted: Mapping[str, Fitted]) -> None:
-        """What was cut, once for all pods that it was cut for."""
+        """Report what was cut, once for all affected pods."""
         notes = Counter(
             f"{container}: {note}"
             for each in fitted.values()
@@ -225,7 +225,7 @@ class _VpaPass(Findings):
     def _report_plan(self, done: UpdatePlan) -> None:
         self.actions = done.actions
         if not done.actions:
-            self.step("restrain", "no-pods", None, None, "No pods match: new ones come up as recommended.")
+            self.step("restrain", "no-pods", None, None, "No pods match: new pods get the recommended size.")
         for (action, rule), alike in _grouped(done).items():
             names = [one.pod for one in alike]
             more = f" (the first of {len(alike)})" if len(alike) > 1 else ""

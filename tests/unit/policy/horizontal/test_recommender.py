@@ -99,11 +99,11 @@ class TestAnswer:
             ({}, "neither a count of replicas nor a timestamp"),
             ({"status": "ok"}, "neither a count of replicas nor a timestamp"),
             ({"timestamp": None, "reason": "maintenance"}, "neither a count of replicas nor a timestamp"),
-            ({"targetReplicas": "12"}, "no whole numbers"),
-            ({"targetReplicas": 1.5}, "no whole numbers"),
-            ({"targetReplicas": True}, "no whole numbers"),
-            ({"targetReplicas": -1}, "no whole numbers"),
-            ({"targetReplicas": 3, "upperBoundReplicas": None}, "no whole numbers"),
+            ({"targetReplicas": "12"}, "not whole numbers"),
+            ({"targetReplicas": 1.5}, "not whole numbers"),
+            ({"targetReplicas": True}, "not whole numbers"),
+            ({"targetReplicas": -1}, "not whole numbers"),
+            ({"targetReplicas": 3, "upperBoundReplicas": None}, "not whole numbers"),
         ],
     )
     def test_what_is_none(self, answer, message):

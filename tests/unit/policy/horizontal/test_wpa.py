@@ -235,7 +235,7 @@ class TestDifferences:
         assert (decision.desired, rules_of(decision)[0]) == (10, "negative-value")
         assert reason_of(decision, "BelowLowWatermark").startswith("False/")
         active = condition_of(decision.conditions, "ScalingActive")
-        assert active.message.endswith("it has a value below zero, which is no measurement")
+        assert active.message.endswith("it has a value below zero, which is not a valid measurement")
 
     def test_growth_is_believed_beside_a_negative_value(self):
         """There is at least that much to do; and another metric is followed as ever."""

@@ -82,7 +82,7 @@ def test_checkpoints_of_the_vpa_of_the_target_or_of_the_hvpa(owner):
     """They come before the status of the VPA, and the answer says so."""
     objects = [hvpa(), child(recommended(target=("3", "3Gi"))), checkpoint(owner=owner, **LEARNT), *fleet(2)]
     assert point(*objects) == (2, 410, MEMORY)
-    assert sentences(decided(*objects, kind="Hvpa"), "size")[0].startswith("By the histograms of usage")
+    assert sentences(decided(*objects, kind="Hvpa"), "size")[0].startswith("According to the histograms of usage")
 
 
 def test_the_status_of_a_vpa_where_there_are_no_checkpoints():
@@ -90,7 +90,7 @@ def test_the_status_of_a_vpa_where_there_are_no_checkpoints():
     objects = [hvpa(), child(recommended(target=("3", "3Gi"))), *fleet(2)]
     assert point(*objects) == (3, 2000, 2_147_484_000)
     assert sentences(decided(*objects, kind="Hvpa"), "size")[0].startswith(
-        "By the status of VerticalPodAutoscaler web-child each of the 2 pods needs"
+        "According to the status of VerticalPodAutoscaler web-child each of the 2 pods needs"
     )
 
 
@@ -132,7 +132,7 @@ def test_the_count_of_an_hpa(target):
     objects = [hvpa(hpa=COUNTED, annotations=OBJECTS), hpa(target), child(recommended()), *fleet(2)]
     assert point(*objects) == (2, 2000, 2_147_484_000)
     assert sentences(decided(*objects, kind="Hvpa"), "count") == [
-        "By the status of HorizontalPodAutoscaler web there should be 4 replicas."
+        "According to the status of HorizontalPodAutoscaler web there should be 4 replicas."
     ]
 
 
@@ -146,7 +146,7 @@ def test_the_count_of_an_hpa_that_saw_another_count():
     ]
     assert point(*objects) == (2, 1000, GI)
     decision = decided(*objects, kind="Hvpa")
-    assert "was computed at 1 replicas, and there are 2" in sentences(decision, "no-count")[0]
+    assert "was computed at 1 replicas, not at 2" in sentences(decision, "no-count")[0]
     assert conditions(decision)["RecommendationProvided"] == "False"
 
 
@@ -170,7 +170,7 @@ def test_who_asked_for_a_change_of_size():
     quiet = [hvpa(hpa=COUNTED), checkpoint(**LEARNT), *fleet(2)]
     decision = decided(*quiet, kind="Hvpa")
     assert wanted(decision) == {"cpu": 1000, "memory": MEMORY}
-    assert "replicas rise" not in " ".join(sentences(decision, "size"))
+    assert "replicas are added" not in " ".join(sentences(decision, "size"))
     assert decision.reason.startswith("memory of app")
 
 
@@ -194,7 +194,7 @@ def test_a_weight_based_manifest():
         {"vpaWeight": 100, "startReplicaCount": 3},
     ]
     old = hvpa(scalingIntervals=None, weightBasedScalingIntervals=weights)
-    assert "write scalingIntervals" in undecided(old, checkpoint(**LEARNT), *fleet(2))
+    assert "use scalingIntervals" in undecided(old, checkpoint(**LEARNT), *fleet(2))
 
 
 def test_all_that_is_wrong_is_told():

@@ -75,7 +75,7 @@ class TestGates:
         message = [
             (
                 sentences(decided(hvpa(scaleUp=LARGE), UP), "min-change"),
-                "app waits, unless others move: the total changes by too little: cpu by 200m of 1",
+                "app waits, unless other containers change: the total changes by too little: cpu by 200m (minimum 1",
             ),
             (sentences(decided(shut, DOWN), "update-policy"), "app stays as it is: scaling down is switched off"),
             (
@@ -87,7 +87,7 @@ class TestGates:
             assert reported[0].startswith(expected)
         held = decided(hvpa(scaleUp=scale(stabilizationDuration="5m")), UP, ago(10))
         assert sentences(held, "stabilization-window") == [
-            "app waits, unless others move: to scale up the last scaling must be 5 min ago."
+            "app waits, unless other containers change: scaling up waits until 5 min after the last scaling."
         ]
 
     @pytest.mark.parametrize(("window", "moves"), [(OPEN, True), (SHUT, True), (OUTSIDE, False)])
@@ -211,7 +211,10 @@ class TestHolds:
             (world(2, APP, pods=()), "no size is known"),
             (world(2, APP), "neither a history of usage nor a VerticalPodAutoscaler"),
             (world(2, APP, size_advice=Failure("the VPA says LowConfidence")), "the VPA says LowConfidence"),
-            (world(2, box("other"), APP, other=SAME, pods=pods(2, APP)), "say nothing about the containers"),
+            (
+                world(2, box("other"), APP, other=SAME, pods=pods(2, APP)),
+                "no recommendation for the existing containers",
+            ),
         ],
     )
     def test_without_anything_to_go_by(self, seen, message):
@@ -292,7 +295,7 @@ class TestHolds:
         """They are read and judged, no more."""
         decision = decided(Hvpa.from_dict(manifest(RELEASED)), UP)
         assert not decision.moves
-        assert "write scalingIntervals" in decision.error
+        assert "use scalingIntervals" in decision.error
 
     def test_an_old_status_is_kept(self):
         """Where nothing could be decided, nobody's times are lost."""

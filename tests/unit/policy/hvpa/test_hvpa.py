@@ -99,7 +99,7 @@ class TestUp:
         seen = world(4, box(cpu=613, memory=11 * G), app=sizes(134, 25 * G))
         decision = decided(hvpa(), seen)
         assert one(decision) == (5, sizes(613, 20 * G))
-        assert sentences(decision, "size")[-1].endswith("; cpu is kept, for no pod shrinks while replicas rise.")
+        assert sentences(decision, "size")[-1].endswith("; cpu is kept: nothing is lowered while replicas are added.")
 
     def test_the_conflict_of_resources_in_the_proposal(self):
         """4 cores are for three replicas, 26 Gi for four: four it is, because of memory."""
@@ -107,8 +107,10 @@ class TestUp:
         decision = decided(hvpa(), seen, sources=[asking("vpa", app=sizes(4000, 26 * GI))])
         assert decision.desired == 4
         assert decision.desired_sizes[0].requests == sizes(1000, 6_979_322_000)
-        assert decision.reason == "memory of app, 26Gi in total by vpa"
-        assert sentences(decision, "interval") == ["Memory of app, 26Gi in total by vpa, is for 4 replicas."]
+        assert decision.reason == "memory of app needs 26Gi in total (vpa)"
+        assert sentences(decision, "interval") == [
+            "Memory of app needs 26Gi in total (vpa): its interval is for 4 replicas."
+        ]
 
     def test_a_request_that_was_not_there(self):
         """Is made."""
@@ -150,7 +152,7 @@ class TestDown:
         held = decided(hvpa(), world(2, box(cpu=300, memory=G), app=sizes(250, 900 * M)))
         assert one(held) == (2, sizes(300, G))
         assert blocked(held) == ["ParadoxicalScaling"]
-        message = "app stays as it is: with 1 replicas each pod would have to grow although the total falls."
+        message = "app stays as it is: with 1 replicas each pod would need higher requests although the total falls."
         assert sentences(held, "paradoxical-scaling") == [message]
 
     def test_a_resource_that_stays_keeps_the_count(self):
@@ -205,7 +207,7 @@ class TestContainers:
         """Not the sum; the reason names container, resource and source."""
         decision = decided(hvpa(), world(1, *self.PAIR, app=SAME, side=sizes(2100, 100 * M)))
         assert point(decision) == (3, {"app": SAME, "side": sizes(700, 100 * M)})
-        assert decision.reason == "cpu of side, 2100m in total by vpa"
+        assert decision.reason == "cpu of side needs 2100m in total (vpa)"
         numbers = next(step.numbers for step in decision.steps if step.rule == "interval")
         assert numbers == {"container": "side", "resource": "cpu", "source": "vpa"}
         assert "replicas 1 → 3" in decision.events[0].message

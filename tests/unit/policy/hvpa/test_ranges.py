@@ -33,7 +33,7 @@ def test_no_more_than_is_taken():
     decision = fitted(APP, app=sizes(1500, G), high=sizes(2000))
     assert one(decision) == (2, sizes(1000, G))
     assert limits_of(decision) == sizes(2000, 2 * G)
-    assert sentences(decision, "limit-range") == ["A LimitRange takes cpu of app 1 instead of 1500m."]
+    assert sentences(decision, "limit-range") == ["Because of a LimitRange cpu of app is 1, not 1500m."]
     assert reason_of(decision, "ScalingLimited") == "True/CutAtAllowed"
 
 
@@ -72,7 +72,7 @@ def test_fewer_pods_that_would_be_too_small():
     narrow = world(4, *there.pods[0].containers, limit_ranges=ranges(high=sizes(1500)))
     decision = decided(spec, narrow, **asked)
     assert (decision.moves, decision.reason) == (False, "")
-    assert sentences(decision, "limit-range")[0].endswith("which would be less in total than there is: nothing moves.")
+    assert sentences(decision, "limit-range")[0].endswith("which would be less in total than now: nothing changes.")
 
 
 @pytest.mark.parametrize(

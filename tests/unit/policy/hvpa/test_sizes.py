@@ -102,7 +102,7 @@ class TestBounds:
         assert one(decision) == (5, sizes(9000, G))
         assert reason_of(decision, "ScalingLimited") == "True/BeyondLastInterval"
         reported = next(c.message for c in decision.conditions if c.type == "ScalingLimited")
-        assert reported == ("cpu of app is cut at what is allowed; cpu of app needs more than the last interval's 40")
+        assert reported == ("cpu of app exceeds the last interval's maximum of 40; cpu of app is capped at its maximum")
 
     def test_beyond_the_last_interval(self):
         """The last count, and as large as needed where nothing forbids it."""

@@ -123,7 +123,7 @@ class TestSteady:
         """Every resource is as much more as replicas are."""
         decision = decided(both(), world(2, APP, app=SAME, desired=5))
         assert one(decision) == (3, sizes(834, 1_666_667_000))
-        assert decision.reason == "cpu of app, 2500m in total by hpa"
+        assert decision.reason == "cpu of app needs 2500m in total (hpa)"
 
     def test_an_hpa_that_wants_less(self):
         """Says nothing about sizes while the VPA speaks."""
@@ -216,13 +216,15 @@ class TestOwn:
         """Where both are there, and it says which."""
         decision = decided(hvpa(), world(2, APP, app=sizes(700, G), usage=Usage(app=sizes(600, G))))
         assert one(decision) == (2, sizes(600, G))
-        assert sentences(decision, "size")[0].startswith("By the histograms of usage each of the 2 pods needs: app cpu")
+        assert sentences(decision, "size")[0].startswith(
+            "According to the histograms of usage each of the 2 pods needs"
+        )
 
     def test_a_status_where_there_are_no_histograms(self):
         """A dump without checkpoints still holds what another recommender made of them."""
         decision = decided(hvpa(), world(2, APP, app=sizes(700, G)))
         assert sentences(decision, "size")[0].startswith(
-            "By the status of a VPA each of the 2 pods needs: app cpu 700m"
+            "According to the status of a VPA each of the 2 pods needs: app cpu 700m"
         )
 
     def test_objects_where_asked_for(self):
@@ -251,7 +253,7 @@ class TestOwn:
         spec = hvpa(hpa=hpa(metrics=[UTILIZATION]), vpa=NO_VPA)
         seen = world(2, box(cpu=500), pod_metrics=used(2, app=sizes(1000)))
         decision = decided(spec, seen)
-        assert decision.reason == "cpu of app, 2 in total by hpa"
+        assert decision.reason == "cpu of app needs 2 in total (hpa)"
         assert one(decision) == (2, sizes(1000))
 
     def test_an_external_metric_by_our_own_reading(self):
@@ -350,7 +352,7 @@ class TestThird:
         forecast = asking("forecast", measured=False, app=sizes(7000))
         decision = decided(hvpa(), world(2, box(cpu=500), app=sizes(500)), sources=[*SOURCES, forecast])
         assert one(decision) == (4, sizes(1750))
-        assert decision.reason == "cpu of app, 7 in total by forecast"
+        assert decision.reason == "cpu of app needs 7 in total (forecast)"
         assert sentences(decision, "forecast") == ["The source forecast asks."]
 
     def test_its_vote_counts(self):

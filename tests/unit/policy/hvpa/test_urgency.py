@@ -54,7 +54,7 @@ class TestUrgency:
         decision = decided(hvpa(**SLOW), killed(), ago(60))
         assert one(decision) == (2, A_LITTLE_MORE)
         assert decision.reported["overrideScaleUpStabilization"] is True
-        assert sentences(decision, "urgent")[0].startswith("App of pod web-0 was killed for want of memory")
+        assert sentences(decision, "urgent")[0].startswith("App of pod web-0 was OOM-killed")
 
     @pytest.mark.parametrize("mode", ["Off", "MaintenanceWindow"])
     def test_it_opens_neither_off_nor_the_window(self, mode):
@@ -137,17 +137,17 @@ class TestSaturation:
         """And says that it was seen once."""
         decision, memory = run(self.ETCD, self.etcd())
         assert (decision.moves, blocked(decision)) == (False, ["MinChange"])
-        message = "cpu of etcd uses 1500m of the 1500m it can get; seen once, and it overrides the minimum change"
-        assert decision.unknown == (f"{message} when seen twice",)
+        message = "cpu of etcd uses 1500m of the 1500m it can get, in one sample; a second such sample"
+        assert decision.unknown == (f"{message} overrides the minimum change",)
         assert memory.vertical.hot == {"etcd/cpu": NOW - 10}
 
     def test_at_the_second_it_scales(self):
         """By a third more than it can get, though 950m are less than the minimum change."""
         decision = self.after_two()
         assert one(decision, "etcd") == (1, sizes(1950))
-        assert decision.reason == "cpu of etcd, 1950m in total by saturation"
+        assert decision.reason == "cpu of etcd needs 1950m in total (saturation)"
         message = "Cpu of etcd uses 1500m of the 1500m it can get, in two samples: at least 1950m in total"
-        assert sentences(decision, "saturated") == [f"{message}, whatever the minimum change."]
+        assert sentences(decision, "saturated") == [f"{message}, without a minimum change."]
 
     def test_until_it_has_what_it_needs(self):
         """Each round goes a third beyond what could be used, and the need of 3000m is reached."""
@@ -200,7 +200,7 @@ class TestSaturation:
         """Which is told."""
         decision = self.after_two(nodes={})
         assert not decision.moves
-        assert "without the Node in the input nobody can say" in decision.unknown[0]
+        assert "without the Node in the input it is unknown" in decision.unknown[0]
 
     def test_without_samples_nothing_is_saturated(self):
         """Nor where they cannot be read."""
@@ -251,8 +251,10 @@ class TestStale:
         assert first.desired == 2
         decision, _ = run(hvpa(), world(2, box(cpu=500), app=sizes(600), now=NOW + 60), memory.acted(first, NOW))
         assert not decision.moves
-        message = "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there are 2 since 0 s"
-        assert sentences(decision, "stale-size") == [f"{message}: it is not read a second time."]
+        message = (
+            "The recommendation for cpu of app (600m per pod) was learnt from 1 pods, and there have been 2 for 0 s"
+        )
+        assert sentences(decision, "stale-size") == [f"{message}: it is not applied a second time."]
         assert decision.reported["replicasAtRecommendation"] == 1
 
     def test_where_pods_were_large_before(self):

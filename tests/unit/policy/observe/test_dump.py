@@ -38,7 +38,7 @@ def test_the_peak_of_today_counts():
     pods = fleet(2, box(memory="6Gi"))
     assert wanted(decided(vpa("Recreate"), LEARNT, *pods, *using))["memory"] > 5 * GI
     blind = decided(vpa("Recreate"), LEARNT, *pods)
-    assert "checkpoints leave out the memory peak that is not over yet" in blind.unknown[0]
+    assert "checkpoints lack the memory peak of the current window" in blind.unknown[0]
 
 
 def test_a_container_whose_checkpoint_is_broken_is_not_sized_by_one_sample():

@@ -356,7 +356,7 @@ def test_the_advice_of_an_hpa_that_scales_the_hvpa_comes_first():
     assert seen(hvpa(), of_target, workload(), **kind).count_advice.desired == 3
     assert seen(hvpa(), workload(), **kind).count_advice is None
     silent = seen(hvpa(), {**of_target, "status": {}}, workload(), **kind).count_advice
-    assert silent == Failure("the status of HorizontalPodAutoscaler a asks for no number of replicas")
+    assert silent == Failure("the status of HorizontalPodAutoscaler a does not ask for a number of replicas")
 
 
 # Checkpoints.

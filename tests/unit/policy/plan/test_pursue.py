@@ -112,8 +112,8 @@ class TestResizing:
         written = {"hypot.dev/resize": "inplace"}
         assert resizing_of(written) == "InPlaceOrRecreate"
         assert resizing_note(written) == (
-            "annotation hypot.dev/resize: 'inplace' is none of InPlaceOrRecreate, InPlace, Template; "
-            "InPlaceOrRecreate holds"
+            "annotation hypot.dev/resize: 'inplace' is not one of InPlaceOrRecreate, InPlace, Template; "
+            "InPlaceOrRecreate applies"
         )
 
 
@@ -148,7 +148,7 @@ class TestOneAxis:
         """The plan stays until they are there, and sees to their size where the record was not read."""
         first = begun(decided(1, 2), seen(1, template=(container(LARGE),)))
         assert first.actions == (RecordSize((SMALL,)), ScaleTo(2, 1))
-        assert pursued(first.plan, seen(2, pods(1))).message == "Waiting: 1 of 2 pods are there."
+        assert pursued(first.plan, seen(2, pods(1))).message == "Waiting: 1 of 2 pods exist."
         wrong = seen(2, [pod(), pod("web-1", LARGE, ready="False", started=NOW)])
         assert pursued(first.plan, wrong).actions[1:] == (ResizePod("web-1", "uid-of-web-1", (SMALL,)),)
         right = seen(2, [pod(), pod("web-1", ready="False", started=NOW)])
@@ -192,7 +192,10 @@ class TestBothAxes:
         new = [pod(f"new-{i}", ready="False") for i in range(2)]
         waiting = pursued(first.plan, seen(4, [*pods(2, LARGE), *new]))
         assert (waiting.actions, waiting.plan, waiting.ended) == ((), first.plan, "")
-        assert waiting.message == "Waiting: pod web-0: it gets less only once the new pods serve (and 1 more)."
+        assert (
+            waiting.message
+            == "Waiting: pod web-0: its requests are lowered only once the new pods are ready (and 1 more)."
+        )
         ready = [pod(f"new-{i}") for i in range(2)]
         assert reported(pursued(first.plan, seen(4, [*pods(2, LARGE), *ready])))[1:] == [
             "ResizePod web-0",
@@ -229,7 +232,7 @@ class TestBothAxes:
     def test_too_few_serve(self):
         """All have the size, and nobody goes yet."""
         progress = pursued(plan(3, 2, SMALL, LARGE), seen(3, pods(3, LARGE, ready="False")))
-        assert progress[0::3] == ((), "Waiting: 0 of 3 pods are ready, and 2 must be before any goes.")
+        assert progress[0::3] == ((), "Waiting: 0 of 3 pods are ready, and 2 must be before any is removed.")
 
     def test_more_and_larger(self):
         """Both at once."""
@@ -266,7 +269,7 @@ class TestInPlace:
     def test_asked_already(self):
         """The node has the word."""
         progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, [pod(size=LARGE, has=SMALL)]))
-        assert progress[0::3] == ((), "Waiting: pod web-0: its node has not taken up the new size yet.")
+        assert progress[0::3] == ((), "Waiting: pod web-0: its node has not applied the new size yet.")
 
     def test_an_older_request_is_taken_back(self):
         """It has the size, but asks for another that is put off."""
@@ -312,7 +315,7 @@ class TestInPlace:
                 LARGE,
                 NEWEST,
                 {"nodes": {"n1": ClusterNode("n1", {"cpu": 150}), "n2": ClusterNode("n2", {"cpu": 200})}},
-                "it would ask for 200m of cpu and node n1 has 150m in all",
+                "it would request 200m of cpu, and node n1 has 150m in total",
             ),
         ],
     )
@@ -385,7 +388,7 @@ class TestInPlace:
         assert pursued(known, seen(2, [pod(size=LARGE, has=SMALL), never])).ended == ""
         assert pursued(known, seen(2, [pod(size=LARGE), never]))[2:] == (
             "Infeasible",
-            "pod web-1: its node can never grant the resize that was asked for (no such node).",
+            "pod web-1: its node can never grant the requested resize (no such node).",
         )
 
     def test_fewer_pods_only_if_the_others_could_grow(self):
@@ -437,7 +440,7 @@ class TestGivingUp:
         assert progress.ended == ended
         if ended:
             assert progress.message == (
-                "Given up after 5 min 15 s: pod web-0: its node has put off a resize for 5 min 1 s (no room)."
+                "Abandoned after 5 min 15 s: pod web-0: its node has deferred a resize for 5 min 1 s (no room)."
             )
 
     @pytest.mark.parametrize(("lasted", "ended"), [(PATIENCE, ""), (PATIENCE + 1, "TimedOut")])
@@ -470,7 +473,7 @@ class TestGivingUp:
             (),
             None,
             "Superseded",
-            "Somebody else scaled the target to 3 while it was to go from 2 to 4: the plan is given up.",
+            "Another writer scaled the target to 3 while the plan scaled it from 2 to 4: the plan is abandoned.",
         )
         assert begun(decided(2, 4), seen(5))[:3] == ((), None, "Superseded")
         assert begun(decided(2, 4, LARGE, SMALL), seen(5))[:3] == ((), None, "Superseded")
@@ -478,7 +481,7 @@ class TestGivingUp:
     def test_an_unknown_scale(self):
         """It waits, and gives up in the end."""
         blind = Seen(NOW, Failure("no such resource"), tuple(pods(2)))
-        assert pursued(plan(2, 4), blind).message == "Waiting: the scale of the target is not known: no such resource."
+        assert pursued(plan(2, 4), blind).message == "Waiting: the scale of the target is unknown: no such resource."
         assert pursued(plan(2, 4, since=NOW - 4000), blind).ended == "TimedOut"
 
 
@@ -517,14 +520,14 @@ class TestEvictions:
         """A pod of its own stays."""
         progress = begun(decided(1, 1, SMALL, LARGE), seen(1, [pod(owners=())]), kubernetes=self.OLD)
         assert progress.ended == "Infeasible"
-        assert progress.message.endswith("in place, and it has no controller that would make a new pod.")
+        assert progress.message.endswith("in place, and it has no controller that would replace it.")
 
     def test_one_that_came_back_wrong_is_not_evicted_again(self):
         """Nobody read the record, so a third one would be no better."""
         found = [pod(started=NOW - 5)]
         progress = pursued(plan(1, 1, SMALL, LARGE), seen(1, found), self.OLD)
         assert progress[:3] == ((), None, "Infeasible")
-        assert "came up with another size than was recorded" in progress.message
+        assert "it started with another size than the recorded one" in progress.message
 
     def test_one_that_has_not_started_is_waited_for(self):
         """It may be one that just came."""
@@ -552,7 +555,7 @@ class TestEvictions:
         found = pods(4, containers=(container(ended=ended, restarts=1),))
         progress = begun(decided(4, 4, SMALL, LARGE), seen(4, found))
         assert reported(progress)[1:] == ["EvictPod web-0"]
-        assert progress.message == "Evict pod web-0 (container app is killed for memory soon after each start)."
+        assert progress.message == "Evict pod web-0 (container app is OOM-killed soon after each start)."
 
 
 class TestTemplate:

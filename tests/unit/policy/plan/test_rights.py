@@ -82,7 +82,7 @@ def test_what_is_not_sized_any_more_is_left_alone(policy, alone):
     """A container, or one of its resources that the plan changes."""
     rules = {"resourcePolicy": {"containerPolicies": [{"containerName": "app", **policy}]}}
     made = hvpa(vpa={"deploy": True, "template": {"spec": rules}})
-    assert withdrawn(made, LARGER, [EVICT], NOW) == ("the size of app is to be left alone now" if alone else "")
+    assert withdrawn(made, LARGER, [EVICT], NOW) == ("the size of app must not be changed any more" if alone else "")
 
 
 @pytest.mark.parametrize("word", ["InPlace", "Template", "InPlaceOrRecreate", "in-place"])

@@ -78,9 +78,9 @@ class TestModes:
     @pytest.mark.parametrize(
         ("changes", "rule", "message"),
         [
-            ({"deleted": True}, "not-running", "It is on its way out: leave it."),
+            ({"deleted": True}, "not-running", "It is being deleted: leave it."),
             ({"phase": "Failed"}, "not-running", "It has ended: leave it."),
-            ({"phase": "Pending", "node": ""}, "not-running", "It has no node yet: leave it."),
+            ({"phase": "Pending", "node": ""}, "not-running", "It is not scheduled yet: leave it."),
             ({"containers": ()}, "no-recommendation", "Nothing is recommended for its containers: leave it."),
         ],
     )
@@ -115,7 +115,7 @@ class TestBudget:
         assert actions[2].rule == "disruption-budget"
         assert actions[2].sentence == (
             "Cpu of app is 100m, below its lower bound of 150m, but ReplicaSet web-5d9c keeps 4 pods, 4 run, 2 are "
-            "taken in this pass, and 2 may be missing: leave it."
+            "disrupted in this pass, and 2 may be missing: leave it."
         )
 
     def test_resizes_and_evictions_share_it(self):

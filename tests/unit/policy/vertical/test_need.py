@@ -127,5 +127,5 @@ class TestRequirements:
         assert (action.action, action.rule) == ("none", "eviction-requirements")
         assert action.sentence == (
             "Cpu of app is 100m, below its lower bound of 150m, but no container changes as the eviction requirements "
-            "want it: leave it."
+            "demand: leave it."
         )

@@ -42,7 +42,7 @@ class TestWaiting:
         """Its message and how long it has been so."""
         pods = [resizing("deferred", NOW - 60, "no room"), *fleet(3)[1:]]
         assert first(pods, "InPlace").sentence == (
-            "Cpu of app is 100m, below its lower bound of 150m, but its node has put off a resize for 60 s (no room): "
+            "Cpu of app is 100m, below its lower bound of 150m, but its node has deferred a resize for 60 s (no room): "
             "leave it."
         )
 
@@ -157,7 +157,7 @@ class TestObstacles:
             (
                 {"pod_requests": {"cpu": 1000}},
                 (1, 35),
-                "Kubernetes 1.35 cannot resize a pod that has resources of its own",
+                "Kubernetes 1.35 cannot resize a pod that has pod-level resources",
             ),
             ({"pod_requests": {"cpu": 1000}}, (1, 36), ""),
             ({"qos": "Burstable"}, NEWEST, ""),

@@ -119,7 +119,7 @@ def test_a_broken_checkpoint_beside_a_good_one():
     assert wanted(decision, "log") == {"cpu": 1000, "memory": GI}
     assert wanted(decision)["cpu"] == CPU
     broken, peak = decision.unknown
-    assert "checkpoints leave out the memory peak" in peak
+    assert "checkpoints lack the memory peak" in peak
     assert "web-log" in broken
 
 

@@ -87,7 +87,7 @@ def test_only_a_container_that_vanished_has_a_history():
     """Then nothing is known of the ones that are there."""
     decision = decided(vpa(), checkpoint("gone", cpu={20: 1}, memory={40: 1}), *fleet(2))
     assert not decision.decided
-    assert "no samples of the containers that are there" in decision.error
+    assert "no samples of the existing containers" in decision.error
 
 
 def test_a_container_that_appeared_stays_as_it_is():

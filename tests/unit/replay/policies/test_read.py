@@ -280,7 +280,7 @@ def test_what_cannot_be_replayed(tmp_path, objects, at, message):
         ),
         (None, {"hypot.dev/container": "side"}, 1, ['there is no container "side"; there are app']),
         (None, None, 0, ["0 replicas are switched off"]),
-        (None, None, "3", ["which is no number of replicas"]),
+        (None, None, "3", ["which is not a number of replicas"]),
         (["x"], None, 1, ["there is no pod template with containers"]),
     ],
 )

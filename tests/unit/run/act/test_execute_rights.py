@@ -51,7 +51,7 @@ async def grown(world):
 
 
 UP = "scaling up is switched off"
-ALONE = "the size of app is to be left alone now"
+ALONE = "the size of app must not be changed any more"
 TAKEN = {
     "both": ({"scaleUp": OFF, "scaleDown": OFF}, UP),
     "up": ({"scaleUp": OFF}, UP),

@@ -75,7 +75,7 @@ async def test_a_question_and_its_answer():
     ("answer", "message"),
     [
         ({"error": {"code": 3, "message": "no data"}}, "error 3: no data"),
-        ({"targetReplicas": "six"}, "no whole numbers"),
+        ({"targetReplicas": "six"}, "not whole numbers"),
         ([1], "not a JSON object"),
     ],
 )
