@@ -152,7 +152,7 @@ def test_many_policies(tab, tmp_path):
         tab.run("document.getElementById('all').click()")
         counts.append(tab.run(drawn))
     assert counts == [21, 30, 0]
-    assert "Of 30 policies 21 are drawn at first" in tab.run("document.body.textContent")
+    assert "At first 21 of 30 policies are drawn" in tab.run("document.body.textContent")
     assert tab.complaints == []
 
 

@@ -1,1 +1,1 @@
-"""What people look at: values made ready to be read, and the drawing of them."""
+"""What users see: values prepared for display, and the tables, charts and pages that show them."""

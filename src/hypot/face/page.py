@@ -1,4 +1,4 @@
-"""The frame of every page: one file that needs nothing else, light or dark as its reader likes it."""
+"""The frame of every page: a self-contained HTML file, light or dark as the browser prefers."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 from hypot.face.style import DARK, LIGHT, variables
 
 CONFIG = {"displayModeBar": False, "responsive": True}
-# What a page does where it has no script of its own.
+# The script of a page that has none of its own.
 START = """draw();
 dark.addEventListener("change", draw);"""
 
@@ -50,7 +50,7 @@ $body
 const charts = $charts;
 const config = $config;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const finger = matchMedia("(pointer: coarse)").matches;  // a finger that drags wants to scroll
+const finger = matchMedia("(pointer: coarse)").matches;  // on touch screens dragging scrolls
 function tone(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
@@ -85,7 +85,7 @@ $script
 def framed(
     title: str, body: str, charts: Mapping[str, Any], *, style: str = "", script: str = START, config: Any = None
 ) -> str:
-    """The whole page; `charts` are plotly's, by the id of the element that each is drawn in."""
+    """The whole page; `charts` are plotly charts by the id of their element."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415  4 MB, only for drawing
 
     return _FRAME.substitute(
@@ -102,5 +102,5 @@ def framed(
 
 
 def for_script(value: Any) -> str:
-    """JSON that cannot end the script it stands in."""
+    """JSON that cannot end the script element that contains it."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False).replace("<", "\\u003c")

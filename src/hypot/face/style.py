@@ -1,6 +1,6 @@
 """The colours of pages and pictures, and text that is safe to show.
 
-The tints were chosen to be told apart by people who see no red, no green or no blue, each at least 3:1 on its ground.
+The tints can be distinguished by people with any colour blindness; each has a contrast of at least 3:1.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ DARK: Mapping[str, str] = {
 }
 TINTS = tuple([name for name in LIGHT if name.startswith("tint-")])
 DASHES = ("solid", "dash", "dot")
-# So many can be told apart.
+# How many lines can be distinguished.
 LOOKS = len(TINTS) * len(DASHES)
 
 
@@ -44,15 +44,15 @@ def tint_of(index: int) -> str:
 
 
 def dash_of(index: int) -> str:
-    """Where the tints begin anew, lines are dashed."""
+    """The dash pattern; each time the tints repeat, the pattern changes."""
     return DASHES[index // len(TINTS) % len(DASHES)]
 
 
 def variables(tones: Mapping[str, str]) -> str:
-    """As a style sheet declares them."""
+    """The tones as declarations of CSS variables."""
     return " ".join(f"--{name}: {tone};" for name, tone in tones.items())
 
 
 def printable(label: str) -> str:
-    """Names come from files: what would steer a terminal, or break a line, is shown as an escape."""
+    """Names come from files: characters that control a terminal or break a line are shown as escapes."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in label)

@@ -1,1 +1,1 @@
-"""The simulated world: recorded demand, any policy, and what would have happened."""
+"""Replays recorded demand against any policy in a simulated cluster, to show what would have happened."""

@@ -79,7 +79,7 @@ class TestText:
             "4 4 16 1.05 4.2 16 64 4.2 16.8",
             "5 8 40 2.24 11.2 32 160 8.96 44.8",
         ]
-        assert "    any other container: left alone, the mode is Off" in lines
+        assert "    any other container: not scaled, the mode is Off" in lines
         assert max(map(len, lines)) <= 110
         assert "\x1b" not in result.out
 
@@ -88,7 +88,7 @@ class TestText:
         data = called("web", sized((2, "500m", None, "horizontalOnly")))
         out = hypot("-f", "-", text=yaml.safe_dump(data)).out
         assert "           2      0.5      1        -    0.5  size fixed\n" in out
-        assert "    memory has no say in the count, as not every interval has a largest size of it\n" in out
+        assert "    memory does not affect replicas, as not every interval sets a maximum for it\n" in out
 
     def test_several_containers(self):
         """One table for those that are alike, by their names."""
@@ -285,7 +285,7 @@ class TestPlot:
         path = tmp_path / "a.html"
         hypot("-f", EXAMPLE, "--plot", path)
         page = path.read_text(encoding="utf-8")
-        for text in ("<td>1.867</td>", "down to minAllowed", "left alone, the mode is Off"):
+        for text in ("<td>1.867</td>", "down to minAllowed", "not scaled, the mode is Off"):
             assert text in page
 
     def test_each_of_several_has_its_section(self, tmp_path):

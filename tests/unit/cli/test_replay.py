@@ -225,7 +225,7 @@ def test_a_trace_too_short_to_judge_is_refused(tmp_path, hpa, scoring):
     """Before anything runs, with what to change."""
     result = replay(WEEK, "-f", hpa, *UNTIL, "--world", world_with(tmp_path, f"scoring: {scoring}\n"))
     assert result.exit_code == 2
-    assert "to judge; choose fewer scoring.windows" in result.stderr
+    assert "to score; use fewer scoring.windows" in result.stderr
 
 
 def test_windows_of_equal_demand_are_judged_alike(tmp_path, hpa):
@@ -339,7 +339,7 @@ def test_a_large_fleet_has_workloads_that_cannot_be_judged(fleet, hpa, monkeypat
     in_parts(monkeypatch)
     result = replay(fleet, "-f", hpa, "--world", world_with(tmp_path, "scoring: {skip: 48h}\n"))
     assert result.exit_code == 2
-    assert "to judge; choose fewer scoring.windows" in result.stderr
+    assert "to score; use fewer scoring.windows" in result.stderr
 
 
 def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):

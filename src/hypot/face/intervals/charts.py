@@ -1,4 +1,4 @@
-"""The four charts of one resource, as plain numbers: what to draw, not how."""
+"""The four charts of one resource as plain numbers: what to draw, not how."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, floor, log10
@@ -10,17 +10,17 @@ from hypot.kinds.hvpa import Hvpa
 from hypot.policy.hvpa.resolve import GRAINS
 
 Role = Literal["up", "untrimmed", "down"]
-# Told apart on white and on black, by people who see no red or no green too.
+# Distinguishable on white and on black, also for people with red-green colour blindness.
 COLOURS: dict[Role, str] = {"up": "#1f7fd1", "untrimmed": "#1f7fd1", "down": "#d9730d"}
-# What is drawn first is wider, so that it can be seen below what is drawn over it.
+# The line that is drawn first is wider, so that it is visible below the others.
 WIDTHS: dict[Role, float] = {"up": 3.0, "untrimmed": 1.5, "down": 1.5}
 _FEW_COUNTS = 12
-# Ticks at 1, 2 and 5 of each power of ten; where that would be too many, at the powers alone.
+# Ticks at 1, 2 and 5 of each power of ten; if there would be too many, only at the powers.
 _MOST_TICKS = 10
 
 
 class Series(NamedTuple):
-    """One line. Its role decides the colour; a line of single pods is dashed where totals stand beside it."""
+    """One line. Its role decides the colour; a line per pod is dashed if lines of totals are in the same chart."""
 
     name: str
     role: Role
@@ -32,7 +32,7 @@ class Series(NamedTuple):
 class Axis(NamedTuple):
     title: str
     log: bool = False
-    # Where to write numbers; nothing where the drawer may choose.
+    # Where to write numbers; empty: the renderer chooses.
     ticks: tuple[float, ...] = ()
 
 
@@ -43,7 +43,7 @@ class Chart(NamedTuple):
     x: Axis
     y: Axis
     series: tuple[Series, ...]
-    # Whether there is one mark for each count, and not a path between many points.
+    # Whether there is one marker for each number of replicas, instead of a path through many points.
     marked: bool = False
 
 
@@ -55,7 +55,7 @@ class Panel(NamedTuple):
 
 
 class ContainerGroup(NamedTuple):
-    """All there is to see of containers that are alike."""
+    """Everything that is shown for containers with the same intervals."""
 
     name: str
     table: IntervalTable
@@ -63,7 +63,7 @@ class ContainerGroup(NamedTuple):
 
 
 def parts_of(hvpa: Hvpa) -> Iterator[ContainerGroup]:
-    """An Hvpa, container by container."""
+    """The parts of an Hvpa, container by container."""
     tables = tables_of(hvpa)
     for table in tables:
         panels = [
@@ -75,9 +75,9 @@ def parts_of(hvpa: Hvpa) -> Iterator[ContainerGroup]:
 
 
 def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Chart, ...]:
-    """Replicas and size against the total, thresholds against replicas, and what is given beyond what is asked."""
+    """Replicas and size against the total, thresholds against replicas, and the excess over the requested total."""
     unit = UNITS[resource][0]
-    asked = _axis(f"asked in total, {unit}", _numbers(resource, [p.asked for p in curves.up]), log=curves.wide)
+    asked = _axis(f"requested in total, {unit}", _numbers(resource, [p.asked for p in curves.up]), log=curves.wide)
     counts = _counts_axis([row.replicas for row in table.rows])
     sizes = [p.per_pod for curve in curves[:3] for p in curve]
     size = _axis(f"per pod, {unit}", _numbers(resource, sizes), log=curves.wide)
@@ -85,7 +85,7 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
         Chart(
             "replicas",
             "Replicas",
-            "How many pods a total is for, while it rises and while it falls.",
+            "Replicas for a total, while it rises and while it falls.",
             asked,
             counts,
             tuple(_paths(curves, resource, lambda p: p.replicas, untrimmed=False)),
@@ -93,7 +93,7 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
         Chart(
             "size",
             "Size of a pod",
-            "While replicas rise nothing shrinks whose total does not fall; scaling down trims what is too much.",
+            "While replicas rise, no request is lowered unless its total falls; scaling down removes the excess.",
             asked,
             size,
             tuple(_paths(curves, resource, lambda p: in_units(resource, p.per_pod), untrimmed=True)),
@@ -101,17 +101,17 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
         _thresholds(table.rows, resource, counts),
         Chart(
             "deviation",
-            "Given beyond what is asked",
-            "Replicas times size, less the total that was asked for; below zero a bound cuts it.",
+            "Excess over the request",
+            "Replicas times size, minus the requested total; below zero, a bound limits it.",
             asked,
-            Axis(f"more than asked, {unit}"),
+            Axis(f"more than requested, {unit}"),
             tuple(_paths(curves, resource, lambda p: in_units(resource, _beyond(resource, p)), untrimmed=True)),
         ),
     )
 
 
 def _beyond(resource: str, point: CurvePoint) -> int:
-    """What is given beyond what was asked for; what only comes of rounding each pod is nothing."""
+    """The excess over the requested total; excess that only comes from rounding each pod counts as zero."""
     more = point.given - point.asked
     return 0 if 0 <= more <= GRAINS[resource] * point.replicas else more
 
@@ -144,7 +144,7 @@ def _thresholds(rows: Sequence[CountRow], resource: str, counts: Axis) -> Chart:
     return Chart(
         "thresholds",
         "Thresholds",
-        "Above the upper total a pod is added; below the lower one a pod may go.",
+        "Above the upper total a pod is added; below the lower total a pod may be removed.",
         counts,
         _axis(unit, seen, log=log),
         tuple(series),
@@ -153,7 +153,7 @@ def _thresholds(rows: Sequence[CountRow], resource: str, counts: Axis) -> Chart:
 
 
 def _shown(resource: str, amount: float | None, *, log: bool) -> float | None:
-    """A logarithmic scale has no place for nothing."""
+    """A logarithmic scale cannot show zero."""
     return None if amount is None or (log and not amount) else in_units(resource, amount)
 
 
@@ -171,7 +171,7 @@ def _axis(title: str, numbers: Sequence[float], *, log: bool) -> Axis:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers within the ends, evenly spread to the eye on a logarithmic scale."""
+    """Round numbers within the ends, evenly spread on a logarithmic scale."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1,)):
         ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]

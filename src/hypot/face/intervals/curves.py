@@ -1,7 +1,7 @@
-"""What an Hvpa makes of a demand that rises and falls again, one resource of one container at a time.
+"""How an Hvpa responds to a demand that rises and falls again, for one resource of one container at a time.
 
-Every point is decided by the rules of `hypot.policy`. Only the gates that ask for time or for a minimum change are left
-out: the curves show where a workload comes to rest, not how soon.
+Every point is decided by the rules of `hypot.policy`. Only the gates for time and minimum change are left out: the
+curves show where a workload settles, not how soon.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,17 +18,17 @@ from hypot.policy.hvpa.proposal import Total
 from hypot.policy.hvpa.resolve import ContainerNeed, sized, vote_of
 from hypot.policy.model.current_size import CurrentSize
 
-# Totals that differ by more than this are shown on a logarithmic scale, or the small ones could not be seen.
+# Totals that differ by at least this factor are shown on a logarithmic scale; otherwise small ones would be invisible.
 WIDE = 16
-# How many points a screen can tell apart.
+# How many points a screen can distinguish.
 _STEPS = 240
-# How far beyond the last interval the demand goes.
+# How far the demand goes beyond the last interval.
 _BEYOND = 1.05
 _UNTIL_REST = 20
 
 
 class CurvePoint(NamedTuple):
-    """What is asked for in total, and what there is then."""
+    """The requested total, and the resulting replicas and size."""
 
     asked: int
     replicas: int
@@ -42,7 +42,7 @@ class CurvePoint(NamedTuple):
 class Curves(NamedTuple):
     """A demand that rises, and one that falls from where the rising one ended.
 
-    `untrimmed` is the rising one as long as nothing may shrink: what is too much after a change of the count stays.
+    `untrimmed` is the rising demand while no request may be lowered: excess after a change of replicas stays.
     """
 
     up: tuple[CurvePoint, ...]
@@ -67,7 +67,7 @@ class _Stepwise(Protocol):
 
 
 def curves_of(hvpa: Hvpa, container: str, resource: str) -> Curves | None:
-    """None where the intervals say nothing of this resource."""
+    """None if the intervals do not cover this resource."""
     intervals = intervals_of(hvpa, container, resource)
     if not intervals:
         return None
@@ -84,9 +84,9 @@ def curves_of(hvpa: Hvpa, container: str, resource: str) -> Curves | None:
 
 
 def _totals(intervals: Sequence[Interval], *, wide: bool) -> list[int]:
-    """Evenly spaced to the eye, and on both sides of every border: right above one is where a falling count gives way.
+    """Evenly spaced for the eye, and on both sides of every boundary: replicas fall right above one.
 
-    Of very many borders some stand for the others.
+    If there are very many boundaries, only some are included.
     """
     first, last = intervals[0], intervals[-1]
     low = max(1, first.low * 3 // 4 or first.high // 8)
@@ -104,7 +104,7 @@ def _apart(intervals: Sequence[Interval]) -> int:
 
 
 def _walk(step: _Stepwise, state: _State, totals: Iterable[int], *, refined: bool) -> Iterator[CurvePoint]:
-    """Every point on the way; where the count changes, the last point before and the first one after."""
+    """Every point on the way; where replicas change, also the last point before and the first one after."""
     before: int | None = None
     for total in totals:
         after = step(state, total)
@@ -118,7 +118,7 @@ def _walk(step: _Stepwise, state: _State, totals: Iterable[int], *, refined: boo
 
 
 def _edge(step: _Stepwise, state: _State, before: int, total: int) -> tuple[CurvePoint, _State, int]:
-    """The last point with the count that was there, and the first with another: between them nothing fits."""
+    """The last point with the old replicas, and the first with other replicas, at adjacent totals."""
     replicas = state.replicas
     held, after = CurvePoint(before, *state), step(state, total)
     while abs(total - before) > 1:
@@ -132,7 +132,7 @@ def _edge(step: _Stepwise, state: _State, before: int, total: int) -> tuple[Curv
 
 
 def _rest(place: _CurvePlace, state: _State, total: int) -> _State:
-    """Where a workload comes to rest when this total is asked for again and again."""
+    """The state in which a workload settles when this total is requested repeatedly."""
     for _ in range(_UNTIL_REST):
         after = _decided(place, state, total)
         if after == state:
@@ -146,7 +146,7 @@ def _never_less(place: _CurvePlace, state: _State, total: int) -> _State:
 
 
 def _decided(place: _CurvePlace, state: _State, total: int) -> _State:
-    """One decision, as `hypot.policy.hvpa.hvpa` makes it of a single source whose word is open to no doubt."""
+    """One decision, as `hypot.policy.hvpa.hvpa` makes it for a single source that is fully trusted."""
     hvpa, container, resource = place
     now = {resource: state.replicas * state.per_pod}
     asked = Total(total, "demand")

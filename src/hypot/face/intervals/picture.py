@@ -1,4 +1,4 @@
-"""The charts as one picture. Needs matplotlib, which is not among what hypot brings along."""
+"""The charts as one picture. Needs matplotlib, which hypot does not install."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -18,7 +18,7 @@ _WIDTH, _HEIGHT = 11.0, 7.4
 _GRID = "#dde2e8"
 _FAINT = "#5b6673"
 _DASHES = {"up": "solid", "untrimmed": "dotted", "down": "solid"}
-# The same picture gives the same bytes: no date, and names within an SVG that do not change.
+# The same Hvpa gives the same bytes: no date, and constant identifiers within an SVG.
 _STYLE: Any = {
     "font.size": 9,
     "text.parse_math": False,

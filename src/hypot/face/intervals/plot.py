@@ -1,4 +1,4 @@
-"""The charts as one HTML page that needs nothing else: no network, no second file."""
+"""The charts as one self-contained HTML page: no network, no second file."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -12,8 +12,8 @@ from hypot.kinds.hvpa import Hvpa
 _DASHES = {"up": "solid", "untrimmed": "dot", "down": "solid"}
 _MARGIN = {"l": 58, "r": 12, "t": 8, "b": 46}
 _INTRO = """<h1>Effective scaling intervals</h1>
-<p>Demand for one resource at a time, without the gates of time and minimum change. Where <em>up</em> and <em>down</em>
-differ, a workload stays as it is although the demand swings. Drag to zoom, double-click to go back.</p>"""
+<p>The demand for one resource at a time, without the gates for time and minimum change. Where <em>up</em> and
+<em>down</em> differ, a workload stays unchanged although the demand varies. Drag to zoom, double-click to reset.</p>"""
 
 
 def page(hvpas: Sequence[Hvpa]) -> str:
@@ -69,7 +69,7 @@ def _hover(chart: Chart, series: Series) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Six digits are more than a screen can show."""
+    """Rounded to six digits, more than a screen can show."""
     return float(f"{value:.6g}")
 
 

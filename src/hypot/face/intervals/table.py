@@ -1,4 +1,4 @@
-"""The effective scaling intervals of an Hvpa as rows: at each count, how far up and down its totals reach."""
+"""The effective scaling intervals of an Hvpa as rows: the upper and lower total for each number of replicas."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -9,22 +9,22 @@ from hypot.kinds.hvpa.fields import HvpaSpec
 from hypot.kinds.hvpa.intervals import allowed, intervals_of
 from hypot.kinds.vpa.fields import ANY_CONTAINER, policy_of
 
-# What people count in.
+# The units in which amounts are shown.
 UNITS = {CPU: ("cores", 1000), "memory": ("GiB", 2**30)}
 
 
 class Reach(NamedTuple):
-    """How far the totals of one count reach; `fixed` is the only size there is, or 0 where pods may be of any."""
+    """The totals at which replicas change; `fixed` is the only size of a pod, or 0 if any size is allowed."""
 
     up_to: int
     down_to: int
     fixed: int = 0
-    # Whether pods that may not be smaller hold the lower end up.
+    # Whether minAllowed determines the lower end.
     at_least: bool = False
 
 
 class CountRow(NamedTuple):
-    """One count, and its reach by resource."""
+    """A number of replicas, and its reach by resource."""
 
     replicas: int
     reaches: Mapping[str, Reach]
@@ -33,24 +33,24 @@ class CountRow(NamedTuple):
         return self.reaches[resource].up_to / self.replicas
 
     def down_to_per_pod(self, resource: str) -> float | None:
-        """None where the size is fixed: there only the total says when a pod goes."""
+        """None if the size is fixed: then only the total decides when a pod is removed."""
         reach = self.reaches[resource]
         return None if reach.fixed else reach.down_to / self.replicas
 
 
 class IntervalTable(NamedTuple):
-    """The rows that hold for these containers alike; none where they are left alone."""
+    """The rows for containers with the same intervals; empty if the containers are not scaled."""
 
     containers: tuple[str, ...]
     rows: tuple[CountRow, ...]
-    # Resources that the intervals say something about, and those of which they say nothing.
+    # Resources that have intervals, and controlled resources that have none.
     resources: tuple[str, ...] = ()
     unsized: tuple[str, ...] = ()
     off: bool = False
 
 
 class _Shape(NamedTuple):
-    """All that two containers must have in common to share a table and its curves."""
+    """Everything that two containers must have in common to share a table and its curves."""
 
     off: bool
     resources: tuple[str, ...]
@@ -59,7 +59,7 @@ class _Shape(NamedTuple):
 
 
 def tables_of(hvpa: HvpaSpec) -> tuple[IntervalTable, ...]:
-    """One for each kind of container that has a policy, and one for all the others."""
+    """A table for each set of containers with equal policies, and one for all other containers."""
     alike: dict[_Shape, list[str]] = {}
     for name in container_names(hvpa):
         alike.setdefault(_shape(hvpa, name), []).append(name)
@@ -67,7 +67,7 @@ def tables_of(hvpa: HvpaSpec) -> tuple[IntervalTable, ...]:
 
 
 def container_names(hvpa: HvpaSpec) -> tuple[str, ...]:
-    """Those that have a policy, in order, and at the end `*` for all that have none."""
+    """The containers that have a policy, in order, and at the end `*` for all others."""
     policies = hvpa.container_policies
     named = [one.container_name for one in (policies.containers or ()) if one.container_name] if policies else []
     return (*dict.fromkeys(name for name in named if name != ANY_CONTAINER), ANY_CONTAINER)
@@ -92,7 +92,7 @@ def _table(hvpa: HvpaSpec, shape: _Shape, containers: tuple[str, ...]) -> Interv
 
 
 def _rows(by_resource: Mapping[str, Sequence[Interval]], least: Mapping[str, int]) -> Iterator[CountRow]:
-    """Every resource has the same counts: they come from the same list."""
+    """Every resource has the same replicas, because they come from the same list."""
     for same_count in zip(*by_resource.values(), strict=True):
         reaches = {
             resource: _reach(interval, least.get(resource, 0))
@@ -107,12 +107,12 @@ def _reach(interval: Interval, least: int) -> Reach:
 
 
 def in_units(resource: str, amount: float) -> float:
-    """Cores or GiB."""
+    """The amount in cores or GiB."""
     return amount / UNITS[resource][1]
 
 
 def figure(resource: str, amount: float) -> str:
-    """Cores or GiB with three decimals, or more where it is small; none that say nothing."""
+    """Cores or GiB with three decimals, or more for small amounts, without trailing zeros."""
     value = in_units(resource, amount)
     decimals = 3
     while 0 < value < 10 ** (2 - decimals) and decimals < 9:
@@ -122,7 +122,7 @@ def figure(resource: str, amount: float) -> str:
 
 
 def notes_of(row: CountRow) -> tuple[str, ...]:
-    """What is special about a row, in a few words each."""
+    """Short notes on a row."""
     fixed = [resource for resource, reach in row.reaches.items() if reach.fixed]
     held = [resource for resource, reach in row.reaches.items() if reach.at_least]
     notes = []
@@ -138,18 +138,18 @@ def _of(resources: Sequence[str], row: CountRow) -> str:
 
 
 def silent(table: IntervalTable) -> str:
-    """Why there is nothing to say of these containers, or of one of their resources; empty where there is."""
+    """Why there are no intervals for these containers, or for one of their resources; empty if there are."""
     if table.off:
-        return "left alone, the mode is Off"
+        return "not scaled, the mode is Off"
     if not table.rows and not table.unsized:
         return "neither cpu nor memory is controlled"
     if table.unsized:
-        return f"{' and '.join(table.unsized)} has no say in the count, as not every interval has a largest size of it"
+        return f"{' and '.join(table.unsized)} does not affect replicas, as not every interval sets a maximum for it"
     return ""
 
 
 def named(containers: Sequence[str], *, alone: bool) -> str:
-    """The containers of a table, in words."""
+    """The containers of a table, as text."""
     if alone and list(containers) == [ANY_CONTAINER]:
         return "every container"
     label = ["any other container" if name == ANY_CONTAINER else name for name in containers]

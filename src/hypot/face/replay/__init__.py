@@ -1,1 +1,1 @@
-"""What a replay came to, as tables, pages and pictures."""
+"""The results of a replay as tables, pages and pictures."""

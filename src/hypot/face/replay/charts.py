@@ -1,4 +1,4 @@
-"""The figures of a replay: the ones over everything, and those over time, one line a policy."""
+"""The figures of a replay: those over everything, and those over time with one line per policy."""
 
 from collections.abc import Callable, Iterator
 
@@ -20,9 +20,9 @@ _GIB = 2.0**30
 _HOUR = 3600.0
 _MANY = 4
 _FEWEST_COLUMNS = 60
-# Less than this many milliseconds or percent is drawn as this much: a logarithmic scale has no place for nothing.
+# Fewer milliseconds or percent than this are drawn as this much, because a logarithmic scale cannot show zero.
 _SHORTEST, _LEAST_LATE = 1.0, 0.01
-# A line that crosses more of its height than this in each column hides the others.
+# A line that crosses more than this share of its height in each column hides the others.
 _ROUGH = 0.012
 _TIME = Axis("", "time")
 
@@ -37,21 +37,21 @@ def charts_of(report: ReplayReport) -> tuple[Chart, ...]:
 
 
 def columns_for(report: ReplayReport) -> int:
-    """With more policies than a few each of them gets fewer points: a page stays small."""
+    """With more than a few policies, each gets fewer points, so that the page stays small."""
     return report.share(COLUMNS, among=_MANY, least=_FEWEST_COLUMNS)
 
 
 def resolution(report: ReplayReport) -> str:
-    """How much time a point stands for, in words; nothing where every tick is drawn."""
+    """How much time a point represents, as text; empty if every tick is drawn."""
     at, columns = report.runs[0].ticks.at, columns_for(report)
     if len(at) <= 2 * columns:
         return ""
     column = show_seconds((at[-1] - at[0]) / columns)
-    return f"Lines show the lowest and the highest value of every {column}; where that is a haze, a line has the mean."
+    return f"Lines show the lowest and highest value of every {column}; where that is a haze, a line shows the mean."
 
 
 def spent(run: Run) -> Floats:
-    """What has been paid up to the end of each tick."""
+    """The cost up to the end of each tick."""
     prices, ticks = run.world.prices, run.ticks
     an_hour = ticks.cpu * prices.cpu + ticks.memory / 1e9 * prices.memory
     return np.cumsum(an_hour) * (run.world.tick / _HOUR)
@@ -70,13 +70,13 @@ def _over_time(report: ReplayReport) -> list[Chart]:
 
 
 def _supply(report: ReplayReport) -> Chart:
-    label = "Requested cores of the pods that serve, against what must be there."
+    label = "Requested cores of the pods that serve, against the cores that are needed."
     lines = (*_demand_lines(report), *_lines(report, lambda run: run.ticks.ready_cpu))
     return Chart("supply", "Demand and supply", label, _TIME, Axis("cores", unit=" cores"), lines)
 
 
 def _demand_lines(report: ReplayReport) -> Iterator[Line]:
-    """The demand as ground, below all others; without it, the work that was offered."""
+    """The demand as a filled area below all other lines; if it is not known, the offered work."""
     ticks, columns = report.runs[0].ticks, columns_for(report)
     needed = ticks.work / np.maximum(ticks.efficiency, 1e-6) if report.demand is None else report.demand
     at = ticks.at[len(ticks.at) - len(needed) :]
@@ -92,13 +92,13 @@ def _replicas(report: ReplayReport) -> Chart:
     few = tuple([float(count) for count in range(int(most) + 1)]) if most <= 6 else ()
     axis = Axis("pods", ticks=few, label=tuple([f"{count:g}" for count in few]), unit=" pods")
     lines = _lines(report, lambda run: run.ticks.replicas)
-    return Chart("replicas", "Replicas", "How many pods are asked for.", _TIME, axis, lines)
+    return Chart("replicas", "Replicas", "The requested number of pods.", _TIME, axis, lines)
 
 
 def _latency(report: ReplayReport) -> Chart:
     deadline = 1000.0 * report.runs[0].world.service.deadline
     lines = _lines(report, lambda run: np.maximum(1000.0 * run.ticks.p99, _SHORTEST), "line", log=True)
-    label = "The 99th percentile. Above the dashed line requests miss their deadline."
+    label = "The 99th percentile. Above the dashed line, requests miss their deadline."
     chart = Chart("latency", "Latency", label, _TIME, _powers("p99, ms", " ms", lines, deadline), lines)
     return _with_level(chart, deadline, f"deadline, {deadline:g} ms")
 
@@ -107,12 +107,12 @@ def _late(report: ReplayReport) -> Chart:
     allowed = 100.0 * (1.0 - report.runs[0].world.service.slo)
     lines = _lines(report, lambda run: np.maximum(100.0 * run.ticks.late, _LEAST_LATE), "line", log=True)
     axis = _powers("late, %", " %", lines, allowed, least=_LEAST_LATE)
-    chart = Chart("late", "Late requests", "Which share of the requests misses its deadline.", _TIME, axis, lines)
+    chart = Chart("late", "Late requests", "The share of requests that miss their deadline.", _TIME, axis, lines)
     return _with_level(chart, allowed, f"the SLO allows {allowed:.4g} %")
 
 
 def _sizes(report: ReplayReport) -> Iterator[Chart]:
-    label = "What a new pod requests."
+    label = "The request of a new pod."
     cpu = _lines(report, lambda run: run.ticks.size_cpu)
     yield Chart("cpu", "CPU of a pod", label, _TIME, Axis("cores", unit=" cores"), cpu)
     memory = _lines(report, lambda run: run.ticks.size_memory / _GIB)
@@ -120,14 +120,14 @@ def _sizes(report: ReplayReport) -> Iterator[Chart]:
 
 
 def _cost(report: ReplayReport) -> Chart:
-    label = "What all pods have cost so far, those that start and stop included."
+    label = "What all pods have cost so far, including those that start and stop."
     return Chart("cost", "Cost", label, _TIME, Axis("$", unit=" $"), _lines(report, spent, "line"))
 
 
 def _lines(
     report: ReplayReport, values: Callable[[Run], Floats], look: Look = "step", *, log: bool = False
 ) -> tuple[Line, ...]:
-    """One line a policy, above all hazes."""
+    """One line per policy, above all hazes."""
     columns = columns_for(report)
     made: list[Line] = []
     for run in report.runs:
@@ -138,7 +138,7 @@ def _lines(
 
 
 def _thinned(line: Line, columns: int, *, log: bool = False) -> Iterator[Line]:
-    """Where a line swings too fast to be told from the others it is a haze, and its mean the line."""
+    """A line that changes too fast to be distinguished becomes a haze, with its mean as the line."""
     few = thin(line.xs, line.ys, columns)
     if roughness(line.xs, np.log(line.ys) if log else line.ys, columns) <= _ROUGH:
         yield line._replace(xs=few[0], ys=few[1])
@@ -149,7 +149,7 @@ def _thinned(line: Line, columns: int, *, log: bool = False) -> Iterator[Line]:
 
 
 def _with_level(chart: Chart, level: float, label: str) -> Chart:
-    """A line across, and what it means."""
+    """Adds a horizontal line with a label."""
     ends = (
         np.array([end for line in chart.lines for end in line.xs[[0, -1]]]) if len(chart.lines[0].xs) else np.empty(0)
     )
@@ -160,7 +160,7 @@ def _with_level(chart: Chart, level: float, label: str) -> Chart:
 
 
 def _powers(title: str, unit: str, lines: tuple[Line, ...], level: float, *, least: float = 0.0) -> Axis:
-    """As far as the lines go, the level within."""
+    """An axis that covers the lines and the level."""
     seen = np.concatenate([line.ys for line in lines] + [np.array([level / 1.5, level * 2.0])])
     seen = seen[np.isfinite(seen) & (seen > 0.0)]
     ends = (float(seen.min()) / 1.2, float(seen.max()) * 1.3)

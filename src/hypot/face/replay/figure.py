@@ -1,15 +1,15 @@
-"""What a figure is made of: lines and dots in plain numbers; what to draw, not with what."""
+"""The elements of a figure: lines and dots as plain numbers; what to draw, not with which library."""
 
 from math import ceil, floor, log10
 from typing import Literal, NamedTuple
 
 from hypot.replay.world.record import Floats
 
-# Along a path, in steps that hold until the next value, over a filled ground, as a shade from top to bottom wherever it
-# is 1, as a broad bar that others can be seen through, or as a haze of what swings too fast.
+# A path; steps that hold until the next value; a filled area; a shade from top to bottom wherever the value is 1; a
+# broad translucent bar; or a haze for values that change too fast.
 Look = Literal["line", "step", "area", "shade", "band", "haze"]
 Symbol = Literal["up", "down", "resize", "evicted", "killed", "dot", "ring", "bar"]
-# Up and across, as plotly names it.
+# Vertical and horizontal, in plotly's names.
 Side = Literal[
     "middle right",
     "middle left",
@@ -25,7 +25,7 @@ Kind = Literal["time", "linear", "log", "lanes"]
 
 
 class Line(NamedTuple):
-    """One line. `who` is the policy or reference whose switch shows and hides it; nobody's is always there."""
+    """One line. `who` is the policy or reference whose switch shows and hides it; if empty, it is always shown."""
 
     name: str
     who: str
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Dots(NamedTuple):
-    """Points that say something when they are pointed at: one symbol, size and text each."""
+    """Points with a text on hover: one symbol, size and text each."""
 
     name: str
     who: str
@@ -47,15 +47,15 @@ class Dots(NamedTuple):
     ys: tuple[float, ...]
     symbols: tuple[Symbol, ...]
     sizes: tuple[float, ...]
-    # Lines of text each.
+    # The lines of text of each point.
     texts: tuple[tuple[str, ...], ...]
-    # Written beside the points, always, and where.
+    # Labels that are always written next to the points, and on which side.
     labels: tuple[str, ...] = ()
     side: Side = "middle right"
 
 
 class Note(NamedTuple):
-    """A few words at a place."""
+    """A short text at a position."""
 
     x: float
     y: float
@@ -65,11 +65,11 @@ class Note(NamedTuple):
 class Axis(NamedTuple):
     title: str
     kind: Kind = "linear"
-    # Where to write what; nothing where the drawer may choose.
+    # The ticks and their labels; empty: the renderer chooses.
     ticks: tuple[float, ...] = ()
     label: tuple[str, ...] = ()
     ends: tuple[float, float] | None = None
-    # What a value is counted in, for those who point at it.
+    # The unit of a value, shown on hover.
     unit: str = ""
 
 
@@ -82,12 +82,12 @@ class Chart(NamedTuple):
     lines: tuple[Line, ...]
     dots: tuple[Dots, ...] = ()
     notes: tuple[Note, ...] = ()
-    # Whether its lines are its own and must be named beside it.
+    # Whether the chart needs its own legend.
     legend: bool = False
 
     @property
     def owners(self) -> set[str]:
-        """Everybody who is drawn in it."""
+        """Every policy and reference that is drawn in it."""
         return {line.who for line in self.lines} | {dots.who for dots in self.dots}
 
     @property
@@ -96,7 +96,7 @@ class Chart(NamedTuple):
 
 
 def round_ticks(low: float, high: float) -> tuple[tuple[float, ...], tuple[str, ...]]:
-    """Round numbers within the ends of a logarithmic scale, the closer ones where there are few; and how they read."""
+    """Round numbers within the ends of a logarithmic scale, denser ones if there are few; and their labels."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     ticks: list[float] = []
     for digits in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):

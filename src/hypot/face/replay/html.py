@@ -1,4 +1,4 @@
-"""The tables of a report, as HTML. Whatever comes from files is escaped."""
+"""The tables of a report as HTML. Everything that comes from files is escaped."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -32,7 +32,7 @@ def text(label: str) -> str:
 
 
 def switches(report: ReplayReport) -> str:
-    """One for each policy and reference that is drawn, and one for all policies; of very many the first ones are on."""
+    """A switch for each policy and reference that is drawn, and one for all policies; at first only some may be on."""
     count = len(report.policies)
     labels = [_switch(report, name, tint_of(i), dash_of(i), on=i < LOOKS) for i, name in enumerate(report.policies)]
     if report.runs:
@@ -42,7 +42,7 @@ def switches(report: ReplayReport) -> str:
     if count > len(TINTS):
         labels.append(f'<label><input id="all" type="checkbox"{_checked(on=count <= LOOKS)}>all policies</label>')
     label = (
-        f"<p>Of {count} policies {LOOKS} are drawn at first; the switches show the others.</p>" if count > LOOKS else ""
+        f"<p>At first {LOOKS} of {count} policies are drawn; the switches show the others.</p>" if count > LOOKS else ""
     )
     return "\n".join(['<nav id="policies" aria-label="What is drawn">', *labels, "</nav>", label])
 
@@ -61,13 +61,13 @@ def _key(tint: str, look: str = "solid") -> str:
 
 
 def keys(lines: Sequence[Line]) -> str:
-    """Which line is which, for a figure whose lines are its own."""
+    """The legend of a figure that needs its own."""
     named = {line.name: _key(line.tint, "area" if line.look == "shade" else line.dash) for line in lines}
     return '<p class="keys">' + "".join(f"<span>{key}{text(name)}</span>" for name, key in named.items()) + "</p>"
 
 
 def scores_table(report: ReplayReport) -> str:
-    """The chosen columns, one row a policy; a click on a head sorts."""
+    """The chosen columns, one row per policy; a click on a heading sorts."""
     heads = "".join(_head(column) for column in CHOSEN)
     best = {column.key: best_of(column, report.scores) for column in CHOSEN}
     rows = [_row(report, name, one, best) for name, one in rows_of(report.scores).items()]
@@ -109,7 +109,7 @@ def _cell(column: ScoreColumn, value: float | None, *, best: bool = False) -> st
 
 
 def all_scores(report: ReplayReport) -> str:
-    """Every score that anybody has, one row each with its meaning."""
+    """Every score that any policy has, one row each with its meaning."""
     rows = rows_of(report.scores)
     heads = "".join(f"<th>{text(name)}</th>" for name in rows)
     lines = [f'<tr><th class="name">score</th>{heads}</tr>']
@@ -150,7 +150,7 @@ def fleet_scores(report: ReplayReport) -> str:
 
 
 def settings_table(settings: Mapping[str, Any]) -> str:
-    """The world that was replayed in, name by name; what is not as usual stands out."""
+    """The parameters of the world, name by name; values that differ from the default are highlighted."""
     known = {
         f"{part.name}.{one.name}" if part.name else one.name: one for part in sections() for one in part.parameters
     }

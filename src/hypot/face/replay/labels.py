@@ -1,4 +1,4 @@
-"""Where names stand beside their points, so that none lies on another."""
+"""Places labels next to their points, so that none overlaps another."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -7,10 +7,10 @@ from typing import NamedTuple, get_args
 
 from hypot.face.replay.figure import Axis, Dots, Line, Side
 
-# A figure on a phone, in pixels, and how much room a letter takes.
+# The size of a figure on a phone in pixels, and the size of a letter.
 _WIDTH, _HEIGHT = 320.0, 250.0
 _LETTER, _LINE, _POINT, _BESIDE = 6.4, 14.0, 5.0, 8.0
-# A line is looked at in so many parts.
+# The number of parts into which a line is divided, and half its width.
 _PARTS, _STROKE = 40, 1.5
 _SIDES: tuple[Side, ...] = get_args(Side)
 
@@ -33,9 +33,9 @@ class _Box(NamedTuple):
 
 
 def labelled(points: Sequence[Dots], lines: Sequence[Line], x: Axis, y: Axis) -> list[Dots]:
-    """Single points, each with its label on a side that is free, also of lines if there is one.
+    """Single points, each with its label on a free side, if possible also free of lines.
 
-    Where none is, a point has no label: it can be pointed at.
+    A point without a free side has no label; its text is shown on hover.
     """
     places = [(_across(point.xs[0], x) * _WIDTH, _across(point.ys[0], y) * _HEIGHT) for point in points]
     taken = [_around(*place, _POINT) for place in places]
@@ -58,7 +58,7 @@ def _around(x: float, y: float, far: float) -> _Box:
 
 
 def _along(line: Line, x: Axis, y: Axis) -> Iterator[_Box]:
-    """Small boxes on the way from each point of a line to the next."""
+    """Small boxes along a line, from each point to the next."""
     places = [(_across(a, x) * _WIDTH, _across(b, y) * _HEIGHT) for a, b in zip(line.xs, line.ys, strict=True)]
     for (left, low), (right, high) in pairwise(places):
         for i in range(_PARTS + 1):
@@ -67,7 +67,7 @@ def _along(line: Line, x: Axis, y: Axis) -> Iterator[_Box]:
 
 
 def _across(value: float, axis: Axis) -> float:
-    """From 0 at one end of an axis to 1 at the other."""
+    """The position on an axis, from 0 at one end to 1 at the other."""
     low, high = axis.ends or (0.0, 1.0)
     if axis.kind == "log":
         low, high, value = log10(low), log10(high), log10(value)

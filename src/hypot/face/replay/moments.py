@@ -1,4 +1,4 @@
-"""Decisions as marks with their reasons, and the pods that died; one lane a policy."""
+"""Decisions as marks with their reasons, and pods that were evicted or killed; one lane per policy."""
 
 from collections.abc import Iterator, Sequence
 from math import log
@@ -14,13 +14,13 @@ from hypot.policy.model.decision import Decision
 from hypot.policy.model.size import briefly
 from hypot.replay.world.record import Floats, Moment, Run
 
-# More marks could not be told apart, and their reasons would fill the page.
+# More marks could not be distinguished, and their reasons would fill the page.
 MOST_MARKS = 400
 _MOST_TEXT = 700
 _ALL_TEXT = 800_000
 _WRAPPED = 76
 _SMALL, _LARGE = 7.0, 13.0
-# Where in its lane its name stands, and where those that died.
+# The vertical position of the name in its lane, and of the marks for evicted and killed pods.
 _NAME, _DEAD = 0.42, -0.25
 
 
@@ -32,7 +32,7 @@ class _Deaths(NamedTuple):
 
 
 def decisions(report: ReplayReport) -> Chart:
-    """Lane by lane, the first policy on top."""
+    """One lane per policy, the first on top."""
     most = report.share(MOST_MARKS)
     shown = sum(min(len(run.moments), most) for run in report.runs)
     room = min(_MOST_TEXT, _ALL_TEXT // max(shown, 1))
@@ -45,7 +45,7 @@ def decisions(report: ReplayReport) -> Chart:
 
 
 def chosen(moments: Sequence[Moment], most: int = MOST_MARKS) -> list[Moment]:
-    """The largest moves of all, and the largest of each stretch of time, so that no part of a replay is without."""
+    """The largest moves of all, and the largest of each stretch of time, so that no part of a replay has no marks."""
     if len(moments) <= most:
         return list(moments)
     sizes = np.array([move_of(moment.decision) for moment in moments])
@@ -58,7 +58,7 @@ def chosen(moments: Sequence[Moment], most: int = MOST_MARKS) -> list[Moment]:
 
 
 def move_of(decision: Decision) -> float:
-    """How far a decision moves replicas or a size, as a logarithm: doubling and halving are alike."""
+    """How far a decision moves replicas or a size, as a logarithm: doubling and halving count the same."""
     moves = [_distance(decision.current or 0, decision.desired or 0)] if decision.recounts else []
     had = {size.container: size.requests for size in decision.sizes}
     moves += [
@@ -74,11 +74,11 @@ def _distance(before: float, after: float) -> float:
 
 
 def _label(report: ReplayReport, most: int) -> str:
-    label = "Point at a mark to read why. ▲ more replicas, ▼ fewer, ◆ another size alone."
+    label = "Hover over a mark to read the reason. ▲ more replicas, ▼ fewer, ◆ only another size."
     if any(run.ticks.evicted.any() or run.ticks.killed.any() for run in report.runs):
-        label += " Below, the pods that died: ○ for a new size, ✕ for want of memory."
+        label += " Below, the pods that ended: ○ evicted for a new size, ✕ OOM-killed."
     cut = [run for run in report.runs if len(run.moments) > most]
-    return f"{label} Of each policy at most {most} are shown, the largest." if cut else label
+    return f"{label} At most {most} marks are shown per policy, the largest changes." if cut else label
 
 
 def _name(run: Run) -> str:
@@ -113,7 +113,7 @@ def _symbol(decision: Decision) -> Symbol:
 
 
 def reported(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
-    """What changes, why, and the sentences of the steps; cut where there is no room for more."""
+    """What changes, why, and the sentences of the steps; cut if there is no room for more."""
     lines = [f"{decision.autoscaler}: {', '.join(_changes(decision))}", decision.reason]
     lines += [step.sentence for step in decision.steps]
     reported: list[str] = []
@@ -139,10 +139,10 @@ def _changes(decision: Decision) -> Iterator[str]:
 
 
 def _deaths_of(run: Run, most: int) -> Iterator[_Deaths]:
-    """At most so many marks of each kind; those that died close together share one."""
+    """At most `most` marks of each kind; pods that ended close together share a mark."""
     kinds: tuple[tuple[Symbol, str, Floats], ...] = (
-        ("evicted", "died for a new size", run.ticks.evicted),
-        ("killed", "killed for want of memory", run.ticks.killed),
+        ("evicted", "evicted for a new size", run.ticks.evicted),
+        ("killed", "killed, out of memory", run.ticks.killed),
     )
     for symbol, label, column in kinds:
         where = np.flatnonzero(column > 0)

@@ -1,4 +1,4 @@
-"""The figures of a replay as pictures. Needs matplotlib, which is not among what hypot brings along."""
+"""The figures of a replay as pictures. Needs matplotlib, which hypot does not install."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,13 +28,13 @@ _DAY, _HOUR = 86400.0, 3600.0
 _DASHES: dict[str, Any] = {"solid": "solid", "dash": (0, (6, 3)), "dot": (0, (1.5, 1.5))}
 _SYMBOLS = {"up": "^", "down": "v", "resize": "D", "evicted": "o", "killed": "x", "dot": "o", "ring": "o", "bar": "|"}
 _HOLLOW = {"evicted", "ring"}
-# A marker of plotly is measured across in pixels, one of matplotlib by its area in points.
+# plotly measures a marker by its diameter in pixels, matplotlib by its area in points.
 _POINTS = 0.62
 _ALIGNED = {"right": "left", "left": "right", "center": "center"}
 _LEVELLED = {"top": "bottom", "bottom": "top", "middle": "center"}
-# Ticks by the year, month, day, hour, minute and second.
+# Tick labels for years, months, days, hours, minutes and seconds.
 _DATES = ["%Y", "%b %Y", "%d %b", "%d %b %H:%M", "%H:%M", "%H:%M:%S"]
-# The same picture gives the same bytes: no date, and names within an SVG that do not change.
+# The same report gives the same bytes: no date, and constant identifiers within an SVG.
 _STYLE: Any = {
     "font.size": 9,
     "text.parse_math": False,
@@ -46,20 +46,20 @@ _STYLE: Any = {
 
 
 def figures_of(report: ReplayReport) -> tuple[str, ...]:
-    """Those of `FIGURES` in which this report has something to show."""
+    """The names in `FIGURES` for which this report has something to show."""
     charts = {chart.key: chart for chart in charts_of(report)}
     return tuple([figure for figure in FIGURES if _wanted(charts, figure)])
 
 
 def picture(report: ReplayReport, figure: str, form: str) -> bytes:
-    """One of `FIGURES`, as `png` or `svg`; `overview` is four of them at once."""
+    """One of `FIGURES`, as `png` or `svg`; `overview` combines up to five of them."""
     report = report.bounded()
     charts = {chart.key: chart for chart in charts_of(report)}
     wanted = _wanted(charts, figure)
     if not wanted:
         raise CannotDraw(f"{report.title}: there is nothing to show in the figure {figure!r}")
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # A name in letters that the font lacks is drawn as boxes; nobody can do anything about it here.
+        # Characters that the font lacks are drawn as boxes; nothing can be done about it here.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         made = (_overview if figure == "overview" else _stacked)(report, wanted)
         out = BytesIO()
@@ -69,7 +69,7 @@ def picture(report: ReplayReport, figure: str, form: str) -> bytes:
 
 def _wanted(charts: dict[str, Chart], figure: str) -> list[Chart]:
     if figure not in FIGURES:
-        raise CannotDraw(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")
+        raise CannotDraw(f"there is no figure {figure!r}; the figures are {', '.join(FIGURES)}")
     if figure == "overview":
         return [charts[key] for key in ("supply", "replicas", "pareto", "plane", "spread") if key in charts]
     if figure == WATCH:
@@ -78,7 +78,7 @@ def _wanted(charts: dict[str, Chart], figure: str) -> list[Chart]:
 
 
 def _overview(report: ReplayReport, charts: Sequence[Chart]) -> Figure:
-    """Those over time across the whole width, the others side by side below them."""
+    """Figures over time across the whole width, the others side by side below them."""
     across = [chart for chart in charts if chart.x.kind == "time"]
     beside = [chart for chart in charts if chart.x.kind != "time"]
     made = _figure(0.9 + 2.5 * len(across) + 3.4 * bool(beside))
@@ -107,7 +107,7 @@ def _figure(height: float, width: float = _WIDTH) -> Figure:
 
 
 def _headed(report: ReplayReport, made: Figure, charts: Sequence[Chart], title: str) -> None:
-    """The title, and one legend for all."""
+    """Adds the title, and one legend for all figures."""
     label = wrap(printable(title), int(10 * made.get_figwidth()))
     made.suptitle("\n".join(label), fontsize=12, fontweight="bold")
     drawn = {who for chart in charts for who in chart.owners}

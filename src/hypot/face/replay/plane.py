@@ -1,4 +1,4 @@
-"""Figures without time: where a policy stands between cost and harm, and which shapes it went through."""
+"""Figures without a time axis: the cost and harm of each policy, and the shapes that it went through."""
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, log2
@@ -15,27 +15,27 @@ from hypot.face.thin import Ints
 from hypot.replay.score.ranking import PolicyPoint, front, middle, point_of
 from hypot.replay.world.record import Floats, Run
 
-# Less harm than this is drawn as this much: a logarithmic scale has no place for nothing.
+# Less harm than this is drawn as this much, because a logarithmic scale cannot show zero.
 LEAST_HARM = 0.001
 _LEAST_COST = 1e-6
 _MOST_EDGES = 1200
 _MOST_SPOTS = 240
 _MOST_WORKLOADS = 400
-# Paths of policies that use the same size would lie on each other.
+# Shifts the paths of policies apart, which would overlap if they use the same size.
 _APART = 1.02
 _DOT = 11.0
-# Where lines of one tint differ in their dashes, dots do in these.
+# Lines of one tint differ in their dashes; dots differ in these symbols.
 _SYMBOLS: dict[str, Symbol] = {"solid": "dot", "dash": "ring", "dot": "resize"}
-# A reference that costs more than so many times the dearest policy is left to the table.
+# A reference that costs more than this many times the most expensive policy is only in the table.
 _FARTHEST = 2.0
-# What stands right at an edge might be cut off with what is beyond.
+# Keeps notes off the edge, where they might be cut.
 _INSIDE = 1.001
 # More millicores than any pod has.
 _BEYOND = 10**9
 
 
 class _Spot(NamedTuple):
-    """So many pods of this size, for this share of the time."""
+    """A number of pods of this size, for this share of the time."""
 
     replicas: float
     cpu: float
@@ -43,7 +43,7 @@ class _Spot(NamedTuple):
 
 
 def pareto(report: ReplayReport) -> Chart:
-    """Cost against harm; those that nobody beats in both are joined, and references are upright lines."""
+    """Cost against harm. A line joins the Pareto front; references are vertical lines."""
     scores = report.scores or {name: middle(of_policy(report.fleet, name)) for name in policies_of(report.fleet)}
     relative = all(one.to_oracle is not None for one in scores.values())
     points = {name: point_of(one, "to_oracle" if relative else "cost") for name, one in scores.items()}
@@ -55,12 +55,12 @@ def pareto(report: ReplayReport) -> Chart:
     x = _cost_axis([*(_drawn(point).cost for point in known.values()), *levels.values()], relative=relative)
     y = _harm_axis([_drawn(point).late for point in known.values()])
     path = np.array(sorted({_drawn(known[name]) for name in front(known)})).reshape(-1, 2)
-    lines = [Line("nobody is better in both", "", "faint", path[:, 0], path[:, 1], dash="dot", width=1.2)]
+    lines = [Line("the Pareto front", "", "faint", path[:, 0], path[:, 1], dash="dot", width=1.2)]
     ends = np.array(y.ends)
     lines += [Line(name, name, "faint", np.full(2, cost), ends, dash="dash") for name, cost in levels.items()]
     dots = labelled([_pareto_dot(report, name, point, x.unit) for name, point in known.items()], lines, x, y)
     notes = tuple([Note(cost, float(ends[0]) * 1.45, name) for name, cost in levels.items()])
-    label = "Lower and further to the left is better; those that nobody beats in both are joined."
+    label = "Further down and left is better. The line joins the Pareto front: no other policy is better in both."
     return Chart("pareto", "Cost against late and lost requests", label, x, y, tuple(lines), tuple(dots), notes)
 
 
@@ -76,7 +76,7 @@ def _pareto_dot(report: ReplayReport, name: str, point: PolicyPoint, unit: str) 
 
 
 def _cost_axis(costs: Sequence[float], *, relative: bool) -> Axis:
-    """Logarithmic: a policy far away leaves the others room."""
+    """Logarithmic, so that a policy far away leaves room for the others."""
     more = max((max(costs) / min(costs)) ** 0.15, 1.1)
     ends = (min(costs) / more, max(costs) * more)
     label, unit = ("cost, x oracle", " x oracle") if relative else ("cost, $", " $")
@@ -91,7 +91,7 @@ def _harm_axis(bad: Sequence[float]) -> Axis:
 
 
 def plane(report: ReplayReport) -> Chart:
-    """Replicas times size: along a diagonal the total is the same."""
+    """Replicas and pod size: on a diagonal the total is the same."""
     points = [path for run in report.runs if len(path := path_of(run))]
     if not points:
         return Chart("plane", "", "", Axis(""), Axis(""), ())
@@ -107,7 +107,7 @@ def plane(report: ReplayReport) -> Chart:
         lines += list(_bands(report, run.policy, apart))
         lines.append(_path(run, place, apart, report.share(_MOST_EDGES)))
         dots.append(_spots(run, place, apart, report.share(_MOST_SPOTS)))
-    label = "Each diagonal is one total of cores. Dots are larger where a policy stayed longer."
+    label = "On a diagonal the total of cores is the same. Dots are larger where a policy stayed longer."
     label += " Bars are scaling intervals." if report.intervals else ""
     x = Axis("replicas", "log", *_doubled(left, right), (left, right), " pods")
     y = Axis("cores of a pod", "log", *_doubled(bottom, top), (bottom, top), " cores")
@@ -115,12 +115,12 @@ def plane(report: ReplayReport) -> Chart:
 
 
 def path_of(run: Run) -> Floats:
-    """Every shape that was asked for, in order, as pairs of replicas and cores; none twice in a row."""
+    """Every shape that was requested, in order, as pairs of replicas and cores, without repetitions."""
     return _pairs(_steps(run))
 
 
 def _shapes(run: Run) -> Ints:
-    """Replicas and millicores of each tick as one number, which is fast to compare; without ticks that ask for none."""
+    """Replicas and millicores of each tick as one integer, for fast comparison; without ticks that request none."""
     replicas, cpu = run.ticks.replicas, run.ticks.size_cpu
     there = (replicas > 0) & (cpu > 0) & np.isfinite(replicas) & np.isfinite(cpu)
     count = np.round(replicas[there]).astype(np.int64)
@@ -138,7 +138,7 @@ def _steps(run: Run) -> Ints:
 
 
 def _path(run: Run, place: int, apart: float, most: int) -> Line:
-    """Each way between two shapes once; the longest ones where there are too many."""
+    """Each transition between two shapes once; only the longest if there are too many."""
     shapes, which = np.unique(_steps(run), return_inverse=True)
     ways = np.unique(which[:-1] * len(shapes) + which[1:])
     start, end = _pairs(shapes[ways // len(shapes)]), _pairs(shapes[ways % len(shapes)])
@@ -185,7 +185,7 @@ def spots_of(run: Run, most: int = _MOST_SPOTS) -> Iterator[_Spot]:
 
 
 def _bands(report: ReplayReport, policy: str, apart: float) -> Iterator[Line]:
-    """At each count, the sizes between its two totals."""
+    """For each number of replicas, the sizes between its two totals."""
     for interval in report.intervals.get(policy, ()):
         sizes = [max(total, 1) / 1000.0 / interval.replicas * apart for total in (interval.low, interval.high)]
         xs = np.array([interval.replicas, interval.replicas], dtype=np.float64)
@@ -193,13 +193,13 @@ def _bands(report: ReplayReport, policy: str, apart: float) -> Iterator[Line]:
 
 
 def _frame(corner: Floats, *, up: bool = False) -> tuple[float, float]:
-    """A little beyond the outermost shapes, so that nothing is cut."""
+    """A little beyond the outermost shapes, so that nothing is cut off."""
     x, y = corner.tolist()
     return (x * 1.35, y * 1.6) if up else (x / 1.35, y / 1.6)
 
 
 def _totals(low: float, high: float) -> list[float]:
-    """Powers of two; every other one where there would be many."""
+    """Powers of two; every second one if there are many."""
     powers = range(ceil(log2(low)), floor(log2(high)) + 1)
     return [2.0**power for power in powers[:: 1 if len(powers) <= 10 else 2]]
 
@@ -210,7 +210,7 @@ def _diagonal(total: float, left: float, right: float) -> Line:
 
 
 def _total_notes(total: float, across: tuple[float, float], up: tuple[float, float]) -> Iterator[Note]:
-    """At the upper or right end of a diagonal."""
+    """A note at the upper or left end of a diagonal."""
     x = max(across[0], total / up[1]) * _INSIDE
     y = total / x
     if across[0] <= x <= across[1] / 1.5 and up[0] * 1.1 <= y:
@@ -223,7 +223,7 @@ def _doubled(low: float, high: float) -> tuple[tuple[float, ...], tuple[str, ...
 
 
 def spread(report: ReplayReport) -> Chart:
-    """A fleet: the cost of every workload, lane by lane."""
+    """The cost of every workload of a fleet, one lane per policy."""
     lanes = {name: float(len(report.policies) - i) for i, name in enumerate(report.policies)} if report.fleet else {}
     dots: list[Dots] = []
     notes, seen = [], [1.0]
@@ -234,7 +234,7 @@ def spread(report: ReplayReport) -> Chart:
             seen += [float(costs[0]), float(costs[-1])]
             notes.append((name, lane))
     left, right = min(seen) / 1.1, max(seen) * 1.1
-    label = "One dot a workload, the bar in the middle of them; further to the left is cheaper."
+    label = "One dot per workload, with a bar at the median; further left is cheaper."
     reported = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
     x, y = (
         Axis("cost, x oracle", ends=(left, right), unit=" x oracle"),
@@ -253,5 +253,5 @@ def _spread_dots(report: ReplayReport, name: str, costs: Floats, lane: float) ->
     ring: Symbol = "ring"
     yield Dots(name, name, tint, tuple(some), (lane,) * count, (ring,) * count, (7.0,) * count, texts)
     middle = float(np.median(costs))
-    text = (printable(name), f"{middle:.3g} x oracle in the middle")
+    text = (printable(name), f"{middle:.3g} x oracle, median")
     yield Dots(f"{name}, median", name, "ink", (middle,), (lane,), ("bar",), (22.0,), (text,))

@@ -1,4 +1,4 @@
-"""A replay as one HTML page that needs nothing else: verdict, scores, figures and settings."""
+"""A replay as one self-contained HTML page: verdict, scores, figures and settings."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -29,7 +29,7 @@ _SYMBOLS = {
 }
 _OPEN = {"evicted", "killed", "ring", "bar"}
 _LANE, _LANES_LEAST = 46, 70
-# What the axis of time counts in: milliseconds where there are dates, otherwise hours.
+# The units of the time axis: milliseconds for dates, otherwise hours.
 _UNITS = {True: 1000.0, False: 1.0 / 3600.0}
 
 
@@ -60,13 +60,13 @@ def _body(report: ReplayReport, charts: Sequence[Chart]) -> Iterator[str]:
     yield "</div>"
     over_time = [chart for chart in charts if chart.x.kind == "time"]
     if over_time:
-        label = f"{resolution(report)} Drag to zoom, all figures follow; double-click to go back.".strip()
+        label = f"{resolution(report)} Drag to zoom all figures; double-click to reset.".strip()
         yield f"<h2>Over time</h2>\n<p>{label}{'' if report.dated else ' Times are hours.'}</p>"
         yield '<div class="time">'
         yield from (_figure(chart) for chart in over_time)
         yield "</div>"
     if report.settings:
-        yield f"<details><summary>The world that was replayed in</summary>\n{settings_table(report.settings)}</details>"
+        yield f"<details><summary>The simulated world</summary>\n{settings_table(report.settings)}</details>"
 
 
 def _scores(report: ReplayReport) -> Iterator[str]:
@@ -171,7 +171,7 @@ def _layout(report: ReplayReport, chart: Chart) -> dict[str, Any]:
 
 
 def _time_axis(report: ReplayReport) -> dict[str, Any]:
-    """The same for all figures, so that they stand below each other."""
+    """The same for all figures, so that they line up."""
     unit = _UNITS[report.dated]
     drawn: dict[str, Any] = {"type": "date"} if report.dated else {"type": "linear", "ticksuffix": " h"}
     return {**drawn, "range": [_number(end * unit, 6) for end in report.span]}
@@ -193,7 +193,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _note(chart: Chart, note: Note) -> dict[str, Any]:
-    """In lanes at the left edge, wherever the figure is zoomed to; elsewhere at its place."""
+    """In lanes and over time at the left edge, at any zoom; elsewhere at its place."""
     drawn = {"text": escape(note.label, quote=False), "showarrow": False, "xanchor": "left", "font": {"size": 11}}
     if chart.y.kind == "lanes":
         return {**drawn, "xref": "paper", "x": 0, "y": _number(note.y)}
@@ -205,7 +205,7 @@ def _note(chart: Chart, note: Note) -> dict[str, Any]:
 
 
 def _one_or_all(values: list[Any]) -> Any:
-    """What is the same for all points is said once."""
+    """A single value if it is the same for all points."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
@@ -214,7 +214,7 @@ def _numbers(values: Floats) -> list[float | int | None]:
 
 
 def _number(value: float, digits: int = 4) -> float | int | None:
-    """Four digits are more than a screen can show; what is no number is a gap."""
+    """Rounded to four digits, more than a screen can show; None for values that are not finite."""
     if not isfinite(value):
         return None
     if abs(value) >= 10.0**digits:
@@ -224,5 +224,5 @@ def _number(value: float, digits: int = 4) -> float | int | None:
 
 
 def _steps(at: Floats, start: float) -> list[float | int | None]:
-    """Times as the seconds since the one before, which is shorter."""
+    """Times as seconds since the previous time, which is shorter."""
     return [_number(step, 9) for step in np.round(np.diff(at, prepend=start), 3).tolist()]

@@ -1,4 +1,4 @@
-"""Scores as they are read: which columns, with how many digits, and which policy is best."""
+"""Scores prepared for display: which columns, with how many digits, and which policy is best."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -12,12 +12,12 @@ from hypot.replay.score.scorecard import Better, Scores, families
 from hypot.replay.world.parameters import Shapes
 
 NOTHING = "-"
-# By workload and policy.
+# Scores by workload and policy.
 Fleet = Mapping[str, Mapping[str, Scores]]
 
 
 class ScoreColumn(NamedTuple):
-    """One score: its name in a table, in words and for sorting."""
+    """One score: its key, its heading and meaning, and how to read and compare it."""
 
     key: str
     head: str
@@ -26,7 +26,7 @@ class ScoreColumn(NamedTuple):
     digits: int
     why: str
     of: Callable[[Scores], float | None]
-    # The part of a table of all scores that it belongs to.
+    # The family of the score, for the table of all scores.
     group: str = ""
 
 
@@ -51,7 +51,7 @@ def _column(name: str, head: str = "", unit: str | None = None) -> ScoreColumn:
 
 
 def changes(scores: Scores) -> float | None:
-    """Replicas and sizes together."""
+    """Changes of replicas and sizes together."""
     known = [value for value in (scores.replica_changes, scores.size_changes) if value is not None]
     return sum(known) if known else None
 
@@ -65,20 +65,18 @@ CHOSEN = (
     _column("p99"),
     _column("cpu_hours", "cpu", "core-h"),
     _column("peak_pods", "peak", "pods"),
-    ScoreColumn(
-        "changes", "changes", "/day", "low", 1, "Changes of the number of replicas and of the size of pods.", changes
-    ),
+    ScoreColumn("changes", "changes", "/day", "low", 1, "Changes of replicas and of the pod size.", changes),
     _column("restarts"),
     _column("price"),
 )
-# What a fleet is judged by.
+# The scores that summarise a fleet.
 SPREAD = tuple([column for column in CHOSEN if column.key in {"to_oracle", "late", "lost", "p99", "changes"}])
-# Who wins a workload.
+# The score that decides which policy wins a workload.
 WINS = CHOSEN[-1]
 
 
 def shown(column: ScoreColumn, value: float | None) -> str:
-    """As many digits as the score has; what is more than nothing is not shown as nothing."""
+    """The value with the digits of the score; a positive value is never shown as zero."""
     if value is None or isnan(value):
         return NOTHING
     if isinstance(value, bool):
@@ -91,7 +89,7 @@ def shown(column: ScoreColumn, value: float | None) -> str:
 
 
 def best_of(column: ScoreColumn, scores: Mapping[str, Scores]) -> frozenset[str]:
-    """The policies whose figure is the best one, as it is shown; none where it is the same for all."""
+    """The policies with the best value, as shown; empty if it is the same for all."""
     return best_among(column, {name: column.of(one) for name, one in scores.items()})
 
 
@@ -115,17 +113,17 @@ def rows_of(scores: Mapping[str, Scores]) -> dict[str, Scores]:
 
 
 def known_of(scores: Mapping[str, Scores]) -> tuple[ScoreColumn, ...]:
-    """All scores that anybody has."""
+    """All scores that at least one policy has."""
     return tuple([column for column in ALL if any(column.of(one) is not None for one in scores.values())])
 
 
 def spreads_of(fleet: Fleet, column: ScoreColumn) -> dict[str, Spread | None]:
-    """By policy, the references last."""
+    """The spread by policy, the references last."""
     return {name: _spread(column, of_policy(fleet, name)) for name in policies_of(fleet)}
 
 
 def _spread(column: ScoreColumn, scores: Iterable[Scores]) -> Spread | None:
-    """None where no workload has the score."""
+    """None if no workload has the score."""
     values = [value for one in scores if (value := column.of(one)) is not None and not isnan(value)]
     if not values:
         return None
@@ -133,7 +131,7 @@ def _spread(column: ScoreColumn, scores: Iterable[Scores]) -> Spread | None:
 
 
 def best_spreads(column: ScoreColumn, spreads: Mapping[str, Spread | None]) -> tuple[frozenset[str], frozenset[str]]:
-    """The policies with the best median, and those whose worst is the best."""
+    """The policies with the best median, and those with the best worst value."""
     medians = {name: None if spread is None else spread.median for name, spread in spreads.items()}
     worsts = {name: None if spread is None else spread.worst for name, spread in spreads.items()}
     return best_among(column, medians), best_among(column, worsts)
@@ -149,7 +147,7 @@ def of_policy(fleet: Fleet, policy: str) -> list[Scores]:
 
 
 def wins_of(fleet: Fleet) -> dict[str, int]:
-    """On how many workloads each policy has the lowest price; those that are as good as each other all win."""
+    """On how many workloads each policy has the lowest price; in a tie all of them win."""
     won = {name: 0 for name in policies_of(fleet) if name not in REFERENCES}
     for scores in fleet.values():
         known = {name: value for name in won if name in scores and (value := WINS.of(scores[name])) is not None}
@@ -159,14 +157,14 @@ def wins_of(fleet: Fleet) -> dict[str, int]:
 
 
 def missing_of(fleet: Fleet) -> list[str]:
-    """Which policies did not run on every workload, in words."""
+    """Which policies did not run on every workload, as text."""
     counts = {name: len(of_policy(fleet, name)) for name in policies_of(fleet)}
     short = {name: count for name, count in counts.items() if count < len(fleet)}
     return [f"{name}: on {count} of {len(fleet)} workloads" for name, count in short.items()]
 
 
 def shapes_as_text(shapes: Shapes) -> str:
-    """Which shapes the oracle may use. A reference is printed with what it is held to."""
+    """Which shapes the oracle may use, as text; printed with every result, because the oracle is a reference."""
     replicas = _from_to(str(shapes.min_replicas), str(shapes.max_replicas))
     cpu = _from_to(f"{shapes.min_cpu:g}", f"{shapes.max_cpu:g}")
     memory = _from_to(readable(MEMORY, shapes.min_memory), readable(MEMORY, shapes.max_memory))

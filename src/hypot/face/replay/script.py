@@ -1,4 +1,4 @@
-"""What the page of a replay looks like and does, beyond the frame of every page."""
+"""The style and script of a replay page, in addition to the frame of every page."""
 
 STYLE = """
 h1 { font-size: 1.5rem; line-height: 1.3; max-width: 60ch; }
@@ -37,7 +37,7 @@ details { margin: .8rem 0; } summary { cursor: pointer; font-weight: 600; }
 ul { margin: .3rem 0; padding-left: 1.2rem; color: var(--faint); } li { overflow-wrap: anywhere; }
 """
 
-# `start` is the first moment of the replay, and `unit` turns seconds into what the axis of time counts in.
+# `start` is the start of the replay, and `unit` converts seconds into the unit of the time axis.
 SCRIPT = """
 for (const chart of Object.values(charts)) for (const trace of chart.data) {
   if (trace.hovertext) trace.hovertext = trace.hovertext.map(lines => lines.replaceAll("\\n", "<br>"));

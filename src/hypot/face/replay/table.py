@@ -31,12 +31,12 @@ _GAP = "  "
 _LEAST_NAME = 12
 _CUT = ".."
 _WIDEST_HEAD = 16
-# Of more workloads than these the worst are named, so many of each policy, for so many policies.
+# If there are more workloads than this, the worst are named: this many per policy, for this many policies.
 _ALL_SEEN, _WORST, _TOLD = 5, 3, 7
 
 
 class Style(Protocol):
-    """How a terminal shows what matters more, or less."""
+    """How a terminal emphasises or dims text."""
 
     def __call__(self, text: str, /, *, bold: bool = False, dim: bool = False) -> str: ...
 
@@ -47,7 +47,7 @@ class _Cell(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Cells below each other: heads, then one for each row."""
+    """A column of cells: headings, then one cell per row."""
 
     heads: tuple[str, ...]
     cells: tuple[_Cell, ...]
@@ -65,9 +65,9 @@ def table(
     width: int = WIDTH,
     style: Style | None = None,
 ) -> list[str]:
-    """One line a policy, the best of each column marked. Without a style, marks are stars.
+    """One line per policy, with the best value of each column marked. Without a style, marks are stars.
 
-    Wide, all scores that anybody has are there: one line each, the policies side by side, as many as fit.
+    Wide: one line for each score that any policy has, with as many policies side by side as fit.
     """
     rows = rows_of({printable(name): one for name, one in scores.items()})
     lines = list(_all_scores(rows, width, style) if wide else _chosen(rows, width, style))
@@ -81,7 +81,7 @@ def fleet_table(
     width: int = WIDTH,
     style: Style | None = None,
 ) -> list[str]:
-    """One line a policy: the median and the worst over all workloads, and how many it wins by price."""
+    """One line per policy: the median and the worst over all workloads, and how many it wins by price."""
     named = {workload: {printable(name): one for name, one in scores.items()} for workload, scores in fleet.items()}
     names = policies_of(named)
     blocks = [block for column in SPREAD for block in _spread_blocks(named, column)]
@@ -90,33 +90,33 @@ def fleet_table(
     cells = [_Cell(str(won.get(name, NOTHING)), most > 0 and won.get(name) == most) for name in names]
     blocks.append(_Block(("", "wins"), tuple(cells)))
     lines = _lines(names, ("", "policy"), blocks, width, style)
-    explained = f"Over {len(fleet)} workloads; a policy wins where its price is the lowest."
+    explained = f"Over {len(fleet)} workloads; a policy wins a workload if its price is the lowest."
     return [*lines, *_below([explained, *missing_of(named), *notes], width, style)]
 
 
 def fleet_text(fleet: Fleet) -> Iterator[str]:
-    """What all workloads cost together, and on which a policy is at its worst: a median shows neither."""
+    """The total cost of all workloads, and the workloads on which a policy is at its worst: a median shows neither."""
     known = {name: of_policy(fleet, name) for name in policies_of(fleet)}
     costs = {
         name: sum(one.cost or 0.0 for one in scores) for name, scores in known.items() if len(scores) == len(fleet)
     }
     if costs:
-        yield f"All together cost: {', '.join(f'{printable(name)} ${cost:.2f}' for name, cost in costs.items())}."
+        yield f"Total cost: {', '.join(f'{printable(name)} ${cost:.2f}' for name, cost in costs.items())}."
     if len(fleet) <= _ALL_SEEN:
         return
     competing = [name for name in known if name not in REFERENCES]
     for name in competing[:_TOLD]:
         late = _worst(fleet, name, late_or_lost, "%")
         dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
-        label = [f"most late or lost on {late}"] * bool(late) + [f"dearest against the oracle on {dear}"] * bool(dear)
+        label = [f"most late or lost on {late}"] * bool(late) + [f"highest cost vs oracle on {dear}"] * bool(dear)
         if label:
             yield f"{printable(name)}: {'; '.join(label)}."
     if len(competing) > _TOLD:
-        yield f"Of {len(competing) - _TOLD} more policies -o csv tells every workload."
+        yield f"For the other {len(competing) - _TOLD} policies, -o csv lists every workload."
 
 
 def _worst(fleet: Fleet, policy: str, of: Callable[[Scores], float], unit: str) -> str:
-    """The few workloads with the highest figure, the first of equal ones first; none where all have nothing."""
+    """The few workloads with the highest figure, ties in their order; empty if all are zero."""
     figures = {workload: of(scores[policy]) for workload, scores in fleet.items() if policy in scores}
     highest = sorted(figures, key=lambda workload: -figures[workload])[:_WORST]
     return ", ".join(f"{printable(name)} ({figures[name]:.3g} {unit})" for name in highest if figures[name] > 0)
@@ -132,7 +132,7 @@ def _chosen(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iter
 
 
 def _spread_blocks(fleet: Fleet, column: ScoreColumn) -> Iterator[_Block]:
-    """Two columns: the name of the score stands over the first, its unit over the second."""
+    """Two columns: the name of the score is the heading of the first, its unit that of the second."""
     spreads = spreads_of(fleet, column)
     heads = ((column.head, "median"), (column.unit, "worst"))
     for place, best in enumerate(best_spreads(column, spreads)):
@@ -141,7 +141,7 @@ def _spread_blocks(fleet: Fleet, column: ScoreColumn) -> Iterator[_Block]:
 
 
 def _all_scores(rows: Mapping[str, Scores], width: int, style: Style | None) -> Iterator[str]:
-    """As many policies side by side as fit, the others below."""
+    """As many policies side by side as fit, the others below them."""
     columns = known_of(rows)
     best = {column.key: best_of(column, rows) for column in columns}
     names = [f"{column.head}, {column.unit}" if column.unit else column.head for column in columns]
@@ -162,7 +162,7 @@ def _all_scores(rows: Mapping[str, Scores], width: int, style: Style | None) -> 
 
 
 def _fitting(blocks: Sequence[_Block], room: int) -> int:
-    """How many of them, at least one."""
+    """How many blocks fit, at least one."""
     for count, block in enumerate(blocks):
         room -= block.width + len(_GAP)
         if room < 0:
@@ -173,7 +173,7 @@ def _fitting(blocks: Sequence[_Block], room: int) -> int:
 def _lines(
     names: Sequence[str], heads: Sequence[str], blocks: Sequence[_Block], width: int, style: Style | None
 ) -> Iterator[str]:
-    """Names to the left, figures to the right; the mark of the best stands in the gap before the next column."""
+    """Names to the left, figures to the right; the mark of the best value is in the gap before the next column."""
     room = max(width - 1 - sum(block.width + len(_GAP) for block in blocks), _LEAST_NAME)
     texts = [_cut(name, room) for name in (*heads, *names)]
     room = max(map(len, texts))
@@ -199,7 +199,7 @@ def _styled(text: str, style: Style | None, *, bold: bool = False, dim: bool = F
 
 
 def _cut(name: str, room: int) -> str:
-    """Names that are too long lose their middle: what tells them apart stands at either end."""
+    """Names that are too long lose their middle, because they usually differ at the start or the end."""
     if len(name) <= room:
         return name
     tail = (room - len(_CUT)) // 2

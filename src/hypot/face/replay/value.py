@@ -1,4 +1,4 @@
-"""What a report of a replay is made of: everything is given, nothing is computed again."""
+"""The content of a replay report: everything is given, nothing is calculated again."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from hypot.replay.policies.policy import TAKEN
 from hypot.replay.score.scorecard import Scores
 from hypot.replay.world.record import Floats, Run
 
-# What policies are compared with; they win nothing.
+# The references that policies are compared with; they cannot win.
 REFERENCES = TAKEN
 
-# The figures by name. Those that a replay has nothing to show in cannot be drawn.
+# The figures by name. A figure in which a replay has nothing to show cannot be drawn.
 FIGURES = (
     "overview",
     "pareto",
@@ -29,9 +29,9 @@ FIGURES = (
     "cost",
     "watch",
 )
-# More lines could not be told apart.
+# More lines could not be distinguished.
 MOST_RUNS = 40
-# Times before this are counted from the start of a replay: no trace of a cluster is as old.
+# Earlier times are counted from the start of a replay: no trace of a cluster is that old.
 _CLOCK = 1e8
 
 
@@ -41,21 +41,20 @@ class CannotDraw(ValueError):  # noqa: N818  it names what was asked for
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """One replay as it is shown: of one workload with its runs, or of a fleet by its scores alone."""
+    """One replay as it is shown: one workload with its runs, or a fleet with only its scores."""
 
     # What was replayed, and the outcome in one sentence.
     title: str
     verdict: str
-    # By policy, the references among them.
+    # By policy, including the references.
     scores: Mapping[str, Scores] = field(default_factory=dict)
     runs: tuple[Run, ...] = ()
-    # Cores, one value a tick, up to the last one of the runs: what must be there, and what is bought by somebody who
-    # knows the future.
+    # Cores, one value per tick, up to the last tick of the runs: what is needed, and what the oracle buys.
     demand: Floats | None = None
     oracle: Floats | None = None
     # Scaling intervals of cpu, by policy; totals are millicores.
     intervals: Mapping[str, Sequence[Interval]] = field(default_factory=dict)
-    # The world by the names of its file, and in words which shapes the oracle may use.
+    # The world by the names of its file, and as text which shapes the oracle may use.
     settings: Mapping[str, Any] = field(default_factory=dict)
     shapes: str = ""
     notes: tuple[str, ...] = ()
@@ -64,7 +63,7 @@ class ReplayReport:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Those that compete, in the order in which they were given."""
+        """The policies without references, in the order in which they were given."""
         names = [*(run.policy for run in self.runs), *self.scores, *(p for by in self.fleet.values() for p in by)]
         return tuple([name for name in dict.fromkeys(names) if name not in REFERENCES])
 
@@ -81,22 +80,22 @@ class ReplayReport:
         return self.span[0] >= _CLOCK
 
     def bounded(self) -> "ReplayReport":
-        """With no more runs than a page can hold; the scores of all stay."""
+        """The report with no more runs than a page can hold; all scores stay."""
         if len(self.runs) <= MOST_RUNS:
             return self
-        label = f"Of {len(self.runs)} policies the first {MOST_RUNS} are drawn over time."
+        label = f"Only the first {MOST_RUNS} of {len(self.runs)} policies are drawn over time."
         return replace(self, runs=self.runs[:MOST_RUNS], notes=(*self.notes, label))
 
     def place(self, policy: str) -> int:
-        """Which of the policies this is: its colour goes by it."""
+        """The index of a policy, which decides its colour."""
         return self.policies.index(policy)
 
     def key(self, who: str) -> str:
-        """A name that is safe wherever names of policies are not."""
+        """An identifier that is safe where policy names are not."""
         return f"policy-{self.place(who) + 1}" if who in self.policies else who
 
     def share(self, most: int, *, among: int = 7, least: int = 20) -> int:
-        """How many of something each run may have, so that the page stays as small with many runs as with these."""
+        """How many of something each run may have, so that a page with many runs stays as small as with `among`."""
         return max(least, min(most, most * among // max(len(self.runs), 1)))
 
 

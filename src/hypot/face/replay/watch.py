@@ -1,4 +1,4 @@
-"""The view of a WatermarkPodAutoscaler: its value between two marks, and what its windows forbid."""
+"""The charts of a WatermarkPodAutoscaler: its value between two marks, and what its windows forbid."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from hypot.face.style import printable, tint_of
 from hypot.face.thin import thin
 from hypot.replay.world.record import Floats, Run
 
-# What the keys of its figures begin with.
+# The prefix of the keys of these figures.
 WATCH = "watch"
 
 
 def watch_charts(report: ReplayReport, run: Run, columns: int) -> Iterator[Chart]:
-    """Three figures, one below the other, named after the place of the policy."""
+    """Three figures, one below the other, named after the position of the policy."""
     watch, place = run.watch, report.place(run.policy)
     if watch is None or not len(watch.at):
         return
@@ -30,7 +30,7 @@ def watch_charts(report: ReplayReport, run: Run, columns: int) -> Iterator[Chart
     yield Chart(
         f"{key}-marks",
         f"{name}: value and marks",
-        "Above the upper mark pods are added, below the lower one they go. Shaded: a window forbids it.",
+        "Above the upper mark pods are added, below the lower mark they are removed. Shaded: a window forbids it.",
         time,
         Axis(printable(watch.metric)),
         (
@@ -45,7 +45,7 @@ def watch_charts(report: ReplayReport, run: Run, columns: int) -> Iterator[Chart
     yield Chart(
         f"{key}-proposal",
         f"{name}: proposed and effective",
-        "What the metric asks for, and what is left of it after windows, limits and bounds.",
+        "What the metric asks for, and what remains of it after windows, limits and bounds.",
         time,
         Axis("pods", unit=" pods"),
         (
@@ -57,7 +57,7 @@ def watch_charts(report: ReplayReport, run: Run, columns: int) -> Iterator[Chart
     yield Chart(
         f"{key}-countdown",
         f"{name}: countdown",
-        "How long a window still forbids to scale.",
+        "How long a window still forbids scaling.",
         time,
         Axis("seconds", unit=" s"),
         (

@@ -1,4 +1,4 @@
-"""What decisions do to the simulated pods."""
+"""Applies decisions to the simulated pods."""
 
 from collections.abc import Iterable, Iterator
 
@@ -29,7 +29,7 @@ def size_of(sizes: Iterable[Size], container: str) -> Plain | None:
 
 
 def set_template(s: Site, size: Plain) -> None:
-    """New pods come up like this."""
+    """Set the size of new pods."""
     s.template[0], s.template[1], s.template[2], s.template[3] = size
 
 
@@ -38,7 +38,7 @@ def current_size(c: Cohorts, k: int) -> Plain:
 
 
 def isolate(c: Cohorts, p: Params, serial: int, first: int, last: int) -> list[int]:
-    """The places of these pods, from one number to another, in groups without any other pod."""
+    """The indexes of the pods with numbers `first` to `last`, split into groups that contain no other pods."""
     found = []
     k = 0
     while k < c.used[0]:
@@ -55,7 +55,7 @@ def isolate(c: Cohorts, p: Params, serial: int, first: int, last: int) -> list[i
 def act_on_pods(
     c: Cohorts, s: Site, p: Params, actions: Iterable[PodAction], container: str, now: float, in_place: bool
 ) -> None:
-    """Resize and evict pods one by one, as a vertical autoscaler does; neighbours that fare alike stay together."""
+    """Resize and evict pods one by one, as a VPA does; neighbours with the same action stay in one group."""
     wanted: list[tuple[str, Plain, int, int]] = []
     for action in actions:
         size = size_of(action.sizes, container)
@@ -75,7 +75,7 @@ def act_on_pods(
 def _runs(
     wanted: Iterable[tuple[str, Plain, int, int]],
 ) -> Iterator[tuple[tuple[str, Plain, int], int, int]]:
-    """Pods whose numbers follow each other and that fare alike, as one."""
+    """Pods with consecutive numbers and the same action, as one run."""
     run: tuple[tuple[str, Plain, int], int, int] | None = None
     for action, size, serial, number in wanted:
         if run is not None and run[0] == (action, size, serial) and run[2] + 1 == number:

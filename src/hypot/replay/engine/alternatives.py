@@ -1,4 +1,4 @@
-"""Policies that hypot does not decide by, replayed for comparison: released weights, and a size with a step."""
+"""Policies that hypot itself does not use, replayed for comparison: Hvpa weights, and a VPA with a horizontal step."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -30,7 +30,7 @@ from hypot.replay.world.record import Moment
 
 
 def blend_of(hvpa: Hvpa, container: str) -> Blend:
-    """What the released controller reads of a manifest with weights."""
+    """What the released HVPA controller reads from a manifest with weights."""
     first, last = hvpa.min_replicas, hvpa.max_replicas or MOST_REPLICAS
     counts, sizes = hvpa.hpa, hvpa.vpa
     return Blend(
@@ -52,7 +52,7 @@ def _direction(written: ScaleType | None) -> Direction:
 
 @dataclass(slots=True)
 class Weighted:
-    """The released controller: what an HPA and a VPA ask for, blended by weights."""
+    """The released HVPA controller: blends the proposals of an HPA and a VPA by weights."""
 
     hvpa: Hvpa
     blend: Blend
@@ -109,7 +109,7 @@ class Weighted:
     ) -> Decision:
         reported = "; ".join(f"{size.container} {', '.join(briefly(size.requests).values())}" for size in wanted)
         held = f", held by {', '.join(blocked)}" if blocked else ""
-        message = f"By weights: {replicas} replicas of {reported}{held}."
+        message = f"Blended by weights: {replicas} replicas of {reported}{held}."
         step = Step("resolve", "weights", asked.current, replicas, message)
         return replace(
             asked,
@@ -126,7 +126,7 @@ class Weighted:
 
 @dataclass(slots=True)
 class Stepping:
-    """A VerticalPodAutoscaler, and a replica more or less where the size that is needed leaves the allowed range."""
+    """A VerticalPodAutoscaler that adds or removes a replica when the needed size leaves the allowed range."""
 
     sizing: Decider
     autoscaler: VPA

@@ -1,4 +1,4 @@
-"""From a trace to the work of every tick."""
+"""Turns a trace into the work of every tick."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +18,7 @@ PEAK = 99.9
 
 
 class Load(NamedTuple):
-    """What comes in every tick: work in cores, how much of it a core does, and memory that comes along, in bytes."""
+    """The load of every tick: work in cores, efficiency of a core, and the memory that comes with it, in bytes."""
 
     start: float
     work: Floats
@@ -27,12 +27,12 @@ class Load(NamedTuple):
 
 
 def ticks_of(trace: "Trace", tick: float) -> int:
-    """How many ticks a trace covers; what is left of the last one is not replayed."""
+    """How many whole ticks a trace covers; a partial tick at the end is not replayed."""
     return max(1, int((trace.times[-1] - trace.times[0]) // tick))
 
 
 def load_of(trace: "Trace", world: World) -> Load:
-    """The mean of the trace over every tick, linear between its points; noise and drops by seed and workload."""
+    """The mean of the trace over every tick, interpolated linearly; noise and drops depend on seed and workload."""
     demand, count = world.demand, ticks_of(trace, world.tick)
     rng = _chance(trace, world)
     work = means_of_ticks(trace.times, trace.values * _cores_each(trace, world), count, world.tick)
@@ -43,7 +43,7 @@ def load_of(trace: "Trace", world: World) -> Load:
 
 
 def means_of_ticks(times: Floats, values: Floats, count: int, tick: float) -> Floats:
-    """The mean of each tick from the first time on. Points of a regular trace have known places among the ticks."""
+    """The mean of each tick from the first time on. The points of a regular trace are found without a search."""
     step = times[1] - times[0]
     points, ticks = round(tick / step), round(step / tick)
     if points * step == tick and len(times) > points * count and _is_regular(times, step):
@@ -54,7 +54,7 @@ def means_of_ticks(times: Floats, values: Floats, count: int, tick: float) -> Fl
 
 
 def means(times: Floats, values: Floats, edges: Floats) -> Floats:
-    """The mean between any two edges of what is linear between its points."""
+    """The means between successive edges of a function that is linear between its points."""
     steps = np.diff(times) * (values[1:] + values[:-1]) / 2
     areas = np.concatenate(([0.0], np.cumsum(steps)))
     edges = np.minimum(edges, times[-1])
@@ -71,7 +71,7 @@ def _is_regular(times: Floats, step: float) -> bool:
 
 
 def _means_of_steps(values: Floats, points: int) -> Floats:
-    """Where a tick is so many steps long."""
+    """For ticks that are `points` steps long."""
     middles = values[1:] + values[:-1]
     found = window_sums(middles, points) if points > 1 else middles
     found *= 0.5 / points
@@ -79,21 +79,21 @@ def _means_of_steps(values: Floats, points: int) -> Floats:
 
 
 def _means_within_steps(values: Floats, ticks: int) -> Floats:
-    """Where a step is so many ticks long: the mean of a tick is the value at its middle."""
+    """For steps that are `ticks` ticks long: the mean of a tick is the value at its middle."""
     way = (np.arange(ticks) + 0.5) / ticks
     found = (values[:-1, np.newaxis] + np.multiply.outer(values[1:] - values[:-1], way)).ravel()
     return np.maximum(found, 0.0, out=found)
 
 
 def _chance(trace: "Trace", world: World) -> np.random.Generator | None:
-    """None where nothing is left to chance: making one takes longer than many a tick."""
+    """None if nothing is random: creating a generator takes longer than many ticks."""
     if world.demand.noise <= 0 and world.demand.drops_per_day <= 0:
         return None
     return np.random.default_rng([world.seed, crc32(trace.workload.encode())])
 
 
 def _cores_each(trace: "Trace", world: World) -> float:
-    """The cores that one of the trace's unit stands for, scaled as the world wants it."""
+    """The cores per unit of the trace, scaled as the world says."""
     demand = world.demand
     each = world.service.work if (trace.unit or demand.unit) == "requests" else 1.0
     if demand.peak is None:

@@ -1,4 +1,4 @@
-"""The plain engine: one policy on one workload, tick by tick."""
+"""The plain engine: replays one policy on one workload, tick by tick."""
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,11 +46,11 @@ from hypot.replay.world.signals import SIGNALS
 from hypot.replay.world.site import Site, new_site
 from hypot.replay.world.tick import live_through, next_time
 
-# Groups of pods that there is always room for: what one decision may split off or make.
+# There is always room for this many more groups of pods: the most that one decision may split off or create.
 PLACES = 32
-# How old the first replicas are: nobody waits for them to grow up.
+# The age of the first replicas, so that none of them is still starting.
 AGE = 86400.0
-# How many ticks go by between two reports of progress, and until their rows are packed away.
+# How many ticks pass between two progress reports; their rows are then moved to the compact table.
 REPORTED = 4096
 
 
@@ -63,7 +63,7 @@ def replay(
     reported: Span = NEVER,
     progress: Callable[[int], None] | None = None,
 ) -> Run:
-    """What would have happened. `reported` is the stretch of time whose decisions are all kept, with their steps."""
+    """What would have happened. All decisions in the span `reported` are kept, with their steps."""
     p = params_for(policy, world)
     scene = begin(policy, load, world, p, settings, reported)
     parts = list(parts_of(policy, scene, world, load.start))
@@ -74,14 +74,14 @@ def replay(
 
 
 def params_for(policy: Policy, world: World) -> Params:
-    """The world as this policy must see it."""
+    """The world's numbers for this policy."""
     memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
     restarting = policy.workload.restarts_on_resize
     return params_of(world, merging=merges(policy, world), restarting=restarting, memory_decides=memory)
 
 
 def merges(policy: Policy, world: World) -> bool:
-    """Whether equal groups are counted as one: where nobody asks for single pods, or for what each once held."""
+    """Whether equal groups are merged: only if nothing asks for single pods or their individual history."""
     return all(
         not info_of(one).sizes or (isinstance(one, Hvpa) and not policy.weights and _sizes_alike(one, policy, world))
         for one in policy.autoscalers
@@ -89,14 +89,14 @@ def merges(policy: Policy, world: World) -> bool:
 
 
 def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
-    """Whether all pods change their cpu together: none of them has to be restarted for it before another."""
+    """Whether all pods change their cpu together, so that none must restart for it before another."""
     roomy = world.resize.in_place and world.resize.room is None and world.nodes.start is None
     restarts = "cpu" in policy.workload.restarts_on_resize
     return roomy and not restarts and "memory" not in allowed(hvpa, policy.workload.container).controlled
 
 
 def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, reported: Span = NEVER) -> Scene:
-    """The world at its first moment: all replicas have served the first load for long."""
+    """The world at its first moment: all replicas have served the first load for a long time."""
     first, c, start = policy.workload, empty(PLACES, p.slots), load.start
     s = site_of(first, world, start, p)
     scale_to(c, s, p, first.replicas, start)
@@ -113,12 +113,12 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
 
 
 def can_resize(world: World, settings: Settings) -> bool:
-    """Whether sizes can change in place: in this world, and in this version of Kubernetes."""
+    """Whether sizes can change in place, in this world and in this version of Kubernetes."""
     return world.resize.in_place and settings.kubernetes >= RESIZES
 
 
 def settle(c: Cohorts, s: Site, p: Params, load: Load) -> None:
-    """Let what is seen of the past be what the first load would have left; nothing waits and nobody died."""
+    """Fill the observed past with what the first load would have left; nothing waits and no pod died."""
     limit = c.memory_limit[0]
     c.memory_limit[0] = NONE
     c.heap[0] = p.heap_base
@@ -148,7 +148,7 @@ def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterat
 def vertical(
     policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
 ) -> Decider:
-    """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
+    """Uses plain numbers if they cover everything that the autoscaler asks for, otherwise full decisions."""
     often = scene.settings.sync_period
     if isinstance(autoscaler, Hvpa) and policy.weights:
         return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
@@ -161,7 +161,7 @@ def vertical(
 
 
 def horizontal(autoscaler: Autoscaler, scene: Scene, world: World, start: float) -> Decider:
-    """In plain numbers where these cover all that is asked for; whole decisions otherwise."""
+    """Uses plain numbers if they cover everything that the autoscaler asks for, otherwise full decisions."""
     names, every = world.metrics.names, scene.settings.sync_period
     if isinstance(autoscaler, HPA):
         rule = hpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
@@ -185,7 +185,7 @@ def watch_of(parts: Sequence[Decider]) -> Watch | None:
 
 
 def queries_of(autoscalers: Sequence[Autoscaler], world: World, settings: Settings) -> Queries:
-    """Every custom metric that is asked for, as what the world says it stands for."""
+    """Every custom metric that is asked for, with the signal that the world assigns to it."""
     found = Queries({}, {}, {})
     signals = {name: SIGNALS[signal] for name, signal in world.metrics.names.items()}
     for asked in [family_of(one).questions(one, settings) for one in autoscalers]:
@@ -208,7 +208,7 @@ def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
 
 
 def run(scene: Scene, parts: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
-    """One row a tick, one after the other."""
+    """Run all ticks; the result has one row per tick, one after the other."""
     c, s, p = scene.c, scene.s, scene.p
     work, efficiency, memory = load.work.tolist(), load.efficiency.tolist(), load.memory.tolist()
     count, tick = len(work), p.tick

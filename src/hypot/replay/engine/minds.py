@@ -1,4 +1,4 @@
-"""Horizontal autoscalers in plain numbers, with their past."""
+"""Horizontal autoscalers as plain numbers, with their state."""
 
 from dataclasses import dataclass, field
 from math import inf
@@ -55,7 +55,7 @@ class WpaReplicaRule:
     rule: WpaRule
     marks: WpaColumns
     metric: str
-    # What there was to see at every decision.
+    # What was observed at every decision.
     watched: list[tuple[float, ...]] = field(default_factory=list)
 
     def blind(self, current: int, now: float) -> int:
@@ -70,7 +70,7 @@ class WpaReplicaRule:
         return count
 
     def settled(self, count: int) -> None:
-        """What came of the last look, where others decide."""
+        """Replace the outcome of the last look, if another decision path made the decision."""
         self.watched[-1] = (*self.watched[-1][:3], count, *self.watched[-1][4:])
 
     def moved(self, before: int, after: int, now: float) -> None:
@@ -91,7 +91,7 @@ class WpaReplicaRule:
 
 @dataclass(slots=True)
 class WatchedDecider:
-    """Watermarks by their whole decision, with a quick look beside it for what is shown of them."""
+    """A WPA that uses the full decision; a quick step next to it collects the watermarks that reports show."""
 
     whole: ExplainedDecider
     replica_rule: WpaReplicaRule

@@ -1,4 +1,4 @@
-"""The simulated world as autoscalers see a cluster: the same `Seen` that a dump or a real cluster gives."""
+"""Shows the simulated world as autoscalers see a cluster: as the same `Seen` that a dump or a real cluster gives."""
 
 from collections.abc import Iterator
 from math import inf
@@ -30,12 +30,12 @@ from hypot.replay.world.site import Site
 from hypot.replay.world.tick import cap_of
 
 NO_METRICS = Failure("the world has no metrics at this time")
-# A pod that goes may come back on a node that is not there yet, as large as it need be.
+# A removed pod may come back on a node that does not exist yet and is as large as needed.
 ELSEWHERE = ClusterNode("elsewhere")
 
 
 class Queries(NamedTuple):
-    """Custom metrics that a policy asks for: from the name of the query to what it stands for."""
+    """The custom metrics that a policy asks for: from the name of the query to its signal."""
 
     pods: dict[str, int]
     objects: dict[str, int]
@@ -43,7 +43,7 @@ class Queries(NamedTuple):
 
 
 class WorldObserver:
-    """Looks at one workload. Pods that did not change are not made anew."""
+    """Observes one workload. Pods that did not change are not built again."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class WorldObserver:
         return bool(self._gaps) and any(start <= now - self._epoch < end for start, end in self._gaps)
 
     def names(self, k: int) -> list[str]:
-        """Pods by name come in the order of their numbers."""
+        """The pod names, in the order of their numbers."""
         c = self._c
         first = c.offset[k]
         return [f"{self._name}-1-{c.serial[k]:05}-{j:04}" for j in range(first, first + c.count[k])]
 
     def seen(self, i: int, now: float, usage: UsageView | None = None) -> Seen:
-        """As of now, after tick `i`."""
+        """The observed state as of now, after tick `i`."""
         c, s = self._c, self._s
         pods = tuple(pod for k in range(c.used[0]) for pod in self._pods(k))
         replicas = s.asked[0]
@@ -125,7 +125,7 @@ class WorldObserver:
         return total_value(self._s, self._p, signal, i)
 
     def _nodes(self) -> Iterator[tuple[str, ClusterNode]]:
-        """Each pod has what it can get to itself, so each has a node of its own here."""
+        """Each pod has the capacity that it can get to itself, so each pod has its own node here."""
         c = self._c
         for k in range(c.used[0]):
             if c.cpu_limit[k] >= 0 and c.memory_limit[k] >= 0:
@@ -183,7 +183,7 @@ class WorldObserver:
     def _resize(self, k: int) -> PendingResize | None:
         c = self._c
         if c.deferred[k] < inf:
-            return PendingResize("deferred", c.deferred[k], "the node has no room for it")
+            return PendingResize("deferred", c.deferred[k], "the node has no room")
         return PendingResize("in-progress") if c.resize_due[k] < inf else None
 
     def _sized(self, cpu: int, memory: int, cpu_limit: int, memory_limit: int) -> Container:

@@ -1,4 +1,4 @@
-"""The autoscalers of a policy at work in the simulated world, and the history of usage that they read."""
+"""The autoscalers of a policy in the simulated world, and the usage history that they read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,12 +50,12 @@ NEVER = Span(inf, -inf)
 
 
 class DisagreementError(AssertionError):
-    """The quick step and the whole decision differ: a defect of hypot, never of the input."""
+    """The quick step and the full decision differ: a bug in hypot, never a fault of the input."""
 
 
 @dataclass(slots=True)
 class Scene:
-    """Everything that the parts of one policy share."""
+    """Everything that the deciders of one policy share."""
 
     c: Cohorts
     s: Site
@@ -64,9 +64,9 @@ class Scene:
     settings: Settings
     container: str
     in_place: bool
-    # Whether there are times without metrics at all.
+    # Whether there are times without any metrics.
     gaps: bool = False
-    # Decisions inside are told whole, whether or not they change something.
+    # All decisions in this span are recorded in full, whether or not they change something.
     reported: Span = NEVER
     moments: list[Moment] = field(default_factory=list)
 
@@ -75,45 +75,45 @@ class Scene:
 
 
 class Decider(Protocol):
-    """One autoscaler; `every` is how often it decides."""
+    """One autoscaler, which decides every `every` seconds."""
 
     every: float
 
     def step(self, scene: Scene, i: int, now: float) -> None:
-        """Look, decide and act, after tick `i`."""
+        """Observe, decide and act, after tick `i`."""
 
 
 class Feed(Protocol):
-    """What keeps a history of usage."""
+    """Keeps a history of usage."""
 
     def view(self) -> UsageView: ...
 
 
 class HistoryRecorder(Feed, Protocol):
-    """A history in plain numbers."""
+    """A usage history as plain numbers."""
 
     usage: NumericUsage
 
 
 class ReplicaRule(Protocol):
-    """A horizontal autoscaler in plain numbers, and what it remembers."""
+    """A horizontal autoscaler as plain numbers, and its state."""
 
     def blind(self, current: int, now: float) -> int:
-        """The same without metrics: only its bounds move it."""
+        """The replicas without metrics: only the bounds change them."""
 
     def count(self, scene: Scene, i: int, now: float) -> int:
-        """How many replicas there are to be; what was seen is remembered."""
+        """The desired replicas; updates the state with what was observed."""
 
     def moved(self, before: int, after: int, now: float) -> None:
-        """What is remembered of a move."""
+        """Record a change of replicas."""
 
     def state(self) -> State:
-        """The same past, as the whole decision reads it."""
+        """The same state, in the form that the full decision reads."""
 
 
 @dataclass(slots=True)
 class NumericDecider:
-    """A horizontal autoscaler by its quick step; the whole decision is made only where it is told."""
+    """A horizontal autoscaler that uses the quick step; it makes the full decision only where one is recorded."""
 
     autoscaler: HPA | WPA
     replica_rule: ReplicaRule
@@ -130,17 +130,17 @@ class NumericDecider:
             scale_to(scene.c, scene.s, scene.p, desired, now)
 
     def _report(self, scene: Scene, i: int, now: float, desired: int) -> None:
-        """The whole decision, which must be the same."""
+        """Record the full decision, which must agree with the quick step."""
         decision, _ = decide(self.autoscaler, scene.observer.seen(i, now), self.replica_rule.state(), scene.settings)
         if decision.desired != desired:
-            message = f"{decision.autoscaler} at {now}: {desired} replicas quickly, {decision.desired} in full"
+            message = f"{decision.autoscaler} at {now}: quick step {desired} replicas, full decision {decision.desired}"
             raise DisagreementError(message)
         scene.moments.append(Moment(now, decision))
 
 
 @dataclass(slots=True)
 class ExplainedDecider:
-    """Any autoscaler by its whole decision; one that sizes pods reads the history of usage."""
+    """Any autoscaler that makes the full decision; those that size pods read the usage history."""
 
     autoscaler: Autoscaler
     every: float
@@ -169,7 +169,7 @@ class ExplainedDecider:
 
 @dataclass(slots=True)
 class VpaDecider:
-    """A VerticalPodAutoscaler by its quick step; the whole decision is made only where it is told."""
+    """A VerticalPodAutoscaler that uses the quick step; it makes the full decision only where one is recorded."""
 
     autoscaler: VPA
     rule: VpaRule
@@ -185,7 +185,7 @@ class VpaDecider:
         vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
 
     def _report(self, scene: Scene, i: int, now: float) -> None:
-        """The whole decision, which must be the same."""
+        """Record the full decision, which must agree with the quick step."""
         c, names = scene.c, scene.observer.names
         stuck = {pod: c.stuck[k] for k in range(c.used[0]) if c.stuck[k] < inf for pod in names(k)}
         seen = scene.observer.seen(i, now, self.feed.view())
@@ -202,13 +202,13 @@ class VpaDecider:
             for pod in names(k)[: c.taken[k]]
         }
         if numeric != whole:
-            raise DisagreementError(f"{decision.autoscaler} at {now}: {numeric} quickly, {whole} in full")
+            raise DisagreementError(f"{decision.autoscaler} at {now}: quick step {numeric}, full decision {whole}")
         scene.moments.append(Moment(now, decision))
 
 
 @dataclass(slots=True)
 class HvpaDecider:
-    """An Hvpa by its quick step; the whole decision is made only where it is told."""
+    """An Hvpa that uses the quick step; it makes the full decision only where one is recorded."""
 
     autoscaler: Hvpa
     rule: HvpaRule
@@ -229,13 +229,13 @@ class HvpaDecider:
             hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
 
     def _report(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
-        """The whole decision, which must be the same."""
+        """Record the full decision, which must agree with the quick step."""
         seen = scene.observer.seen(i, now, self.feed.view())
         decision, _ = decide(self.autoscaler, seen, state_of(self.past, scene.container), scene.settings)
         whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
         numeric = (self.past.desired[0], tuple(self.past.size))
         if decision.moves != moves or (moves and numeric != whole):
-            raise DisagreementError(f"{decision.autoscaler} at {now}: {numeric} quickly, {whole} in full")
+            raise DisagreementError(f"{decision.autoscaler} at {now}: quick step {numeric}, full decision {whole}")
         scene.moments.append(Moment(now, decision))
 
 
@@ -243,21 +243,21 @@ _DEEDS = {RESIZED: "resize", EVICTED: "evict"}
 
 
 def prepare(scene: Scene, decision: Decision) -> None:
-    """New pods come up as recommended, whatever happens to those that run."""
+    """Create new pods as recommended, whatever happens to running pods."""
     size = size_of(decision.desired_sizes, scene.container)
     if size is not None and decision.decided:
         set_template(scene.s, size)
 
 
 def is_held_back(scene: Scene, plan: NumericPlan, autoscaler: Autoscaler, decision: Decision) -> bool:
-    """Whether the decision waits for a plan that is under way."""
+    """Whether the decision waits for a plan in progress."""
     sized = sized_by(autoscaler, decision) if isinstance(autoscaler, Hvpa) else decision
     cpu, memory, *_ = size_of(sized.desired_sizes, scene.container) or (0, 0)
     return is_bound(plan, (decision.desired or 0) if decision.rescales else 0, cpu, memory)
 
 
 def act(scene: Scene, plan: NumericPlan, decision: Decision, now: float) -> None:
-    """Write a decision; what cannot be done at once is left as the plan."""
+    """Carry out a decision; what cannot be done at once becomes the plan."""
     c, s, p = scene.c, scene.s, scene.p
     if decision.by_pod:
         prepare(scene, decision)
@@ -273,7 +273,7 @@ def act(scene: Scene, plan: NumericPlan, decision: Decision, now: float) -> None
 
 
 class UsageFeed:
-    """Folds what the pods use into histograms, as a recommender does, and shows what they say."""
+    """Adds the usage of the pods to histograms, as a recommender does, and provides estimates from them."""
 
     every = EVERY
 
@@ -294,7 +294,7 @@ class UsageFeed:
     def estimate(
         self, knobs: Knobs | Mapping[str, Knobs], containers: Sequence[str], resources: Mapping[str, Sequence[str]]
     ) -> tuple[Bounds, ...]:
-        """What is known was made with the knobs of the one autoscaler that asks."""
+        """The estimates; they were made with the knobs of the only autoscaler that asks."""
         del knobs
         u = self.usage
         figures = {

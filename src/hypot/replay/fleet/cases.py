@@ -1,4 +1,4 @@
-"""Which compiled loop replays a policy, and everything that it works on, as records."""
+"""Selects the compiled loop for a policy, and prepares its input as records."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ _HVPA = {
     "hpa": {"deploy": True, "template": {"spec": {"minReplicas": 1, "maxReplicas": 2, "metrics": _HPA["metrics"]}}},
     "vpa": {"deploy": True, "template": {}},
 }
-# The smallest of each kind: whoever is compiled for one is compiled for all.
+# The smallest policy of each kind: code that is compiled for one policy serves all of its kind.
 EXAMPLES: dict[str, Any] = {
     "static_loop": None,
     "hpa_loop": HPA.from_dict({"metadata": {"name": "web"}, "spec": _HPA}),
@@ -45,10 +45,10 @@ EXAMPLES: dict[str, Any] = {
 
 
 class Rules(NamedTuple):
-    """A loop, the rule and the past of each autoscaler, and what else it is told at the end."""
+    """A loop, the rule and state of each autoscaler, and further arguments at the end."""
 
     loop: Callable[..., bool]
-    # Each with the places that its columns have.
+    # Each with the length of its columns.
     own: tuple[tuple[Any, int], ...] = ()
     reported: tuple[Any, ...] = ()
     most_replicas: int = 0
@@ -57,7 +57,7 @@ class Rules(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Everything that a loop is called with: records before the rows, numbers after the load."""
+    """All arguments of a loop: records before the rows, numbers after the load."""
 
     loop: Callable[..., bool]
     records: tuple[Any, ...]
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
 
 
 def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Prepared:
-    """Raises NotCoveredError where no compiled loop can replay this."""
+    """Raises NotCoveredError if no compiled loop can replay this."""
     rules = rules_for(policy, world, settings)
     first, p = policy.workload, params_for(policy, world)
     most = 2 * max(rules.most_replicas, first.replicas)
@@ -81,10 +81,10 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
 
 
 def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
-    """What is replayed by which loop. Raises NotCoveredError where none fits."""
+    """The loop and rules for a policy. Raises NotCoveredError if no loop fits."""
     found = next(_rules(policy, world, settings), None)
     if found is None:
-        raise NotCoveredError(f"{policy.name} is replayed by the plain engine only")
+        raise NotCoveredError(f"only the plain engine can replay {policy.name}")
     return found
 
 

@@ -1,8 +1,8 @@
-"""The compiled engine, for many workloads: the very functions of the plain one, compiled by numba.
+"""The compiled engine, for many workloads: the functions of the plain engine, compiled by numba.
 
-A compiled function cannot call a plain one, so every module is rebuilt with compiled names in the place of plain ones;
-no rule is written a second time. Compiled code is kept on disk, in a folder that goes by a hash of all these sources:
-numba itself looks only at the one file that a function stands in.
+A compiled function cannot call a plain one, so every module is rebuilt with compiled functions instead of plain ones.
+No rule is written twice. Compiled code is cached on disk, in a folder named by a hash of all these sources, because
+numba itself checks only the file that contains a function.
 """
 
 import atexit
@@ -60,21 +60,21 @@ from hypot.replay.world import cohorts, lifecycle, service, signals, tick
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import COLUMNS, Run, Ticks
 
-# The loop over rows that are kept, for runs that are judged in parts.
+# The loop over stored rows, for runs that are scored in parts.
 COUNTING = tally.count_loop.__name__
-# Marks loops of which everything is there.
+# Marks loops that are compiled completely.
 DONE = "complete"
-# The loops that this process has compiled or found.
+# The loops that this process has compiled or found in the cache.
 _HERE: set[str] = set()
-# Names a folder for compiled code to the processes that are started from here.
+# The environment variable that names the folder of compiled code for child processes.
 COPY = "HYPOT_FLEET_COPY"
-# A block of so many numbers that is given back teaches malloc to keep such memory: columns of one run after the other
-# would each be fetched from the system anew, page by page.
+# Freeing a block of this many numbers once makes malloc keep such memory. Otherwise the columns of every run would be
+# requested from the system again, page by page.
 FREED = 4_000_000
-# Compiled code of other versions goes after so many seconds without use.
+# Compiled code of other versions is deleted after this many seconds without use.
 UNUSED = 30 * 86400.0
 _CONSTANTS = (bool, int, float, str, tuple, type(None), np.ndarray, np.generic)
-# In the order in which they import each other.
+# In import order.
 MODULES: tuple[ModuleType, ...] = (
     amount,
     whole,
@@ -109,7 +109,7 @@ MODULES: tuple[ModuleType, ...] = (
     hvpa,
     fleet_loops,
 )
-# What is written otherwise where it is compiled: copying, whole numbers of 64 bits, and one amount instead of many.
+# Functions with another compiled form: copying, 64-bit integers, and one amount instead of many.
 _INSTEAD: dict[Any, Any] = {
     tick.keep: fleet_rows.take_row,
     cohorts.has_place: fleet_loops.fits_already,
@@ -120,7 +120,7 @@ _INSTEAD: dict[Any, Any] = {
     estimate.larger: fleet_loops.larger,
     estimate.smaller: fleet_loops.smaller,
 }
-# Only Python ever calls these.
+# Only plain Python calls these.
 _PLAIN_ONLY: set[Any] = {
     tally.terms_of,
     tally.no_tally,
@@ -137,7 +137,7 @@ _PLAIN_ONLY: set[Any] = {
     usage.new_usage,
     decay.new_decaying,
 }
-# What every tick goes through, and the compiler alone would not put in its place.
+# Functions on the path of every tick that the compiler would not inline by itself.
 _INLINED: set[Any] = {
     ratio.count_by_utilization,
     watermark.count_in_band,
@@ -179,7 +179,7 @@ _INLINED: set[Any] = {
 
 @cache
 def source_hash(modules: tuple[ModuleType, ...] = MODULES) -> str:
-    """Changes with whatever is compiled in, with this module, with numba, and with where all that is."""
+    """Changes with everything that is compiled, with this module, with numba and Python, and with the location."""
     about = [
         numba.__version__,
         sys.version,
@@ -213,12 +213,12 @@ def cache_folder() -> Path:
 
 
 def is_compiled(loops: Iterable[str] = EXAMPLES) -> bool:
-    """Whether an earlier run has left compiled code of all of these."""
+    """Whether an earlier run has left compiled code of all these loops."""
     return all((cache_folder() / f"{loop}.{DONE}").exists() for loop in loops)
 
 
 def built(modules: Iterable[ModuleType] = MODULES) -> dict[Any, Any]:
-    """From every function of these modules to its compiled form; each is compiled when it is first called."""
+    """The compiled form of every function of these modules; each is compiled when it is first called."""
     made: dict[Any, Any] = {}
     for module in modules:
         names = dict(vars(module))
@@ -233,9 +233,9 @@ def built(modules: Iterable[ModuleType] = MODULES) -> dict[Any, Any]:
 
 
 def _compiled(plain: FunctionType, names: dict[str, Any]) -> Any:
-    """No reference is counted: nothing is allocated in there, and who calls holds all the memory.
+    """Without reference counting: the compiled code allocates nothing, and the caller owns all memory.
 
-    Python calls loops and nothing else, so the others have no way in from there: a quarter of the time to compile.
+    Python calls only loops, so other functions get no Python wrapper, which saves a quarter of the compile time.
     """
     twin = FunctionType(plain.__code__, names or plain.__globals__, plain.__name__, plain.__defaults__)
     twin.__module__ = plain.__module__
@@ -256,7 +256,7 @@ def _compiled(plain: FunctionType, names: dict[str, Any]) -> Any:
 
 
 def _call_of_any_number(template: Any, given: Iterable[Any], named: dict[str, Any]) -> Any:
-    """Not one more compiled form for each number that is written out, such as the 0 that a count begins with."""
+    """Ignores literal types; otherwise each literal number, such as an initial 0, would compile another version."""
     plain: Any = numba.types.unliteral
     return template(tuple(plain(one) for one in given), {name: plain(one) for name, one in named.items()})
 
@@ -270,7 +270,7 @@ def _functions() -> dict[Any, Any]:
 
 
 def _kept_in(folder: Path) -> Path:
-    """Where compiled code is kept: there, or in a copy that goes with this process where nothing can be written."""
+    """The folder for compiled code: this one, or if it is not writable a temporary copy for this process."""
     if os.environ.get(COPY):
         return Path(os.environ[COPY])
     try:
@@ -286,7 +286,7 @@ def _kept_in(folder: Path) -> Path:
 
 
 def _copied(folder: Path) -> Path:
-    """Processes that are started from here find it in their environment."""
+    """A temporary copy; child processes find it through the environment."""
     copy = Path(tempfile.mkdtemp(prefix="hypot-fleet-"))
     atexit.register(shutil.rmtree, copy, ignore_errors=True)
     if folder.is_dir():
@@ -298,7 +298,7 @@ def _copied(folder: Path) -> Path:
 
 
 def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> set[str]:
-    """The names of the loops that replay these; none where none can."""
+    """The names of the loops that replay these policies; empty if none can."""
     found = set()
     for policy in policies:
         with suppress(NotCoveredError):
@@ -309,7 +309,7 @@ def loops_of(policies: Iterable[Policy], world: World, settings: Settings) -> se
 
 
 def warm(loops: Iterable[str] = EXAMPLES) -> None:
-    """Compile these now, so that processes which start later find them on disk."""
+    """Compile these now, so that processes that start later find them on disk."""
     for loop in loops:
         with _hearing_interrupts():
             _compile(loop)
@@ -318,7 +318,7 @@ def warm(loops: Iterable[str] = EXAMPLES) -> None:
 
 
 def _compile_once(loop: str) -> None:
-    """Where several processes need the same loop at once, one compiles it and the others wait for that."""
+    """If several processes need the same loop at once, one compiles it and the others wait."""
     if loop in _HERE:
         return
     _HERE.add(loop)
@@ -331,7 +331,7 @@ def _compile_once(loop: str) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """No other process is in here; without locks, or without a place for one, each compiles for itself."""
+    """Excludes other processes; where locking is not possible, each process compiles for itself."""
     with ExitStack() as stack:
         with suppress(ImportError, OSError):
             fcntl = import_module("fcntl")
@@ -343,7 +343,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _hearing_interrupts() -> Iterator[None]:
-    """A key press that comes where LLVM calls Python is passed over there, and what follows goes wrong."""
+    """Python ignores a KeyboardInterrupt in a callback from LLVM, and compilation then fails; this raises it again."""
     before, came = sys.unraisablehook, list[Any]()
     sys.unraisablehook = lambda what: came.append(what) if what.exc_type is KeyboardInterrupt else before(what)
     try:
@@ -359,7 +359,7 @@ def _hearing_interrupts() -> Iterator[None]:
 
 
 def _compile(loop: str) -> None:
-    """By a run of two ticks: whichever world and settings it is for, the code is the same."""
+    """Compile by a run of two ticks: the code is the same for every world and settings."""
     load, world = Load(0.0, np.ones(2), np.ones(2), np.zeros(2)), World()
     if loop == COUNTING:
         ticks = Ticks(*np.zeros((COLUMNS, len(load.work))))
@@ -369,7 +369,7 @@ def _compile(loop: str) -> None:
 
 
 def covers(policy: Policy, world: World, settings: Settings) -> bool:
-    """Whether the compiled engine can replay this: all that a quick step covers, and that fits its places."""
+    """Whether the compiled engine can replay this: the quick step covers everything, and the state fits."""
     try:
         prepared(policy, Load(0.0, np.ones(1), np.ones(1), np.zeros(1)), world, settings)
     except NotCoveredError:
@@ -378,7 +378,7 @@ def covers(policy: Policy, world: World, settings: Settings) -> bool:
 
 
 def replay(policy: Policy, workload: str, load: Load, world: World, settings: Settings) -> Run:
-    """As `engine.replay` does, without telling any decision. Raises NotCoveredError where it cannot."""
+    """Like `engine.replay`, without recording decisions. Raises NotCoveredError if it cannot."""
     ticks = len(load.work)
     rows = TallyRows(ticks, 0, world, np.empty(0), np.empty(0), keep=True)
     _run(policy, workload, load, world, settings, rows)
@@ -388,14 +388,14 @@ def replay(policy: Policy, workload: str, load: Load, world: World, settings: Se
 def account(
     policy: Policy, workload: str, load: Load, world: World, settings: Settings, first: int, against: Reference
 ) -> Account:
-    """What such a run comes to from its first tick on that is judged; no row of it is kept."""
+    """The account of such a run from the tick `first` on; keeps no rows."""
     rows = TallyRows(first, len(load.work) - first, world, against.demand, against.total, keep=False)
     _run(policy, workload, load, world, settings, rows)
     return rows.account()
 
 
 def account_of(run: Run, against: Reference) -> Account:
-    """As `scores.account_of`."""
+    """Like `scores.account_of`."""
     rows = TallyRows(0, len(run.ticks.at), run.world, against.demand, against.total, keep=False)
     rows.tally["sums"][:] = [sum_in_turn(column) for column in run.ticks]
     table = np.stack(run.ticks, axis=1)
@@ -409,5 +409,5 @@ def _run(policy: Policy, workload: str, load: Load, world: World, settings: Sett
     _compile_once(ready.loop.__name__)
     given = tuple([np.ascontiguousarray(column) for column in (load.work, load.efficiency, load.memory)])
     if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.reported):
-        raise TooLargeError(f"{policy.name} on {workload}: it grows beyond what the compiled engine has room for")
+        raise TooLargeError(f"{policy.name} on {workload}: exceeds the capacity of the compiled engine")
     rows.finish(len(load.work))

@@ -1,4 +1,4 @@
-"""The ticks of one workload under one kind of policy: plain numbers throughout, compiled as it stands."""
+"""The loop over the ticks of one workload, for each kind of policy: plain numbers throughout, compiled as written."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
 from hypot.replay.world.tick import live_through, next_time
 
-# Groups of pods that must still fit when a decision is made: what it may split off or make.
+# Groups of pods for which there must be room when a decision is made: what it may split off or create.
 SPARE = 8
-# Beyond this a result is not counted in whole numbers of 64 bits.
+# From this on, a result does not fit into a 64-bit integer.
 MOST_WHOLE = 9e18
 
 
@@ -35,7 +35,7 @@ def hpa_loop(
     start: float,
     every: float,
 ) -> bool:
-    """Run all ticks; false where more groups of pods came together than there are places for."""
+    """Run all ticks. False if there were more groups of pods at once than there is room for."""
     due = start + every
     for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
@@ -51,7 +51,7 @@ def hpa_loop(
 def look_at_count(
     rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
 ) -> None:
-    """One decision of an HPA; without metrics only its bounds move it."""
+    """One decision of an HPA; without metrics only its bounds change replicas."""
     current = s.asked[0]
     if blind:
         look_first(past, current, now)
@@ -75,7 +75,7 @@ def wpa_loop(
     start: float,
     every: float,
 ) -> bool:
-    """The same by watermarks."""
+    """Run all ticks with a WPA."""
     due = start + every
     for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
@@ -96,7 +96,7 @@ def wpa_loop(
 
 
 def static_loop(c: Cohorts, s: Site, p: Params, rows: Any, load: Any, start: float) -> bool:
-    """The same without any autoscaler."""
+    """Run all ticks without an autoscaler."""
     for i in range(len(load[0])):  # noqa: SIM110  a generator cannot be compiled
         if not one_tick(c, s, p, rows, i, load, start):
             return False
@@ -104,7 +104,7 @@ def static_loop(c: Cohorts, s: Site, p: Params, rows: Any, load: Any, start: flo
 
 
 def one_tick(c: Cohorts, s: Site, p: Params, rows: Any, i: int, load: Any, start: float) -> bool:
-    """The load has three columns: work, efficiency and memory."""
+    """Run one tick; the load has three columns: work, efficiency and memory."""
     at = start + i * p.tick
     if at >= s.due[0] or c.used[0] > 1:
         pass_time(c, s, p, at)
@@ -113,7 +113,7 @@ def one_tick(c: Cohorts, s: Site, p: Params, rows: Any, i: int, load: Any, start
 
 
 def is_blind(gaps: Any, since: float) -> bool:
-    """Whether there are no metrics so long after the start."""
+    """Whether there are no metrics this long after the start."""
     for i in range(len(gaps)):  # noqa: SIM110  a generator cannot be compiled
         if gaps[i, 0] <= since < gaps[i, 1]:
             return True
@@ -121,12 +121,12 @@ def is_blind(gaps: Any, since: float) -> bool:
 
 
 def fits_already(c: Cohorts, _slots: int, more: int) -> bool:
-    """Compiled columns do not grow."""
+    """Like `has_place`, for compiled columns, which cannot grow."""
     return bool(c.used[0] + more <= len(c.count))
 
 
 def times_over_in_64_bits(amount: int, result: int, base: int) -> int:
-    """The same by long division, digit by digit of 15 bits, for a base below 2**47; the largest where it is larger."""
+    """`times_over` by long division with digits of 15 bits, for a base below 2**47; saturates at `LARGEST`."""
     if abs(float(amount) * float(result)) < MOST_WHOLE:
         return amount * result // base
     if abs(amount / base * result) >= MOST_WHOLE:
@@ -147,7 +147,7 @@ def smaller(one: Any, other: Any) -> Any:
     return min(one, other)
 
 
-# Bytes of all pods together, of which percents are made in milli-units.
+# The most bytes of all pods together; percentages are calculated from them in milli-units.
 MOST_TOGETHER = 2**63 // 200_000
 
 
@@ -169,7 +169,7 @@ def vpa_loop(
     counts: bool,
     counts_first: bool,
 ) -> bool:
-    """A VerticalPodAutoscaler, with an HPA before or after it, or without any."""
+    """Run all ticks with a VPA, and with or without an HPA that decides before or after it."""
     due, size_due = start + every, start + EVERY
     for i in range(len(load[0])):
         if not one_tick(c, s, p, rows, i, load, start):
@@ -210,7 +210,7 @@ def hvpa_loop(
     every: float,
     in_place: bool,
 ) -> bool:
-    """An Hvpa, and the plans that it makes."""
+    """Run all ticks with an Hvpa and the plans that it makes."""
     due, size_due = start + every, start + EVERY
     if not fits(c, s):
         return False
@@ -238,7 +238,7 @@ def hvpa_loop(
 
 
 def fits(c: Cohorts, s: Site) -> bool:
-    """Whether there is room for the groups of the next tick, and no sum of all pods is beyond a whole number."""
+    """Whether there is room for the groups of the next tick, and every sum over all pods fits into an integer."""
     largest = max(s.template[0], s.template[1], s.template[2], s.template[3])
     for k in range(c.used[0]):
         largest = max(largest, c.next_cpu_limit[k], c.next_memory[k], c.next_memory_limit[k])

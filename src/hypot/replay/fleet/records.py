@@ -1,4 +1,4 @@
-"""The state of a replay as records: fixed places in one piece of memory, which compiled code takes by its address."""
+"""The state of a replay as records: one block of memory with a fixed layout, which compiled code gets by address."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -17,38 +17,38 @@ from hypot.replay.score.tally import Tally
 from hypot.replay.world.cohorts import Cohorts
 from hypot.replay.world.site import Site
 
-# Places for groups of pods, ticks that are remembered, metrics and policies of a rule, and entries of a past. They are
-# the same for every workload, so that one compiled loop fits all; what needs more is replayed by the plain engine.
+# Limits: groups of pods, ticks of history, metrics and policies of a rule, and entries of a past. They are the same for
+# every workload, so that one compiled loop fits all; a workload that needs more is replayed by the plain engine.
 PLACES, SLOTS, RULES, ENTRIES = 64, 32, 8, 1024
-# Sums of milli-units, a hundred times as large where percents are made of them, must fit a machine's integer.
+# Sums of milli-units, times a hundred where percentages are calculated from them, must fit into a 64-bit integer.
 LARGEST = 2**63 // 200
 
 
 class NotCoveredError(ValueError):
-    """The plain engine must do it."""
+    """The compiled engine cannot replay this; the plain engine must."""
 
 
 class TooLargeError(NotCoveredError):
-    """The state does not fit its places."""
+    """The state is too large for the records."""
 
 
-# Columns with a place for each tick that is remembered, and those that are as long as they are.
+# Columns with one element per tick of history, and columns that keep their own length.
 _TICKS = {"returning", "requests_seen", "latency_seen", "usage_seen", "queue_seen", "queue_each_seen"}
 _AS_THEY_ARE = {"template", "row", "felt", "coming", "coming_due", "idle_since"}
-# Columns with several places, of those tuples that have most columns for a single number.
+# Columns with several elements, for the tuples in which most columns have one.
 _MANY = {WpaColumns: {"sides", "counts", "readies"}, Site: _TICKS | _AS_THEY_ARE}
-# Tuples whose columns are as long as they are, and columns with a place for each count of replicas.
+# Tuples whose columns keep their own length, and columns with one element per count of replicas.
 _WHOLE = {Advice, Decaying, NumericRecipe, NumericUsage, HvpaPast, NumericPlan, Tally}
 _COUNTED = {ResourceRule: {"lows", "highs", "belows", "pins"}, HvpaRule: {"pinned_at"}}
 _ONE = {"used", "serials", "newest", "differed", "ups_used", "downs_used"}
-# Columns of times, which are so also where there are none.
+# Columns of times, which are floats even if they are empty.
 _TIMES = {"periods"}
 
 
 def record_of(value: Any, place: int) -> Any:
-    """A tuple of numbers and columns as one record; columns have so many places unless theirs are fixed.
+    """A tuple of numbers and columns as one record; columns have `place` elements unless their length is fixed.
 
-    Of groups of pods, only those that there are.
+    For groups of pods, only those in use are copied.
     """
     used = value.used[0] if isinstance(value, Cohorts) else None
     kinds: list[Any] = [type(value), place]
@@ -64,19 +64,19 @@ def record_of(value: Any, place: int) -> Any:
 
 
 class _RecordForm(NamedTuple):
-    """How a record lies in memory, and what puts its numbers there."""
+    """The memory layout of a record, and the packer that writes its numbers."""
 
     shape: "np.dtype[np.void]"
     packing: Struct
 
 
-# Workloads come by the thousand, their records in a handful of forms.
+# There are thousands of workloads, but their records have only a few layouts.
 _FORMS: dict[Any, _RecordForm] = {}
 _CODES = {"f": "d", "i": "q", "b": "?"}
 
 
 def _collect(value: Any, used: int | None, kinds: list[Any], numbers: list[Any]) -> None:
-    """All its numbers in their order, and what its form hangs on: their types, and how many places are in use."""
+    """Collects all numbers in order, and what the layout depends on: their types, and how many elements are in use."""
     for part in value:
         if _is_record(part):
             _collect(part, used, kinds, numbers)
@@ -105,7 +105,7 @@ def _form(value: Any, place: int, used: int | None) -> _RecordForm:
 
 
 def _runs(value: Any, shape: Any, used: int | None, at: int) -> Iterator[tuple[int, int, str]]:
-    """Where numbers stand next to each other, how many, and of which type."""
+    """The runs of adjacent numbers: offset, count and type."""
     for name, part in zip(value._fields, value, strict=True):
         kind, start = shape.fields[name][0], at + shape.fields[name][1]
         if _is_record(part):
@@ -155,7 +155,7 @@ def _is_record(value: Any) -> bool:
 
 
 class LargestSizes(NamedTuple):
-    """The largest that a workload can become."""
+    """The largest replicas and sizes that a workload can reach."""
 
     replicas: int
     cpu: int
@@ -163,13 +163,13 @@ class LargestSizes(NamedTuple):
 
 
 def check(slots: int, returning: int, rules: int, entries: int, sizes: LargestSizes) -> None:
-    """Raises where anything would not fit."""
+    """Raises if anything would not fit."""
     if max(slots, returning) > SLOTS:
         raise TooLargeError(
-            f"metrics that are {slots} ticks old, requests that come back after {returning}; {SLOTS} fit"
+            f"metrics are {slots} ticks old, requests come back after {returning} ticks; the limit is {SLOTS}"
         )
     if rules > RULES or entries > ENTRIES:
-        raise TooLargeError(f"{rules} metrics or policies, {entries} entries of a past; {RULES} and {ENTRIES} fit")
+        raise TooLargeError(f"{rules} metrics or policies, {entries} past entries; limits are {RULES} and {ENTRIES}")
     largest = sizes.replicas * max(sizes.cpu, sizes.memory * 1000)
     if not 0 <= largest < LARGEST:
-        raise TooLargeError(f"{sizes.replicas} replicas of {sizes.memory} bytes are more than an integer holds")
+        raise TooLargeError(f"{sizes.replicas} replicas of {sizes.memory} bytes do not fit into an integer")

@@ -1,4 +1,4 @@
-"""What becomes of a row where the replay is compiled: it is counted for the scores, kept, or both."""
+"""What compiled replays do with a row: count it for the scores, keep it, or both."""
 
 from functools import partial
 from typing import Any
@@ -10,12 +10,12 @@ from hypot.replay.score.tally import Account, Tally, count, finish, no_tally, ro
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import COLUMNS, Floats
 
-# So many rows are turned into columns at once.
+# How many rows are transposed into columns at once.
 BLOCK = 64
 
 
 def take_row(rows: Any, i: int, row: Any) -> None:
-    """Count it from the first tick on that is judged; keep it where there are columns for it."""
+    """Count the row, from the first scored tick on; keep it if there are columns for it."""
     first, tally, terms, kept, demand, bought, columns, block = rows
     if i >= first:
         for j in range(COLUMNS):
@@ -26,7 +26,7 @@ def take_row(rows: Any, i: int, row: Any) -> None:
 
 
 def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
-    """Rows are put by until there are enough of them to be turned into columns, which is how they are read."""
+    """Buffer rows until there are enough to transpose them into columns, in which form they are read."""
     place = i % BLOCK
     for j in range(COLUMNS):
         block[place, j] = row[j]
@@ -37,7 +37,7 @@ def keep_in_columns(columns: Any, block: Any, i: int, row: Any) -> None:
 
 
 class TallyRows:
-    """Where rows go: into a tally, so many from the `first` tick on, and into columns where they are kept."""
+    """The destination of rows: a tally, for `judged` ticks from the tick `first` on, and columns if they are kept."""
 
     def __init__(self, first: int, judged: int, world: World, demand: Floats, bought: Floats, *, keep: bool) -> None:
         terms = terms_of(world)
@@ -54,7 +54,7 @@ class TallyRows:
         return (*judging, self.columns, self._block)
 
     def finish(self, ticks: int) -> None:
-        """The last block may not be full."""
+        """Transpose the last block, which may not be full."""
         rest = ticks % BLOCK
         if self.columns.size and rest:
             self.columns[:, ticks - rest :] = self._block[:rest].T

@@ -1,4 +1,4 @@
-"""Policies side by side on one workload: each is replayed, judged, and compared with the oracle and the static peak."""
+"""Policies side by side on one workload: each is replayed, scored, and compared with the oracle and the static peak."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,49 +28,49 @@ BASELINE_TARGET = 70
 
 
 class ReplayJob(NamedTuple):
-    """One policy on one workload, as it is handed to whoever runs it."""
+    """One policy on one workload, as it is handed to a worker."""
 
     policy: Policy
     trace: Trace
     world: World
     settings: Settings
     reported: Span = NEVER
-    # Whether the run itself is wanted, or its scores alone.
+    # Whether the run itself is wanted, or only its scores.
     keep: bool = True
-    # Whether the compiled engine may do it.
+    # Whether the compiled engine may run it.
     compiled: bool = False
 
 
 class Scored(NamedTuple):
-    """What came of it: scores over all that counts, over each window, and over the part that is for tuning."""
+    """The result of a job: scores over everything that counts, over each window, and over the tuning part."""
 
     policy: str
     workload: str
     scores: Scores
     windows: tuple[Scores, ...]
     tuning: Scores | None
-    # The price at a tenth of the penalty for late requests, at the penalty, and at ten times as much.
+    # The price at a tenth of the penalty for late requests, at the penalty, and at ten times the penalty.
     prices: tuple[float, ...]
-    # What it is compared with, which is the same for all policies on one trace.
+    # The references, which are the same for all policies on one trace.
     oracle: Scores
     static: Scores
     notes: tuple[str, ...]
-    # Only where they are wanted: the run, and the oracle tick by tick.
+    # Only if they are wanted: the run, and the oracle tick by tick.
     run: Run | None = None
     reference: Reference | None = None
 
 
 class Course(NamedTuple):
-    """How a job went: what the ticks that are judged came to, the run itself, and who adds up its parts."""
+    """The course of a job: the account of the scored ticks, the run, and the function that accounts for parts of it."""
 
     account: Account
-    # Without ticks where nobody looks at them.
+    # Without ticks if nothing needs them.
     run: Run
     account_of: Callable[[Run, Reference], Account]
 
 
 def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
-    """Replay and judge; progress is told in ticks since it was told last."""
+    """Replay and score; reports progress in ticks since the last report."""
     scoring, world = job.world.scoring, job.world
     load = load_of(job.trace, world)
     last = len(load.work)
@@ -98,7 +98,7 @@ def do(job: ReplayJob, progress: Callable[[int], None] | None = None) -> Scored:
 def _course(
     job: ReplayJob, load: Load, first: int, against: Reference, progress: Callable[[int], None] | None
 ) -> Course:
-    """By the compiled engine where it may and can; both give the same rows. To ask before would take as long."""
+    """Uses the compiled engine if allowed and possible; both give the same rows. Asking first would take as long."""
     from hypot.replay.fleet.records import NotCoveredError  # noqa: PLC0415  only where it is used
 
     if job.compiled:
@@ -126,13 +126,13 @@ def _unseen(job: ReplayJob) -> Run:
 
 
 def _part_score(job: ReplayJob, course: Course, load: Load, first: int, last: int) -> Scores:
-    """Of the ticks from one up to, not with, another."""
+    """The scores of the ticks from `first` to `last`, exclusive."""
     against = reference_from(job, load, first, last)
     return judge(course.account_of(_cut(job, course.run, first, last), against), job.world, against)
 
 
 def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:
-    """The ticks of a run from one up to, not with, another."""
+    """The ticks of a run from `first` to `last`, exclusive."""
     if first == 0 and last == len(run.ticks.at):
         return run
     tick = job.world.tick
@@ -140,25 +140,25 @@ def _cut(job: ReplayJob, run: Run, first: int, last: int) -> Run:
 
 
 def reference_from(job: ReplayJob, load: Load, first: int, last: int) -> Reference:
-    """The oracle for these ticks; where a trace has memory, that is what is needed, else it is estimated."""
+    """The oracle for these ticks. The memory that it needs comes from the trace, or is estimated."""
     held = None if job.trace.memory is None else load.memory[first:last]
     return reference(load.work[first:last], load.efficiency[first:last], job.world, held)
 
 
 def first_judged(ticks: int, world: World) -> int:
-    """The first tick that counts: after the time that is skipped, and the part that is for tuning."""
+    """The first tick that counts: after the skipped time and the tuning part."""
     scoring = world.scoring
     return max(int(scoring.skip / world.tick), int(scoring.tune * ticks))
 
 
 def check_scoring(trace: Trace, world: World) -> None:
-    """Raises where a trace is too short for what the world wants to judge of it."""
+    """Raises if a trace is too short for the scoring that the world asks for."""
     ticks = ticks_of(trace, world.tick)
     left = ticks - first_judged(ticks, world)
     if left < max(1, world.scoring.windows):
         raise ScoreError(
-            f"{trace.source}: {trace.workload} has {ticks} ticks of {world.tick:g} s, {max(left, 0)} of them to judge; "
-            "choose fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
+            f"{trace.source}: {trace.workload} has {ticks} ticks of {world.tick:g} s, {max(left, 0)} of them to score; "
+            "use fewer scoring.windows, or a shorter scoring.skip or scoring.tune"
         )
 
 
@@ -177,7 +177,7 @@ class Comparison:
 
     @property
     def scores(self) -> dict[str, Scores]:
-        """By policy, with the two references at the end."""
+        """The scores by policy, with the two references at the end."""
         return {**self.policies, ORACLE: self.oracle, STATIC_PEAK: self.static}
 
     @property
@@ -195,7 +195,7 @@ class Comparison:
 
 
 def compared(trace: Trace, judged: Sequence[Scored], policies: Sequence[Policy], world: World) -> Comparison:
-    """Put together what came of every policy on one trace."""
+    """Combine the results of every policy on one trace."""
     return Comparison(
         trace.workload,
         trace.source,
@@ -209,7 +209,7 @@ def compared(trace: Trace, judged: Sequence[Scored], policies: Sequence[Policy],
 
 
 def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
-    """The oracle and the static peak, judged as far as they can be."""
+    """The scores of the oracle and the static peak, as far as they have any."""
     peak = static_peak(against, world)
     pods = peak.replicas * len(against.demand)
     oracle = _reference_scores(int(against.replicas.max(initial=0)), against.cpu_sum, against.memory_sum, world)
@@ -221,7 +221,7 @@ def _references(against: Reference, world: World) -> tuple[Scores, Scores]:
 
 
 def _reference_scores(peak_pods: int, cpu: float, memory: float, world: World) -> Scores:
-    """From sums over ticks."""
+    """The scores from sums over ticks."""
     hours = world.tick / 3600
     return Scores(
         cost=cost_of_sums(float(cpu), float(memory), world),
@@ -236,7 +236,7 @@ def _ratio(cost: float | None, other: float | None) -> float | None:
 
 
 def _with_speedup(judged: Sequence[Scored], policies: Sequence[Policy]) -> tuple[Scored, ...]:
-    """Elastic speedup, where the policy that it is measured against is among them."""
+    """Adds elastic speedup if the baseline policy is among them."""
     named = {one.policy: one.scores for one in judged}
     base = next((named[policy.name] for policy in policies if is_baseline(policy) and policy.name in named), None)
     if base is None:
@@ -257,7 +257,7 @@ def is_baseline(policy: Policy) -> bool:
 
 
 def tuned(judged: Sequence[Scored], families: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The variant of each family that was cheapest on the part for tuning, late requests and restarts included."""
+    """The variant of each family that was cheapest on the tuning part, including late requests and restarts."""
     known = {one.policy: one.tuning.price for one in judged if one.tuning is not None}
     found: dict[str, str] = {}
     for family, members in families.items():

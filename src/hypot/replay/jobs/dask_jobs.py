@@ -1,4 +1,4 @@
-"""Many replays at once on other machines: an existing Dask cluster. Nothing here knows what a replay is."""
+"""Runs many replays on an existing Dask cluster. Nothing here knows what a replay is."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import CancelledError
@@ -12,18 +12,18 @@ from hypot.replay.engine.demand import ticks_of
 from hypot.replay.jobs.comparison import ReplayJob, Scored, do
 from hypot.replay.jobs.local_jobs import JobsError
 
-# How long a scheduler may take to answer.
+# How many seconds a scheduler may take to answer.
 PATIENCE = 15.0
-# For each thread of the cluster so many jobs are handed out, so that none waits for the next.
+# How many jobs are handed out per thread of the cluster, so that no thread waits for the next job.
 IN_HAND = 4
 
 
 def spread(
     jobs: Iterable[ReplayJob], address: str, progress: Callable[[int], None] | None = None
 ) -> Generator[tuple[int, Scored]]:
-    """What came of each job, with its place, as they are done; a worker that is lost is replaced by another.
+    """Yields each result with the position of its job, as jobs finish; Dask replaces lost workers.
 
-    Jobs are taken as they can be used, so that not all of them need be in memory.
+    Jobs are taken from the iterable as needed, so that they need not all be in memory.
     """
     with _connected(address) as client:
         coming = enumerate(jobs)
@@ -46,12 +46,12 @@ def spread(
 
 
 def _await_workers(client: Any, address: str) -> None:
-    """A scheduler without any would let us wait for ever."""
+    """Fails early: without workers, the scheduler would let us wait for ever."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError as error:
         message = (
-            f"{address}: the scheduler has no worker; start some with: dask worker {address.removeprefix('dask://')}"
+            f"{address}: the scheduler has no workers; start some with: dask worker {address.removeprefix('dask://')}"
         )
         raise JobsError(message) from error
 
@@ -72,18 +72,18 @@ def _connected(address: str) -> Any:
         connect: Any = Client
         return connect(address.replace("dask://", "tcp://", 1), timeout=PATIENCE)
     except (OSError, ValueError) as error:
-        raise JobsError(f"{address}: no Dask scheduler answers there; start one with: dask scheduler") from error
+        raise JobsError(f"{address}: no Dask scheduler answers; start one with: dask scheduler") from error
 
 
 def _answer(future: Any, address: str) -> Scored:
     try:
         judged: Scored = future.result()
     except KilledWorker as error:
-        message = f"{address}: several workers died of the same replay, most often for want of memory"
+        message = f"{address}: several workers died during the same replay, usually out of memory"
         raise JobsError(message) from error
     except CancelledError as error:
-        raise JobsError(f"{address}: the cluster gave up a replay; is it still there?") from error
+        raise JobsError(f"{address}: the cluster cancelled a replay; is it still running?") from error
     except ModuleNotFoundError as error:
-        message = f"{address}: a worker lacks {error.name}: install the same hypot on all of them"
+        message = f"{address}: a worker lacks {error.name}: install the same hypot on all workers"
         raise JobsError(message) from error
     return judged

@@ -1,4 +1,4 @@
-"""Every policy on every trace: the jobs, and what came of them. A trace is held only until all of its jobs are done."""
+"""The jobs (every policy on every trace) and their results. A trace is held only until all its jobs are done."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +11,7 @@ from hypot.replay.world.parameters import Span, World
 
 
 class JobQueue:
-    """Jobs go out in order and come back in any."""
+    """Jobs are handed out in order; results come back in any order."""
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class JobQueue:
         self._done: dict[int, Comparison] = {}
 
     def jobs(self, traces: Iterable[Trace]) -> Iterator[ReplayJob]:
-        """All policies on one trace, then on the next, which is read only when it is wanted."""
+        """All policies on one trace, then on the next trace, which is read only when it is needed."""
         for number, trace in enumerate(traces):
             self._open[number] = trace, {}
             for policy in self._policies:
                 yield ReplayJob(policy, trace, self._world, self._settings, self._reported, self._keep, self._compiled)
 
     def enter(self, place: int, judged: Scored) -> None:
-        """What came of the job at this place."""
+        """Record the result of the job at this position."""
         number, which = divmod(place, len(self._policies))
         trace, known = self._open[number]
         known[which] = judged
@@ -45,12 +45,12 @@ class JobQueue:
             self._done[number] = compared(trace, _sharing(known), self._policies, self._world)
 
     def comparisons(self) -> list[Comparison]:
-        """In the order of the traces."""
+        """The comparisons in the order of the traces."""
         return [self._done[number] for number in sorted(self._done)]
 
 
 def _sharing(known: dict[int, Scored]) -> list[Scored]:
-    """In the order of the policies; what is the same for all of them is held once."""
+    """The results in the order of the policies; what is the same for all of them is stored once."""
     judged = [known[which] for which in sorted(known)]
     oracle, static = judged[0].oracle, judged[0].static
     return [one._replace(oracle=oracle, static=static) for one in judged]

@@ -1,4 +1,4 @@
-"""Many replays at once, in local processes."""
+"""Runs many replays at once, in local processes."""
 
 import os
 import pickle
@@ -19,38 +19,38 @@ from hypot.replay.jobs.pool import CONTEXT, Pool, pool_of
 from hypot.replay.jobs.shared_traces import SharedTraces, Slip, shared_for
 from hypot.replay.traces.trace import Trace
 
-# How often progress is looked at while others work.
+# Seconds between two looks at the progress while workers run.
 POLL = 0.2
-# Fewer ticks than these are done before other processes would have started.
+# Fewer ticks than this are done before other processes would have started.
 WORTH_A_PROCESS = 60_000
-# To hand something over takes as long as some thousand ticks, so that short jobs go together: up to so many ticks, and
-# so that each process still gets some of these batches.
+# Handing over a job takes as long as some thousand ticks, so short jobs go in batches: up to this many ticks, and
+# small enough that each process gets this many batches.
 TICKS_AT_ONCE, BATCHES = 200_000, 16
-# Batches that are handed out but not done hold so many rows of traces, or are so few for each process that it may run
-# dry.
+# Batches that are handed out but not done hold at most this many rows of traces, unless there would be so few for each
+# process that it may become idle.
 ROWS_IN_HAND = 3_000_000
 FEWEST_IN_HAND, MOST_IN_HAND = 2, 100
-# Numbers on the shelf for each of these rows: times and values, twice as much where a place is larger than its trace.
+# Numbers in shared memory per such row: times and values, doubled because a place may be larger than its trace.
 SHELF = 4
-_ENDED = "a process that replayed was ended from outside, most often for want of memory; replay fewer workloads at once"
+_ENDED = "a worker process was killed, usually out of memory; replay fewer workloads at once"
 _NO_TRACE = Trace("", np.empty(0), np.empty(0))
 _Batch: TypeAlias = list[tuple[int, ReplayJob]]
 _Future: TypeAlias = Future[list[Scored]]
-# What a process shares with the one that started it.
+# What a worker shares with the process that started it.
 _done: Any = None
 _shared: Any = None
 
 
 class JobsError(RuntimeError):
-    """A process that replayed ended without a word: killed, most often for want of memory."""
+    """A worker process ended without an error message: killed, usually out of memory."""
 
 
 def work(
     jobs: Iterable[ReplayJob], ticks: int, progress: Callable[[int], None] | None = None
 ) -> Generator[tuple[int, Scored]]:
-    """What came of each job, with its place, as they are done; progress is told in ticks of all of them together.
+    """Yields each result with the position of its job, as jobs finish; reports progress in ticks of all jobs together.
 
-    Jobs are taken as they can be used, so that not all of them need be in memory; while they are made, others are done.
+    Jobs are taken as needed, so that they need not all be in memory; workers run while further jobs are made.
     """
     coming = iter(jobs)
     first = list(islice(coming, os.cpu_count() or 1))
@@ -69,7 +69,7 @@ def _alone(jobs: Iterable[ReplayJob], progress: Callable[[int], None] | None) ->
 
 
 def _batches(jobs: Iterable[ReplayJob], most: int) -> Iterator[_Batch]:
-    """Short jobs go together, by ticks or by rows of traces if these are more, as if each were as long as the last."""
+    """Batches of short jobs, by ticks or trace rows (the larger), assuming the next job is as long as the last."""
     batch: _Batch = []
     together = 0
     for place, job in enumerate(jobs):
@@ -104,7 +104,7 @@ def _together(
 
 
 class _Given(NamedTuple):
-    """A batch that is handed out: the places of its jobs, and what was handed over of their traces."""
+    """A batch that is handed out: the positions of its jobs, its rows, and the traces or slips that were sent."""
 
     places: list[int]
     rows: int
@@ -112,19 +112,19 @@ class _Given(NamedTuple):
 
 
 class _Hands:
-    """What is handed out and not done."""
+    """The batches that are handed out and not done."""
 
     def __init__(self, pool: Pool, shared: SharedTraces | None, workers: int) -> None:
         self._pool, self._shared, self._workers = pool, shared, workers
         self.given: dict[_Future, _Given] = {}
         self._rows = 0
         self._finished: SimpleQueue[_Future] = SimpleQueue()
-        # What jobs are beside their traces is the same for many of them, and written once.
+        # A job without its trace is the same for many jobs, and is pickled once.
         self._heads: dict[tuple[int, ...], tuple[ReplayJob, bytes]] = {}
 
     @property
     def full(self) -> bool:
-        """Whether this keeps all busy for a while, and the memory has no room for more."""
+        """Whether the workers are busy for a while and no more rows should be in memory."""
         count = len(self.given)
         enough = self._rows >= ROWS_IN_HAND or count >= MOST_IN_HAND * self._workers
         return enough and count >= FEWEST_IN_HAND * self._workers
@@ -148,7 +148,7 @@ class _Hands:
         return self._heads[key][1]
 
     def finished(self) -> list[tuple[list[int], _Future]]:
-        """What was done since, with its places; after a while nothing, so that progress can be told."""
+        """The batches that finished since the last call; returns after a while even without any, to report progress."""
         found: list[_Future] = []
         with suppress(Empty):
             found.append(self._finished.get(timeout=POLL))

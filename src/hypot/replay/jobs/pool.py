@@ -1,4 +1,4 @@
-"""Processes that work for this one, and end with it."""
+"""Worker processes that end with this process."""
 
 import multiprocessing
 import os
@@ -9,25 +9,25 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-# These are begun anew: a copy of this one would have its threads' locks, and not its threads.
+# Workers are spawned, not forked: a fork would copy the locks of this process's threads without the threads.
 CONTEXT = multiprocessing.get_context("spawn")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Not every system lets a thread put signals off.
+# Not every system lets a thread block signals.
 _CAN_BLOCK = hasattr(signal, "pthread_sigmask")
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
 class Pool(ProcessPoolExecutor):
-    """Key presses are for this process to answer: the others never see one, not even while they start."""
+    """A pool in which only this process handles signals such as Ctrl-C; workers never get them, not even at start."""
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> "Future[_T]":
-        """May start a process, which would complain if it were started by half."""
+        """May start a process, which would print errors if a signal interrupted its start."""
         with _undisturbed():
             return super().submit(fn, *args, **kwargs)
 
     def end(self) -> None:
-        """All of them at once, whatever they are at."""
+        """Kill all workers at once, whatever they are doing."""
         for process in list((self._processes or {}).values()):
             process.kill()
         self.shutdown(cancel_futures=True)
@@ -35,7 +35,7 @@ class Pool(ProcessPoolExecutor):
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """What comes meanwhile is answered afterwards; processes that are started meanwhile have it blocked."""
+    """Signals that arrive meanwhile are handled afterwards; processes that start meanwhile have them blocked."""
     if not _CAN_BLOCK:
         yield
         return
@@ -53,13 +53,13 @@ def _undisturbed() -> Iterator[None]:
 
 
 def _is_main() -> bool:
-    """Whether it is this thread that answers signals."""
+    """Whether this is the thread that handles signals."""
     return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager
 def pool_of(workers: int, begin: Callable[..., None] | None = None, *given: Any) -> Iterator[Pool]:
-    """So many processes, each of which begins like this."""
+    """A pool of this many processes, each of which first calls `begin`."""
     pool = Pool(workers, CONTEXT, _begin, (begin, given))
     try:
         yield pool
@@ -78,7 +78,7 @@ def _begin(begin: Callable[..., None] | None, given: tuple[Any, ...]) -> None:
 
 
 def _end_with_parent() -> None:
-    """Nobody waits for what is left, however the process ended that started us."""
+    """End this process when the parent ends, in whatever way; nothing waits for its results then."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,4 +1,4 @@
-"""Rows of traces in memory that all processes see: through a pipe they would cost as much as half of their replay."""
+"""Trace rows in shared memory: sending them through a pipe would take half as long as replaying them."""
 
 import os
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ _BYTES = 8
 
 
 class Slip(NamedTuple):
-    """What is handed over in the place of a trace: where its rows lie, one column after the other."""
+    """Sent instead of a trace: the position of its rows, one column after the other."""
 
     start: int
     columns: int
@@ -29,23 +29,23 @@ class Slip(NamedTuple):
 
 
 class SharedTraces:
-    """A file in memory. It has no name, so that nothing is left of it however a process ends."""
+    """A file in memory. It has no name, so nothing is left of it, however a process ends."""
 
     def __init__(self, file: int) -> None:
         self._file = file
         self._numbers: Floats = np.frombuffer(mmap(file, 0))
         self._used = 0
-        # Places by their size, which is a power of two: one that is given back fits the next trace.
+        # Free places by size. Sizes are powers of two, so that a freed place fits the next trace.
         self._free: dict[int, list[int]] = defaultdict(list)
         self._wanted: Counter[int] = Counter()
         self._last: tuple[Trace, Slip] | None = None
 
     def __reduce__(self) -> Any:
-        """A process that is started gets the same file."""
+        """A new process gets the same file."""
         return _opened, (reduction.DupFd(self._file),)
 
     def put(self, trace: Trace) -> Slip | Trace:
-        """Once for all jobs that follow each other on one trace; the trace itself where there is no room for it."""
+        """Written once for consecutive jobs on the same trace; returns the trace itself if there is no room."""
         if self._last is None or self._last[0] is not trace or not self._wanted[self._last[1].start]:
             self._last = self._written(trace)
         if self._last is None:
@@ -78,13 +78,13 @@ class SharedTraces:
         return self._numbers[slip.start : slip.start + slip.columns * slip.rows].reshape(slip.columns, slip.rows)
 
     def take(self, slip: Slip) -> Trace:
-        """The trace as it lies there, until its slip is given back."""
+        """The trace in shared memory, valid until its slip is given back."""
         rows = self._rows(slip)
         memory = rows[2] if slip.columns > 2 else None
         return Trace(slip.workload, rows[0], rows[1], memory, slip.unit, slip.source, slip.notes)
 
     def give_back(self, slip: Slip) -> None:
-        """One job less wants it."""
+        """Record that one job fewer needs the trace."""
         self._wanted[slip.start] -= 1
         if not self._wanted[slip.start]:
             del self._wanted[slip.start]
@@ -93,7 +93,7 @@ class SharedTraces:
 
 @contextmanager
 def shared_for(numbers: int) -> Iterator[SharedTraces | None]:
-    """None where the system has no such files, or none of this size."""
+    """None if the system has no such files, or none of this size."""
     with ExitStack() as stack:
         shared = None
         with suppress(AttributeError, OSError):

@@ -1,1 +1,1 @@
-"""Decisions from plain numbers, for speed, and how manifests are turned into these numbers."""
+"""Decisions as plain numbers, for speed (the "quick step"), and how manifests become these numbers."""

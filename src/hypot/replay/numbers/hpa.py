@@ -1,7 +1,7 @@
-"""The decision of a HorizontalPodAutoscaler from plain numbers: the rules of `core` in the order of `policy.hpa`.
+"""The decision of a HorizontalPodAutoscaler in plain numbers: the rules of `core`, as in `policy.horizontal.hpa`.
 
-It says how many replicas there are to be, and nothing else; the Decision that tells why is made where it changes
-something. A test holds that both agree.
+It gives only the desired replicas; the Decision that explains why is made where it changes something. A test checks
+that both agree.
 """
 
 from math import inf
@@ -30,22 +30,22 @@ class NumericPace(NamedTuple):
     window: float
     disabled: bool
     least: bool
-    # How many policies there are, and what each says.
+    # The number of policies, and the values of each.
     policies: int
     percents: Any
     values: Any
     periods: Any
-    # How long a move in this direction matters.
+    # For how long a move in this direction matters.
     longest: float
 
 
 class HpaRule(NamedTuple):
-    """A HorizontalPodAutoscaler in plain numbers; targets are percent or milli-units."""
+    """A HorizontalPodAutoscaler as plain numbers; targets are percent or milli-units."""
 
-    # How many metrics there are, and what each is.
+    # The number of metrics, and the source of each.
     metrics: int
     sources: Any
-    # The resource, or the signal that a custom metric stands for.
+    # The resource, or the signal behind a custom metric.
     subjects: Any
     targets: Any
     low: int
@@ -63,14 +63,14 @@ class HpaRule(NamedTuple):
 
 
 def past_for(rule: HpaRule, every: float) -> PastMoves:
-    """Places for all that its windows and periods hold, at one decision every so many seconds."""
+    """Room for everything that its windows and periods hold, with one decision every `every` seconds."""
     window = max(rule.pace_up.window, rule.pace_down.window) if rule.behavior else rule.window
     period = max(rule.pace_up.longest, rule.pace_down.longest)
     return no_past(int(window / every) + 4, int(period / every) + 4)
 
 
 def hpa_step(rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
-    """How many replicas there are to be, as seen after tick `i`; what is recommended is remembered."""
+    """The desired replicas, as observed after tick `i`; records the recommendation."""
     current = s.asked[0]
     look_first(past, current, now)
     if current > rule.high or current < rule.low:
@@ -86,7 +86,7 @@ def hpa_step(rule: HpaRule, past: PastMoves, c: Cohorts, s: Site, p: Params, i: 
 
 
 def look_first(past: PastMoves, current: int, now: float) -> None:
-    """The size at the first look counts as the first recommendation, whether or not there are metrics."""
+    """Record the replicas at the first look as the first recommendation, with or without metrics."""
     if past.used[0] == 0:
         recommended(past, current, now, now)
 
@@ -105,7 +105,7 @@ def propose(rule: HpaRule, m: int, c: Cohorts, s: Site, p: Params, i: int, now: 
 def propose_by_pods(
     rule: HpaRule, source: int, subject: int, target: int, c: Cohorts, s: Site, p: Params, i: int, now: float
 ) -> int:
-    """Sort the groups by whether their sample may be believed, and count; requests are in milli-units, as usage is."""
+    """Classify the groups by whether their sample is valid, and count; requests are in milli-units, like usage."""
     used = asked = samples = unready = unready_asked = missing = missing_asked = missing_assumed = 0
     cpu, memory = source != PODS and subject == CPU, source != PODS and subject == MEMORY
     sampled_at = now - p.lag
@@ -113,7 +113,7 @@ def propose_by_pods(
         life, count = c.life[k], c.count[k]
         if life == STOPPING:
             continue
-        # Utilisation is of what a pod's spec asks for, which a resize changes before the pod has it.
+        # Utilisation refers to the request in the pod's spec, which a resize changes before it takes effect.
         request = c.next_cpu[k] if cpu else c.next_memory[k] * 1000
         if life in PENDING:
             unready += count
@@ -169,7 +169,7 @@ def propose_by_pods(
 
 
 def restrain(rule: HpaRule, past: PastMoves, recommendation: int, current: int, now: float) -> int:
-    """Stabilise, then limit; what is remembered is the bare recommendation."""
+    """Stabilise, then limit; what is recorded is the recommendation before both."""
     if not rule.behavior:
         settled = highest_of(past, recommendation, now - rule.window)
         recommended(past, recommendation, now, now - rule.window)
@@ -222,7 +222,7 @@ def allowed(pace: NumericPace, past: PastMoves, current: int, now: float, grows:
 
 
 def moved(rule: HpaRule, past: PastMoves, before: int, after: int, now: float) -> None:
-    """Remember a move, for the policies of a behavior."""
+    """Record a move, for the policies of a behavior."""
     if not rule.behavior or before == after:
         return
     if after > before:

@@ -1,4 +1,4 @@
-"""A HorizontalPodAutoscaler in the plain numbers of the quick step, where that covers all it asks for."""
+"""A HorizontalPodAutoscaler as the plain numbers of the quick step, if that covers everything it asks for."""
 
 from collections.abc import Mapping
 
@@ -16,12 +16,12 @@ from hypot.replay.world.parameters import Signal
 from hypot.replay.world.signals import SIGNALS
 
 _RESOURCES = {"cpu": CPU, "memory": MEMORY}
-# What is compared, what it is compared of, and with what.
+# The kind of target, the resource or signal, and the target value.
 _Line = tuple[int, int, int]
 
 
 def rule_of(hpa: HPA, container: str, names: Mapping[str, Signal], settings: Settings) -> HpaRule | None:
-    """None where only the whole decision will do: a hold, scaling from zero, a metric that is measured otherwise."""
+    """None if only the full decision works: a hold, scaling from zero, or a metric that is measured in another way."""
     if holds_of(hpa.annotations):
         return None
     full = with_defaults(hpa, settings.kubernetes, settings.gates)
@@ -68,13 +68,13 @@ def _pace(written: WrittenPace, window: float) -> NumericPace:
 
 
 def _line(metric: Metric, container: str, names: Mapping[str, Signal]) -> _Line | None:
-    """None for a target that no count meets, which only a whole decision can report."""
+    """None for a target that no replicas can meet, which only a full decision can report."""
     line = _any_line(metric, container, names)
     return line if line is not None and line[2] > 0 else None
 
 
 def _any_line(metric: Metric, container: str, names: Mapping[str, Signal]) -> _Line | None:
-    """None of another container either, for no replay has one."""
+    """None also for another container, which a replay does not have."""
     if metric.container_resource is not None and metric.container_resource.container != container:
         return None
     source = metric.resource or metric.container_resource

@@ -1,6 +1,6 @@
-"""The decision of an Hvpa from plain numbers: the rules of `core` in the order of `policy.hvpa`, for one container.
+"""The decision of an Hvpa in plain numbers: the rules of `core` in the order of `policy.hvpa`, for one container.
 
-It says how many replicas of which size there are to be, and nothing else. A test holds that both agree.
+It gives only the desired replicas and size. A test checks that both agree.
 """
 
 from math import inf
@@ -33,7 +33,7 @@ __all__ = ["COUNTS", "HvpaPast", "HvpaRule", "ResourceRule", "hvpa_act", "hvpa_m
 def hvpa_step(
     rule: HvpaRule, past: HvpaPast, u: Any, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
 ) -> bool:
-    """Whether anything is to move, as seen after tick `i`; where to is written down, and what was seen remembered."""
+    """Whether anything should change, as observed after tick `i`; records the proposal and what was observed."""
     current = s.asked[0]
     recount(past, current, now)
     killed = stand(past, c, s, current)
@@ -59,9 +59,9 @@ def hvpa_step(
 
 
 def conclude(rule: HvpaRule, past: HvpaPast, current: int) -> bool:
-    """Whether the wish is anything else than what there is, and whether it is more."""
+    """Whether the proposal differs from the current state, and whether it scales anything up."""
     if past.resizes[0] == 0:
-        # Nobody made another size.
+        # The size does not change.
         past.grows[0] = past.desired[0] > current
         return bool(past.desired[0] != current)
     past.resizes[0] = (
@@ -78,19 +78,19 @@ def conclude(rule: HvpaRule, past: HvpaPast, current: int) -> bool:
 
 
 def is_behind(of: ResourceRule, past: HvpaPast, r: int) -> bool:
-    """Whether others lack what the largest pod has and all are to have: an earlier move ended half way."""
+    """Whether some pods lack what the largest pod has and all should have: an earlier move stopped half way."""
     return bool(of.controlled and past.size[r] >= past.request[r] > past.least[r])
 
 
 def is_held(rule: HvpaRule, past: HvpaPast, plan: NumericPlan, moves: bool) -> bool:
-    """Whether what was decided waits for a plan that is under way. What it may not size needs no more than there is."""
+    """Whether the decision waits for a plan in progress. A resource that it does not control does not count."""
     cpu = past.size[0] if rule.cpu.controlled else 0
     memory = past.size[1] if rule.memory.controlled else 0
     return is_bound(plan, past.desired[0] if moves else 0, cpu, memory)
 
 
 def hvpa_act(past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> None:
-    """Do what was decided, as far as it can be done at once."""
+    """Carry out the decision, as far as possible at once."""
     hvpa_moved(past, now)
     cpu, memory, cpu_limit, memory_limit = past.size[0], past.size[1], past.size[2], past.size[3]
     had_cpu, had_memory, resizes = past.request[CPU], past.request[MEMORY], past.resizes[0] != 0
@@ -114,14 +114,14 @@ def hvpa_act(past: HvpaPast, plan: NumericPlan, c: Cohorts, s: Site, p: Params, 
 
 
 def hvpa_moved(past: HvpaPast, now: float) -> None:
-    """Remember that what was decided last is done."""
+    """Record that the last decision was carried out."""
     past.last_scale[0] = now
     if past.grows[0]:
         past.last_up[0] = now
 
 
 def recount(past: HvpaPast, current: int, now: float) -> None:
-    """Whoever changed the count, what was recommended before was learnt at another; nothing is learnt at zero."""
+    """Record a change of replicas, by any controller, with the sizes recommended before it; zero does not count."""
     before = past.replicas[0]
     if current in (0, before):
         return
@@ -134,7 +134,7 @@ def recount(past: HvpaPast, current: int, now: float) -> None:
 
 
 def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
-    """What the largest pod, the smallest and all replicas have, and when a pod of the most memory was last killed."""
+    """Record the size of the largest pod, the smallest and all; returns the last kill of a pod with the most memory."""
     cpu = cpu_limit = memory = memory_limit = least_cpu = least_memory = -1
     all_cpu = all_memory = pods = 0
     killed = -inf
@@ -162,14 +162,14 @@ def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
     past.least[CPU], past.least[MEMORY] = least_cpu, least_memory
     past.size[0], past.size[1], past.size[2], past.size[3] = cpu, memory, cpu_limit, memory_limit
     if pods != current:
-        # While pods come and go, those that are there stand for the others.
+        # While pods start and stop, those that exist represent the others.
         all_cpu, all_memory = -(-all_cpu * current // pods), -(-all_memory * current // pods)
     past.current_total[CPU], past.current_total[MEMORY] = all_cpu, all_memory
     return killed
 
 
 def stay(past: HvpaPast, current: int) -> None:
-    """Nothing is asked for yet, and the wish is what there is."""
+    """Reset: no source asks for anything yet, and the proposal is the current state."""
     past.desired[0] = current
     past.resizes[0] = past.grows[0] = past.rises[0] = 0
     for r in range(2):
@@ -180,7 +180,7 @@ def stay(past: HvpaPast, current: int) -> None:
 def ask_metrics(
     rule: HvpaRule, past: HvpaPast, c: Cohorts, s: Site, p: Params, i: int, now: float, blind: bool
 ) -> tuple[int, bool]:
-    """The count that metrics ask for which make no total, and whether any of them has no answer."""
+    """The replicas that metrics without a total ask for, and whether any metric has no value."""
     if blind:
         return FAILED, True
     hpa, current = rule.hpa, s.asked[0]
@@ -207,7 +207,7 @@ def ask_metrics(
 
 
 def ask_usage(rule: HvpaRule, past: HvpaPast, u: Any, current: int, urgent: bool, now: float) -> bool:
-    """What the usage of pods asks for in total; false where nothing was measured yet."""
+    """The total that pod usage asks for; false if nothing was measured yet."""
     ask_resource(rule.cpu, past, CPU, int(u.target[CPU]), rule.settle, current, urgent, now)
     ask_resource(rule.memory, past, MEMORY, int(u.target[MEMORY]), rule.settle, current, urgent, now)
     if past.by_usage[CPU] < 0 and past.by_usage[MEMORY] < 0:
@@ -230,7 +230,7 @@ def ask_resource(
 
 
 def feel_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
-    """Whether pods use all they can get, in two samples; what is asked for then."""
+    """Whether pods use everything they can get, in two samples; if so, records what to ask for."""
     used_cpu = used_memory = cpu = memory = most_cpu = most_memory = pods = 0
     for k in range(0 if blind else c.used[0]):
         if c.life[k] == STOPPING or not is_sampled(c, p, k, now):
@@ -255,7 +255,7 @@ def feel_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, b
 
 
 def note_saturation(past: HvpaPast, r: int, is_hot: bool, cap: int, at: float, current: int, pods: int) -> bool:
-    """Remember the first of those samples; only with another one more is asked for."""
+    """Record the first such sample; only a second one leads to a proposal."""
     if not is_hot:
         past.hot[r] = inf
         return False

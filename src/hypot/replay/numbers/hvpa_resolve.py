@@ -1,4 +1,4 @@
-"""An Hvpa in plain numbers: its rule, its past, and the way from what each source asks for to one point."""
+"""An Hvpa as plain numbers: its rule, its state, and how the proposals of its sources become replicas and a size."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -24,12 +24,12 @@ from hypot.core.window import forced_into
 from hypot.replay.numbers.hpa import FAILED, HpaRule
 
 CPU, MEMORY = range(2)
-# As many counts may have an interval here.
+# The most counts of replicas that may have an interval here.
 COUNTS = 256
 
 
 class ResourceRule(NamedTuple):
-    """What is written of one resource. Amounts are millicores or bytes; below zero is unset, and so is no `most`."""
+    """The settings of one resource. Amounts are millicores or bytes; negative means unset, as does a `most` of 0."""
 
     controlled: bool
     half_life: float
@@ -40,13 +40,13 @@ class ResourceRule(NamedTuple):
     base_percent: int
     gap_value: int
     gap_percent: int
-    # How far a total must move, up and down.
+    # By how much a total must change, up and down.
     default_change: int
     up_value: int
     up_percent: int
     down_value: int
     down_percent: int
-    # How many counts have an interval, from the first on, and what each is for.
+    # How many counts have an interval, from the first on, and the bounds of each.
     counts: int
     lows: Any
     highs: Any
@@ -55,9 +55,9 @@ class ResourceRule(NamedTuple):
 
 
 class HvpaRule(NamedTuple):
-    """An Hvpa in plain numbers."""
+    """An Hvpa as plain numbers."""
 
-    # Whether metrics are a source, which of them make a total, and whether the usage of pods is one.
+    # Whether metrics are a source, which of them give a total, and whether pod usage is a source.
     by_metrics: bool
     hpa: HpaRule
     totals: Any
@@ -65,7 +65,7 @@ class HvpaRule(NamedTuple):
     settle: float
     cpu: ResourceRule
     memory: ResourceRule
-    # The fewest and the most replicas, and the counts at which pods have one size: those before the first, and each.
+    # The fewest and the most replicas, and where pods have a fixed size: below the first, and at each count.
     first: int
     last: int
     pinned_before: bool
@@ -75,34 +75,34 @@ class HvpaRule(NamedTuple):
     mode_down: int
     wait_up: float
     wait_down: float
-    # Seconds of the day; below zero where there is no window.
+    # Seconds of the day; negative without a window.
     begin: int
     end: int
 
 
 class HvpaPast(NamedTuple):
-    """What it remembers, and what there is to see of its last decision; columns have one place, or one per resource."""
+    """Its state, and the result of its last decision; columns have one element, or one per resource."""
 
-    # When it last moved, and last got more of anything; minus infinite: never.
+    # When it last moved, and last scaled up on any axis; -inf: never.
     last_scale: Any
     last_up: Any
-    # At the last look: how many replicas there were, and which sizes were recommended.
+    # At the last look: the replicas, and the recommended sizes.
     replicas: Any
     advice: Any
-    # The last change of the count, and the sizes that were recommended before it.
+    # The last change of replicas, and the sizes that were recommended before it.
     recount_at: Any
     recount_before: Any
     recount_after: Any
     recount_advice: Any
-    # The first sample of those that are all at the cap; infinite where none is.
+    # The first of the samples that are all at the cap; infinite if none is.
     hot: Any
-    # The wish: how many replicas, their size with both limits, whether that is another size, and more of anything.
+    # The proposal: replicas, their size with both limits, whether the size changes, and whether anything scales up.
     desired: Any
     size: Any
     resizes: Any
     grows: Any
-    # Scratch: whether more is needed, what the largest pod, the smallest one and all have, what each source asks for in
-    # total and which way, and what counts of it.
+    # Scratch: whether more is needed; what the largest pod, the smallest pod and all pods have; the total that each
+    # source asks for, with its direction; and the resulting total.
     rises: Any
     request: Any
     limit: Any
@@ -133,12 +133,12 @@ def no_hvpa_past() -> HvpaPast:
     )
 
 
-# A vote is twice the count, and one more where a total stands behind it: so the largest number is the vote that counts.
+# A vote is twice the replicas, plus one if it comes from a total: so the largest number is the vote that counts.
 NOBODY = -1
 
 
 def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
-    """What was measured counts; what was merely counted joins where nothing was, or where it asks for more."""
+    """Measured totals count; totals derived from replicas count only without a measurement, or if they ask for more."""
     if not of.controlled:
         return UNSET
     total, counted = past.by_usage[r], past.by_metrics[r]
@@ -148,7 +148,7 @@ def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
 
 
 def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: bool, urgent: bool, now: float) -> None:
-    """From votes to one point; who waits only for its time, or changes too little, moves along with the others."""
+    """Combine the votes. What waits only for its time, or changes too little, moves along with the others."""
     past.total[CPU], past.total[MEMORY] = need(rule.cpu, past, CPU), need(rule.memory, past, MEMORY)
     cpu, memory = past.total[CPU], past.total[MEMORY]
     sized = cpu >= 0 or memory >= 0
@@ -158,7 +158,7 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
     )
     gate = gate_of(rule, past, way, missing, urgent, now) if sized else OPEN
     held = gate in HOLDS
-    # Who was not measured keeps the count as well: nobody knows whether fewer would do.
+    # If something was not measured, the replicas stay: it is unknown whether fewer would suffice.
     vote = 2 * current if held or missing or (not sized and rule.by_usage) else NOBODY
     if sized and gate == OPEN:
         vote = max(vote, vote_of(rule, past, way, current))
@@ -187,7 +187,7 @@ def gate_of(rule: HvpaRule, past: HvpaPast, way: int, missing: bool, urgent: boo
 
 
 def time_gate(rule: HvpaRule, past: HvpaPast, way: int, urgent: bool, now: float) -> int:
-    """Whether this is the time to move; urgency opens stabilisation, upwards only."""
+    """Whether a move is allowed at this time; urgency skips stabilisation, upwards only."""
     mode, wait = (rule.mode_up, rule.wait_up) if way == UP else (rule.mode_down, rule.wait_down)
     open_now = mode == IN_WINDOW and rule.begin >= 0 and contains(rule.begin, rule.end, int(now % 86400))
     return closed(mode, wait, now - past.last_scale[0], not (urgent and way == UP), open_now)
@@ -202,13 +202,13 @@ def moves_enough(of: ResourceRule, past: HvpaPast, r: int, way: int) -> bool:
 
 
 def in_time(rule: HvpaRule, past: HvpaPast, count: int, current: int, missing: bool, urgent: bool, now: float) -> int:
-    """This count where it may be gone to now, else the one that is there."""
+    """These replicas if the move is allowed now, otherwise the current replicas."""
     timed = time_gate(rule, past, UP if count > current else DOWN, urgent, now)
     return count if count_gate(count, current, timed, missing) == OPEN else current
 
 
 def vote_of(rule: HvpaRule, past: HvpaPast, way: int, current: int) -> int:
-    """The most that any source asks for by any resource; what neither rises nor falls keeps the count."""
+    """The most replicas that any source asks for by any resource; if nothing rises or falls, the current replicas."""
     if way == STAYS:
         return 2 * current
     return max(
@@ -245,7 +245,7 @@ def settle(
     low: int,
     high: int,
 ) -> None:
-    """Where the votes come to, unless that takes replicas away from pods that would have to grow for it."""
+    """The result of the votes, unless it removes replicas and every remaining pod would have to get larger for it."""
     desired = forced_into(current if vote == NOBODY else vote // 2, low, high)
     if moving and way == DOWN and desired < current and grow_while_shrinking(rule, past, current, desired):
         vote = max(vote, 2 * current)
@@ -257,7 +257,7 @@ def settle(
 
 
 def grow_while_shrinking(rule: HvpaRule, past: HvpaPast, current: int, fewer: int) -> bool:
-    """Whether with fewer replicas every resource of each pod would grow: then they are not taken away yet."""
+    """Whether with fewer replicas every resource of each pod would rise: then no replicas are removed yet."""
     if has_one_size(rule, fewer):
         return False
     return resource_grows(rule.cpu, past, CPU, current, fewer) and resource_grows(
@@ -266,16 +266,16 @@ def grow_while_shrinking(rule: HvpaRule, past: HvpaPast, current: int, fewer: in
 
 
 def resource_grows(of: ResourceRule, past: HvpaPast, r: int, current: int, fewer: int) -> bool:
-    """One that nobody asks for does not object."""
+    """A resource without a total does not object."""
     if past.total[r] < 0:
         return True
     return outgrows(past.total[r], past.request[r], current, fewer, of.base_value, of.base_percent)
 
 
 def size_pods(rule: HvpaRule, past: HvpaPast, current: int, desired: int, way: int, vote: int, missing: bool) -> None:
-    """The size of each pod at another count, or of another total."""
+    """The size of each pod for other replicas or another total."""
     past.resizes[0], past.rises[0] = 1, 1 if way == UP else 0
-    # A count that no total asks for spreads none: pods keep at least their size.
+    # Replicas that come from no total do not spread one: pods keep at least their size.
     spreads = vote == NOBODY or vote % 2 == 1
     stays, may_shrink = keeps_size(way, current, desired, spreads), may_get_less(missing, current, desired)
     size_resource(rule, rule.cpu, past, CPU, current, desired, stays, may_shrink)
@@ -292,7 +292,7 @@ def size_resource(
     stays: bool,
     may_shrink: bool,
 ) -> None:
-    """The request of each pod and its limit, within what is allowed."""
+    """The request of each pod and its limit, within the allowed range."""
     total, old, limit = past.total[r], past.request[r], past.limit[r]
     if total < 0:
         return
@@ -316,7 +316,7 @@ def size_resource(
 
 
 def pinned(rule: HvpaRule, of: ResourceRule, past: HvpaPast, r: int, desired: int) -> int:
-    """The only size there is at this count; where none is written, the one that is there."""
+    """The only size at these replicas; if none is written, the current size."""
     if not has_one_size(rule, desired):
         return UNSET
     n = desired - rule.first
@@ -324,7 +324,7 @@ def pinned(rule: HvpaRule, of: ResourceRule, past: HvpaPast, r: int, desired: in
 
 
 def has_one_size(rule: HvpaRule, count: int) -> bool:
-    """Whether at this count pods have one size, and only their number moves."""
+    """Whether pods have a fixed size at these replicas, so that only replicas change."""
     if count < rule.first:
         return rule.pinned_before
     return count <= rule.last and bool(rule.pinned_at[count - rule.first])

@@ -1,4 +1,4 @@
-"""An Hvpa in the plain numbers of the quick step, where that covers all it asks for; and its past as it is written."""
+"""An Hvpa as the plain numbers of the quick step, if that covers everything it asks for; and its state."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -27,9 +27,9 @@ from hypot.replay.world.parameters import Signal
 _NO_PACE = NumericPace(
     window=0.0, disabled=True, least=False, policies=0, percents=[False], values=[0], periods=[0.0], longest=0.0
 )
-# The largest amount and percentage whose products fit a machine's integer for thousands of replicas.
+# The largest amount and percentage whose products fit into a 64-bit integer for thousands of replicas.
 MOST_WRITTEN, MOST_PERCENT = 2**43, 10_000
-# Stands where metrics are no source.
+# Used if metrics are not a source.
 _NO_HPA = HpaRule(
     metrics=0,
     sources=[0],
@@ -51,7 +51,7 @@ _NO_HPA = HpaRule(
 
 
 def rule_of(hvpa: Hvpa, container: str, names: Mapping[str, Signal], settings: Settings) -> HvpaRule | None:
-    """None where only the whole decision will do: it refuses, reads other objects, or its numbers are too large."""
+    """None if only the full decision works: it refuses, reads other objects, or its numbers are too large."""
     if not _is_covered(hvpa, container):
         return None
     hpa = _NO_HPA
@@ -135,7 +135,7 @@ def _given(written: Share) -> tuple[int, int]:
 
 
 def state_of(past: HvpaPast, container: str) -> State:
-    """The same past, as the whole decision reads it."""
+    """The same state, in the form that the full decision reads."""
     advice = _advised(container, past.advice)
     recounted = past.recount_at[0] > -inf
     counts = (past.recount_before[0], past.recount_after[0])

@@ -1,4 +1,4 @@
-"""What a horizontal autoscaler remembers: columns of plain numbers, of which the first `used` places hold something."""
+"""The state of a horizontal autoscaler: columns of plain numbers, of which the first `used` elements are in use."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ class PastMoves(NamedTuple):
     used: Any
     values: Any
     times: Any
-    # The place of the newest recommendation, and the time of the last one that was another.
+    # The index of the newest recommendation, and the time of the last recommendation that differed from it.
     newest: Any
     differed: Any
     ups_used: Any
@@ -24,7 +24,7 @@ class PastMoves(NamedTuple):
 
 
 def no_past(recommendations: int, moves: int) -> PastMoves:
-    """Nothing yet, with places for as many as the longest window and the longest period hold."""
+    """Empty, with room for as many entries as the longest window and the longest period hold."""
     return PastMoves([0], *_places(recommendations), [0], [-inf], [0], *_places(moves), [0], *_places(moves))
 
 
@@ -33,7 +33,7 @@ def _places(count: int) -> tuple[list[int], list[float]]:
 
 
 def note(used: Any, values: Any, times: Any, value: int, at: float, reusable_before: float) -> int:
-    """Remember a value, in the place of one that is too old to matter; which place that is."""
+    """Record a value, in place of an entry that is too old to matter; returns its index."""
     n = used[0]
     slot = last_older(times[:n], reusable_before)
     if slot == NO_SLOT:
@@ -44,7 +44,7 @@ def note(used: Any, values: Any, times: Any, value: int, at: float, reusable_bef
 
 
 def recommended(past: PastMoves, value: int, at: float, reusable_before: float) -> None:
-    """Remember a recommendation. They come in turn, so the oldest is the one after the newest, as a rule."""
+    """Record a recommendation. They are written in turn, so the oldest usually follows the newest."""
     newest, n = past.newest[0], past.used[0]
     if n > 0 and past.values[newest] != value:
         past.differed[0] = past.times[newest]
@@ -56,5 +56,5 @@ def recommended(past: PastMoves, value: int, at: float, reusable_before: float) 
 
 
 def is_steady(past: PastMoves, value: int, cutoff: float) -> bool:
-    """Whether nothing else was recommended since; what is older may have been anything."""
+    """Whether only this value was recommended since the cutoff; older recommendations do not matter."""
     return bool(past.used[0] > 0 and past.values[past.newest[0]] == value and past.differed[0] < cutoff)

@@ -1,7 +1,7 @@
-"""Both axes of one decision at work: what grows grows first, and only then the other one shrinks.
+"""Carries out a decision on both axes: what scales up goes first, and only then the other axis scales down.
 
-The rules are `core.fate`, in the order of `policy.plan`, over groups of pods. Columns of plain numbers, as everything
-that is compiled. A test holds that both lead to the same world.
+The rules are `core.fate`, in the order of `policy.plan`, for groups of pods, in columns of plain numbers like all
+compiled code. A test checks that both lead to the same state.
 """
 
 from math import floor, inf
@@ -31,14 +31,14 @@ from hypot.replay.world.lifecycle import alive, evict, resize, scale_to
 from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
 
-# Groups of pods that one step may add: by a change of the count, or by some of a group that go.
+# Groups of pods that one step may add: by a change of replicas, or by splitting a group of which some pods go.
 ADDED = 2
-# Groups that are still to be looked at, and those that something is to be done to, by what is taken of them.
+# Values of `taken`: groups that are still to be examined, and groups with an action.
 UNSEEN, CHOSEN = -1, 1
 
 
 class NumericPlan(NamedTuple):
-    """What there is to be, with both limits, since when, what there was, and whether what shrinks waits."""
+    """The planned replicas and size with both limits, since when, the previous state, and whether scale-down waits."""
 
     active: Any
     replicas: Any
@@ -50,7 +50,7 @@ class NumericPlan(NamedTuple):
 
 
 class PlanStep(NamedTuple):
-    """Whether there is something to do, something to wait for, and something that will never be."""
+    """Whether there is something to do, something to wait for, and something that can never succeed."""
 
     acts: bool
     waits: bool
@@ -77,9 +77,9 @@ def begin_plan(
     resizes: bool,
     now: float,
 ) -> None:
-    """The first step of a decision, which went by the largest pod; the plan stays active where more are to follow.
+    """The first step of a decision, compared with the largest pod; the plan stays active if more steps follow.
 
-    `resizes`: whether pods are to be changed, and not only their number.
+    `resizes`: whether the size of pods changes, and not only their number.
     """
     before = s.asked[0]
     plan.size[0], plan.size[1], plan.size[2], plan.size[3] = cpu, memory, cpu_limit, memory_limit
@@ -95,12 +95,12 @@ def begin_plan(
     if at_once:
         scale_to(c, s, p, replicas, now)
     elif not pursue_plan(plan, c, s, p, in_place, now):
-        # Nothing can be done to the pods that are there; those that come are still to have the size.
+        # Nothing can be done to existing pods; new pods still get the size.
         record_size(plan, s)
 
 
 def is_bound(plan: NumericPlan, replicas: int, cpu: int, memory: int) -> bool:
-    """Whether a plan is under way and gives as much as is wanted now: then it goes on, and the wish waits."""
+    """Whether a plan in progress gives as much as is asked for now: then it continues, and the proposal waits."""
     if plan.active[0] == 0:
         return False
     planned = plan.replicas[0]
@@ -108,16 +108,16 @@ def is_bound(plan: NumericPlan, replicas: int, cpu: int, memory: int) -> bool:
 
 
 def pursue_plan(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
-    """One step further, and whether anything was done; the plan is over once it is done, cannot be, or takes too long.
+    """Take one more step; returns whether it did anything. The plan ends when it is done, impossible, or too slow.
 
-    Where somebody else has changed the count, it is given up.
+    It is abandoned if another controller has changed the replicas.
     """
     replicas, planned = s.asked[0], plan.replicas[0]
     if replicas not in (plan.before[0], planned):
         plan.active[0] = 0
         return False
     goes = replicas > planned and (plan.waits[0] == 0 or has_grown(plan, c))
-    # The others would be changed in vain: those that stay get their size once the rest has gone.
+    # Changing the other pods now would be useless: those that stay get their size after the rest is gone.
     step = PlanStep(acts=True, waits=False, fails=False) if goes else look_at_pods(plan, c, s, p, in_place, now)
     since, moved = plan.since[0], last_move(plan, c, now)
     if ending(step.acts, step.waits, step.fails, goes, since, moved, now) != GOES_ON:
@@ -135,7 +135,7 @@ def pursue_plan(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: boo
 
 
 def record_size(plan: NumericPlan, s: Site) -> None:
-    """The size that new pods come up with."""
+    """Set the size of new pods."""
     s.template[0], s.template[1], s.template[2], s.template[3] = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
 
 
@@ -174,7 +174,7 @@ def all_have_enough(plan: NumericPlan, c: Cohorts) -> bool:
 
 
 def has_grown(plan: NumericPlan, c: Cohorts) -> bool:
-    """Whether pods may go: whichever do, those that stay have the size, and enough of them serve."""
+    """Whether pods may be removed: whichever are, the rest have the size, and enough of them serve."""
     count = 0
     for k in range(c.used[0]):
         if c.life[k] == SERVING:
@@ -183,7 +183,7 @@ def has_grown(plan: NumericPlan, c: Cohorts) -> bool:
 
 
 def serving(plan: NumericPlan, c: Cohorts) -> int:
-    """How many pods serve and have no less than they are to have of what there is to be less of."""
+    """How many pods serve and have at least the planned amount of each resource that is lowered."""
     cpu = plan.size[0] if plan.size[0] < plan.had[0] else 0
     memory = plan.size[1] if plan.size[1] < plan.had[1] else 0
     count = 0
@@ -194,7 +194,7 @@ def serving(plan: NumericPlan, c: Cohorts) -> int:
 
 
 def last_move(plan: NumericPlan, c: Cohorts, now: float) -> float:
-    """When there was the last sign of progress. A node's delay is one, and where it ends in an eviction, so is that."""
+    """The time of the last progress. A resize that the node defers counts as progress until it leads to an eviction."""
     last = plan.since[0]
     for k in range(c.used[0]):
         if c.deferred[k] < inf:
@@ -205,14 +205,14 @@ def last_move(plan: NumericPlan, c: Cohorts, now: float) -> float:
 
 
 def restarts(plan: NumericPlan, c: Cohorts, p: Params, k: int) -> bool:
-    """Whether pods are restarted for the size, once they get it in place."""
+    """Whether the pods restart for the size when they get it in place."""
     cpu = c.cpu[k] != plan.size[0] or c.cpu_limit[k] != plan.size[2]
     memory = c.memory[k] != plan.size[1] or c.memory_limit[k] != plan.size[3]
     return bool((p.cpu_restarts and cpu) or (p.memory_restarts and memory))
 
 
 def changes_class(c: Cohorts, k: int, cpu: int, memory: int, cpu_limit: int, memory_limit: int) -> bool:
-    """Whether pods would be of another QoS class, which no resize can do."""
+    """Whether the QoS class of the pods would change, which a resize cannot do."""
     was_equal = c.cpu[k] == c.cpu_limit[k] and c.memory[k] == c.memory_limit[k]
     return bool(was_equal != (cpu == cpu_limit and memory == memory_limit))
 
@@ -238,7 +238,7 @@ def case_of(plan: NumericPlan, c: Cohorts, p: Params, in_place: bool, k: int, sp
 
 
 def look_at_pods(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> PlanStep:
-    """What becomes of each group, one after the other: each pod that stops serving leaves less for the next."""
+    """Decide the action for each group in turn: each pod that stops serving leaves less budget for the next."""
     replicas, planned = s.asked[0], plan.replicas[0]
     lowers = may_lower(plan.waits[0] != 0, plan.before[0], planned, replicas, serving(plan, c))
     configured, running, taken = max(replicas, planned), 0, 0
@@ -263,12 +263,12 @@ def look_at_pods(plan: NumericPlan, c: Cohorts, s: Site, p: Params, in_place: bo
         fails = fails or action == INFEASIBLE
         c.action[k], c.taken[k] = (action, count) if action in (RESIZE, EVICT) else (KEEP, 0)
         k = next_group(c, UNSEEN)
-    # Pods that are to go stay until enough of the others serve.
+    # Pods that will be removed stay until enough of the others serve.
     return PlanStep(acts, waits or (not acts and not fails and replicas > planned), fails)
 
 
 def next_group(c: Cohorts, which: int) -> int:
-    """Those that do not serve first, then by name."""
+    """Groups that do not serve first, then by name."""
     best = NONE
     for k in range(c.used[0]):
         if c.taken[k] * which > 0 and (best == NONE or goes_first(c, k, best)):
@@ -285,7 +285,7 @@ def goes_first(c: Cohorts, a: int, b: int) -> bool:
 
 
 def act_on_groups(plan: NumericPlan, c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Do to each group what was found, to as many of its pods as can be spared, the first ones."""
+    """Carry out the action of each group, on as many of its first pods as the budget allows."""
     cpu, memory, cpu_limit, memory_limit = plan.size[0], plan.size[1], plan.size[2], plan.size[3]
     k = next_group(c, CHOSEN)
     while k != NONE and has_place(c, p.slots, ADDED):

@@ -1,6 +1,6 @@
-"""What a recommender of sizes knows of one workload, in plain numbers: histograms, and what they say each pod needs.
+"""The usage history of one workload as plain numbers: histograms, and the sizes that a recommender derives from them.
 
-The rules are those of `policy.usage`, for one container of pods that come in groups; a test holds that both agree.
+The rules are those of `policy.usage`, for one container and pods in groups; a test checks that both agree.
 """
 
 from math import floor, inf
@@ -16,14 +16,14 @@ from hypot.replay.world.params import Params
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 
 CPU, MEMORY = range(2)
-# No size is known, or none is wanted.
+# No size is known, or none is controlled.
 UNKNOWN = -1
-# How often usage is sampled, and sizes are looked at.
+# Seconds between two samples of usage, and between two looks at sizes.
 EVERY = 60.0
 
 
 class NumericRecipe(NamedTuple):
-    """How one resource is recommended: three percentiles, and what is made of them."""
+    """How one resource is recommended: three percentiles, and how they become sizes."""
 
     controlled: bool
     shares: Any
@@ -35,26 +35,26 @@ class NumericRecipe(NamedTuple):
 
 
 class NumericUsage(NamedTuple):
-    """Histograms of both resources, when and how often cpu was sampled, and what follows from them."""
+    """Histograms of both resources, when and how often cpu was sampled, and the recommended sizes."""
 
     cpu: Decaying
     memory: Decaying
     cpu_recipe: NumericRecipe
     memory_recipe: NumericRecipe
-    # For how long a peak of memory counts as one sample, and what a kill for want of memory adds to it.
+    # How long a memory peak counts as one sample, and what an out-of-memory kill adds to it.
     window: float
     bump_ratio: float
     least_bump: int
     first: Any
     last: Any
     samples: Any
-    # The three percentiles of each, now and before, what they ask for, and whether those of memory may be others now.
+    # The three percentiles of each, now and before, the sizes from them, and whether those of memory may have changed.
     cpu_usage: Any
     memory_usage: Any
     cpu_asked: Any
     memory_asked: Any
     is_new: Any
-    # What a pod should have, and from where to where it may be left alone: cpu, then memory.
+    # The recommended size, and the bounds within which a size may stay: cpu, then memory.
     lower: Any
     target: Any
     upper: Any
@@ -68,7 +68,7 @@ def new_usage(
     bump_ratio: float,
     least_bump: int,
 ) -> NumericUsage:
-    """Nothing is known yet."""
+    """An empty history."""
     return NumericUsage(
         new_decaying(CPU_LAYOUT, half_lives[CPU]),
         new_decaying(MEMORY_LAYOUT, half_lives[MEMORY]),
@@ -92,7 +92,7 @@ def new_usage(
 
 
 def observe(u: NumericUsage, c: Cohorts, p: Params, i: int, now: float, blind: bool) -> None:
-    """Take in what all pods used as of now, after tick `i`, and which of them were killed for want of memory."""
+    """Add the usage of all pods as of now, after tick `i`, and their out-of-memory kills."""
     at, heard, by_memory = now - p.lag, 0, u.memory_recipe.controlled
     weight, value, bucket = CPU_WEIGHT * weight_at(u.cpu, at), -1, 0
     for k in range(c.used[0]):
@@ -118,7 +118,7 @@ def observe(u: NumericUsage, c: Cohorts, p: Params, i: int, now: float, blind: b
 
 
 def learn_of_kill(u: NumericUsage, c: Cohorts, k: int) -> None:
-    """It needs more than it asked for or ever used; earlier kills are left out, or each would call for more."""
+    """The pod needs more than its request and its peak; earlier kills do not count, or each would ask for more."""
     c.known_kill[k] = c.killed_at[k]
     used = max(c.memory[k], int(c.peak[k]))
     needed = max(used + u.least_bump, scale(used, u.bump_ratio))
@@ -127,7 +127,7 @@ def learn_of_kill(u: NumericUsage, c: Cohorts, k: int) -> None:
 
 
 def is_new_peak(u: NumericUsage, c: Cohorts, k: int, at: float, memory: float) -> bool:
-    """A higher peak takes the place of the one before; a sample past the window's end opens the next window."""
+    """Whether this replaces the peak: a higher peak does, and a sample after the end of the window opens the next."""
     before = max(c.peak[k], c.oom_peak[k])
     if at < c.window_end[k] and (before == 0.0 or memory <= before):
         return False
@@ -136,7 +136,7 @@ def is_new_peak(u: NumericUsage, c: Cohorts, k: int, at: float, memory: float) -
 
 
 def take_in(u: NumericUsage, c: Cohorts, k: int, at: float, before: float, memory: float) -> None:
-    """A peak of memory in the place of the one before, or as the first of its window."""
+    """Add a memory peak instead of the one before, or as the first of its window."""
     end, opens = c.window_end[k], at >= c.window_end[k]
     if opens:
         end = at if end == -inf else end
@@ -151,7 +151,7 @@ def take_in(u: NumericUsage, c: Cohorts, k: int, at: float, before: float, memor
 
 
 def advise(u: NumericUsage) -> None:
-    """Make sizes of what is known now."""
+    """Update the recommended sizes."""
     if u.cpu_recipe.controlled:
         percentiles(u.cpu, u.cpu_recipe.shares, u.cpu_usage)
         recommend(u, u.cpu_recipe, u.cpu_usage, u.cpu_asked, CPU)
@@ -162,7 +162,7 @@ def advise(u: NumericUsage) -> None:
 
 
 def recommend(u: NumericUsage, recipe: NumericRecipe, used: Any, wanted: Any, resource: int) -> None:
-    """Nothing is said of what was never measured; what percentiles ask for is made anew where they have changed."""
+    """Nothing is recommended without measurements; sizes are recalculated only if the percentiles have changed."""
     if used[1] == 0.0:
         u.target[resource] = UNKNOWN
     elif used[0] != used[3] or used[1] != used[4] or used[2] != used[5] or u.target[resource] == UNKNOWN:
@@ -173,7 +173,7 @@ def recommend(u: NumericUsage, recipe: NumericRecipe, used: Any, wanted: Any, re
 
 
 def bound(u: NumericUsage) -> None:
-    """From where to where a size may be left alone; how sure memory is depends on the samples of cpu, as upstream."""
+    """The bounds within which a size may stay; the confidence of memory depends on the cpu samples, as upstream."""
     bound_one(u, u.cpu_recipe, u.cpu_asked, CPU)
     bound_one(u, u.memory_recipe, u.memory_asked, MEMORY)
 

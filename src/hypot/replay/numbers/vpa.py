@@ -1,7 +1,7 @@
-"""The decision of a VerticalPodAutoscaler from plain numbers: the rules of `policy.vpa_act` for groups of pods.
+"""The decision of a VerticalPodAutoscaler in plain numbers: the rules of `policy.vertical.act` for groups of pods.
 
-It says which pods of each group get another size now, and how: `action` and `taken` of the group. The Decision that
-says why is made only where somebody asks for it. A test holds that both agree.
+It decides which pods of each group get another size now, and how: `action` and `taken` of the group. The Decision that
+explains why is made only where one is recorded. A test checks that both agree.
 """
 
 from math import inf
@@ -17,36 +17,36 @@ from hypot.replay.world.params import Params
 from hypot.replay.world.site import Site
 
 IDLE, ONLY_NEW, EVICTS, RESIZES, RESIZES_ONLY = range(5)
-# What is done to pods of a group; to how many of them is not known until it is their turn.
+# The action for pods of a group. IN_LINE: the number of pods is decided when it is the group's turn.
 NOTHING, RESIZED, EVICTED = range(3)
 IN_LINE = -1
 
 
 class VpaRule(NamedTuple):
-    """A VerticalPodAutoscaler in plain numbers, for the one container that is replayed; zero is no bound."""
+    """A VerticalPodAutoscaler as plain numbers, for the one container that is replayed; zero means no bound."""
 
     mode: int
-    # Fewer live pods than these are left alone; of the others this share may be disrupted at once.
+    # With fewer live pods than this, none is changed; otherwise this share may be disrupted at once.
     minimum: int
     tolerance: float
     lifetime: float
     threshold: float
-    # A kill for want of memory this soon after the start is a reason to act at once.
+    # An out-of-memory kill this soon after the start is a reason to act at once.
     oom_threshold: float
     spares_budget: bool
     restarts: bool
     can_resize: bool
     lowers_memory: bool
     whole_cores: bool
-    # Whether anything bounds a recommendation at all.
+    # Whether a recommendation has any bounds.
     bounds: bool
     requests_only: bool
-    # What the recommendation is kept within, and what the size of a pod is; cpu, then memory.
+    # The bounds of a recommendation, and those of the size of a pod; cpu, then memory.
     lowest: Any
     highest: Any
     least: Any
     most: Any
-    # What the object asks of a change: how many requirements, whether upwards, and of which resources.
+    # The eviction requirements: how many, whether each asks for an increase, and of which resources.
     requirements: int
     upwards: Any
     of_cpu: Any
@@ -56,7 +56,7 @@ class VpaRule(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """What is recommended within what the object allows; cpu, then memory."""
+    """The recommendation within the bounds of the object; cpu, then memory."""
 
     lower: Any
     target: Any
@@ -68,7 +68,7 @@ def no_advice() -> Advice:
 
 
 class Rank(NamedTuple):
-    """How far a size is off: whether old pods are to change, whether it is to grow, and by which share of it."""
+    """How far a size is off: whether old pods should change, whether it should rise, and by which share of it."""
 
     lasting: bool
     outside: bool
@@ -80,7 +80,7 @@ NO_RANK = Rank(lasting=False, outside=False, scale_up=False, difference=0.0)
 
 
 class NumericRoom(NamedTuple):
-    """Pods that may be disrupted: how many there are, run, should be and may be missing."""
+    """The disruption budget: how many pods exist, run, should exist, and may be missing."""
 
     live: int
     running: int
@@ -89,7 +89,7 @@ class NumericRoom(NamedTuple):
 
 
 def vpa_step(rule: VpaRule, a: Advice, u: NumericUsage, c: Cohorts, s: Site, now: float) -> int:
-    """How many pods get another size now; what happens to each group is written beside it."""
+    """How many pods get another size now; records the action for each group."""
     allow(rule, a, u, CPU)
     allow(rule, a, u, MEMORY)
     found, before, rank = 0, NONE, NO_RANK
@@ -106,7 +106,7 @@ def vpa_step(rule: VpaRule, a: Advice, u: NumericUsage, c: Cohorts, s: Site, now
 
 
 def allow(rule: VpaRule, a: Advice, u: NumericUsage, resource: int) -> None:
-    """Bring a recommendation within what the object allows."""
+    """Bring a recommendation within the bounds of the object."""
     a.lower[resource], a.target[resource], a.upper[resource] = u.lower[resource], u.target[resource], u.upper[resource]
     if u.target[resource] == UNKNOWN or not rule.bounds:
         return
@@ -123,7 +123,7 @@ def allowed(rule: VpaRule, amount: int, resource: int) -> int:
 
 
 def watch_resize(c: Cohorts, k: int, now: float) -> None:
-    """Since when a resize waits: as the node says, else since it was first seen."""
+    """Since when a resize waits: as the node says, or since it was first observed."""
     if c.deferred[k] < inf:
         c.stuck[k] = c.deferred[k]
     elif c.resize_due[k] == inf:
@@ -133,21 +133,21 @@ def watch_resize(c: Cohorts, k: int, now: float) -> None:
 
 
 def advised(rule: VpaRule, amount: int, limit: int) -> int:
-    """An allowed amount as it fits a pod: where limits are left alone, requests stay below them."""
+    """An allowed amount that fits a pod: if only requests are controlled, they stay below the limits."""
     return within(amount, 0, max(0, limit)).amount if rule.requests_only else amount
 
 
 def new_size(
     rule: VpaRule, a: Advice, cpu: int, memory: int, cpu_limit: int, memory_limit: int
 ) -> tuple[int, int, int, int]:
-    """The size of a pod that has this one."""
+    """The new size of a pod with this size."""
     new_cpu, new_cpu_limit = new_amount(rule, a, CPU, cpu, cpu_limit)
     new_memory, new_memory_limit = new_amount(rule, a, MEMORY, memory, memory_limit)
     return new_cpu, new_memory, new_cpu_limit, new_memory_limit
 
 
 def new_amount(rule: VpaRule, a: Advice, resource: int, request: int, limit: int) -> tuple[int, int]:
-    """Request and limit of one resource; a limit follows in proportion, unless it is left alone."""
+    """Request and limit of one resource; the limit changes in proportion, unless only requests are controlled."""
     if a.target[resource] == UNKNOWN:
         return request, limit
     target = advised(rule, a.target[resource], limit)
@@ -158,7 +158,7 @@ def new_amount(rule: VpaRule, a: Advice, resource: int, request: int, limit: int
 
 
 def size_new_pods(rule: VpaRule, a: Advice, s: Site) -> None:
-    """New pods come up as recommended, whatever happens to those that run."""
+    """Create new pods as recommended, whatever happens to running pods."""
     if rule.mode == IDLE:
         return
     t = s.template
@@ -167,7 +167,7 @@ def size_new_pods(rule: VpaRule, a: Advice, s: Site) -> None:
 
 
 def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int) -> Rank:
-    """The same for all groups of one size."""
+    """The rank of a size, the same for all groups of that size."""
     cpu_outside, cpu_up, cpu_far = distance(rule, a, CPU, c.cpu[k], c.cpu_limit[k])
     memory_outside, memory_up, memory_far = distance(rule, a, MEMORY, c.memory[k], c.memory_limit[k])
     outside, far = cpu_outside or memory_outside, cpu_far + memory_far
@@ -176,7 +176,7 @@ def rank_of(rule: VpaRule, a: Advice, c: Cohorts, k: int) -> Rank:
 
 
 def is_wanted(rule: VpaRule, a: Advice, rank: Rank, c: Cohorts, k: int, now: float) -> bool:
-    """Killed soon after the start, or out of bounds: at once. Else only long after the start, and if it matters."""
+    """Killed soon after the start or out of bounds: at once. Otherwise only long after the start, and if it matters."""
     young, age = killed_young(rule, c, k), now - c.born[k]
     why = why_change(young, rank.outside, rank.difference, age, rule.lifetime, rule.threshold)
     return why in WANTED and admits(rule, a, c, k)
@@ -187,7 +187,7 @@ def killed_young(rule: VpaRule, c: Cohorts, k: int) -> bool:
 
 
 def distance(rule: VpaRule, a: Advice, resource: int, request: int, limit: int) -> tuple[bool, bool, float]:
-    """Whether a request is out of its bounds, whether it is to grow, and by which share of it."""
+    """Whether a request is out of its bounds, whether it should rise, and by which share of it."""
     if a.target[resource] == UNKNOWN:
         return False, False, 0.0
     target = advised(rule, a.target[resource], limit)
@@ -198,7 +198,7 @@ def distance(rule: VpaRule, a: Advice, resource: int, request: int, limit: int) 
 
 
 def admits(rule: VpaRule, a: Advice, c: Cohorts, k: int) -> bool:
-    """Whether the autoscaler's own requirements let a pod be changed: all of them hold."""
+    """Whether all eviction requirements of the autoscaler allow the change."""
     if c.cpu[k] == 0 or c.memory[k] == 0:
         return True
     for n in range(rule.requirements):
@@ -226,7 +226,7 @@ def room_of(rule: VpaRule, c: Cohorts, s: Site) -> NumericRoom:
 
 
 def take_turns(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, now: float) -> int:
-    """Those that want to grow first, then those furthest off, then by name; each that is disrupted counts."""
+    """Increases first, then the largest difference, then by name; every disrupted pod counts against the budget."""
     for k in range(c.used[0]):
         if c.taken[k] == IN_LINE:
             c.action[k] = action_for(rule, a, c, room, k, now)
@@ -247,7 +247,7 @@ def take_turns(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, now: flo
 
 
 def next_one(rule: VpaRule, a: Advice, c: Cohorts) -> int:
-    """The group whose turn it is."""
+    """The next group in line."""
     best, first = NONE, NO_RANK
     for k in range(c.used[0]):
         if c.taken[k] != IN_LINE:
@@ -269,7 +269,7 @@ def goes_first(a: Rank, b: Rank, c: Cohorts, k: int, other: int) -> bool:
 
 
 def spared(room: NumericRoom, disrupted: int, wanting: int) -> int:
-    """How many of so many pods may go."""
+    """How many of these pods may be disrupted."""
     count = 0
     while count < wanting and may_disrupt(room.running, room.configured, room.tolerance, disrupted + count):
         count += 1
@@ -277,7 +277,7 @@ def spared(room: NumericRoom, disrupted: int, wanting: int) -> int:
 
 
 def action_for(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, k: int, now: float) -> int:
-    """What is done to a pod of this group, as far as the budget goes."""
+    """The action for a pod of this group, before the budget applies."""
     waits, patient = c.stuck[k] < inf, is_patient(rule, c, k, now)
     few = room.live < rule.minimum
     may_evict = not few and not (waits and patient and c.life[k] != CREATING)
@@ -299,7 +299,7 @@ def action_for(rule: VpaRule, a: Advice, c: Cohorts, room: NumericRoom, k: int, 
 
 
 def is_patient(rule: VpaRule, c: Cohorts, k: int, now: float) -> bool:
-    """Whether a resize may still come about by waiting."""
+    """Whether a resize may still happen without an eviction."""
     patience = rule.deferred_patience if c.deferred[k] < inf else rule.progress_patience
     return bool(now - c.stuck[k] <= patience)
 
@@ -312,7 +312,7 @@ def is_refused(rule: VpaRule, c: Cohorts, k: int, size: tuple[int, int, int, int
 
 
 def vpa_act(rule: VpaRule, a: Advice, c: Cohorts, s: Site, p: Params, in_place: bool, now: float) -> bool:
-    """Do what was decided; false where there was no room for the groups that it makes."""
+    """Carry out what was decided. False if there was no room for new groups."""
     k = 0
     while k < c.used[0]:
         action, taken = c.action[k], c.taken[k]
@@ -325,7 +325,7 @@ def vpa_act(rule: VpaRule, a: Advice, c: Cohorts, s: Site, p: Params, in_place: 
         if taken < c.count[k]:
             split(c, p.slots, k, c.count[k] - taken)
         if action == EVICTED:
-            # Another group may come to stand here.
+            # Another group may move to this index.
             evict(c, s, p, k, taken, now)
         elif in_place:
             cpu, memory, cpu_limit, memory_limit = new_size(

@@ -1,4 +1,4 @@
-"""A VerticalPodAutoscaler, and what any recommender of sizes reads, in the plain numbers of the quick step."""
+"""A VerticalPodAutoscaler, and the input of any size recommender, as the plain numbers of the quick step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -69,7 +69,7 @@ def usage_of(autoscaler: VPA | Hvpa, container: str, settings: Settings) -> Nume
 
 
 def rule_of(vpa: VPA, container: str, restarts: frozenset[str], settings: Settings) -> VpaRule | None:
-    """None where only the whole decision will do: a hold, nothing to recommend, requirements that cannot be read."""
+    """None if only the full decision works: a hold, nothing to recommend, or requirements that cannot be read."""
     if holds_of(vpa.annotations):
         return None
     full = with_defaults(vpa)
@@ -118,7 +118,7 @@ def _pair(amounts: Mapping[str, int]) -> list[int]:
 
 
 def _requirements(policy: UpdatePolicy | None) -> tuple[EvictionRequirement, ...] | None:
-    """None where some cannot be read."""
+    """None if some cannot be read."""
     written: Any = policy.eviction_requirements if isinstance(policy, UpdatePolicy) else None
     if written is None:
         return ()

@@ -1,4 +1,4 @@
-"""The decision of a WatermarkPodAutoscaler from plain numbers: the rules of `core` in the order of `policy.wpa`."""
+"""The decision of a WatermarkPodAutoscaler in plain numbers: the rules of `core`, as in `policy.horizontal.wpa`."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ FAILED = -1
 
 
 class WpaRule(NamedTuple):
-    """A WatermarkPodAutoscaler in plain numbers: marks and tolerance in milli-units, factors in milli-percent."""
+    """A WatermarkPodAutoscaler as plain numbers: marks and tolerance in milli-units, factors in milli-percent."""
 
-    # How many metrics there are, and what each is.
+    # The number of metrics, and the source of each.
     metrics: int
     sources: Any
     signals: Any
@@ -44,19 +44,19 @@ class WpaRule(NamedTuple):
 
 
 class WpaColumns(NamedTuple):
-    """What it remembers, and what there is to see of its last decision; each column has one place."""
+    """Its state, and what its last decision observed; each column has one element."""
 
-    # When it last moved, and since when each mark is left: infinite where it is not; minus infinite: never moved.
+    # When it last moved (-inf: never), and since when a value is beyond each mark (inf: it is not).
     last_scale: Any
     above_since: Any
     below_since: Any
-    # The first metric's value, of all pods where it is an average; the proposal; and for how long windows still forbid
-    # to move up and down.
+    # The first metric's value, for all pods together if it is an average; the proposal; and for how long windows still
+    # forbid moves up and down.
     value: Any
     proposal: Any
     wait_up: Any
     wait_down: Any
-    # Scratch: the side and count of every metric, and how many pods counted.
+    # Scratch: the side and replicas of every metric, and how many pods counted.
     sides: Any
     counts: Any
     readies: Any
@@ -67,7 +67,7 @@ def no_marks(metrics: int) -> WpaColumns:
 
 
 def wpa_step(rule: WpaRule, marks: WpaColumns, c: Cohorts, s: Site, p: Params, i: int, now: float) -> int:
-    """How many replicas there are to be, as seen after tick `i`."""
+    """The desired replicas, as observed after tick `i`."""
     current = s.asked[0]
     best, ready, stable = look(rule, marks, c, s, p, i, now)
     wait(rule, marks, now)
@@ -108,7 +108,7 @@ def look(rule: WpaRule, marks: WpaColumns, c: Cohorts, s: Site, p: Params, i: in
 
 
 def read(rule: WpaRule, marks: WpaColumns, m: int, c: Cohorts, s: Site, p: Params, i: int, now: float) -> None:
-    """One metric: which side it is on, and its count."""
+    """Read one metric: its side, and the replicas it asks for."""
     current = s.asked[0]
     marks.counts[m] = FAILED
     if rule.sources[m] == EXTERNAL:
@@ -144,7 +144,7 @@ def read(rule: WpaRule, marks: WpaColumns, m: int, c: Cohorts, s: Site, p: Param
 
 
 def ready_pods(rule: WpaRule, c: Cohorts, now: float) -> int:
-    """Pods that serve and pending ones whose readiness changed a moment ago; 0 where too few are available."""
+    """Pods that serve, and pending pods whose readiness changed a moment ago; 0 if too few are available."""
     ready = total = 0
     for k in range(c.used[0]):
         total += c.count[k]
@@ -157,7 +157,7 @@ def ready_pods(rule: WpaRule, c: Cohorts, now: float) -> int:
 
 
 def sampled_use(rule: WpaRule, source: int, c: Cohorts, p: Params, i: int, now: float) -> tuple[int, int]:
-    """How many pods' samples count and what they use together; none where too few are available."""
+    """How many pods' samples count, and their total usage; zero if too few are available."""
     ready = usage = total = 0
     for k in range(c.used[0]):
         life, count = c.life[k], c.count[k]
@@ -188,14 +188,14 @@ def note_sides(rule: WpaRule, marks: WpaColumns, now: float) -> None:
 
 
 def wait(rule: WpaRule, marks: WpaColumns, now: float) -> None:
-    """For how long windows still forbid to move; before the first move nothing waits."""
+    """For how long windows still forbid a move; before the first move nothing waits."""
     last = marks.last_scale[0]
     marks.wait_up[0] = 0.0 if last == -inf else seconds_left(last, rule.up_rest, now)
     marks.wait_down[0] = 0.0 if last == -inf else seconds_left(last, rule.down_rest, now)
 
 
 def opens(rule: WpaRule, marks: WpaColumns, wanted: int, current: int, stable: bool, now: float) -> bool:
-    """Whether windows and delays let this move happen now."""
+    """Whether windows and delays allow this move now."""
     if wanted == current or marks.last_scale[0] == -inf:
         return True
     if wanted > current:

@@ -1,4 +1,4 @@
-"""A WatermarkPodAutoscaler in the plain numbers of the quick step, where that covers all it asks for."""
+"""A WatermarkPodAutoscaler as the plain numbers of the quick step, if that covers everything it asks for."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -26,14 +26,14 @@ class _Line(NamedTuple):
 
 
 def rule_of(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
-    """None where only the whole decision will do."""
+    """None if only the full decision works."""
     full = with_defaults(wpa)
     special = full.recommender is not None or full.dry_run or is_urgent(full) or LIFECYCLE_CONTROL in full.annotations
     return None if special or holds_of(full.annotations) else marks_rule(wpa, names)
 
 
 def marks_rule(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
-    """Its marks alone, whatever else it asks for; None where some cannot be measured so."""
+    """Only its watermarks, whatever else it asks for; None if the quick step cannot measure some."""
     full = with_defaults(wpa)
     lines = [_line(metric, names) for metric in full.metrics or ()]
     known = [line for line in lines if line is not None]
@@ -81,6 +81,6 @@ def _line(metric: BandMetric, names: Mapping[str, Signal]) -> _Line | None:
 
 
 def first_metric(wpa: WPA) -> str:
-    """What the first marks are of."""
+    """The name of the first metric."""
     source = (wpa.metrics or (BandMetric(),))[0].source
     return "" if source is None else str(source.name)

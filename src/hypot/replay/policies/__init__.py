@@ -1,1 +1,1 @@
-"""What is replayed: policies from manifests, and grids of their parameters."""
+"""What is replayed: policies from manifests, and grids of parameter values."""

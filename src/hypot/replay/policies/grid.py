@@ -1,4 +1,4 @@
-"""Grids: the same policies again and again, each time with another value of a knob."""
+"""A grid: each policy is replayed with every combination of some parameter values."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _MOST_TOLD = 20
 
 
 class GridError(ValueError):
-    """Grids that cannot be made, with everything that is wrong with them."""
+    """A grid that cannot be made, with all its problems."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -34,7 +34,7 @@ class GridError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class GridAxis:
-    """One knob and its values, each as it is written: `hpa.cpu` and `50`, `55`, `60`."""
+    """One axis of the grid: a knob and its values as the user writes them: `hpa.cpu` and `50`, `55`, `60`."""
 
     subject: str
     values: tuple[str, ...]
@@ -48,7 +48,7 @@ class _Wrong(Exception):  # noqa: N818  a verdict on one text; all of them becom
 
 
 def parse_grid(texts: Sequence[str]) -> tuple[GridAxis, ...]:
-    """Grids as people write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`; raises with all that is wrong."""
+    """The axes as users write them: `hpa.cpu=50..90:5` or `hpa.cpu=50,70,80`. Raises GridError with all problems."""
     found: list[GridAxis] = []
     problems: list[str] = []
     for text in texts:
@@ -58,11 +58,11 @@ def parse_grid(texts: Sequence[str]) -> tuple[GridAxis, ...]:
             problems.append(f"--grid {text[:80]}: {wrong}")
             continue
         if any(axis.subject == other.subject for other in found):
-            problems.append(f"--grid {text[:80]}: {axis.subject} is given twice; write all values in one")
+            problems.append(f"--grid {text[:80]}: {axis.subject} is given twice; write all its values in one --grid")
         found.append(axis)
     count = prod(len(axis.values) for axis in found)
     if count > MOST_COMBINATIONS:
-        problems.append(f"--grid: {count} combinations are more than {MOST_COMBINATIONS}; write longer steps")
+        problems.append(f"--grid: {count} combinations, more than the limit of {MOST_COMBINATIONS}; use longer steps")
     if problems:
         raise GridError(problems)
     return tuple(found)
@@ -79,36 +79,36 @@ def _parsed(text: str) -> GridAxis:
         raise _Wrong("a value is missing between the commas")
     twice = next((one for i, one in enumerate(values) if one in values[:i]), "")
     if twice:
-        raise _Wrong(f"{twice} is there twice")
+        raise _Wrong(f"{twice} is given twice")
     return GridAxis(subject, values)
 
 
 def _range(text: str) -> tuple[str, ...]:
-    """All values from the first to the last, in exact decimals; the last counts where a step comes to it."""
+    """All values from the first to the last, in exact decimals; the last is included if a step reaches it."""
     found = _RANGE.fullmatch(text)
     if found is None:
-        raise _Wrong("write a range as 50..90:5, with one unit at most: 1h..12h:1h")
+        raise _Wrong("write a range as 50..90:5, or with a unit as 1h..12h:1h")
     first, unit, last, last_unit, step, step_unit = found.groups()
     if step is None:
         raise _Wrong(f"a range needs a step: {text}:{'5' + unit}")
     if len({unit or last_unit, last_unit, step_unit or last_unit}) > 1:
-        raise _Wrong(f"write one unit in all of {text}")
+        raise _Wrong(f"use the same unit everywhere in {text}")
     low, high, by = Decimal(first), Decimal(last), Decimal(step)
     if by <= 0 or high < low:
-        raise _Wrong("a range goes up, in steps above 0")
+        raise _Wrong("a range must go up, in steps above 0")
     if (high - low) / by >= MOST_COMBINATIONS:
-        raise _Wrong(f"more than {MOST_COMBINATIONS} values; write longer steps")
+        raise _Wrong(f"more than {MOST_COMBINATIONS} values; use longer steps")
     return tuple(f"{_shown(low + by * i)}{last_unit}" for i in range(int((high - low) // by) + 1))
 
 
 def _shown(number: Decimal) -> str:
-    """Without an exponent, and without zeros at the end of a fraction."""
+    """The number without an exponent, and without trailing zeros in the fraction."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 class _Pick(NamedTuple):
-    """A grid as one policy takes it: what is changed in which of its autoscalers."""
+    """An axis of the grid as it applies to one policy: what changes in which of its autoscalers."""
 
     label: str
     place: int
@@ -123,9 +123,9 @@ def expand(
     kubernetes: Version = NEWEST,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Policy]:
-    """Each policy in all combinations of the grids that concern it; those that none concerns are as they were.
+    """Each policy in all combinations of the axes that apply to it; other policies are unchanged.
 
-    What comes of it must keep the same rules as a manifest, and raises a PolicyError where it does not.
+    The variants must keep the same rules as a manifest; raises PolicyError if one does not.
     """
     if not grids:
         return list(policies)
@@ -142,13 +142,13 @@ def expand(
 
 
 def _some(mishaps: Sequence[Mishap]) -> list[Mishap]:
-    """As many as anyone reads: values of one grid are mostly wrong in the same way."""
+    """The first problems: the values of one axis are mostly wrong in the same way."""
     rest = len(mishaps) - _MOST_TOLD
     return [*mishaps[:_MOST_TOLD], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
 
 
 class _Choice:
-    """Which grids concern which policies."""
+    """Finds which axes of the grid apply to which policies."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
@@ -190,13 +190,13 @@ class _Choice:
                 or f"there is no autoscaler {f'of kind {kind} ' if kind else ''}in it"
             )
         if not changes:
-            raise _Wrong("changes nothing: every manifest has this value already")
+            raise _Wrong("changes nothing: every manifest already has this value")
         self._refuse_two_in_one(found)
         return found
 
     def _refuse_twice(self, i: int, pick: _Pick, chosen: Sequence[_Pick]) -> None:
         if any((pick.place, pick.label) == (other.place, other.label) for other in chosen):
-            raise _Wrong(f"another grid sets {pick.label} of policy {self._policies[i].name!r} already")
+            raise _Wrong(f"another --grid already sets {pick.label} of policy {self._policies[i].name!r}")
 
     def _refuse_two_in_one(self, found: Sequence[tuple[int, _Pick]]) -> None:
         for i, _ in found:
@@ -206,7 +206,7 @@ class _Choice:
                 raise _Wrong(f"policy {self._policies[i].name!r} has several autoscalers; {todo}")
 
     def _subject(self, subject: str) -> tuple[list[int], str, str]:
-        """The policies, the kind and the knob that the text left of the equals sign means."""
+        """The policies, the kind and the knob to which the text left of the equals sign refers."""
         names = [policy.name for policy in self._policies]
         named = max((name for name in names if subject.startswith(f"{name}.")), key=len, default="")
         rest = subject[len(named) + 1 :] if named else subject
@@ -225,13 +225,13 @@ def _differs(autoscaler: Autoscaler, apply: Callable[[dict[str, Any], str], None
 
 
 def _label(knob: str) -> str:
-    """A path is called by its end."""
+    """The name of a knob in policy names; for a path, its last part."""
     parts = knob.split(".")
     return knob if parts[0] != "spec" else parts[-1]
 
 
 class _Making:
-    """The policies that grids make, and what is wrong with them."""
+    """Makes the variants of a grid, and collects their problems."""
 
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world, self._cluster = world, cluster
@@ -266,7 +266,7 @@ class _Making:
 
 
 def _named(name: str, tail: str) -> str:
-    """The policy's name and what is different, cut in the middle where that is too long."""
+    """The policy's name and what differs; the name is shortened if the whole is too long."""
     room = LONGEST_NAME - len(tail) - 1
     if len(name) <= room:
         return f"{name} {tail}"

@@ -1,4 +1,4 @@
-"""The knobs of a grid: what each name changes in a manifest."""
+"""The knobs of a grid: which field of a manifest each name changes."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -27,14 +27,14 @@ class NotHere(Exception):  # noqa: N818  reported together with what else cannot
 
 
 class _ManifestPlace(NamedTuple):
-    """A place in a manifest, and how the text of a value is written there."""
+    """A place in a manifest, and how to convert the text of a value for it."""
 
     path: Path
     write: Callable[[str], Any]
 
 
 def scalar(text: str) -> Any:
-    """As a manifest has it: a whole number, true or false; anything else is text, as quantities are."""
+    """A value as a manifest has it: a whole number, true or false; anything else (such as a quantity) is text."""
     return int(text) if _WHOLE.fullmatch(text) else _TRUTH.get(text, text)
 
 
@@ -55,7 +55,7 @@ def _percentage(text: str) -> dict[str, Any]:
 
 
 _UP, _DOWN = ("behavior", "scaleUp"), ("behavior", "scaleDown")
-# Below the spec of an HPA, or of an Hvpa's template of one.
+# Paths below the spec of an HPA, or of the HPA template of an Hvpa.
 _HPA: dict[str, tuple[_ManifestPlace, ...]] = {
     "min": (_ManifestPlace(("minReplicas",), scalar),),
     "max": (_ManifestPlace(("maxReplicas",), scalar),),
@@ -86,7 +86,7 @@ _HVPA: dict[str, tuple[_ManifestPlace, ...]] = {
     "down-stabilization": (_ManifestPlace(("scaleDown", "stabilizationDuration"), _duration),),
 }
 _WEIGHT = "weight"
-# Names for several annotations at once; each annotation is a knob as well.
+# Short names for several annotations at once; each annotation is a knob as well.
 _ANNOTATED = {
     "percentile": (),
     "margin": ("safety-margin",),
@@ -99,7 +99,7 @@ _IN_VPA: Path = ("spec", "vpa", "template", "metadata", "annotations")
 
 
 def knobs_of(kind: type[Autoscaler]) -> tuple[str, ...]:
-    """The knobs that a kind has, for people; any path from `spec` on is one as well."""
+    """The knobs of a kind, as shown to users; any path that begins with `spec` is a knob as well."""
     known: dict[type[Autoscaler], tuple[str, ...]] = {
         HPA: ("cpu", "memory", "METRIC", *_HPA),
         WPA: ("high", "low", "METRIC.high", "METRIC.low", *_WPA),
@@ -110,7 +110,7 @@ def knobs_of(kind: type[Autoscaler]) -> tuple[str, ...]:
 
 
 def change(autoscaler: Autoscaler, knob: str) -> Change:
-    """What a knob does to the manifest of this autoscaler."""
+    """How a knob changes the manifest of this autoscaler."""
     data = autoscaler.to_dict()
     if knob.startswith("spec."):
         return _set_all([_ManifestPlace(_path(data, knob), scalar)])
@@ -130,7 +130,7 @@ def change(autoscaler: Autoscaler, knob: str) -> Change:
 
 
 def _unknown(kind: type[Autoscaler], knob: str, has: str = "") -> NotHere:
-    return NotHere(f"there is no knob {knob}{has}; known are {', '.join(knobs_of(kind))} and paths such as spec.a.0.b")
+    return NotHere(f"unknown knob {knob}{has}; the knobs are {', '.join(knobs_of(kind))} and paths such as spec.a.0.b")
 
 
 def _set_all(places: list[_ManifestPlace]) -> Change:
@@ -142,7 +142,7 @@ def _set_all(places: list[_ManifestPlace]) -> Change:
 
 
 def _put(data: Any, path: Path, value: Any) -> None:
-    """Sets what stands at a path; mappings on the way are made where they are missing."""
+    """Sets the value at a path; missing mappings on the way are created."""
     for key, following in pairwise(path):
         if isinstance(key, str) and not isinstance(data.get(key), dict | list) and isinstance(following, str):
             data[key] = {}
@@ -151,13 +151,13 @@ def _put(data: Any, path: Path, value: Any) -> None:
 
 
 def _path(data: Mapping[str, Any], knob: str) -> Path:
-    """The path as keys and places in lists, as far as the manifest goes."""
+    """The path as keys and list indexes, as far as the manifest goes."""
     found: list[str | int] = []
     here: Any = data
     for part in knob.split("."):
         if isinstance(here, list):
             if not part.isdigit() or int(part) >= len(here):
-                raise NotHere(f"{knob}: {part!r} is no place in a list of {len(here)}")
+                raise NotHere(f"{knob}: {part!r} is not an index of a list of {len(here)}")
             found.append(int(part))
             here = here[int(part)]
         elif here is None or isinstance(here, dict):
@@ -168,7 +168,7 @@ def _path(data: Mapping[str, Any], knob: str) -> Path:
         else:
             raise NotHere(f"{knob}: there is nothing below {'.'.join(map(str, found))}")
     if isinstance(here, dict | list):
-        raise NotHere(f"{knob} is not one value; go on to one below it")
+        raise NotHere(f"{knob} is not a single value; continue the path to a value below it")
     return tuple(found)
 
 
@@ -188,13 +188,13 @@ def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autos
 
 
 def _cpu_metric(text: str) -> list[dict[str, Any]]:
-    """An HPA without metrics looks at cpu."""
+    """The metric of an HPA that names none: cpu."""
     target = {"type": "Utilization", "averageUtilization": scalar(text)}
     return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
 def _hpa_metrics(metrics: list[Any]) -> Iterator[tuple[str, Path]]:
-    """Every metric by name, with the place of its target."""
+    """Every metric by name, with the path of its target."""
     for i, metric in enumerate(metrics):
         kind = str(metric.get("type") or "")
         block = kind[:1].lower() + kind[1:]
@@ -242,7 +242,7 @@ def _annotate(at: Path, knob: str) -> Change:
 
 
 def _set_percentile(data: dict[str, Any], at: Path, value: str) -> None:
-    """The target of cpu and memory; a bound that it would leave comes along, or every pod would be out of bounds."""
+    """Sets the target for cpu and memory. Moves a bound that it would pass, or every pod would be out of bounds."""
     written: Mapping[str, Any] = _at(data, at) or {}
     knobs = knobs_from(written, Knobs())
     for resource in RESOURCES:
@@ -260,14 +260,14 @@ def _is_number(text: str) -> bool:
 def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
     if knob == _WEIGHT:
         if not hvpa.is_weight_based:
-            raise NotHere("it has no weights; only the released form has")
+            raise NotHere("it has no weights; only the released form of an Hvpa has them")
         count = len(hvpa.weights or ())
         return _set_all(
             [_ManifestPlace(("spec", "weightBasedScalingIntervals", i, "vpaWeight"), scalar) for i in range(count)]
         )
     if knob in _HVPA:
         if hvpa.is_weight_based:
-            raise NotHere(f"{knob} is for scaling intervals, and it has weights; write a path")
+            raise NotHere(f"{knob} is for scaling intervals, but it has weights; write a path")
         return _set_all([_ManifestPlace(("spec", *place.path), place.write) for place in _HVPA[knob]])
     if knob in _ANNOTATED:
         return _in_block("vpa", _annotate(_IN_VPA, knob), used=hvpa.uses_vpa)
@@ -276,7 +276,7 @@ def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
 
 
 def _in_block(name: str, apply: Change, *, used: bool) -> Change:
-    """A block that is not there stands for a recommender that is on, and must say so once it is there."""
+    """A missing block means that the recommender is on; once the block exists, it must say so."""
     if not used:
         raise NotHere(f"its {name} block is switched off, so nothing would change")
 

@@ -1,4 +1,4 @@
-"""One policy of its parts, once everything that stands in its way has been told."""
+"""Makes one policy from its parts, and reports everything that prevents it from being replayed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +14,7 @@ Placed = tuple[Autoscaler, Source | None]
 
 
 def hindrances(name: str, placed: Sequence[Placed], found: Found, world: World) -> list[Mishap]:
-    """What keeps these from being replayed together, beside the rules that each must keep by itself."""
+    """Why these autoscalers cannot be replayed together, apart from the rules that each must keep by itself."""
     return [*found.mishaps, *_mishaps(name, placed, found, world)]
 
 
@@ -27,7 +27,7 @@ def _mishaps(name: str, placed: Sequence[Placed], found: Found, world: World) ->
 
 
 def made(name: str, placed: Sequence[Placed], start: Start, notes: Iterable[str]) -> Policy:
-    """The policy of parts that nothing keeps from being replayed."""
+    """The policy, made from parts that have no obstacles."""
     autoscalers = tuple([one for one, _ in placed])
     steps = [step for one in autoscalers if (step := step_of(one)) is not None]
     said = [*notes, *(remark for one in autoscalers for remark in remarks(one))]

@@ -1,4 +1,4 @@
-"""What can be replayed of an autoscaler, in this world and on this workload."""
+"""Which autoscalers can be replayed, in this world and on this workload."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,14 +28,14 @@ _STEP = re.compile(r"\s*([0-9]{1,9})\s*\.\.\s*([0-9]{1,9})\s*")
 
 
 class Cluster(NamedTuple):
-    """Whose rules a manifest must keep."""
+    """The Kubernetes version and feature gates whose rules a manifest must keep."""
 
     kubernetes: Version = NEWEST
     gates: Mapping[str, bool] | None = None
 
 
 class Obstacle(NamedTuple):
-    """Why an object cannot be replayed, and where in it."""
+    """Why an object cannot be replayed, and where in the object."""
 
     where: Where
     message: str
@@ -52,10 +52,10 @@ def _message(problem: Problem) -> str:
 
 
 def obstacles(autoscaler: Autoscaler, start: Start | None, world: World) -> Iterator[Obstacle]:
-    """What a replay cannot do; `start` is None where the workload could not be read."""
+    """What cannot be replayed; `start` is None if the workload could not be read."""
     autoscaler = autoscaler.readable()
     if HORIZONTAL_STEP in autoscaler.annotations and not isinstance(autoscaler, VPA):
-        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP} is for a VerticalPodAutoscaler; a {autoscaler.KIND} has none")
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP} is only for a VerticalPodAutoscaler, not a {autoscaler.KIND}")
     match autoscaler:
         case HPA():
             yield from _hpa_obstacles(autoscaler, ("spec",), start, world)
@@ -70,18 +70,18 @@ def obstacles(autoscaler: Autoscaler, start: Start | None, world: World) -> Iter
 
 
 def remarks(autoscaler: Autoscaler) -> Iterator[str]:
-    """What a reader of the results should know."""
+    """Notes for readers of the results."""
     if isinstance(autoscaler, VPA) and autoscaler.mode == OFF:
-        yield f"{autoscaler} has the mode Off: it recommends, and no pod changes"
+        yield f"{autoscaler} has the mode Off: it only recommends, and no pod changes"
     if isinstance(autoscaler, WPA) and autoscaler.dry_run:
-        yield f"{autoscaler} is a dry run: it decides, and nothing moves"
+        yield f"{autoscaler} is a dry run: it decides, but changes nothing"
     if isinstance(autoscaler, Hvpa) and autoscaler.is_weight_based:
-        yield f"{autoscaler} has weights: it is replayed as released controllers blend, which hypot never decides by"
+        yield f"{autoscaler} has weights: it is replayed as released HVPA controllers blend; hypot itself never does so"
 
 
 def _hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Obstacle]:
     if hvpa.recommendations == OBJECTS:
-        message = f"{RECOMMENDATIONS}: {OBJECTS} asks objects of a cluster, and a replay has none; remove it"
+        message = f"{RECOMMENDATIONS}: {OBJECTS} reads objects of a cluster, and a replay has none; remove it"
         yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), message)
     if hvpa.uses_hpa:
         yield from _hpa_obstacles(hpa_of(hvpa), IN_HPA, start, world)
@@ -100,7 +100,7 @@ def _metric_obstacles(metric: Metric, where: Where, start: Start | None, world: 
         yield from _resource_obstacles(own.name, (*where, "containerResource", "name"))
         if start is not None and own.container and own.container != start.container:
             message = f"container {own.container} is not replayed, only {start.container} is"
-            todo = "name the other one in hypot.dev/container of the workload, or remove this metric"
+            todo = "name the other container in hypot.dev/container of the workload, or remove this metric"
             yield Obstacle((*where, "containerResource", "container"), f"{message}; {todo}")
     named = {"Pods": metric.pods, "Object": metric.object, "External": metric.external}.get(metric.type or "")
     if named is not None and named.metric is not None:
@@ -118,12 +118,12 @@ def _name_obstacles(name: str | None, where: Where, world: World) -> Iterator[Ob
         return
     todo = f"write 'metrics: {{names: {{{shown(name)}: requests}}}}' in the world file"
     others = ", ".join(SIGNALS[1:])
-    yield Obstacle(where, f"nothing says what the metric {name} stands for; {todo}, or {others} instead of requests")
+    yield Obstacle(where, f"the world does not define the metric {name}; {todo}, or {others} instead of requests")
 
 
 def _wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obstacle]:
     if wpa.recommender is not None:
-        message = "a recommender is somebody else's service, which cannot be replayed; write metrics instead"
+        message = "a recommender is an external service, which cannot be replayed; write metrics instead"
         yield Obstacle(("spec", "recommender"), message)
     for i, metric in enumerate(wpa.metrics or ()):
         where = ("spec", "metrics", i)
@@ -136,34 +136,34 @@ def _wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obst
 
 
 def _selector_obstacles(selector: Mapping[str, Any] | None, where: Where, start: Start) -> Iterator[Obstacle]:
-    """Its resource metrics are of all pods that they select, whoever they belong to."""
+    """A WPA's resource metrics cover all pods that their selector matches, whatever their owner."""
     try:
         selects = read_selector(selector).matches(start.labels)
     except SelectorError:
         return
     if not selects:
         labels = ", ".join(f"{key}={value}" for key, value in start.labels.items()) or "none"
-        message = f"selects no pod of {start}, whose labels are {labels}, so nothing would be measured"
-        yield Obstacle(where, f"{message}; correct it, or give the manifest of the workload")
+        message = f"selects no pod of {start}, whose labels are {labels}, so there would be no measurement"
+        yield Obstacle(where, f"{message}; correct it, or add the manifest of the workload")
 
 
 def _vpa_obstacles(vpa: VPA, start: Start | None) -> Iterator[Obstacle]:
     strange = [one.name for one in vpa.recommenders or () if one.name not in {None, DEFAULT_RECOMMENDER, "hypot"}]
     if strange:
-        message = f"the recommender {strange[0]} is somebody else's, and cannot be replayed; remove it for the default"
+        message = f"the recommender {strange[0]} is not built in and cannot be replayed; remove it for the default"
         yield Obstacle(("spec", "recommenders"), message)
     if HORIZONTAL_STEP not in vpa.annotations:
         return
     if step_of(vpa) is None:
-        message = f"{shown(vpa.annotations[HORIZONTAL_STEP])} are no bounds of replicas; write them as 2..6"
+        message = f"{shown(vpa.annotations[HORIZONTAL_STEP])} is not a range of replicas; write it as 2..6"
         yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {message}, from 1 to {MOST_REPLICAS}")
     if start is not None and not step_range(vpa, start.container):
         message = f"there is no range that a recommendation for container {start.container} could leave"
-        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {message}; write minAllowed and maxAllowed of cpu or memory")
+        yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP}: {message}; set minAllowed and maxAllowed of cpu or memory")
 
 
 def step_of(vpa: Autoscaler) -> tuple[int, int] | None:
-    """The fewest and the most replicas of a horizontal step; None where there is none, or none that can be read."""
+    """The fewest and the most replicas of a horizontal step; None if there is none, or it cannot be read."""
     written = vpa.annotations.get(HORIZONTAL_STEP)
     found = _STEP.fullmatch(written) if isinstance(written, str) else None
     if found is None:
@@ -173,7 +173,7 @@ def step_of(vpa: Autoscaler) -> tuple[int, int] | None:
 
 
 def step_range(vpa: VPA, container: str) -> dict[str, tuple[int, int]]:
-    """The size a recommendation may have before replicas move: minAllowed to maxAllowed, where both are written."""
+    """The range of a recommendation before replicas change: minAllowed to maxAllowed, if both are set."""
     own = policy_of(vpa.resource_policy, container)
     if own is None or own.mode == OFF:
         return {}
@@ -183,13 +183,13 @@ def step_range(vpa: VPA, container: str) -> dict[str, tuple[int, int]]:
 
 
 def axis_obstacles(autoscalers: Iterable[Autoscaler]) -> Iterator[tuple[int, str]]:
-    """Each autoscaler that wants an axis which an earlier one has: its place among them, and why that fails."""
+    """Each autoscaler that controls an axis which an earlier one controls: its index, and why that fails."""
     holders: dict[str, Autoscaler] = {}
     for i, one in enumerate(autoscalers):
         for axis in _axes(one):
             holder = holders.setdefault(axis, one)
             if holder is not one:
-                message = f"{one} and {holder} would both set the {axis}; write them into policies of their own"
+                message = f"{one} and {holder} would both set the {axis}; put them into separate policies"
                 yield i, message
                 break
 

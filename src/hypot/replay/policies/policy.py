@@ -1,4 +1,4 @@
-"""What is replayed: a policy, the workload it starts from, and what is told where none can be made."""
+"""What is replayed: a policy and the workload it starts from; and the error for manifests that cannot be replayed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,26 +13,26 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 
 LONGEST_NAME = 63
-# What policies are compared with.
+# The references that policies are compared with.
 ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
-# The word for each kind, in names of policies and in grids.
+# The short name of each kind, in policy names and in grids.
 WORDS: dict[type[Autoscaler], str] = {HPA: "hpa", WPA: "wpa", VPA: "vpa", Hvpa: "hvpa"}
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The workload at the start of a replay: how many pods there are, and the one container that is replayed."""
+    """The workload at the start of a replay: the number of pods, and the one container that is replayed."""
 
     name: str
     replicas: int
     container: str
-    # Millicores and bytes; a limit that is None is none.
+    # Millicores and bytes; None: no limit.
     cpu: int
     memory: int
     cpu_limit: int | None
     memory_limit: int | None
     kind: str = "Deployment"
-    # None where the manifest does not say.
+    # None if the manifest does not say.
     namespace: str | None = None
     selector: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -45,24 +45,24 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A set of manifests that is replayed together; without any autoscaler it is static."""
+    """A set of manifests that are replayed together; without an autoscaler it is static."""
 
     name: str
     autoscalers: tuple[Autoscaler, ...]
     workload: Start
-    # Replica bounds of a VPA that takes a horizontal step where its recommendation leaves the allowed range.
+    # Replica bounds of a VPA that takes a horizontal step when its recommendation leaves the allowed range.
     step: tuple[int, int] | None = None
-    # Whether the Hvpa is of the released form, which is replayed by `policy.weights`.
+    # Whether the Hvpa has the released form, which `policies.weights` replays.
     weights: bool = False
     notes: tuple[str, ...] = ()
-    # The policy that a grid made this one of; empty where none did.
+    # The policy from which a grid made this variant; empty if none did.
     family: str = ""
-    # Where each autoscaler stands; None where it came from no file.
+    # The source of each autoscaler; None if it did not come from a file.
     sources: tuple[Source | None, ...] = field(default=(), repr=False, compare=False)
 
 
 class Mishap(NamedTuple):
-    """Something that keeps a manifest from being replayed; the source is None where no manifest is to blame."""
+    """Why a manifest cannot be replayed; the source is None if no manifest is at fault."""
 
     source: Source | None
     where: Where
@@ -75,7 +75,7 @@ class Mishap(NamedTuple):
 
 
 class PolicyError(ValueError):
-    """Manifests that cannot be replayed, with everything that stands in the way."""
+    """Manifests that cannot be replayed, with all their problems."""
 
     def __init__(self, mishaps: Iterable[Mishap]) -> None:
         self.problems = tuple(dict.fromkeys(str(one) for one in mishaps))

@@ -1,4 +1,4 @@
-"""Policies from ordinary manifests: which objects are replayed together, on which workload, and what forbids it."""
+"""Reads policies from ordinary manifests: which objects belong together, on which workload, and what prevents it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ from hypot.replay.world.parameters import World
 
 POLICY = "hypot.dev/policy"
 _WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet")
-# Kinds with pods of which nobody sets the number, or which do not last.
+# Kinds whose number of pods cannot be set, or whose pods do not last.
 _NEVER = ("DaemonSet", "Job", "CronJob")
-_STATIC_HINT = f"a workload alone is a static policy once it has the annotation {POLICY}: NAME"
+_STATIC_HINT = f"to replay a workload alone as a static policy, give it the annotation {POLICY}: NAME"
 
 
 @dataclass(eq=False, slots=True)
 class _Scaler:
-    """An autoscaler of the input and where it stands."""
+    """An autoscaler of the input and its source."""
 
     autoscaler: Autoscaler
     source: Source
@@ -38,7 +38,7 @@ class _Scaler:
 
 @dataclass(eq=False, slots=True)
 class _InputWorkload:
-    """A workload of the input; it is read once, and only where a policy needs it."""
+    """A workload of the input; it is read once, and only if a policy needs it."""
 
     loaded: LoadedFiles
     annotated: bool
@@ -56,7 +56,7 @@ class _InputWorkload:
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """What one policy is made of, as far as the input says."""
+    """The parts of one policy, as far as the input names them."""
 
     name: str
     scalers: list[_Scaler] = field(default_factory=list)
@@ -69,7 +69,7 @@ def read_policies(
     kubernetes: Version = NEWEST,
     gates: Mapping[str, bool] | None = None,
 ) -> list[Policy]:
-    """All policies in the order of the input; raises with everything that cannot be replayed."""
+    """All policies in the order of the input. Raises PolicyError with everything that cannot be replayed."""
     reading = _PolicyReader(world, Cluster(kubernetes, gates))
     for one in loaded:
         reading.take(one)
@@ -80,7 +80,7 @@ def read_policies(
 
 
 def _in_order(mishaps: list[Mishap], files: list[str]) -> list[Mishap]:
-    """By file, as they were given, and by line."""
+    """Sorted by file, in the order in which the files were given, and by line."""
     rank = {file: i for i, file in reversed(list(enumerate(files)))}
 
     def place(mishap: Mishap) -> tuple[int, int]:
@@ -91,7 +91,7 @@ def _in_order(mishaps: list[Mishap], files: list[str]) -> list[Mishap]:
 
 
 class _PolicyReader:
-    """One pass over the input, and then over the policies that are in it."""
+    """Makes one pass over the input, and then one over the policies in it."""
 
     def __init__(self, world: World, cluster: Cluster) -> None:
         self._world, self._cluster = world, cluster
@@ -132,13 +132,13 @@ class _PolicyReader:
             self._groups.setdefault(name, _Group(name)).workloads.append(workload)
 
     def _names(self, loaded: LoadedFiles) -> list[str] | None:
-        """The policies that an object says it belongs to; None where it says nothing."""
+        """The policies that an object names; None if it names none."""
         written = inner(loaded.data, "metadata", "annotations").get(POLICY)
         if written is None:
             return None
         place = ("metadata", "annotations", POLICY)
         if not isinstance(written, str):
-            self._report(loaded.source, place, f"{POLICY}: write text: names of policies, with commas between them")
+            self._report(loaded.source, place, f"{POLICY}: must be text: policy names, separated by commas")
             return []
         names = [name.strip() for name in written.split(",")]
         wrong = [(name, message) for name in names if (message := _name_fault(name))]
@@ -158,7 +158,7 @@ class _PolicyReader:
         return [replace(policy, notes=(*policy.notes, note)) for policy in found] if note else found
 
     def _name(self, groups: list[_Group]) -> None:
-        """An autoscaler on its own is named like itself, with its kind where that name is taken."""
+        """A policy without an annotation has the name of its autoscaler, with the kind if that name is taken."""
         given = {key for key in self._groups if isinstance(key, str)}
         own = [group for key, group in self._groups.items() if not isinstance(key, str)]
         times = Counter([*given, *(group.name for group in own)])
@@ -167,12 +167,12 @@ class _PolicyReader:
             if times[group.name] > 1:
                 group.name = f"{WORDS[type(scaler.autoscaler)]} {group.name}"
             if scaler.sound and (message := _name_fault(group.name)):
-                todo = f"name it by the annotation {POLICY}"
+                todo = f"name it with the annotation {POLICY}"
                 self._report(scaler.source, ("metadata", "name"), f"as a policy {group.name[:80]!r} {message}; {todo}")
         first: dict[str, _Group] = {}
         for group in groups:
             if first.setdefault(group.name, group) is not group:
-                message = f"a second policy has the name {group.name!r}; tell them apart by the annotation {POLICY}"
+                message = f"a second policy has the name {group.name!r}; give it another with the annotation {POLICY}"
                 self._report(group.scalers[0].source, ("metadata", "name"), message)
 
     def _policy(self, group: _Group) -> Policy | None:
@@ -186,16 +186,16 @@ class _PolicyReader:
         return made(group.name, placed, found.start, found.notes)
 
     def _report_other_targets(self, group: _Group) -> None:
-        """One policy is of one workload."""
+        """A policy has exactly one workload."""
         named = [(one.source, _target_place(one.autoscaler), one.target) for one in group.scalers if one.target.name]
         own = group.workloads[:1] or []
         first = own[0].ref if own else named[0][2] if named else Ref()
         for source, where, ref in named:
             if (ref.kind, ref.name) != (first.kind, first.name):
-                message = f"policy {group.name!r} is of {first}, and this is of {ref}; a policy has one target"
+                message = f"policy {group.name!r} targets {first}, but this targets {ref}; a policy has one target"
                 self._report(source, where, message)
         for other in group.workloads[1:]:
-            message = f"policy {group.name!r} has {own[0].ref} already; a policy has one workload"
+            message = f"policy {group.name!r} already has {own[0].ref}; a policy has one workload"
             self._report(other.loaded.source, ("metadata", "annotations", POLICY), message)
 
     def _start(self, group: _Group) -> Found:
@@ -204,20 +204,20 @@ class _PolicyReader:
         scaler = group.scalers[0]
         ref = scaler.target
         if ref.kind in _NEVER:
-            message = f"a {ref.kind} cannot be replayed: nobody sets the number of its pods"
+            message = f"a {ref.kind} cannot be replayed: the number of its pods cannot be set"
             return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
         free = [one for one in self._workloads if not one.annotated]
         fitting = [one for one in free if _fits(scaler, one)]
         if len(fitting) > 1:
             place = ", ".join(f"{one.loaded.source.file}:{one.loaded.source.line}" for one in fitting)
-            message = f"{ref} is there more than once ({place}); give it once, or write {POLICY} on each"
+            message = f"{ref} occurs more than once ({place}); give it once, or set {POLICY} on each"
             return Found(None, mishaps=(Mishap(scaler.source, _target_place(scaler.autoscaler), message),))
         if fitting:
             return self._read(fitting[0])
         return self._replacement(scaler, free)
 
     def _replacement(self, scaler: _Scaler, free: list[_InputWorkload]) -> Found:
-        """The only workload there is, or the world's, for a target that is not among the manifests."""
+        """The only workload in the input, or that of the world, for a target that is not among the manifests."""
         ref = scaler.target
         if len(free) == 1:
             found = self._read(free[0])
@@ -235,7 +235,7 @@ class _PolicyReader:
         return workload.found
 
     def _note_on_the_rest(self) -> str:
-        """What is in the input and in no policy."""
+        """A note on objects of the input that are in no policy."""
         idle = Counter(str(one.ref.kind) for one in self._workloads if not one.used)
         rest = self._passed_over + idle
         if not rest:
@@ -247,13 +247,13 @@ class _PolicyReader:
 
 
 def _is_controlled(data: Mapping[str, Any]) -> bool:
-    """A ReplicaSet of a Deployment, which no policy is of."""
+    """Whether a controller owns the object, as with a ReplicaSet of a Deployment; no policy applies to it."""
     owners = mappings(inner(data, "metadata").get("ownerReferences"))
     return any(owner.get("controller") is True for owner in owners)
 
 
 def _fits(scaler: _Scaler, workload: _InputWorkload) -> bool:
-    """Whether this is the target. A namespace that is not written may be any."""
+    """Whether this is the target. A missing namespace matches any."""
     ref, target = workload.ref, scaler.target
     metadata = scaler.autoscaler.metadata
     own = metadata.get("namespace") if isinstance(metadata, dict) else None
@@ -269,9 +269,9 @@ def _name_fault(name: str) -> str:
     if not name:
         return "is empty"
     if not name.isprintable():
-        return "holds what cannot be printed"
+        return "contains characters that cannot be printed"
     if name in TAKEN:
-        return "is the name of what policies are compared with"
+        return "is reserved: policies are compared with it"
     return f"is longer than {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else ""
 
 

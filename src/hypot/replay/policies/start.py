@@ -1,4 +1,4 @@
-"""The workload a replay starts from: of a manifest, or of the world where there is none."""
+"""The workload that a replay starts from: from a manifest, or from the world if there is none."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ _IN_POD: Where = ("spec", "template", "spec")
 
 
 class Found(NamedTuple):
-    """A workload as far as it could be read, and what is to be said about it."""
+    """A workload as far as it could be read, with notes and problems."""
 
     start: Start | None
     notes: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Found(NamedTuple):
 
 
 def start_of_world(world: World, kind: str, name: str) -> Start:
-    """The world's own workload, in the place of one that no manifest describes; parts of a millicore are whole ones."""
+    """The world's own workload, if no manifest describes it; millicores are rounded up."""
     given = world.workload
     return Start(
         name,
@@ -44,7 +44,7 @@ def start_of_world(world: World, kind: str, name: str) -> Start:
 
 
 def start_of(loaded: LoadedFiles, world: World) -> Found:
-    """What a manifest of a workload says; everything that is wrong with it at once."""
+    """The workload that a manifest describes, with all its problems at once."""
     reading = _StartWorkload(loaded, world)
     start = reading.start()
     return Found(None if reading.mishaps else start, tuple(reading.notes), tuple(reading.mishaps))
@@ -87,18 +87,18 @@ class _StartWorkload:
     def _replicas(self, asked: int) -> int:
         if inner(self._data, "spec").get("replicas") is None:
             replicas = self._world.workload.replicas
-            self.notes.append(f"{self._ref} does not say how many replicas there are: it starts with {replicas}")
+            self.notes.append(f"{self._ref} does not set replicas: it starts with {replicas}")
             return replicas
         if asked == 0:
-            self._report(("spec", "replicas"), "0 replicas are switched off, so there is nothing to replay; write 1")
+            self._report(("spec", "replicas"), "0 replicas: the workload is switched off; set at least 1 to replay it")
         return asked
 
     def _container(self) -> tuple[Where, Mapping[str, Any] | None]:
-        """The container that is replayed: the one that an annotation names, else the first."""
+        """The container that is replayed: the one that an annotation names, or else the first."""
         spec = inner(self._data, *map(str, _IN_POD))
         given = list(mappings(spec.get("containers")))
         if not given:
-            self._report(_IN_POD, "there is no pod template with containers; give the whole manifest")
+            self._report(_IN_POD, "there is no pod template with containers; give the complete manifest")
             return (), None
         names = [str(one.get("name") or "") for one in given]
         wanted = inner(self._data, "metadata", "annotations").get(CONTAINER, names[0])
@@ -111,7 +111,7 @@ class _StartWorkload:
         others = [name for i, name in enumerate(names) if i != index]
         others += [str(one.get("name") or "") for one in sidecars]
         if others:
-            self.notes.append(f"{self._ref}: only container {wanted} is replayed; left out: {', '.join(others)}")
+            self.notes.append(f"{self._ref}: only container {wanted} is replayed; ignored: {', '.join(others)}")
         return (*_IN_POD, "containers", index), given[index]
 
     def _amount(self, container: Mapping[str, Any], at: Where, key: str, resource: str) -> int | None:
@@ -129,7 +129,7 @@ class _StartWorkload:
         return amount
 
     def _request(self, sizes: Mapping[tuple[str, str], int | None], at: Where, name: str, resource: str) -> int:
-        """A limit without a request is the request as well."""
+        """If there is a limit but no request, the limit is the request, as in Kubernetes."""
         limit = sizes["limits", resource]
         request = sizes["requests", resource]
         if request is None:

@@ -1,6 +1,6 @@
 """A VerticalPodAutoscaler with a horizontal step, kept for comparison: GEP-23's first alternative.
 
-Where the size that a pod needs leaves the allowed range, a replica is added or removed; nothing else scales out.
+When the size that a pod needs leaves the allowed range, a replica is added or removed; nothing else changes replicas.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hypot.core.amount import brief
 from hypot.policy.model.decision import Step
 
-# A recommendation follows a change of the count slowly: how long one step has to show before the next.
+# A recommendation follows a change of replicas slowly: the seconds between two steps, so that the first shows.
 PAUSE = 3600.0
 
 
@@ -23,17 +23,17 @@ class SizeRange(NamedTuple):
 
 
 def stepped(needed: Mapping[str, int], allowed: SizeRange, replicas: int, since_last: float | None) -> tuple[int, Step]:
-    """The count, and why: one more where any resource is needed beyond its range, one less where all are below."""
+    """The replicas, and why: one more if any resource needs more than its range, one less if all need less."""
     above = [r for r, amount in needed.items() if r in allowed.most and amount > allowed.most[r]]
     below = [r for r, amount in needed.items() if r in allowed.least and amount < allowed.least[r]]
     if since_last is not None and since_last < PAUSE:
-        message = f"The last step was less than {PAUSE:.0f} s ago: stay at {replicas}."
+        message = f"The last step was less than {PAUSE:.0f} s ago: keep {replicas} replicas."
         return replicas, Step("resolve", "step-pause", replicas, replicas, message)
     if above and replicas < allowed.high:
-        message = f"{above[0]} needs {brief(above[0], needed[above[0]])}, more than a pod may have: one replica more."
+        message = f"{above[0]} needs {brief(above[0], needed[above[0]])}, more than a pod may have: add one replica."
         return replicas + 1, Step("resolve", "step-out", replicas, replicas + 1, message)
     if below and len(below) == len([r for r in needed if r in allowed.least]) and replicas > allowed.low:
-        message = f"{below[0]} needs {brief(below[0], needed[below[0]])}, less than a pod must have: one replica less."
+        message = f"{below[0]} needs {brief(below[0], needed[below[0]])}, less than a pod must have: drop one replica."
         return replicas - 1, Step("resolve", "step-in", replicas, replicas - 1, message)
-    message = f"The size that is needed is within its range: stay at {replicas}."
+    message = f"The needed size is within its range: keep {replicas} replicas."
     return replicas, Step("resolve", "step-none", replicas, replicas, message)

@@ -1,7 +1,7 @@
 """The weight-based policy of released HVPAs, kept for comparison: nothing in hypot decides by it.
 
-It blends what an HPA asks for with what a VPA asks for, by a weight in percent. Two readings exist: the plain blend of
-the documents, and the released controller's, which lets pods grow only where replicas cannot.
+It blends the proposals of an HPA and a VPA by a weight in percent. There are two variants: the plain blend of the
+documentation, and that of the released controller, which raises requests only where replicas cannot scale up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from hypot.policy.model.size import Size
 
 
 def plain_blend(current: int, desired: int, weight: int) -> int:
-    """The documents' count: the weighted step, rounded half up."""
+    """The replicas by the documentation: the weighted step, rounded half up."""
     return current + ((desired - current) * (FULL - weight) * 2 + FULL) // (2 * FULL)
 
 
@@ -26,13 +26,13 @@ def blended(now: int, target: int, weight: int) -> int:
 
 
 def released_count(current: int, desired: int, weight: int) -> int:
-    """The released controller's count: up it rounds away from where it is, down it does the same."""
+    """The replicas by the released controller: it rounds the step away from zero, up and down."""
     step = (desired - current) * (FULL - weight)
     return current + (-(-step // FULL) if step > 0 else step // FULL)
 
 
 def weight_for_count(weights: Sequence[Weight], current: int, desired: int) -> int:
-    """Where all weight is on size, the count takes the neighbouring weight that leaves it some."""
+    """The weight for replicas. If all weight is on size, the nearest weight in that direction below 100 applies."""
     weight = weight_at(weights, current)
     if weight is None:
         return FULL
@@ -54,7 +54,7 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Blend:
-    """Everything the released controller looks at."""
+    """Everything that the released controller is configured with."""
 
     weights: tuple[Weight, ...]
     count_up: Direction = Direction()
@@ -67,7 +67,7 @@ class Blend:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What it finds: the count and what the HPA wants of it, the sizes and what the VPA wants of them."""
+    """What the controller observes: replicas and the HPA's proposal, sizes and the VPA's proposals."""
 
     replicas: int
     desired: int | None
@@ -86,7 +86,7 @@ class Blended(NamedTuple):
 
 
 def released(blend: Blend, now: Situation) -> Blended:
-    """One round of the released controller, each axis behind its own gates."""
+    """One reconcile of the released controller; each axis has its own gates."""
     blocked: set[str] = set()
     replicas = _count(blend, now, blocked)
     sizes = tuple([_resized(blend, now, size, blocked) for size in now.sizes])

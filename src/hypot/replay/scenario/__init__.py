@@ -1,1 +1,1 @@
-"""Known problems of autoscalers, each with a policy that has it and one that solves it."""
+"""Known problems of autoscalers, each with a policy that causes it and one that solves it."""

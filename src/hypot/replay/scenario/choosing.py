@@ -1,4 +1,4 @@
-"""Who decides in a scenario of single decisions: hypot's own rules, released weights, or a bare look into intervals."""
+"""What decides in a scenario of single decisions: hypot's own rules, released weights, or a bare interval lookup."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from hypot.policy.model.size import Size
 from hypot.policy.model.state import EMPTY, State
 from hypot.replay.policies.weights import blended, plain_blend
 
-# The other ways to read a manifest, for the side that shows what goes wrong.
+# Another way to read a manifest, for the side that shows what goes wrong.
 LOOKUP = "lookup"
-# How many replicas, the size of each in amounts, and whether anything could be decided.
+# The replicas, the size of each in amounts, and whether anything could be decided.
 Chosen = tuple[int, Mapping[str, int], bool]
 
 
@@ -28,7 +28,7 @@ class Chooser(Protocol):
 
 
 def chooser_of(autoscaler: Autoscaler, by: str, settings: Settings) -> Chooser:
-    """What decides by this manifest."""
+    """What decides for this manifest."""
     if isinstance(autoscaler, Hvpa) and by == LOOKUP:
         return Bare(autoscaler)
     if isinstance(autoscaler, Hvpa) and autoscaler.is_weight_based:
@@ -38,7 +38,7 @@ def chooser_of(autoscaler: Autoscaler, by: str, settings: Settings) -> Chooser:
 
 @dataclass(slots=True)
 class Deciding:
-    """The rules that also run in a cluster, with what they remember."""
+    """The rules that also run in a cluster, with their state."""
 
     autoscaler: Autoscaler
     settings: Settings
@@ -55,7 +55,7 @@ class Deciding:
 
 @dataclass(slots=True)
 class Blending:
-    """Weights as the documents of released HVPAs describe them: that share of each change, on each axis by itself."""
+    """Weights as the documentation of released HVPAs describes them: that share of each change, on each axis alone."""
 
     hvpa: Hvpa
 
@@ -74,7 +74,7 @@ class Blending:
 
 @dataclass(slots=True)
 class Bare:
-    """The count that the intervals have for the total, and the total divided by it: none of the rules beside."""
+    """The replicas that the intervals have for the total, and the total divided by them, without any other rule."""
 
     hvpa: Hvpa
 
@@ -97,13 +97,13 @@ def replicas_in(seen: Seen) -> int:
 
 
 def size_in(seen: Seen) -> dict[str, int]:
-    """The size that pods have."""
+    """The current size of a pod."""
     requests = seen.pods[0].containers[0].requests
     return {resource: of_milli(resource, requests[resource]) for resource in RESOURCES if resource in requests}
 
 
 def advice_in(seen: Seen) -> Mapping[str, int]:
-    """The size that each pod is recommended."""
+    """The recommended size of a pod."""
     advice = seen.size_advice
     if advice is None or isinstance(advice, Failure):
         return {}

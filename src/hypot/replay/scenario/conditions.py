@@ -1,6 +1,6 @@
 """Conditions on figures, as scenarios write them: `late <= 0.1`, `bad.cpu_hours >= 1.3 * good.cpu_hours`.
 
-A small grammar of its own: numbers, names of figures, the four operations, brackets, and comparisons in a chain.
+A small grammar: numbers, names of figures, the four operations, brackets, and chained comparisons.
 """
 
 import re
@@ -21,7 +21,7 @@ _LONGEST = 200
 
 
 class ConditionError(ValueError):
-    """A condition that cannot be read, or that asks for a figure nobody has."""
+    """A condition that cannot be parsed, or that asks for an unknown figure."""
 
 
 class _Token(NamedTuple):
@@ -54,14 +54,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Two terms and what is done with them."""
+    """Two terms and the operation between them."""
 
     left: "Term"
     sign: str
     right: "Term"
 
     def of(self, figures: Figures) -> Value:
-        """None where a part is, and where nothing can be divided by."""
+        """None if either term is None, or on a division by zero."""
         left, right = self.left.of(figures), self.right.of(figures)
         if left is None or right is None or (self.sign == "/" and right == 0):
             return None
@@ -77,7 +77,7 @@ Term = Number | Figure | Operation
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Terms with comparisons between them; all of these must hold."""
+    """Terms with comparisons between them; all comparisons must hold."""
 
     text: str
     terms: tuple[Term, ...]
@@ -95,7 +95,7 @@ class Requirement:
         missing = sorted(self.names() - set(figures))
         if missing:
             known = ", ".join(sorted(figures))
-            raise ConditionError(f"{self.text!r} asks for {missing[0]}, which nobody measures; known are {known}")
+            raise ConditionError(f"{self.text!r} asks for {missing[0]}, which is not measured; the figures are {known}")
         values = [term.of(figures) for term in self.terms]
         return all(
             left is not None and right is not None and COMPARED[sign](left, right)
@@ -104,9 +104,9 @@ class Requirement:
 
 
 def parse(text: Any) -> Requirement:
-    """Read one condition; raises with what is wrong and where."""
+    """Parse one condition. Raises ConditionError with what is wrong and where."""
     if not isinstance(text, str) or len(text) > _LONGEST:
-        raise ConditionError(f"{str(text)[:60]!r} is no condition; write one such as 'late <= 0.1'")
+        raise ConditionError(f"{str(text)[:60]!r} is not a condition; write one such as 'late <= 0.1'")
     return _Parser(text).condition()
 
 
@@ -124,9 +124,9 @@ class _Parser:
             signs.append(self._take())
             terms.append(self._sum())
         if self._next():
-            raise self._wrong(f"{self._next()!r} is not expected there")
+            raise self._wrong(f"unexpected {self._next()!r}")
         if not signs:
-            raise self._wrong(f"nothing is compared; write one of {', '.join(COMPARED)}")
+            raise self._wrong(f"there is no comparison; use one of {', '.join(COMPARED)}")
         return Requirement(self._text.strip(), tuple(terms), tuple(signs))
 
     def _split(self) -> Iterator[_Token]:
@@ -134,7 +134,7 @@ class _Parser:
         while place < end:
             found = _TOKEN.match(self._text, place)
             if found is None:
-                raise self._wrong(f"{self._text[place:].strip()[:20]!r} cannot be read")
+                raise self._wrong(f"{self._text[place:].strip()[:20]!r} cannot be parsed")
             place = found.end()
             number, name, sign = found.groups()
             yield _Token("number", number) if number else _Token("name", name) if name else _Token("sign", sign)
@@ -170,7 +170,7 @@ class _Parser:
         return inner
 
     def _next(self) -> str:
-        """The sign that comes next; empty at the end."""
+        """The next token; empty at the end."""
         return self._tokens[self._place].text if self._place < len(self._tokens) else ""
 
     def _take(self) -> str:

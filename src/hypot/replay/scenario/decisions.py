@@ -1,4 +1,4 @@
-"""One policy of a scenario decision by decision: what it is shown is written down, and nothing else happens."""
+"""Runs one policy of a scenario decision by decision, on observations that the file lists; no cluster is simulated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from hypot.replay.score.families import path_dependence
 from hypot.replay.world.file import world_from_dict
 
 GIB = 2**30
-# What each figure is counted in, where it is not a number of something.
+# The unit of each figure that is not a plain number.
 UNITS = {
     "cpu": "cores",
     "memory": "GiB",
@@ -34,7 +34,7 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One way: the start and the state after each look, what was asked for, and how often nothing was decided."""
+    """One list of looks: the state at the start and after each look, the needs, and how often nothing was decided."""
 
     states: tuple[FleetState, ...]
     needs: tuple[Mapping[str, int], ...]
@@ -61,7 +61,7 @@ def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, floa
 
 
 def walked(chooser: Chooser, autoscaler: Autoscaler, start: FleetState, looks: Sequence[Look], every: float) -> Walk:
-    """Look after look; what was decided at one is there at the next."""
+    """Take one look after the other; what is decided at one look is the state at the next."""
     states, undecided, now = [start], 0, EPOCH
     for look in looks:
         now += seconds(look["after"]) if "after" in look else every
@@ -73,9 +73,9 @@ def walked(chooser: Chooser, autoscaler: Autoscaler, start: FleetState, looks: S
 
 
 def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
-    """What came of all ways. Where there are several: the end of the first, the worst of all, and how far apart.
+    """The figures of all walks. With several: the end of the first, the worst of all, and how far apart they end.
 
-    `hours` is what there was after each look, `asked_hours` what was asked for.
+    `hours` is the cpu that was requested after each look, `asked_hours` the cpu that was needed.
     """
     first, after = walks[0], [state for walk in walks for state in walk.states[1:]]
     steps = [abs(b.replicas - a.replicas) for walk in walks for a, b in pairwise(walk.states)]
@@ -104,7 +104,7 @@ def figures(walks: Sequence[Walk], every: float) -> dict[str, float | None]:
 
 
 def _is_paradox(before: FleetState, after: FleetState) -> bool:
-    """Whether the total of a resource went one way and the size of a pod the other."""
+    """Whether the total of a resource moved in one direction and the size of a pod in the other."""
     return any(
         (after.total(r) - before.total(r)) * (after.size.get(r, 0) - before.size.get(r, 0)) < 0 for r in RESOURCES
     )

@@ -1,8 +1,8 @@
-"""The demand of a scenario: generated from a few numbers, or a recorded trace where it is there.
+"""The demand of a scenario: generated from a few numbers, or a recorded trace if it is available.
 
 In a file it has one of these forms:
 
-    points: [[0s, 0.2], [4h, 6]]                                   cores, a straight line from each to the next
+    points: [[0s, 0.2], [4h, 6]]                                   cores, interpolated linearly
     steps: [[0s, 0.7], [30m, 1.5]]      with length: 1h            cores, each until the next
     wave: {mean: 4, swing: 0.25, period: 6h}  with length: 48h     cores, a sine; swing is a share of the mean
     bursts: {quiet: 0.2, high: 12, rises: 5m, lasts: 15m, apart: 6h, seed: 3}  with length: 96h
@@ -21,13 +21,13 @@ from hypot.kinds.units import PLAIN, SECONDS
 from hypot.replay.traces.trace import Trace
 from hypot.replay.world.record import Floats
 
-# Midnight in UTC, so that a time of the day is what it says.
+# Midnight in UTC, so that times of day are as written.
 EPOCH = 1_699_920_000.0
 FORMS = ("points", "steps", "wave", "bursts", "trace")
 WORKLOAD = "web"
-# A step is a straight line too steep to matter.
+# A step is a line that takes this many seconds, too steep to matter.
 _STEEP = 1e-3
-# How far apart the points of a curve are.
+# Seconds between the points of a curve.
 _GRAIN = 60.0
 # The same percentile as the world's `demand.peak`.
 _PEAK = 99.9
@@ -47,26 +47,26 @@ def trace_of(data: Mapping[str, Any], folder: Path | None = None) -> Trace:
     except KeyError as error:
         raise DemandError(f"{forms[0]}: {error.args[0]} is missing") from error
     except TypeError as error:
-        raise DemandError(f"{forms[0]}: {data[forms[0]]!r} is not of that form") from error
+        raise DemandError(f"{forms[0]}: {data[forms[0]]!r} does not have that form") from error
 
 
 def seconds(written: Any) -> float:
-    """A time as people write it."""
+    """A duration as users write it, in seconds."""
     try:
         return float(SECONDS.read(written))
     except (ValueError, TypeError) as error:
-        raise DemandError(f"{written!r} is no time; write one such as 90s or 2h30m") from error
+        raise DemandError(f"{written!r} is not a duration; write one such as 90s or 2h30m") from error
 
 
 def cores(written: Any) -> float:
     try:
         return float(PLAIN.read(written))
     except (ValueError, TypeError) as error:
-        raise DemandError(f"{written!r} is no number of cores") from error
+        raise DemandError(f"{written!r} is not a number of cores") from error
 
 
 def folder_of_traces() -> Path | None:
-    """Where recorded traces are, if they are anywhere: `$HYPOT_TRACES`, or beside the checkout."""
+    """The folder of recorded traces: `$HYPOT_TRACES`, or next to the checkout; None if there is none."""
     named = os.environ.get("HYPOT_TRACES")
     beside = Path(__file__).resolve().parents[5] / "shared" / "traces"
     found = Path(named) if named else beside
@@ -96,7 +96,7 @@ def _wave(data: Mapping[str, Any], folder: Path | None) -> Trace:
 
 
 def _bursts(data: Mapping[str, Any], folder: Path | None) -> Trace:
-    """Quiet, and at random times something that rises and dies away."""
+    """A quiet load with bursts at random times that rise and decay."""
     del folder
     bursts = data["bursts"]
     quiet, high = cores(bursts["quiet"]), cores(bursts["high"])
@@ -112,13 +112,13 @@ def _bursts(data: Mapping[str, Any], folder: Path | None) -> Trace:
 
 
 def _recorded(data: Mapping[str, Any], folder: Path | None) -> Trace:
-    """A stretch of a recorded trace, scaled to its peak; the stand-in where the record is not there."""
+    """A section of a recorded trace, scaled to its peak; the stand-in if the recording is not available."""
     name = str(data["trace"])
     path = None if folder is None else folder / f"{name}.csv"
     if path is None or not path.is_file():
         as_long = {"length": data["length"]} if "length" in data else {}
         made = trace_of({**data["standin"], **as_long})
-        return replace(made, notes=(f"{name} is not here, so a generated trace of its kind stands in",))
+        return replace(made, notes=(f"{name} is not available: a generated trace of its kind replaces it",))
     from hypot.replay.traces.history import read_traces  # noqa: PLC0415  polars is slow to import
 
     trace = read_traces([str(path)])[0]
@@ -138,7 +138,7 @@ def _pairs(written: Any) -> tuple[Floats, Floats]:
         raise DemandError("write pairs of a time and a number of cores, such as [[0s, 0.2], [4h, 6]]")
     times = np.array([seconds(at) for at, _ in written])
     if times[0] != 0 or np.any(np.diff(times) <= 0):
-        raise DemandError("the first time must be 0s, and each later than the one before")
+        raise DemandError("the first time must be 0s, and each time later than the one before")
     return times, np.array([cores(value) for _, value in written])
 
 
@@ -149,16 +149,16 @@ def _length(data: Mapping[str, Any]) -> float | None:
 def _grid(data: Mapping[str, Any], grain: float) -> Floats:
     length = _length(data)
     if length is None:
-        raise DemandError("write how long it lasts, such as 'length: 12h'")
+        raise DemandError("there is no length: write one, such as 'length: 12h'")
     return np.arange(0.0, length + grain, grain)
 
 
 def _made(times: Floats, values: Floats, length: float | None = None) -> Trace:
-    """A trace; a length cuts it, or lets its last value go on."""
+    """A trace; a length cuts it, or extends its last value."""
     if length is not None:
         end = float(np.interp(length, times, values))
         inside = times < length
         times, values = np.append(times[inside], length), np.append(values[inside], end)
     if len(times) < 2:
-        raise DemandError("a single point has no length; write a second one, or 'length: 1h'")
+        raise DemandError("a single point has no length; write a second point, or 'length: 1h'")
     return Trace(WORKLOAD, EPOCH + times, np.maximum(values, 0.0), unit="cores")

@@ -1,4 +1,4 @@
-"""A scenario as it stands in its folder: `scenario.yaml`, and the manifests of a bad and of a good policy beside it."""
+"""A scenario in its folder: `scenario.yaml`, next to the manifests of a bad and a good policy."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ SIDES = ("bad", "good")
 KINDS = ("loop", "decisions")
 # The name of the only case of a scenario without variants.
 ONLY = "as written"
-# What a file may hold: about itself, about both sides, about each of them, and about what is judged.
+# The keys of a file: about itself, about both sides, about each side, and about the checks.
 _KEYS = {
     *("id", "title", "story", "differs", "waits", "kind", "variants", "quick"),
     *("settings", "world", "demand", "start", "every", "cycle", "looks", "ways", "orders", "needs"),
@@ -30,52 +30,52 @@ _FORMS = frozenset(FORMS)
 
 
 class ScenarioError(ValueError):
-    """A scenario that cannot be run, with everything that is wrong with its file."""
+    """A scenario that cannot be run, with all problems of its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One variant of a scenario, complete: what is run for the bad and for the good policy, and what must hold."""
+    """One variant of a scenario, complete: what is run for the bad and the good policy, and what must hold."""
 
     name: str
     bar: tuple[Requirement, ...]
     worse: tuple[Requirement, ...]
-    # What is run: the whole mapping of the file with the changes of the variant in it.
+    # What is run: the whole mapping of the file, with the changes of the variant applied.
     data: Mapping[str, Any] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What happened to somebody, and how it is repeated."""
+    """A problem from practice, and how to reproduce it."""
 
     id: str
     title: str
     story: str
-    # Where figures are not those of the specification, and why.
+    # Which figures differ from the specification, and why.
     differs: str
     folder: Path
     kind: str
-    # What hypot does not have yet and this needs; empty where it can be run.
+    # The feature that hypot lacks and this scenario needs; empty if it can be run.
     waits: str
     show: tuple[str, ...]
     cases: tuple[Case, ...] = field(hash=False)
 
     @property
     def number(self) -> tuple[int, str]:
-        """Its place among the others."""
+        """Its position among the scenarios."""
         digits = self.id[1:].partition("-")[0]
         return (int(digits) if digits.isdigit() else 0, self.id)
 
 
 def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
-    """The scenario of a folder; quick: in its reduced form."""
+    """The scenario of a folder; `quick`: in its reduced form."""
     path = folder / FILE
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: is no YAML: {error}") from error
+        raise ScenarioError(f"{path}: is not valid YAML: {error}") from error
     problems = list(_problems(data))
     if problems:
         raise ScenarioError("\n".join(f"{path}: {problem}" for problem in problems))
@@ -100,27 +100,27 @@ def read_scenario(folder: Path, *, quick: bool = False) -> Scenario:
 
 def _problems(data: Any) -> Iterator[str]:
     if not isinstance(data, Mapping):
-        yield "is no mapping"
+        yield "is not a mapping"
         return
     for key in ("id", "title", "story"):
         if not isinstance(data.get(key), str):
             yield f"has no {key}"
     for key in data:
         if key not in _KEYS:
-            yield f"{key}: no such key; known are {', '.join(sorted(_KEYS))}"
-    yield from (f"{key}: is no mapping" for key in (*_MAPPINGS, "quick") if not _is_one(data.get(key), Mapping))
-    yield from (f"{key}: is no list" for key in _LISTS if not _is_one(data.get(key), list))
+            yield f"{key}: unknown key; the keys are {', '.join(sorted(_KEYS))}"
+    yield from (f"{key}: is not a mapping" for key in (*_MAPPINGS, "quick") if not _is_one(data.get(key), Mapping))
+    yield from (f"{key}: is not a list" for key in _LISTS if not _is_one(data.get(key), list))
     if data.get("kind", "loop") not in KINDS:
-        yield f"kind: {data['kind']} is none of {', '.join(KINDS)}"
+        yield f"kind: {data['kind']} is not one of {', '.join(KINDS)}"
     if data.get("kind") == "decisions" and "measure" in data:
-        yield "measure: single decisions have figures of their own"
+        yield "measure: not allowed here, single decisions have their own figures"
     if len(str(data.get("story", "")).strip().splitlines()) != _LINES:
         yield f"story: write {_LINES} lines"
     yield from (f"has no {key}" for key in ("bar", "worse", "show") if not data.get(key))
 
 
 def _is_one(value: Any, kind: type[Any]) -> bool:
-    """Whether it is of this kind, or not there at all."""
+    """Whether the value has this type, or is missing."""
     return value is None or isinstance(value, kind)
 
 
@@ -138,7 +138,7 @@ def _conditions(written: Any) -> tuple[Requirement, ...]:
 
 
 def overlaid(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with what the changes say; None takes a key away, and a demand of another form takes the old one's."""
+    """The data with the changes applied; None removes a key, and a demand of another form replaces the old demand."""
     made = dict(data)
     for key, change in changes.items():
         there = made.get(key)

@@ -1,19 +1,19 @@
-"""What a policy is shown in a scenario of single decisions.
+"""The observations ("looks") that a policy gets in a scenario of single decisions.
 
-In a file, `start` is what there is, and `looks` is what is seen, each look so long after the last as `every` says:
+In a file, `start` is the current state and `looks` are the observations, one after the other, `every` so often:
 
     start: {replicas: 10, cpu: 1, memory: 1Gi}
     every: 15s
     looks:
-    - {use: {cpu: 7}, times: 20}        cpu of all pods together, at twenty looks
+    - {use: {cpu: 7}, times: 20}        cpu of all pods together, for twenty looks
     - {use: {cpu: 7}, missing: 1}       one pod was not measured
     - {broken: true}                    no metric can be read
     - {metrics: {latency: 150m}}        External metrics by name
-    - {need: {memory: 3G}}              the total that an HPA and a VPA recommend for: so many, or so large
-    - {use: {cpu: 7}, after: 1h}        the clock leaps
+    - {need: {memory: 3G}}              the total for which an HPA recommends replicas and a VPA a size
+    - {use: {cpu: 7}, after: 1h}        the clock jumps
 
-`cycle` repeats all looks; `needs` has a demand of cpu in their place; `ways` are several lists of looks that end with
-the same; `orders` are random orders of all looks but the last.
+`cycle` repeats all looks; `needs` replaces them by a demand of cpu; `ways` are several lists of looks with the same
+end; `orders` are random orders of all looks but the last.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,18 +47,18 @@ APP, WEB = "app", "web"
 LOOKS = ("looks", "needs", "ways")
 _KEYS = {"use", "missing", "broken", "metrics", "need", "after", "times"}
 _OLD, _STARTUP = 86400.0, 60.0
-# How old a sample is, and over how long it was taken.
+# The age of a sample, and the time that it covers.
 _AGE, _WINDOW = 15.0, 30.0
-BROKEN = Failure("the metrics could not be read: what came is no number")
+BROKEN = Failure("the metrics could not be read: the value is not a number")
 
 
 class LookError(ValueError):
-    """Something that cannot be looked at."""
+    """A look that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
 class FleetState:
-    """So many pods of this size; amounts are millicores and bytes."""
+    """A number of pods of one size; amounts are millicores and bytes."""
 
     replicas: int
     size: Mapping[str, int]
@@ -70,12 +70,12 @@ class FleetState:
 def start_of(data: Mapping[str, Any]) -> FleetState:
     start = data.get("start")
     if not isinstance(start, Mapping) or not isinstance(start.get("replicas"), int):
-        raise LookError("start: write what there is, such as {replicas: 3, cpu: 500m}")
+        raise LookError("start: write the current state, such as {replicas: 3, cpu: 500m}")
     return FleetState(start["replicas"], amounts({name: start[name] for name in RESOURCES if name in start}))
 
 
 def amounts(written: Mapping[str, Any]) -> dict[str, int]:
-    """Amounts of resources, as people write them."""
+    """Amounts of resources, from quantities."""
     try:
         return {resource: of_milli(resource, milli(amount)) for resource, amount in written.items()}
     except (QuantityError, KeyError) as error:
@@ -83,7 +83,7 @@ def amounts(written: Mapping[str, Any]) -> dict[str, int]:
 
 
 def ways_of(data: Mapping[str, Any], every: float) -> list[list[Look]]:
-    """Every list of looks; each look as often as it says."""
+    """Every list of looks, with each look repeated as its `times` says."""
     forms = [form for form in LOOKS if form in data]
     if len(forms) != 1:
         raise LookError(f"write one of {', '.join(LOOKS)}, not {' and '.join(forms) or 'none'}")
@@ -103,19 +103,19 @@ def _unfolded(looks: Sequence[Look]) -> list[Look]:
     for look in looks:
         strange = set(look) - _KEYS
         if strange:
-            raise LookError(f"{min(strange)}: no such part of a look; known are {', '.join(sorted(_KEYS))}")
+            raise LookError(f"{min(strange)}: unknown key of a look; the keys are {', '.join(sorted(_KEYS))}")
     return [look for look in looks for _ in range(int(look.get("times", 1)))]
 
 
 def _sampled(needs: Mapping[str, Any], every: float) -> list[Look]:
-    """One look at a demand of cpu every so often."""
+    """Looks at a demand of cpu, one every `every` seconds."""
     trace = trace_of(needs)
     at = np.arange(trace.times[0], trace.times[-1], every)
     return [{"need": {CPU: f"{round(value * 1000)}m"}} for value in np.interp(at, trace.times, trace.values)]
 
 
 def seen_of(state: FleetState, look: Look, autoscaler: Autoscaler, now: float) -> Seen:
-    """What an autoscaler gets to see."""
+    """What an autoscaler observes."""
     pods = tuple([_pod(state, i, now) for i in range(state.replicas)])
     need = amounts(look.get("need") or {})
     target = {resource: -(-total // state.replicas) for resource, total in need.items()}
@@ -147,7 +147,7 @@ def _pod(state: FleetState, index: int, now: float) -> Pod:
 
 
 def _samples(pods: Sequence[Pod], look: Look, now: float) -> dict[str, PodSample]:
-    """An even share of what all use together; the first pods are those that were not measured."""
+    """An even share of the total usage for each pod; the first pods are those that were not measured."""
     used = {resource: milli(written) for resource, written in (look.get("use") or {}).items()}
     if not used:
         return {}

@@ -1,4 +1,4 @@
-"""One policy of a scenario in the closed loop: the world, the demand and the manifests go to the engine."""
+"""Runs one policy of a scenario in the closed loop: passes the world, the demand and the manifests to the engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, floa
 
 
 def policy_of(folder: Path, data: Mapping[str, Any], side: str, world: World) -> Policy:
-    """The one policy that the manifests of a side make."""
+    """The only policy in the manifests of a side."""
     try:
         policies = read_policies(manifests_of(folder, data, side), world)
     except (PolicyError, LoadError) as error:
@@ -46,14 +46,14 @@ def policy_of(folder: Path, data: Mapping[str, Any], side: str, world: World) ->
 
 
 def manifests_of(folder: Path, data: Mapping[str, Any], side: str) -> list[LoadedFiles]:
-    """The objects of a side, with the changes that the case makes to them."""
+    """The objects of a side, with the changes of the case applied."""
     name = (data.get("manifests") or {}).get(side, f"{side}.yaml")
     patches = (data.get("patch") or {}).get(side) or []
     return list(_patched(load([str(folder / name)]), patches))
 
 
 def _patched(loaded: Iterator[LoadedFiles], patches: Sequence[Mapping[str, Any]]) -> Iterator[LoadedFiles]:
-    """Each change is laid over the objects of its kind."""
+    """Applies each change to the objects of its kind."""
     for one in loaded:
         made = one.data
         for patch in patches:

@@ -1,13 +1,13 @@
-"""Figures of a run that are no scores: what a column was at a time, how often it changed, a score within a window.
+"""Figures of a run that are not scores: a column at a time, how often it changed, a score within a window.
 
-In a file a measure has one of these forms; times count from the start, and without them it is about the whole run:
+In a file a measure has one of these forms. Times count from the start; without them the measure covers the whole run:
 
     {score: late, from: 2h, to: 4h}
     {column: total, at: 7h}
     {column: replicas, take: changes, from: 1h}
     {column: size_memory, take: most, in: Gi}
-    {settled: total <= 1, from: 5h}                                seconds from then on until this holds to the end
-    {rule: urgent}                                                 steps of this rule among the decisions that acted
+    {settled: total <= 1, from: 5h}                                seconds from then until this holds to the end
+    {rule: urgent}                                                 steps of this rule in decisions that changed state
 """
 
 from collections.abc import Callable, Mapping
@@ -24,11 +24,11 @@ from hypot.replay.score.scores import part, score
 from hypot.replay.world.record import Floats, Run, Ticks
 
 SCORES = frozenset(f.name for f in fields(Scores))
-# Columns that are made of others: all that was asked for, in cores and in bytes.
+# Columns that are calculated from others: everything that was requested, in cores and in bytes.
 _MADE = ("total", "total_memory")
 COLUMNS = frozenset((*Ticks._fields, *_MADE))
 FORMS = ("score", "column", "settled", "rule")
-# What bytes may be counted in.
+# The units in which bytes can be shown.
 SCALES = {"Mi": 2**20, "Gi": 2**30}
 _IN_CORES = frozenset(("total", "size_cpu", "cpu", "ready_cpu", "used_cpu", "cap_cpu", "work"))
 
@@ -38,24 +38,24 @@ class MeasureError(ValueError):
 
 
 def checked(name: str, measure: Any) -> None:
-    """Raise where a measure asks for what does not exist."""
+    """Raise if a measure asks for something that does not exist."""
     forms = [form for form in FORMS if isinstance(measure, Mapping) and form in measure]
     if len(forms) != 1:
         raise MeasureError(f"{name}: write one of {', '.join(FORMS)}")
     if measure.get("in", "Gi") not in SCALES:
-        raise MeasureError(f"{name}: in is one of {', '.join(SCALES)}")
+        raise MeasureError(f"{name}: in must be one of {', '.join(SCALES)}")
     known = {"score": SCORES, "column": COLUMNS}.get(forms[0])
     if known is not None and measure[forms[0]] not in known:
-        raise MeasureError(f"{name}: there is no {forms[0]} {measure[forms[0]]}; known are {', '.join(sorted(known))}")
+        raise MeasureError(f"{name}: unknown {forms[0]} {measure[forms[0]]}; write one of {', '.join(sorted(known))}")
     if forms[0] == "column" and "at" not in measure and measure.get("take") not in TAKEN:
-        raise MeasureError(f"{name}: write at, or take as one of {', '.join(TAKEN)}")
+        raise MeasureError(f"{name}: write at, or take with one of {', '.join(TAKEN)}")
     if forms[0] == "settled":
         try:
             unknown = parse(measure["settled"]).names() - COLUMNS
         except ConditionError as error:
             raise MeasureError(f"{name}: {error}") from error
         if unknown:
-            raise MeasureError(f"{name}: there is no column {min(unknown)}")
+            raise MeasureError(f"{name}: unknown column {min(unknown)}")
 
 
 def figures(run: Run, measures: Mapping[str, Mapping[str, Any]]) -> dict[str, float | None]:
@@ -72,12 +72,12 @@ def _within(run: Run, measure: Mapping[str, Any]) -> Run:
     last = begin + seconds(measure["to"]) if "to" in measure else np.inf
     inside = run if first == begin and last == np.inf else part(run, first, last)
     if not len(inside.ticks.at):
-        raise MeasureError(f"{dict(measure)}: the run has nothing of that time")
+        raise MeasureError(f"{dict(measure)}: the run has no ticks in that time")
     return inside
 
 
 def unit_of(name: str, measures: Mapping[str, Mapping[str, Any]]) -> str:
-    """What a figure is counted in; empty where it is a plain number."""
+    """The unit of a figure; empty for a plain number."""
     measure = measures.get(name, {"score": name})
     if "settled" in measure:
         return "s"
@@ -111,7 +111,7 @@ def column_of(run: Run, name: str) -> Floats:
 
 
 def _settled(run: Run, text: str) -> float | None:
-    """None where it does not hold at the end."""
+    """None if it does not hold at the end."""
     condition = parse(text)
     columns = {name: column_of(run, name) for name in condition.names()}
     true = np.array([condition.holds({n: float(c[i]) for n, c in columns.items()}) for i in range(len(run.ticks.at))])

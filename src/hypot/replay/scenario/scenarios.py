@@ -1,6 +1,6 @@
-"""The scenarios: what goes wrong in the field, repeated with a bad policy, and the manifest that answers it.
+"""The scenarios: problems from practice, reproduced with a bad policy, and the manifest that solves them.
 
-A scenario passes where the good policy meets its bar, and the bad one is worse by what its file says.
+A scenario passes if the good policy meets its bar and the bad policy is worse by as much as the file says.
 """
 
 import json
@@ -27,17 +27,17 @@ from hypot.replay.world.file import WorldError
 
 Status = Literal["passed", "failed", "waiting"]
 Figures = Mapping[str, float | None]
-# Fewer ticks than these are done before other processes would have started.
+# Fewer ticks than this are done before other processes would have started.
 WORTH_A_PROCESS = 60_000
 _WRONG = (ConditionError, DemandError, LookError, MeasureError, WorldError, SettingsError)
-# What of a case is the same for both sides, and what is of one side.
+# The keys of a case that both sides share, and the keys with one entry per side.
 _SHARED = ("world", "settings", "demand", "measure", "start", "every", "cycle", "looks", "ways", "orders", "needs")
 _OF_A_SIDE = ("by", "manifests", "patch")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a scenario: the figures of each case by side, and every condition that does not hold."""
+    """The result of a scenario: the figures of each case by side, and every condition that does not hold."""
 
     scenario: Scenario
     status: Status
@@ -59,12 +59,12 @@ class Result:
 
 
 def _plain(figures: Figures) -> dict[str, float | None]:
-    """What JSON can hold: there is no figure without end."""
+    """Figures as JSON can hold them: infinite values become null."""
     return {name: value if value is not None and isfinite(value) else None for name, value in figures.items()}
 
 
 class ScenarioJob(NamedTuple):
-    """One policy of one case, as it is handed to whoever runs it."""
+    """One policy of one case, as it is handed to a worker."""
 
     folder: Path
     kind: str
@@ -73,14 +73,14 @@ class ScenarioJob(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same for jobs with the same outcome."""
+        """Equal for jobs with the same outcome."""
         shared = {name: self.data.get(name) for name in _SHARED}
         own = {name: (self.data.get(name) or {}).get(self.side) for name in _OF_A_SIDE}
         return json.dumps([str(self.folder), self.kind, self.side, shared, own], sort_keys=True, default=str)
 
     @property
     def ticks(self) -> float:
-        """About how long it takes, to begin with the longest."""
+        """The approximate length, to start with the longest job."""
         demand = self.data.get("demand") or {}
         if self.kind != "loop" or not demand:
             return 0.0
@@ -90,14 +90,14 @@ class ScenarioJob(NamedTuple):
 
 
 def default_folder() -> Path:
-    """Where the scenarios are: in the package, or beside the sources of a checkout."""
+    """The folder of the scenarios: in the package, or next to the sources in a checkout."""
     here = Path(__file__).resolve()
     places = (here.parents[2] / "scenarios", here.parents[4] / "scenarios")
     return next((place for place in places if place.is_dir()), places[-1])
 
 
 def read_scenarios(folder: Path, *, quick: bool = False) -> list[Scenario]:
-    """All scenarios of a folder in their order; raises with everything that is wrong with any."""
+    """All scenarios of a folder in their order. Raises ScenarioError with all problems of all files."""
     found: list[Scenario] = []
     problems: list[str] = []
     for path in sorted(folder.glob(f"*/{FILE}")):
@@ -108,12 +108,12 @@ def read_scenarios(folder: Path, *, quick: bool = False) -> list[Scenario]:
     if problems:
         raise ScenarioError("\n".join(problems))
     if not found:
-        raise ScenarioError(f"{folder}: there is no scenario in it; a scenario is a folder with a {FILE}")
+        raise ScenarioError(f"{folder}: contains no scenario; a scenario is a folder with a {FILE}")
     return sorted(found, key=lambda one: one.number)
 
 
 def chosen(scenarios: Sequence[Scenario], ids: Sequence[str]) -> list[Scenario]:
-    """Those that were asked for, as S1, s1 or S01; S23 also names S23-T. All where none is named."""
+    """The scenarios that were asked for, as S1, s1 or S01; S23 also selects S23-T. All if none is named."""
     if not ids:
         return list(scenarios)
     known = {name for one in scenarios for name in (one.id, one.id.partition("-")[0])}
@@ -128,7 +128,7 @@ def chosen(scenarios: Sequence[Scenario], ids: Sequence[str]) -> list[Scenario]:
 
 
 def jobs_of(scenarios: Sequence[Scenario]) -> dict[str, ScenarioJob]:
-    """Everything that must be run for them, once each."""
+    """Everything that must be run for the scenarios, each job once."""
     cases = [(one, case) for one in scenarios if not one.waits for case in one.cases]
     made = [ScenarioJob(one.folder, one.kind, side, case.data) for one, case in cases for side in SIDES]
     return {job.key: job for job in made}
@@ -137,7 +137,7 @@ def jobs_of(scenarios: Sequence[Scenario]) -> dict[str, ScenarioJob]:
 def run_scenarios(
     scenarios: Sequence[Scenario], progress: Callable[[int, int], None] | None = None, *, workers: int | None = None
 ) -> list[Result]:
-    """Run and judge them; progress is told in jobs that are done, and all of them."""
+    """Run and judge scenarios; reports progress as finished jobs and all jobs."""
     jobs = jobs_of(scenarios)
     done: dict[str, Figures] = {}
     with closing(_worked(jobs, (os.cpu_count() or 1) if workers is None else workers)) as work:
@@ -159,7 +159,7 @@ def do(job: ScenarioJob) -> Figures:
 
 
 def judged(scenario: Scenario, done: Mapping[str, Figures]) -> Result:
-    """Whether the good policy meets the bar and the bad one is worse, in every case."""
+    """Whether, in every case, the good policy meets the bar and the bad policy is worse."""
     if scenario.waits:
         return Result(scenario, "waiting")
     bad: dict[str, Figures] = {}
@@ -174,7 +174,7 @@ def judged(scenario: Scenario, done: Mapping[str, Figures]) -> Result:
         wanted = figures_of(scenario, case)
         strange = [name for name in wanted if name not in by_side["good"]]
         if strange:
-            raise ScenarioError(f"{scenario.folder / FILE}: show: nobody measures {', '.join(strange)}")
+            raise ScenarioError(f"{scenario.folder / FILE}: show: not measured: {', '.join(strange)}")
         bad[case.name], good[case.name] = ({name: by_side[side].get(name) for name in wanted} for side in SIDES)
     return Result(scenario, "failed" if broken else "passed", bad, good, tuple(broken))
 
@@ -186,14 +186,14 @@ def figures_of(scenario: Scenario, case: Case) -> list[str]:
 
 
 def unit(scenario: Scenario, case: Case, figure: str) -> str:
-    """What a figure is counted in; empty where it is a plain number."""
+    """The unit of a figure; empty for a plain number."""
     if scenario.kind == "decisions":
         return decisions.UNITS.get(figure, "")
     return unit_of(figure, case.data.get("measure") or {})
 
 
 def _broken(case: Case, by_side: Mapping[str, Figures]) -> Iterator[str]:
-    """The conditions that do not hold, each with what was found."""
+    """The conditions that do not hold, each with the actual figures."""
     both = {f"{side}.{name}": value for side in SIDES for name, value in by_side[side].items()}
     for condition in case.bar:
         if not condition.holds({**by_side["good"], **both}):
@@ -219,5 +219,5 @@ def _worked(jobs: Mapping[str, ScenarioJob], workers: int) -> Generator[tuple[st
             try:
                 yield places[future], future.result()
             except BrokenProcessPool as error:
-                message = "a process that ran a scenario was ended from outside, most often for want of memory"
+                message = "a worker process was killed, usually out of memory"
                 raise ScenarioError(f"{message}; run fewer scenarios at once") from error

@@ -1,1 +1,1 @@
-"""What a run is judged by."""
+"""The scores of a run."""

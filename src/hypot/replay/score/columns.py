@@ -1,4 +1,4 @@
-"""What scores are made of: shares, windows, stretches and moves of columns. None stands for nothing to divide by."""
+"""Building blocks of scores: shares, windows, stretches and moves of columns. None: there is nothing to divide by."""
 
 from typing import NamedTuple
 
@@ -11,20 +11,20 @@ Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
 
-# Less than this is nothing: no sum that a share is taken of is as small unless it is zero.
+# Less than this counts as zero: a sum that a share is taken of is never so small unless it is zero.
 NOTHING = 1e-12
-# Two amounts that differ by less than this share are the same: what is left of adding in another order.
+# Two amounts that differ by less than this share are equal: the rest is rounding from another order of addition.
 SAME = 1e-9
 FIVE_MINUTES = 300.0
 DAY, HOUR, MINUTE = 86400.0, 3600.0, 60.0
-# Rows as short as these are added up faster column by column.
+# Rows up to this length are added up faster column by column.
 SHORT_ROW = 24
-# As many values as these show well enough where a percentile will be.
+# The size of a sample that shows well enough where a percentile is.
 SAMPLE = 1024
 
 
 class Moves(NamedTuple):
-    """The steps in which a column moved, and which way: up (1) or down (-1). Step 0 leads from the first value on."""
+    """The steps in which a column moved, and the direction: up (1) or down (-1). Step 0 follows the first value."""
 
     at: Ints
     way: Signs
@@ -43,29 +43,29 @@ def count(true: Bools) -> int:
 
 
 def sum_in_turn(column: Floats) -> float:
-    """One after the other, as they are added where none of them is kept, to the last bit."""
+    """The sum in order, bit for bit as if the values were added one by one without being kept."""
     return float(column.cumsum()[-1]) if len(column) else 0.0
 
 
 def sum_of_products(one: Floats, other: Floats) -> float:
-    """By one thread: a dot product would wake up others, and whoever judges many runs has a process on each core."""
+    """Uses one thread: a dot product would start others, and a caller that scores many runs has a process per core."""
     return float(np.einsum("i,i->", one, other))
 
 
 def ticks_in(seconds: float, tick: float) -> int:
-    """As many whole ticks as come nearest to this time, at least one."""
+    """The number of whole ticks nearest to this time, at least one."""
     return max(1, round(seconds / tick))
 
 
 def window_sums(column: Floats, length: int) -> Floats:
-    """Sums over windows that tumble; the last one may be shorter."""
+    """Sums over consecutive windows; the last window may be shorter."""
     whole = len(column) // length * length
     sums = _sums_of_rows(column[:whole].reshape(-1, length))
     return sums if whole == len(column) else np.append(sums, column[whole:].sum())
 
 
 def means_of_windows(sums: Floats, count: int, length: int) -> Floats:
-    """From sums over windows to their means; the last of so many values may be in a shorter one."""
+    """The means of windows from their sums; the last of `count` values may be in a shorter window."""
     means, left = sums / length, count % length
     if left:
         means[..., -1] *= length / left
@@ -82,7 +82,7 @@ def _sums_of_rows(table: Floats) -> Floats:
 
 
 def most_ahead(column: Floats, ticks: int) -> Floats:
-    """The largest value of each tick and of so many after it; the end of the column ends the view."""
+    """The largest value of each tick and the `ticks` after it, up to the end of the column."""
     most, seen = column, 1
     while seen <= ticks:
         step = min(seen, ticks + 1 - seen)
@@ -95,26 +95,26 @@ def most_ahead(column: Floats, ticks: int) -> Floats:
 
 
 def changes(column: Floats) -> Ints:
-    """The steps in which a column changed at all."""
+    """The steps in which a column changed."""
     found: Ints = (column[1:] != column[:-1]).nonzero()[0]
     return found
 
 
 def ways(values: Floats) -> Signs:
-    """From each value to the next: up (1), down (-1), or the same (0) for two amounts that are."""
+    """The direction from each value to the next: up (1), down (-1), or the same (0)."""
     before, after = values[:-1], values[1:]
     moved = np.abs(after - before) > SAME * np.maximum(np.abs(before), np.abs(after))
     return np.where(moved, np.where(after > before, np.int8(1), np.int8(-1)), np.int8(0))
 
 
 def to_the_end(true: Bools) -> int:
-    """For how many ticks up to the last one this is true."""
+    """For how many ticks up to the last one the value is true."""
     wrong = np.flatnonzero(~true)
     return len(true) - 1 - int(wrong[-1]) if len(wrong) else len(true)
 
 
 def turns(moved: Moves, within: int) -> Ints:
-    """The steps that go the other way than the last move, which is not more than so many ticks ago."""
+    """The steps in the opposite direction of the last move, if that was at most `within` ticks ago."""
     at, way = moved
     if len(at) < 2:
         return at[:0]
@@ -131,7 +131,7 @@ def together(*steps: Ints) -> Ints:
 
 
 def weighted_percentile(values: Floats, weights: Floats, share: float) -> float | None:
-    """The least value that this share of all weight does not exceed. Only what lies above a first guess is sorted."""
+    """The least value that at least this share of the weight does not exceed. Sorts only values above a first guess."""
     total = float(weights.sum())
     if total <= NOTHING:
         return None
@@ -146,7 +146,7 @@ def weighted_percentile(values: Floats, weights: Floats, share: float) -> float 
 
 
 def _likely_below(values: Floats, weights: Floats, share: float) -> float:
-    """A guess that is nearly always right: where, in a sample, twice as much weight lies above."""
+    """A guess that is nearly always right: the value above which, in a sample, twice as much weight lies."""
     if len(values) <= 2 * SAMPLE:
         return -np.inf
     sample = slice(None, None, len(values) // SAMPLE)

@@ -1,4 +1,4 @@
-"""The families of scores: what users felt, cost and waste, how closely supply followed demand, how much moved."""
+"""The families of scores: quality for users, cost and waste, how closely supply followed demand, how much changed."""
 
 from collections.abc import Mapping, Sequence
 from math import inf, log, prod
@@ -34,12 +34,12 @@ from hypot.replay.score.tally import Account
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import CAPPED, KILLED, NODES, USED_CPU, USED_MEMORY, WORK, Floats
 
-# A turn after a longer time follows the day, not a boundary.
+# A turn after more than this follows the daily pattern, not a boundary.
 SOON = 30 * MINUTE
 
 
 class Asked(NamedTuple):
-    """What was asked for from which tick on, one value a change; and how each moved from one to the next."""
+    """What was requested from which tick on, one value per change; and the direction of each change."""
 
     since: Ints
     replicas: Floats
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 
     @property
     def moves(self) -> tuple[Moves, ...]:
-        """Those of each, at the ticks they led to."""
+        """The moves of each, at the ticks they led to."""
         found = (self.replica_ways, self.cpu_ways, self.memory_ways)
         return tuple([Moves(self.since[1:][way != 0], way[way != 0]) for way in found])
 
@@ -64,7 +64,7 @@ def asked_of(account: Account) -> Asked:
 
 
 def effort(account: Account, world: World, sums: Sums, means: Means, asked: Asked) -> dict[str, Any]:
-    """The family of effort, by what was asked for; the first tick is where a run stands, not a change."""
+    """The family of effort, from what was requested; the first tick is the start, not a change."""
     days = account.ticks * world.tick / DAY
     turned = together(*(turns(moved, ticks_in(SOON, world.tick)) for moved in asked.moves))
     supplied, wanted = means.distances()
@@ -80,14 +80,14 @@ def effort(account: Account, world: World, sums: Sums, means: Means, asked: Aske
     }
 
 
-# Moves of a 5-minute mean by less than this share are none.
+# Changes of a 5-minute mean by less than this share do not count.
 DEAD_BAND = 0.01
-# No term of a comparison counts more than this, or one perfect zero would decide it.
+# No term of a comparison counts more than this; otherwise a single zero would decide it.
 MOST_TERM = 100.0
 
 
 def elasticity(account: Account, means: Means, baseline: Scores | None) -> dict[str, Any]:
-    """The family of elasticity; accuracy can be told only in ticks with demand."""
+    """The family of elasticity; accuracy is defined only in ticks with demand."""
     t, length = account.t, account.ticks
     found: dict[str, Any] = {
         "under": percent(float(t.under[0]), int(t.reported[0])),
@@ -108,7 +108,7 @@ def _instability(means: Means) -> float | None:
 
 
 def _deviation(found: dict[str, Any]) -> float | None:
-    """A norm as high as it has terms, so that the worst of them weighs most."""
+    """A p-norm whose exponent is the number of terms, so that the worst term has the most weight."""
     terms = [found[name] for name in ("under", "over_supply", "under_time", "over_time", "instability")]
     if None in terms:
         return None
@@ -116,7 +116,7 @@ def _deviation(found: dict[str, Any]) -> float | None:
 
 
 def speedup(found: Mapping[str, Any], baseline: Scores | None) -> float | None:
-    """The geometric mean of how much better each of four is than in the baseline."""
+    """The geometric mean of how much better each of four scores is than in the baseline."""
     if baseline is None:
         return None
     names = ("under", "over", "under_time", "over_time")
@@ -127,14 +127,14 @@ def speedup(found: Mapping[str, Any], baseline: Scores | None) -> float | None:
 
 
 def _term(before: float, after: float) -> float:
-    """How much better; two that are both perfect are equal."""
+    """How much better; two values that are both zero are equal."""
     if before <= NOTHING and after <= NOTHING:
         return 1.0
     return min(max(before / max(after, NOTHING), 1.0 / MOST_TERM), MOST_TERM)
 
 
 def money(account: Account, world: World, reference: Reference, sums: Sums) -> dict[str, Any]:
-    """The family of costs. Without nodes there is no second view; without a reference cost no relative one."""
+    """The family of costs. Without nodes there is no node cost; without a reference cost no relative cost."""
     hours = world.tick / HOUR
     nodes = float(account.t.sums[NODES])
     return {
@@ -149,7 +149,7 @@ def money(account: Account, world: World, reference: Reference, sums: Sums) -> d
 
 
 def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10.0)) -> tuple[float, ...]:
-    """The price of a run where a late or lost request costs so many times what the world says."""
+    """The price of a run if a late or lost request costs each of these multiples of the world's price."""
     prices = world.prices
     each = prices.late * world.service.work * prices.cpu / HOUR
     pod_second = ratio(sums.cost, sums.pods * world.tick) or 0.0
@@ -159,7 +159,7 @@ def prices_at(sums: Sums, world: World, factors: Sequence[float] = (0.1, 1.0, 10
 
 
 def quality(account: Account, world: World, sums: Sums) -> dict[str, Any]:
-    """The family of quality. Where no request came, nobody felt anything: all of it is None."""
+    """The family of quality. If no request arrived, every score is None."""
     if sums.came <= NOTHING:
         return {}
     t, kept, tick = account.t, account.kept, world.tick
@@ -205,7 +205,7 @@ def shape(account: Account, world: World, reference: Reference, asked: Asked) ->
 
 
 def path_dependence(totals: Sequence[float]) -> float:
-    """How far apart the same recommendations end in other orders or timings; the first total is compared with."""
+    """How far apart the same recommendations end in other orders or timings, compared with the first total."""
     return max((_distance(total, totals[0]) for total in totals), default=0.0)
 
 
@@ -216,9 +216,9 @@ def _distance(total: float, first: float) -> float:
 
 
 def _shape_error(ticks: int, world: World, reference: Reference, asked: Asked) -> float | None:
-    """Against the cheapest shape that does the same work as the one asked for, not the work that came.
+    """Compares with the cheapest shape for the work that the requested shape can do, not for the work that arrived.
 
-    What is asked for rarely changes, so each stretch of ticks is judged once.
+    Requests rarely change, so each stretch of ticks is scored once.
     """
     fewest = pods_for_memory(reference.held, world, reference.most_held)
     first = asked.since if fewest is None else np.union1d(asked.since, changes(fewest) + 1)
@@ -242,19 +242,19 @@ def _horizontal(asked: Asked) -> float | None:
 
 
 def _against(asked: Asked, sizes: Floats, way: Signs) -> Bools:
-    """The changes in which the total moved one way and the size of a pod the other."""
+    """The changes in which the total moved in one direction and the size of a pod in the other."""
     totals = asked.replicas * sizes
     before, after = totals[:-1], totals[1:]
     found: Bools = ((before - after) * way > SAME * np.maximum(before, after)) & (way != 0)
     return found
 
 
-# More than one kill a day for ten pods is bad.
+# More than one kill per day for ten pods is bad.
 BAD_KILLS = 0.1
 
 
 def waste(account: Account, world: World, sums: Sums) -> dict[str, Any]:
-    """The family of waste and harm. Pods that burst beyond their requests make slack negative."""
+    """The family of waste and harm. Pods that use more than their requests make slack negative."""
     of, length = account.t.sums, account.ticks
     kills = ratio(float(of[KILLED]), sums.pods * world.tick / DAY)
     idle_cpu = sums.cpu - float(of[USED_CPU])

@@ -1,7 +1,7 @@
-"""What somebody who knows the future would buy: the cheapest allowed shape for each tick.
+"""The oracle: the cheapest allowed shape for each tick, with knowledge of the future.
 
-A reference, not a lower bound: it keeps requests below a utilisation that the service bears, while a policy may let
-pods run hotter, on what their limits or nodes spare. Which shapes are allowed belongs to the world.
+It is a reference, not a lower bound. It keeps usage below a utilisation that the service can sustain, but a policy may
+let pods run hotter, on spare capacity of their limits or nodes. The world says which shapes are allowed.
 """
 
 from math import ceil
@@ -13,14 +13,14 @@ from hypot.replay.score.columns import HOUR, NOTHING, SAME, most_ahead
 from hypot.replay.world.parameters import World
 from hypot.replay.world.record import Floats
 
-# A core that does no work at all would ask for cores without end.
+# The least efficiency; a core that does no work at all would need infinitely many cores.
 LEAST_EFFICIENCY = 1e-6
-# The service model lets no queue grow beyond this utilisation.
+# The service model applies the queueing formula only up to this utilisation.
 MOST_UTILISATION = 0.995
 
 
 class Shape(NamedTuple):
-    """So many pods of this size, one value a tick; memory in bytes."""
+    """A number of pods of one size, one value per tick; memory in bytes."""
 
     replicas: Floats
     cpu: Floats
@@ -28,19 +28,19 @@ class Shape(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The clairvoyant's purchase, one value a tick, its cost, and in how many ticks no allowed shape was enough."""
+    """What the oracle buys, one value per tick, its cost, and in how many ticks no allowed shape was enough."""
 
-    # What drives it: cores of work at the efficiency of the tick, and the memory that the load needs, in bytes.
+    # The inputs: cores of work at the efficiency of the tick, and the memory that the load needs, in bytes.
     busy: Floats
     held: Floats
-    # Cores that must be requested now.
+    # Cores that must be requested in this tick.
     demand: Floats
-    # What is bought for the time until a pod ordered now would serve: pods, cores of each, cores and bytes of all.
+    # What is bought to cover the time until a new pod serves: pods, cores of each, cores and bytes of all.
     replicas: Floats
     cpu: Floats
     total: Floats
     memory: Floats
-    # All of them added up, cores and bytes, and what they cost.
+    # The sums of cores and bytes, and what they cost.
     cpu_sum: float
     memory_sum: float
     cost: float
@@ -51,7 +51,7 @@ class Reference(NamedTuple):
 
 
 class StaticPeak(NamedTuple):
-    """The one shape that would have been enough all the time, and its cost over that time."""
+    """The one shape that would have been enough all the time, and its cost."""
 
     replicas: int
     cpu: float
@@ -62,7 +62,7 @@ class StaticPeak(NamedTuple):
 def reference(work: Floats, efficiency: Floats, world: World, held: Floats | None = None) -> Reference:
     """The cheapest allowed shape for the demand of each tick and of the time that a pod takes to start.
 
-    `held` is the memory that the load needs beyond what each pod has anyway, in bytes; without it, it is estimated.
+    `held` is the memory that the load needs beyond the base of each pod, in bytes; None: it is estimated.
     """
     busy = work if (efficiency == 1.0).all() else work / np.maximum(efficiency, LEAST_EFFICIENCY)
     held = busy * (_in_flight_each(world) * world.memory.per_request) if held is None else held
@@ -90,19 +90,19 @@ def reference(work: Floats, efficiency: Floats, world: World, held: Floats | Non
 
 
 def cheapest(busy: Floats, held: Floats, world: World) -> Shape:
-    """The fewest pods whose size is allowed: each pod more has its base usage, so no other count is cheaper."""
+    """The fewest pods whose size is allowed: each further pod adds its base usage, so no other count is cheaper."""
     fewest = pods_for_memory(held, world, float(held.max(initial=0.0)))
     return _shape(busy, held, _count(busy, fewest, world), world)
 
 
 def least_cores(busy: Floats, fewest: Floats | None, world: World) -> Floats:
-    """The cores of the cheapest shape of at least so many pods that does this work."""
+    """The cores of the cheapest shape with at least `fewest` pods that does this work."""
     count = _count(busy, fewest, world)
     return count * _cpu_each(busy, count, world)
 
 
 def useful_work(replicas: Floats, cpu: Floats, world: World) -> Floats:
-    """The cores of work that these pods do while they keep their promise; none where base usage takes it all."""
+    """The cores of work that these pods do within the SLO; zero if base usage takes everything."""
     service = world.service
     each = service.useful * cpu - np.maximum(service.base_cpu, service.base_share * cpu)
     if service.parallel > 0.0:
@@ -111,7 +111,7 @@ def useful_work(replicas: Floats, cpu: Floats, world: World) -> Floats:
 
 
 def in_flight(busy: Floats, world: World) -> Floats:
-    """How many requests are there at once: what a single server holds that is used as far as it may be."""
+    """How many requests are in flight at once: those of a single server at its useful utilisation."""
     return busy * _in_flight_each(world)
 
 
@@ -135,7 +135,7 @@ def cost_of_sums(cpu: float, memory: float, world: World) -> float:
 
 
 def pods_for_memory(held: Floats, world: World, most_held: float) -> Floats | None:
-    """How many pods have this memory; None where the fewest have the most of it, or more pods would not help."""
+    """How many pods have this memory; None if the fewest pods always have enough, or more pods would not help."""
     room = _room(world)
     if room <= 0.0 or most_held <= room * world.shapes.min_replicas:
         return None
@@ -152,7 +152,7 @@ def _demand(busy: Floats, count: Floats, world: World) -> Floats:
 
 
 def _beyond(busy: Floats, held: Floats, world: World, most: tuple[float, float]) -> int:
-    """How many ticks want more than the largest shape has; nobody counts where the most of both is not too much."""
+    """How many ticks need more than the largest shape has; not counted if the maxima of both fit."""
     pods = world.shapes.max_replicas
     limits = [pods * each * (1.0 + SAME) + NOTHING for each in (_work_of_the_largest(world), _room(world))]
     if most[0] <= limits[0] and most[1] <= limits[1]:
@@ -161,7 +161,7 @@ def _beyond(busy: Floats, held: Floats, world: World, most: tuple[float, float])
 
 
 def _count(busy: Floats, fewest: Floats | None, world: World) -> Floats:
-    """The fewest allowed pods for the work, and no fewer than these."""
+    """The fewest allowed pods for the work, and no fewer than `fewest`."""
     shapes = world.shapes
     count = _pods_for(busy, _work_of_the_largest(world), shapes.max_replicas)
     if fewest is not None:
@@ -170,7 +170,7 @@ def _count(busy: Floats, fewest: Floats | None, world: World) -> Floats:
 
 
 def _pods_for(load: Floats, each: float, most: int) -> Floats:
-    """So many are needed; where no pod does anything, the most there may be."""
+    """How many pods are needed; `most` if a pod cannot do any of it."""
     if each <= NOTHING:
         return np.where(load > NOTHING, float(most), 0.0)
     pods = load / each
@@ -179,9 +179,9 @@ def _pods_for(load: Floats, each: float, most: int) -> Floats:
 
 
 def _shape(busy: Floats, held: Floats, count: Floats, world: World, start: int = 0) -> Shape:
-    """So many pods, and their size, for the most that comes within so many ticks.
+    """The pods and their size for the largest load within `start` ticks.
 
-    More load never wants fewer pods, so the most pods within that time are those for the most load.
+    More load never needs fewer pods, so the most pods within that time are those for the largest load.
     """
     shapes, ahead = world.shapes, most_ahead(count, start)
     cpu = np.broadcast_to(np.float64(shapes.max_cpu), count.shape)
@@ -194,7 +194,7 @@ def _shape(busy: Floats, held: Floats, count: Floats, world: World, start: int =
 
 
 def _cpu_each(busy: Floats, count: Floats, world: World) -> Floats:
-    """The least allowed size of so many pods that do this work."""
+    """The least allowed cpu size with which `count` pods do this work."""
     each = np.maximum(count, 1.0)
     return np.clip(_cores_of(busy, each, world) / each, world.shapes.min_cpu, world.shapes.max_cpu)
 
@@ -205,7 +205,7 @@ def _memory_each(held: Floats, count: Floats, world: World) -> Floats:
 
 
 def _cores_of(busy: Floats, count: Floats, world: World) -> Floats:
-    """The least requests of so many pods for this work: use, with their base, stays within the useful share of them."""
+    """The least cpu requests of `count` pods for this work: usage with their base stays within the useful share."""
     service = world.service
     needed = count * service.base_cpu
     needed += busy
@@ -222,5 +222,5 @@ def _work_of_the_largest(world: World) -> float:
 
 
 def _room(world: World) -> float:
-    """The memory that the largest pod has for the load; negative where not even an idle pod fits."""
+    """The memory that the largest pod has for the load; negative if not even an idle pod fits."""
     return world.memory.useful * world.shapes.max_memory - world.memory.base - world.memory.cache

@@ -1,4 +1,4 @@
-"""Policies side by side: who is not beaten, who costs least at equal quality, and whether that hangs on one price."""
+"""Policies side by side: which are on the Pareto front, which is cheapest at equal quality, and how stable that is."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -10,30 +10,30 @@ from typing import Any, NamedTuple
 from hypot.replay.score.columns import NOTHING
 from hypot.replay.score.scorecard import Scores
 
-# A lateness below one request in a million, in percent, cannot be told from none, and has no logarithm.
+# In percent: less lateness than one request in a million counts as none, and has no logarithm.
 LEAST_LATE = 1e-4
 
 
 class PolicyPoint(NamedTuple):
-    """A policy between money and users: dollars, or times the oracle's, and late and lost requests in percent."""
+    """A policy by cost and quality: dollars (or multiples of the oracle's cost), late and lost requests in percent."""
 
     cost: float
     late: float
 
 
 def point_of(scores: Scores, cost: str = "cost") -> PolicyPoint | None:
-    """Where a run stands, by this field of cost; None where nothing can be compared. No request: nobody was late."""
+    """The point of a run, by this cost field; None if it has no cost. Without requests, none was late."""
     paid = getattr(scores, cost)
     return None if paid is None else PolicyPoint(paid, late_or_lost(scores))
 
 
 def late_or_lost(scores: Scores) -> float:
-    """Late and lost requests together, in percent; who was late first and lost later counts as both."""
+    """Late and lost requests together, in percent; a request that was late first and lost later counts twice."""
     return (scores.late or 0.0) + (scores.lost or 0.0)
 
 
 def front(entries: Mapping[str, PolicyPoint]) -> set[str]:
-    """Who is not beaten. Equal in both is a tie and all of them stay; equal in one and worse in the other is beaten."""
+    """The policies that no other beats. A tie in both keeps all; equal in one and worse in the other is beaten."""
     kept: set[str] = set()
     last: PolicyPoint | None = None
     for name, point in sorted(entries.items(), key=lambda entry: entry[1]):
@@ -44,9 +44,9 @@ def front(entries: Mapping[str, PolicyPoint]) -> set[str]:
 
 
 def cost_at(curve: Iterable[PolicyPoint], late: float) -> float | None:
-    """The cost at which the curve of a grid has this lateness, in percent: linear in its logarithm, along the front.
+    """The cost at which the curve of a grid has this lateness in percent: linear in its logarithm, along the front.
 
-    None where the curve does not reach there: what lies outside of it was not tried.
+    None if the curve does not reach there: points outside of it were not tried.
     """
     points = [PolicyPoint(cost, max(there, LEAST_LATE)) for cost, there in curve]
     kept = front({str(i): point for i, point in enumerate(points)})
@@ -63,24 +63,24 @@ def cost_at(curve: Iterable[PolicyPoint], late: float) -> float | None:
 
 
 def middle(scores: Sequence[Scores]) -> Scores:
-    """The median of each score over several windows or traces; of a truth its share. None does not count."""
+    """The median of each score over several windows or traces; for a boolean its share. None does not count."""
     return _over(scores, lambda values, _: _share(values) if isinstance(values[0], bool) else median(values))
 
 
 def worst(scores: Sequence[Scores]) -> Scores:
-    """The worst of each; where neither way is better, the largest."""
+    """The worst of each score; where neither direction is better, the largest."""
     return _over(scores, lambda values, better: min(values) if better == "high" else max(values))
 
 
 def keeps_slo(scores: Scores) -> bool:
-    """Whether late and lost requests stay within what the SLO allows; one that allows none wants none."""
+    """Whether late and lost requests stay within what the SLO allows; an SLO of 100 % allows none."""
     return scores.budget <= 1.0 if scores.budget is not None else late_or_lost(scores) <= NOTHING
 
 
 def verdict(scores: Mapping[str, Scores], prices: Mapping[str, Sequence[float]] | None = None) -> str:
-    """A sentence or two for people: the cheapest that keeps the SLO, and whether the ranking hangs on one price.
+    """A sentence or two: the cheapest policy that meets the SLO, and whether the ranking depends on one price.
 
-    `prices` has for each policy what `prices_at` says at a tenth, once and ten times the price of a late request.
+    `prices` has the result of `prices_at` for each policy: at a tenth, once and ten times the price of a late request.
     """
     if not scores:
         return "There is nothing to compare."
@@ -91,7 +91,7 @@ def verdict(scores: Mapping[str, Scores], prices: Mapping[str, Sequence[float]] 
 
 
 def ranking_at(prices: Mapping[str, Sequence[float]], place: int) -> list[str]:
-    """All policies by one of their prices, the lowest first; equal prices go by name."""
+    """All policies by one of their prices, the lowest first; equal prices are sorted by name."""
     return sorted(prices, key=lambda name: (prices[name][place], name))
 
 
@@ -112,30 +112,30 @@ def _cheapest(scores: Mapping[str, Scores]) -> str:
     costs = {name: one.cost for name, one in scores.items() if one.cost is not None and keeps_slo(one)}
     if not costs:
         nearest = min(scores, key=lambda name: (late_or_lost(scores[name]), name))
-        return f"None keeps the SLO; {nearest} comes nearest: {_quality(scores[nearest])}."
+        return f"No policy meets the SLO; {nearest} comes closest: {_quality(scores[nearest])}."
     first, *others = sorted(costs, key=lambda name: (costs[name], name))
-    reported = f"{first} is the cheapest that keeps the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
+    reported = f"{first} is the cheapest policy that meets the SLO: ${costs[first]:.2f}, {_quality(scores[first])}"
     if not others or costs[first] <= NOTHING:
         return f"{reported}."
     more = 100.0 * (costs[others[0]] / costs[first] - 1.0)
-    return f"{reported}; the next, {others[0]}, costs {more:.1f} % more."
+    return f"{reported}; the next cheapest, {others[0]}, costs {more:.1f} % more."
 
 
 def _quality(scores: Scores) -> str:
-    """Each by itself: a request may be both, so that their sum is no share of all."""
+    """Each by itself: a request may be both, so their sum is not a share of all requests."""
     lost = f" and {scores.lost:.3g} % lost" if scores.lost else ""
     return f"{scores.late or 0.0:.3g} % late{lost}"
 
 
 def _stability(prices: Mapping[str, Sequence[float]]) -> str:
-    """The ranking by price, and what becomes of it where a late request costs ten times less or more."""
+    """The ranking by price, and how it changes if a late request costs a tenth or ten times as much."""
     tenth, usual, tenfold = (ranking_at(prices, place) for place in range(3))
-    first = f"By price, with late requests and restarts paid for, {usual[0]} comes first"
+    first = f"By price, which includes late requests and restarts, {usual[0]} comes first"
     if tenth == usual == tenfold:
-        return f"{first}, and the ranking stays the same where a late request costs a tenth or ten times as much."
+        return f"{first}, and the ranking stays the same if a late request costs a tenth or ten times as much."
     if tenth[0] == usual[0] == tenfold[0]:
-        return f"{first} also where a late request costs a tenth or ten times as much; the order behind it changes."
+        return f"{first}, also if a late request costs a tenth or ten times as much; the order after it changes."
     return (
-        f"{first}, but the ranking flips with the price of a late request: "
+        f"{first}, but the ranking depends on the price of a late request: "
         f"{tenth[0]} is first at a tenth of it, {tenfold[0]} at ten times."
     )

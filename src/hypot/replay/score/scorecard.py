@@ -1,10 +1,10 @@
-"""The scores of a run by name: unit, meaning and which way is better. Tables, JSON and docs are made from it."""
+"""The scores of a run by name: unit, meaning and which direction is better. Tables, JSON and docs use it."""
 
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Literal
 
 Better = Literal["low", "high", ""]
-# The families of scores, each by the first of them.
+# The families of scores, each by its first score.
 FAMILIES = {
     "cost": "Cost",
     "late": "Quality",
@@ -22,13 +22,13 @@ def _score(unit: str, better: Better, why: str, digits: int = 2) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """One run, judged. None: there was nothing to divide by, or nothing to compare with."""
+    """The scores of one run. None: there was nothing to divide by, or nothing to compare with."""
 
     # Cost
-    cost: float | None = _score("$", "low", "Requested cpu and memory at their prices, pods that start included.")
+    cost: float | None = _score("$", "low", "Requested cpu and memory at their prices, including pods that start.")
     cpu_hours: float | None = _score("core-h", "low", "Requested cpu.", 1)
     memory_hours: float | None = _score("GB-h", "low", "Requested memory.", 1)
-    node_cost: float | None = _score("$", "low", "The nodes that hold these pods.")
+    node_cost: float | None = _score("$", "low", "The nodes on which these pods run.")
     to_oracle: float | None = _score("x", "low", "Cost over the cost of the oracle.")
     to_static: float | None = _score("x", "low", "Cost over the cost of the static peak.")
     # Quality
@@ -41,9 +41,9 @@ class Scores:
     recovery: float | None = _score("s", "low", "Median time from a violation of the SLO to its end.", 0)
     longest_recovery: float | None = _score("s", "low", "The longest such time.", 0)
     # Elasticity
-    under: float | None = _score("%", "low", "Missing supply, in shares of the demand.")
-    over: float | None = _score("%", "low", "Supply beyond the demand, in shares of the demand.", 1)
-    over_supply: float | None = _score("%", "low", "Supply beyond the demand, in shares of the supply.", 1)
+    under: float | None = _score("%", "low", "Missing supply, as a share of the demand.")
+    over: float | None = _score("%", "low", "Supply beyond the demand, as a share of the demand.", 1)
+    over_supply: float | None = _score("%", "low", "Supply beyond the demand, as a share of the supply.", 1)
     under_time: float | None = _score("%", "low", "Time with too little supply.")
     over_time: float | None = _score("%", "low", "Time with too much supply.", 1)
     instability: float | None = _score("%", "low", "5-minute steps in which supply and demand moved differently.", 1)
@@ -52,36 +52,36 @@ class Scores:
     # Waste and harm
     slack: float | None = _score("%", "low", "Requested cpu that is not used.", 1)
     slack_memory: float | None = _score("%", "low", "Requested memory that is not used.", 1)
-    idle_cores: float | None = _score("cores", "low", "The same of cpu in cores, on average.")
-    idle_memory: float | None = _score("GiB", "low", "The same of memory, on average.")
-    throttled: float | None = _score("%", "low", "Pod time at the cap of cpu.")
-    ooms: float | None = _score("/pod-day", "low", "Kills for want of memory.", 3)
-    oom_bad: bool | float | None = _score("", "low", "More than one kill a day for ten pods.")
-    efficiency: float | None = _score("%", "high", "Work that came, for a paid core.", 1)
+    idle_cores: float | None = _score("cores", "low", "Requested cpu that is not used, in cores on average.")
+    idle_memory: float | None = _score("GiB", "low", "Requested memory that is not used, on average.")
+    throttled: float | None = _score("%", "low", "Pod time at the cpu cap.")
+    ooms: float | None = _score("/pod-day", "low", "Out-of-memory kills.", 3)
+    oom_bad: bool | float | None = _score("", "low", "More than one OOM kill per day for ten pods.")
+    efficiency: float | None = _score("%", "high", "Arriving work, as a share of the paid cpu.", 1)
     # Effort
-    replica_changes: float | None = _score("/day", "low", "Changes of the number of replicas.", 1)
-    size_changes: float | None = _score("/day", "low", "Changes of the size of a pod.", 1)
-    restarts: float | None = _score("/day", "low", "Pods that died for a change of size.", 1)
+    replica_changes: float | None = _score("/day", "low", "Changes of replicas.", 1)
+    size_changes: float | None = _score("/day", "low", "Changes of the pod size.", 1)
+    restarts: float | None = _score("/day", "low", "Pods that restarted for a change of size.", 1)
     disruption: float | None = _score("pod-s", "low", "Pod time that is paid for and does not serve.", 0)
-    reversals: float | None = _score("/day", "low", "Turns of direction within 30 minutes.", 1)
-    path: float | None = _score("x", "low", "How far supply moved, over how far demand did.")
+    reversals: float | None = _score("/day", "low", "Changes of direction within 30 minutes.", 1)
+    path: float | None = _score("x", "low", "How far supply moved, over how far demand moved.")
     # Shape
-    shape: float | None = _score("", "low", "Waste by the shape alone: mean log of total over the least total.", 3)
-    horizontal: float | None = _score("", "", "Which share of the growth went to replicas.")
+    shape: float | None = _score("", "low", "Waste by the shape alone: mean log of total over least total.", 3)
+    horizontal: float | None = _score("", "", "The share of the growth that went to replicas.")
     paradox: int | None = _score("", "low", "Changes that moved total and size in opposite directions.", 0)
-    stuck: float | None = _score("h", "low", "Time below 20 % use up to the end, though a smaller shape exists.")
+    stuck: float | None = _score("h", "low", "Time below 20 % usage at the end, though a smaller shape exists.")
     starving: float | None = _score("s", "low", "The longest time at the cap without any action.", 0)
-    overshoot: float | None = _score("x", "low", "Most supply where it grew, over the most demand of 10 minutes.")
-    peak_pods: int | None = _score("", "", "Most pods at once.", 0)
+    overshoot: float | None = _score("x", "low", "Raised supply over the most demand of 10 minutes, at worst.")
+    peak_pods: int | None = _score("", "", "The most pods at once.", 0)
     # All in one
-    price: float | None = _score("$", "low", "Cost, late and lost requests and restarts at the world's prices.")
+    price: float | None = _score("$", "low", "Cost, late and lost requests, and restarts at the world's prices.")
 
     def to_dict(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def families() -> dict[str, tuple["Field[Any]", ...]]:
-    """The scores of each family, in their order."""
+    """The scores of each family, in order."""
     found: dict[str, list[Field[Any]]] = {}
     family = ""
     for score in fields(Scores):

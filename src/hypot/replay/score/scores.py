@@ -1,4 +1,4 @@
-"""A run, judged: every score of `docs/metrics.md`, and the cutting of a run into windows."""
+"""Scores a run (every score of `docs/metrics.md`), and cuts a run into windows."""
 
 from dataclasses import replace
 
@@ -23,11 +23,11 @@ from hypot.replay.world.record import Run, Ticks, Watch
 
 
 class ScoreError(ValueError):
-    """A run cannot be judged or cut as asked."""
+    """A run cannot be scored or cut as asked."""
 
 
 def reference_of(run: Run) -> Reference:
-    """The oracle for the demand of a run. Policies on one trace share it; make it once and hand it to each `score`."""
+    """The oracle for the demand of a run. Policies on one trace share it; make it once and pass it to each `score`."""
     return reference(run.ticks.work, run.ticks.efficiency, run.world)
 
 
@@ -54,7 +54,7 @@ def account_of(run: Run, reference: Reference) -> Account:
 
 
 def judge(account: Account, world: World, reference: Reference, baseline: Scores | None = None) -> Scores:
-    """Every score of what a run came to."""
+    """Every score of a run, from its account."""
     if not account.ticks:
         return Scores()
     asked, sums = asked_of(account), sums_of(account, world)
@@ -70,13 +70,13 @@ def judge(account: Account, world: World, reference: Reference, baseline: Scores
 
 
 def part(run: Run, start: float, end: float) -> Run:
-    """The ticks of a run from one time up to, not with, another; times are those of `ticks.at`."""
+    """The ticks of a run from `start` to `end`, exclusive; times are those of `ticks.at`."""
     first, last = np.searchsorted(run.ticks.at, (start, end))
     return _cut(run, int(first), int(last))
 
 
 def window_borders(ticks: int, count: int) -> list[int]:
-    """Where windows of equal length begin and end, to a tick."""
+    """The ticks at which windows of equal length begin and end."""
     return [ticks * i // count for i in range(count + 1)]
 
 

@@ -1,4 +1,4 @@
-"""What several families of scores are made of: sums over a run, and means of five minutes. Each is computed once."""
+"""What several families of scores share: sums over a run, and 5-minute means. Each is computed once."""
 
 from typing import NamedTuple
 
@@ -12,18 +12,18 @@ from hypot.replay.world.record import CPU, EVICTED, LOST, MEMORY, PODS, READY, R
 
 
 class Sums(NamedTuple):
-    """Over all ticks of a run."""
+    """Sums over all ticks of a run."""
 
-    # What was requested, in cores and bytes, and what that cost.
+    # The requested cores and bytes, and what they cost.
     cpu: float
     memory: float
     cost: float
-    # Pods that were paid for, that served, that were there and did not serve, and that were evicted for a new size.
+    # Pods that were paid for, that served, that existed but did not serve, and that were evicted for a new size.
     pods: float
     ready: float
     waiting: float
     evicted: float
-    # Requests that came, came late, and were lost.
+    # Requests that arrived, were late, and were lost.
     came: float
     late: float
     lost: float
@@ -47,12 +47,12 @@ def sums_of(account: Account, world: World) -> Sums:
 
 
 class Means(NamedTuple):
-    """Supply and demand, a row each, in windows of five minutes."""
+    """The means of supply and demand, one row each, in 5-minute windows."""
 
     rows: Floats
 
     def ways(self, least: float) -> Floats:
-        """From one to the next: up (1), down (-1) or the same (0); what is less than this share is the same."""
+        """The direction from each mean to the next: up (1), down (-1) or the same (0, for changes up to `least`)."""
         before, after = self.rows[:, :-1], self.rows[:, 1:]
         step = after - before
         way = np.sign(step)
@@ -60,7 +60,7 @@ class Means(NamedTuple):
         return way
 
     def distances(self) -> tuple[float, float]:
-        """How far each moved, in logarithms; from and to nothing is no distance that could be told."""
+        """How far each moved, in logarithms; steps from and to zero do not count."""
         logs = np.log(np.maximum(self.rows, NOTHING))
         steps = np.abs(logs[:, 1:] - logs[:, :-1])
         steps *= steps > SAME

@@ -1,4 +1,4 @@
-"""What a run is judged by, added up tick by tick in plain numbers: no column need be kept for it.
+"""The basis of the scores, added up tick by tick in plain numbers, so that no column needs to be kept for it.
 
 The columns are lists here and arrays where they are compiled.
 """
@@ -25,57 +25,57 @@ from hypot.replay.world.record import (
     USED_CPU,
 )
 
-# Less use than this is idle; this close to the cap is at it.
+# Below this usage a pod is idle; from this share of the cap on, it is at the cap.
 IDLE, AT_CAP = 0.2, 0.99
-# What demand of this long ago may still explain a supply.
+# Demand within this time may still explain a supply.
 RECENT = 10 * MINUTE
 
 
 class Terms(NamedTuple):
-    """What a tick is judged by: its length, and which share of requests may be late."""
+    """The constants for counting a tick: its length, and the share of requests that may be late."""
 
     tick: float
     allowed: float
-    # Ticks in a window of five minutes, and those before a supply that may still explain it.
+    # Ticks in a 5-minute window, and the ticks before a supply that may still explain it.
     window: int
     recent: int
 
 
 class Tally(NamedTuple):
-    """What the ticks so far come to. Most columns have one place; -1 is none."""
+    """The totals of the ticks so far. Most columns have one element; -1 means none."""
 
-    # Of each column, of late requests a second, and of pods that do not serve.
+    # The sums of each column, of late requests per second, and of pods that do not serve.
     sums: Any
     late: Any
     waiting: Any
-    # Ticks with more late and lost requests than are allowed, how many of them are in the present stretch, and how many
+    # Ticks with more late and lost requests than allowed, how many of them are in the current stretch, and how many
     # stretches have ended.
     broken: Any
     stretch: Any
     stretches: Any
-    # The present window: its ticks, requests, what the slowest felt, and supply; windows that are over; and the worst.
+    # The current window: its ticks, requests, weighted 99th percentile, and supply; finished windows; and the worst.
     inside: Any
     came: Any
     felt: Any
     supplied: Any
     windows: Any
     worst: Any
-    # Ticks with demand, by which shares supply missed it, what was too much in shares of supply, and ticks with either.
+    # Ticks with demand, missing and excess supply as shares of demand, excess as a share of supply, ticks with either.
     reported: Any
     under: Any
     over: Any
     over_supply: Any
     under_ticks: Any
     over_ticks: Any
-    # For how many ticks pods are at their cap and nobody acts, the longest such time, and how long little is used.
+    # Ticks at the cap without any action: the current run, and the longest; and ticks with little usage.
     pinned: Any
     starving: Any
     stuck: Any
-    # The supply of the tick before, the most of it where it grew over what explains it, and the most pods.
+    # The supply of the last tick, the highest ratio of raised supply to the demand that explains it, and the most pods.
     supply: Any
     overshoot: Any
     peak: Any
-    # What is asked for, and how often that was something else.
+    # What is requested, and how often that changed.
     replicas: Any
     cpu: Any
     memory: Any
@@ -83,15 +83,15 @@ class Tally(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What is looked at in the end: a place for each tick, window, stretch and change at most."""
+    """What is evaluated at the end: room for each tick, window, stretch and change."""
 
-    # The 99th percentile of latency in each tick, and the requests that weigh it.
+    # The 99th percentile of latency in each tick, and the requests as its weight.
     p99: Any
     requests: Any
-    # Supply of each window, and how long each stretch was.
+    # The supply of each window, and the length of each stretch.
     supplied: Any
     stretches: Any
-    # What was asked for, from which tick on.
+    # What was requested, from which tick on.
     since: Any
     replicas: Any
     cpu: Any
@@ -111,7 +111,7 @@ def no_tally() -> Tally:
 
 
 def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bought: Any) -> None:
-    """One more tick, the `k`th; its sums are added up where they can be at once. `bought` is the oracle's purchase."""
+    """Count tick `k`. Sums of columns that can be taken at once are added elsewhere. `bought` is the oracle's total."""
     requests, slowest, supply = row[REQUESTS], row[P99], row[READY_CPU]
     kept.p99[k], kept.requests[k] = slowest, requests
     t.late[0] += requests * row[LATE]
@@ -145,7 +145,7 @@ def count(t: Tally, terms: Terms, kept: Kept, k: int, row: Any, demand: Any, bou
 
 
 def compare(t: Tally, supply: float, demand: float) -> None:
-    """By which share supply misses demand; where nothing is wanted, all of it is too much."""
+    """The share by which supply misses demand; without demand, all supply is excess."""
     if demand <= NOTHING:
         if supply > 0.0:
             t.over_ticks[0] += 1
@@ -163,7 +163,7 @@ def compare(t: Tally, supply: float, demand: float) -> None:
 
 
 def follow_supply(t: Tally, terms: Terms, k: int, supply: float, demand: Any) -> None:
-    """Where supply grew: how much of it there is for the largest demand of this tick and those before."""
+    """After an increase of supply: its ratio to the largest demand of this tick and the recent ones."""
     before = t.supply[0]
     t.supply[0] = supply
     if k == 0 or supply < before or not differ(supply, before):
@@ -176,7 +176,7 @@ def follow_supply(t: Tally, terms: Terms, k: int, supply: float, demand: Any) ->
 
 
 def ask(t: Tally, kept: Kept, k: int, row: Any) -> bool:
-    """Something else is asked for; whether that is a move at all."""
+    """Record that something else is requested; returns whether that is a real change."""
     replicas, cpu, memory, n = row[REPLICAS], row[SIZE_CPU], row[SIZE_MEMORY], t.asked[0]
     moved = differ(replicas, t.replicas[0]) or differ(cpu, t.cpu[0]) or differ(memory, t.memory[0])
     t.replicas[0], t.cpu[0], t.memory[0] = replicas, cpu, memory
@@ -186,7 +186,7 @@ def ask(t: Tally, kept: Kept, k: int, row: Any) -> bool:
 
 
 def differ(one: float, other: float) -> bool:
-    """Two amounts that are the same but for what is left of adding in another order are no move."""
+    """Whether two amounts differ by more than rounding from another order of addition."""
     return abs(one - other) > SAME * max(abs(one), abs(other))
 
 
@@ -206,13 +206,13 @@ def end_stretch(t: Tally, kept: Kept) -> None:
 
 
 def count_loop(t: Tally, terms: Terms, kept: Kept, rows: Any, demand: Any, bought: Any) -> None:
-    """All ticks of a run whose rows are there."""
+    """Count all ticks of a run whose rows are available."""
     for k in range(len(rows)):
         count(t, terms, kept, k, rows[k], demand, bought)
 
 
 def finish(t: Tally, kept: Kept) -> None:
-    """What is not over yet ends with the run."""
+    """End the current window and stretch with the run."""
     if t.inside[0] > 0:
         end_window(t, kept)
     if t.stretch[0] > 0:
@@ -220,7 +220,7 @@ def finish(t: Tally, kept: Kept) -> None:
 
 
 class Account(NamedTuple):
-    """A run as it is judged."""
+    """A run, reduced to what the scores need."""
 
     ticks: int
     t: Tally
@@ -228,7 +228,7 @@ class Account(NamedTuple):
 
 
 def room_for(ticks: int, terms: Terms, whole: Any, parts: Any) -> Kept:
-    """Places for a run of so many ticks; `whole` and `parts` make columns of whole numbers and of others."""
+    """Room for a run of `ticks` ticks; `whole` and `parts` make columns of integers and of floats."""
     windows = -(-ticks // terms.window)
     return Kept(
         parts(ticks),

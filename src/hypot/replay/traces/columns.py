@@ -1,4 +1,4 @@
-"""Which column of a file means what."""
+"""Finds the meaning of each column of a file."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -15,11 +15,11 @@ VALUES: dict[str, Unit | None] = {
     "cores": "cores",
     "cpu": "cores",
 }
-_MEANINGS = {None: "what the world's demand.unit says", "requests": "requests/s", "cores": "cores"}
+_MEANINGS = {None: "the unit in the world's demand.unit", "requests": "requests/s", "cores": "cores"}
 
 
 class TraceColumns(NamedTuple):
-    """The places of the columns in a file, counted from 0."""
+    """The indexes of the columns in a file, counted from 0."""
 
     time: int
     value: int
@@ -35,35 +35,35 @@ class TraceColumns(NamedTuple):
 class WorkloadBatch(NamedTuple):
     """Some workloads of a file, each with all its rows."""
 
-    # How many rows they have.
+    # How many rows these workloads have.
     rows: int
-    # The rows of the file among which they are: how many come before, and how many these are.
+    # The range of rows of the file that contains them: how many rows come before it, and its length.
     first: int
     length: int
-    # The workloads, where rows of others stand between theirs; None are rows that name none.
+    # The workloads, if rows of others are between theirs; None stands for rows without a workload name.
     names: tuple[str | None, ...] | None = None
-    # How many these are, where they were counted.
+    # The number of workloads, if they were counted.
     workloads: int | None = None
 
 
 class Opened(NamedTuple):
-    """A file of which only the names of its columns were read."""
+    """A file of which only the column names were read."""
 
     frame: pl.LazyFrame
     names: list[str]
     columns: TraceColumns
-    # The number of the first row of data as people count it, and how many there must be.
+    # The number of the first data row, counted from 1, and how many data rows there must be.
     first_row: int
     rows: int
-    # What is wrong with it when polars fails, whose message this takes.
+    # Takes the message of a polars error and returns what is wrong with the file.
     broken: Callable[[str], str]
-    # What the wanted columns unpack to, in bytes, where that is known.
+    # How many bytes the wanted columns unpack to, if known.
     size: int = 0
-    # Scans it anew, where polars can count rows while it scans: then rows that are filtered out are not unpacked.
+    # Scans the file again, if polars can number rows while it scans: then rows that are filtered out are not unpacked.
     scan: Callable[..., pl.LazyFrame] | None = None
 
     def numbered(self, name: str) -> pl.LazyFrame:
-        """The frame with the number of each row in a column of this name."""
+        """The frame with the row numbers in a column of this name."""
         if self.scan is None:
             return self.frame.with_row_index(name, self.first_row)
         return self.scan(row_index_name=name, row_index_offset=self.first_row)
@@ -74,7 +74,7 @@ class Opened(NamedTuple):
 
 
 def find_columns(file: str, names: Sequence[str]) -> TraceColumns:
-    """By their names; case and blanks around them do not matter."""
+    """Finds columns by name, ignoring case and surrounding blanks."""
     plain = [name.strip().lower() for name in names]
     times = [i for i, name in enumerate(plain) if name in TIMES]
     values = [i for i, name in enumerate(plain) if name in VALUES]
@@ -91,7 +91,7 @@ def find_columns(file: str, names: Sequence[str]) -> TraceColumns:
         workload=workloads[0] if workloads else None,
         memory=memories[0] if memories else None,
         unit=VALUES[plain[values[0]]],
-        notes=(f"passed over: {named(others, 'column')}",) if others else (),
+        notes=(f"ignored: {named(others, 'column')}",) if others else (),
     )
 
 
@@ -105,7 +105,7 @@ def _missing(names: Sequence[str], times: list[int], values: list[int]) -> list[
 def _hint(names: Sequence[str]) -> str:
     if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
         return ": separate columns by commas"
-    return ": the first row must hold their names" if any(map(_is_number, names)) else ""
+    return ": the first row must hold the column names" if any(map(_is_number, names)) else ""
 
 
 def _is_number(text: str) -> bool:
@@ -124,5 +124,5 @@ def _too_many(plain: list[str], times: list[int], values: list[int], *others: li
     ]
     if len(values) > 1:
         choices = [f"{plain[i]} ({_MEANINGS[VALUES[plain[i]]]})" for i in values]
-        message.append(f"{len(values)} columns of values: keep {several(choices, 'or')} and remove the others")
+        message.append(f"{len(values)} value columns: keep {several(choices, 'or')} and remove the others")
     return message

@@ -1,4 +1,4 @@
-"""CSV: polars reads it, and where it cannot, this says which row is wrong."""
+"""Reads CSV with polars. Where polars fails, this module finds the row that is wrong."""
 
 import csv
 from functools import partial
@@ -17,14 +17,14 @@ _BLOCK = 2**24
 def open_csv(file: str, size: int) -> Opened:
     if size > MAX_CSV_BYTES:
         raise TraceError(
-            f"{file}: {size / 2**30:.1f} GiB of CSV are too much, {MAX_CSV_BYTES / 2**30:.3g} GiB are the most: "
+            f"{file}: {size / 2**30:.1f} GiB of CSV is too much, the limit is {MAX_CSV_BYTES / 2**30:.3g} GiB: "
             "write it as Parquet, or split it by workload"
         )
     names = _header(file)
     columns = find_columns(file, names)
     rows = _lines(file) - 1
     if rows > MAX_ROWS:
-        raise TraceError(f"{file}: {rows:,} rows are too many, {MAX_ROWS:,} are the most: split it by workload")
+        raise TraceError(f"{file}: {rows:,} rows are too many, the limit is {MAX_ROWS:,}: split it by workload")
     try:
         frame = pl.scan_csv(Path(file).absolute(), infer_schema=False, glob=False)
         if len(frame.collect_schema()) != len(names):
@@ -42,16 +42,16 @@ def _header(file: str) -> list[str]:
     except UnicodeDecodeError as error:
         raise TraceError(f"{file}: row 1 is not UTF-8: save the file as UTF-8") from error
     if not text.strip():
-        raise TraceError(f"{file}: row 1 is empty: it must hold the names of the columns")
+        raise TraceError(f"{file}: row 1 is empty: it must hold the column names")
     if "\r" in text or "\0" in text or len(line) == _LONGEST_HEADER:
-        raise TraceError(f"{file}: row 1 is not a row of CSV: use commas, and line feeds at the ends of lines")
+        raise TraceError(f"{file}: row 1 is not valid CSV: separate fields by commas and end lines with a line feed")
     if text.count('"') % 2:
         raise TraceError(f"{file}: row 1: a quote is not closed on its line")
     return next(csv.reader([text]))
 
 
 def _lines(file: str) -> int:
-    """How many lines there are, so that a row that polars takes for a part of another one is noticed."""
+    """The number of lines. It reveals rows that polars reads as part of another row."""
     found, last = 0, b"\n"
     with open(file, "rb") as stream:  # noqa: PTH123  as above
         while block := stream.read(_BLOCK):
@@ -61,7 +61,7 @@ def _lines(file: str) -> int:
 
 
 def broken_csv(file: str, fields: int, message: str) -> str:
-    """Why a file cannot be read, with the row; where none is found, in polars' own words."""
+    """Why a file cannot be read, with the row number; if no row is at fault, the message of polars."""
     with open(file, "rb") as stream:  # noqa: PTH123  as above
         for row, line in enumerate(stream, 1):
             fault = _fault(line, fields)
@@ -80,5 +80,5 @@ def _fault(line: bytes, fields: int) -> str:
     try:
         found = len(next(csv.reader([text], strict=True), ()))
     except csv.Error:
-        return "text stands beside a quoted field: quote all of it, or nothing"
-    return f"{found} fields, though row 1 names {fields} columns" if found > fields else ""
+        return "there is text next to a quoted field: quote the whole field, or none of it"
+    return f"{found} fields, but row 1 names {fields} columns" if found > fields else ""

@@ -1,4 +1,4 @@
-"""One file: what it is, by its first bytes, and its traces."""
+"""Opens one file, detects its format by its first bytes, and reads its traces."""
 
 import stat
 from collections import deque
@@ -31,7 +31,7 @@ class File(NamedTuple):
 
 
 def open_file(path: str, progress: Callable[[int, int], None]) -> File:
-    """Reads what is needed to know the parts: of a large fleet the names of workloads, with progress told in rows."""
+    """Reads what is needed to find the parts: for a large fleet, the workload names, with progress reported in rows."""
     size, parquet = _looked_at(path)
     if not parquet:
         opened = open_csv(path, size)
@@ -44,9 +44,9 @@ def open_file(path: str, progress: Callable[[int, int], None]) -> File:
 
 
 def read_file(file: File, window: TimeWindow) -> Iterator[Trace]:
-    """Its traces, a part at a time; after the first problem only the others are looked for, and all are told.
+    """Its traces, part by part. After the first problem, it only looks for further problems and raises all of them.
 
-    What is known only at the end is a note of the last trace; so one is held back.
+    Some notes are known only at the end. They are added to the last trace, so one trace is always held back.
     """
     across = Across(file.path, window)
     held: deque[Trace] = deque()
@@ -78,20 +78,20 @@ def _read(file: File, part: WorkloadBatch, across: Across) -> list[Trace]:
 
 
 def _looked_at(path: str) -> tuple[int, bool]:
-    """The size of a file and whether it is Parquet. What is no file, or is packed, is refused."""
+    """The size of a file and whether it is Parquet. Raises if it is not a file, or is compressed."""
     if path == "-":
         raise TraceError("-: standard input cannot be read: name a file")
     try:
         path.encode()
         about = Path(path).stat()
     except FileNotFoundError:
-        raise TraceError(f"{path}: there is no such file") from None
+        raise TraceError(f"{path}: no such file") from None
     except ValueError as error:
-        raise TraceError(f"{path!r}: is not the name of a file") from error
+        raise TraceError(f"{path!r}: is not a valid file name") from error
     if stat.S_ISDIR(about.st_mode):
         raise TraceError(f"{path}: is a directory: name the files in it")
     if not stat.S_ISREG(about.st_mode):
-        raise TraceError(f"{path}: is not an ordinary file")
+        raise TraceError(f"{path}: is not a regular file")
     if not about.st_size:
         raise TraceError(f"{path}: is empty")
     with Path(path).open("rb") as stream:
@@ -104,9 +104,9 @@ def _is_parquet(path: str, begin: bytes) -> bool:
         return True
     packed = next((name for magic, name in _PACKED.items() if begin.startswith(magic)), None)
     if packed:
-        raise TraceError(f"{path}: is packed ({packed}): unpack it first, or write it as Parquet")
+        raise TraceError(f"{path}: is compressed ({packed}): decompress it first, or write it as Parquet")
     if path.lower().endswith((".parquet", ".pq")):
-        raise TraceError(f"{path}: is not Parquet, though it is named so")
+        raise TraceError(f"{path}: is not Parquet, despite its name")
     if begin.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TraceError(f"{path}: is UTF-16: save the file as UTF-8")
     return False

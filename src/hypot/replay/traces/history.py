@@ -1,4 +1,4 @@
-"""Demand history from files. Prometheus is read by `hypot.replay.traces.prometheus`."""
+"""Demand history from files. `hypot.replay.traces.prometheus` reads it from Prometheus."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """The traces of files, read as they are wanted, so that a fleet may be larger than the memory."""
+    """The traces of files, read on demand, so that a fleet may be larger than memory."""
 
-    # What is wrong with a file stands in its place.
+    # A file that cannot be opened is replaced by its error.
     files: "tuple[File | TraceError, ...]"
     window: TimeWindow
 
@@ -24,23 +24,23 @@ class TraceFiles:
 
     @property
     def is_large(self) -> bool:
-        """Whether it is better not held in memory at once."""
+        """Whether the traces should not be held in memory all at once."""
         parts = sum(1 if isinstance(file, TraceError) else len(file.parts) for file in self.files)
         return parts > 1 and self.rows > PART_ROWS
 
     def about(self, rows: int) -> float:
-        """How many traces there are; where they were not counted, as if each had so many rows."""
+        """The estimated number of traces; where workloads were not counted, one trace per `rows` rows is assumed."""
         parts = [part for file in self.files if not isinstance(file, TraceError) for part in file.parts]
         return sum(part.workloads or max(1.0, part.rows / rows) for part in parts)
 
     def check_files(self) -> None:
-        """Raises where one of several cannot be opened and another is too large to be read only for its problems."""
+        """Raises if one of several files cannot be opened and the files are too large to read just to find problems."""
         problems = [problem for file in self.files if isinstance(file, TraceError) for problem in file.problems]
         if problems and self.is_large:
             raise TraceError(*problems)
 
     def __iter__(self) -> Iterator[Trace]:
-        """Raises TraceError with every problem of every file; before that come the traces before the first of them."""
+        """Yields traces until the first problem, then raises TraceError with every problem of every file."""
         problems: list[str] = []
         twice: list[str] = []
         known: dict[str, str] = {}
@@ -65,12 +65,12 @@ def open_history(
     end: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TraceFiles:
-    """The files, cut to the time from start to end. Of large ones the workloads are counted, progress told in rows."""
+    """The files, cut to the time from start to end. Counts the workloads of large files; reports progress in rows."""
     window = TimeWindow(start, end)
     if not paths:
-        raise TraceError("no file with history was named")
+        raise TraceError("no history file was given")
     if start is not None and end is not None and not start < end:
-        raise TraceError(f"nothing lies {window}: the end must be later than the start")
+        raise TraceError(f"the time range {window} is empty: the end must be later than the start")
     return TraceFiles(tuple([_opened(path, progress or _silent) for path in paths]), window)
 
 
@@ -110,4 +110,4 @@ def _in_both(trace: Trace, other: str) -> str:
 
 
 def _silent(_: int, __: int) -> None:
-    """Nobody asked how far it is."""
+    """Used when the caller does not ask for progress."""

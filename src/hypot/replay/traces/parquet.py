@@ -1,7 +1,7 @@
-"""Parquet: what a file would unpack to is read from its metadata before anything is unpacked.
+"""Reads the metadata of a Parquet file to learn how much it would unpack to, before anything is unpacked.
 
-polars does not show these numbers. It makes room for as much as they say, and where they are damaged and there is not
-so much room, the whole process dies; so they must also agree with each other.
+polars does not expose these numbers. It allocates as much memory as they say. If they are damaged and there is not
+that much memory, the whole process dies. So this module also checks that the numbers agree with each other.
 """
 
 import mmap
@@ -21,7 +21,7 @@ _DEEPEST = 16
 
 
 class ThriftError(ValueError):
-    """These bytes are no struct, or it is cut off."""
+    """These bytes are not a Thrift struct, or the struct is cut off."""
 
 
 class Bytes(Protocol):
@@ -32,7 +32,7 @@ class Bytes(Protocol):
 
 
 class Compact:
-    """Reads structs as mappings from the number of a field to its value; `at` is the place after the last one."""
+    """Reads structs as mappings from field number to value; `at` is the position after the last struct read."""
 
     def __init__(self, data: Bytes, at: int = 0) -> None:
         self._data = data
@@ -64,7 +64,7 @@ class Compact:
             return self._take(8)
         if kind in {_TRUE, _FALSE, _BYTE}:
             return self._byte()
-        raise ThriftError("no such type")
+        raise ThriftError("unknown type")
 
     def _list(self, depth: int) -> Sequence[Any]:
         head = self._byte()
@@ -92,7 +92,7 @@ class Compact:
             value |= (byte & 127) << shift
             shift += 7
             if shift > 63:
-                raise ThriftError("too long a number")
+                raise ThriftError("number too long")
         return value | byte << shift
 
     def _integer(self) -> int:
@@ -103,9 +103,9 @@ class Compact:
 MAGIC = b"PAR1"
 _TAIL = 8
 _MAX_FOOTER = 64 * 2**20
-# A number takes this much once it is unpacked, however well a column of equal ones is packed.
+# A number takes this many bytes once it is unpacked, however well a column of equal numbers is compressed.
 _NUMBER = 8
-# Of a file that is read in parts, all rows, which have numbers of 32 bits, and what is unpacked at once of it.
+# Limits for a file that is read in parts: its rows (row numbers have 32 bits), and the bytes unpacked at once.
 MAX_FLEET_ROWS = 4_000_000_000
 MAX_GROUP_BYTES = 2**29
 
@@ -123,7 +123,7 @@ class Extent(NamedTuple):
 
     rows: int
     size: int
-    # The largest of its row groups, in bytes.
+    # The size of the largest row group, in bytes.
     group: int
 
 
@@ -145,27 +145,27 @@ def open_parquet(file: str) -> Opened:
 
 
 def _refuse_what_cannot_be_parted(file: str, extent: Extent, *, is_fleet: bool) -> None:
-    """Of a fleet a part is unpacked at a time, but no less than a row group."""
+    """A fleet is unpacked part by part, but a row group is the smallest unit."""
     if not is_fleet:
         raise TraceError(
-            f"{file}: would unpack to {extent.rows:,} rows and {extent.size / 2**30:.1f} GiB, the most is {MAX_ROWS:,} "
-            f"rows and {MAX_BYTES / 2**30:.3g} GiB for one workload: split it by workload or by time"
+            f"{file}: would unpack to {extent.rows:,} rows and {extent.size / 2**30:.1f} GiB, the limit is "
+            f"{MAX_ROWS:,} rows and {MAX_BYTES / 2**30:.3g} GiB for one workload: split it by workload or by time"
         )
     if extent.rows > MAX_FLEET_ROWS:
-        raise TraceError(f"{file}: has {extent.rows:,} rows, the most is {MAX_FLEET_ROWS:,}: split it by workload")
+        raise TraceError(f"{file}: has {extent.rows:,} rows, the limit is {MAX_FLEET_ROWS:,}: split it by workload")
     if extent.group > MAX_GROUP_BYTES:
         raise TraceError(
-            f"{file}: has a row group that would unpack to {extent.group / 2**30:.1f} GiB, the most is "
+            f"{file}: has a row group that would unpack to {extent.group / 2**30:.1f} GiB, the limit is "
             f"{MAX_GROUP_BYTES / 2**30:.3g} GiB: write it with row groups of a million rows"
         )
 
 
 def broken_parquet(file: str) -> str:
-    return f"{file}: is not a whole Parquet file: it is damaged, or was cut off; write it anew"
+    return f"{file}: is not a complete Parquet file: it is damaged, or was cut off; write it again"
 
 
 def measure(file: str, wanted: set[str]) -> Extent:
-    """How much the wanted columns unpack to; any error means that the file is damaged."""
+    """How much the wanted columns unpack to. Any error means that the file is damaged."""
     with Path(file).open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
         end = len(data) - _TAIL
         length = int.from_bytes(data[end : end + 4], "little")
@@ -175,7 +175,7 @@ def measure(file: str, wanted: set[str]) -> Extent:
         sizes = [sum(_sizes(data, group, wanted)) for group in footer[_GROUPS]]
     rows = sum(group[_GROUP_ROWS] for group in footer[_GROUPS])
     if rows != footer[_FILE_ROWS]:
-        raise ThriftError("numbers of rows disagree")
+        raise ThriftError("row counts disagree")
     return Extent(rows, sum(sizes), max(sizes, default=0))
 
 
@@ -186,7 +186,7 @@ def _sizes(data: mmap.mmap, group: dict[int, Any], wanted: set[str]) -> Iterator
 
 
 def _measured(data: mmap.mmap, chunk: dict[int, Any], rows: int) -> int:
-    """What a chunk unpacks to: at most what its metadata say, and each page of it must keep to that."""
+    """How many bytes a chunk unpacks to, as its metadata state. Raises if a page does not fit into that."""
     values, unpacked = chunk[_VALUES], chunk[_UNPACKED]
     at = min(chunk[_DATA_AT], chunk.get(_DICTIONARY_AT) or chunk[_DATA_AT])
     end = at + chunk[_PACKED]

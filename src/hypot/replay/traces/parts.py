@@ -1,4 +1,4 @@
-"""Large files, a part at a time: which rows belong to which workload is seen first, in one column."""
+"""Reads large files in parts. A first pass over one column finds which rows belong to which workload."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -9,18 +9,18 @@ from hypot.replay.traces.columns import Opened, WorkloadBatch
 from hypot.replay.traces.table import workload_names
 from hypot.replay.traces.trace import MAX_BYTES, MAX_ROWS, PART_ROWS, TraceError
 
-# What a part may unpack to, unless it is a single workload.
+# The most bytes that a part may unpack to, unless it is a single workload.
 PART_BYTES = 2**28
-# Where workloads are mixed, all of their rows are passed over for each part, so that parts are larger.
+# Where the rows of workloads are mixed, each part scans the rows of all of them, so parts are larger.
 MIXED = 3
-# So many rows of the column of workloads are seen at once.
+# How many rows of the workload column are scanned at once.
 SEEN_ROWS = 4_000_000
 MAX_WORKLOADS = 1_000_000
 _NAME, _ROWS, _FIRST, _END = "name", "rows", "first", "end"
 
 
 class RowRange(NamedTuple):
-    """Where the rows of a workload are: so many, from one up to, not with, another. Those of others may be between."""
+    """The rows of a workload: how many, the first, and the end (exclusive). Rows of others may be between them."""
 
     name: str | None
     rows: int
@@ -29,7 +29,7 @@ class RowRange(NamedTuple):
 
 
 def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) -> list[WorkloadBatch]:
-    """A large fleet in parts of whole workloads, in the order in which they appear; anything else as it is."""
+    """A large fleet in parts of whole workloads, in the order in which they appear; any other file as one part."""
     column = opened.columns.workload
     most = PART_ROWS if not opened.size else min(PART_ROWS, PART_BYTES * opened.rows // opened.size)
     if column is None or opened.rows <= most:
@@ -41,7 +41,7 @@ def parts_of(file: str, opened: Opened, progress: Callable[[int, int], None]) ->
 
 
 def survey(file: str, opened: Opened, column: int, progress: Callable[[int, int], None]) -> list[RowRange]:
-    """All workloads by their first row. Reads no other column."""
+    """All workloads, ordered by their first row. Reads only the workload column."""
     name = workload_names(file, opened, column)
     raw = opened.names[column]
     known = pl.DataFrame(schema={_NAME: pl.String, _ROWS: pl.Int64, _FIRST: pl.Int64, _END: pl.Int64})
@@ -66,13 +66,13 @@ def _refuse_too_long(file: str, one: RowRange, opened: Opened) -> None:
     size = one.rows * opened.size // opened.rows
     if one.rows > MAX_ROWS or size > MAX_BYTES:
         raise TraceError(
-            f"{file}: workload {one.name!r} would unpack to {one.rows:,} rows and {size / 2**30:.1f} GiB, the most is "
+            f"{file}: workload {one.name!r} would unpack to {one.rows:,} rows and {size / 2**30:.1f} GiB, the limit is "
             f"{MAX_ROWS:,} rows and {MAX_BYTES / 2**30:.3g} GiB for one workload: split it by time"
         )
 
 
 def _parted(places: list[RowRange], most: int) -> Iterator[WorkloadBatch]:
-    """Stretches of the file, as many together as fit; one that is too long is cut by names."""
+    """Packs as many stretches of the file into a part as fit; a stretch that is too long is split by workload names."""
     for stretches in _packed(_stretches(places), most):
         together = [one for stretch in stretches for one in stretch]
         first, end = together[0].first, max(one.end for one in together)
@@ -85,7 +85,7 @@ def _parted(places: list[RowRange], most: int) -> Iterator[WorkloadBatch]:
 
 
 def _stretches(places: list[RowRange]) -> Iterator[list[RowRange]]:
-    """Workloads whose rows are mixed; where a file is sorted by workload, each is alone."""
+    """Groups of workloads whose rows are mixed; in a file sorted by workload, each group is a single workload."""
     stretch: list[RowRange] = []
     end = 0
     for one in places:
@@ -98,7 +98,7 @@ def _stretches(places: list[RowRange]) -> Iterator[list[RowRange]]:
 
 
 def _packed(stretches: Iterable[list[RowRange]], most: int) -> Iterator[list[list[RowRange]]]:
-    """As many after each other as have so many rows, and at least one."""
+    """Groups of consecutive stretches with at most `most` rows together, and at least one stretch each."""
     packed: list[list[RowRange]] = []
     rows = 0
     for stretch in stretches:

@@ -1,4 +1,4 @@
-"""Demand history from a Prometheus server, or from anything that answers like one."""
+"""Demand history from a Prometheus server, or from any server with the same API."""
 
 import json
 from collections import Counter
@@ -30,9 +30,9 @@ def from_prometheus(
     timeout: float = 30.0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Trace]:
-    """One trace a series; progress is told in requests. Each request has the timeout to itself.
+    """One trace per series. Reports progress in requests. The timeout applies to each request.
 
-    Raises TraceError, with every problem of every series.
+    Raises TraceError with every problem of every series.
     """
     server = find_server(url)
     windows = list(_windows(server, start, end, step))
@@ -61,19 +61,19 @@ def _seconds(milli: int) -> str:
 
 
 def _windows(server: PrometheusServer, start: float, end: float, step: float) -> Iterator[tuple[int, int]]:
-    """Pieces that one request can ask for, in milliseconds; none has a time twice."""
+    """Time ranges, in milliseconds, that one request can ask for; they do not overlap."""
     if not (np.isfinite([start, end, step]).all() and step >= 0.001 and end - start >= step):
-        raise TraceError(f"{server.url}: the time asked for must be longer than one step, and the step 1 ms or more")
+        raise TraceError(f"{server.url}: the time range must be longer than one step, and the step at least 1 ms")
     first, last, pace = _milli(start), _milli(end), _milli(step)
     if (last - first) // pace >= MAX_ROWS:
-        raise TraceError(f"{server.url}: asked for more than {MAX_ROWS:,} points: take a longer step")
+        raise TraceError(f"{server.url}: asked for more than {MAX_ROWS:,} points: use a longer step")
     while first <= last:
         yield first, min(last, first + (MAX_POINTS - 1) * pace)
         first += MAX_POINTS * pace
 
 
 def _data(server: PrometheusServer, answer: HttpAnswer, notes: dict[str, None]) -> Any:
-    """The data of an answer, or what Prometheus says is wrong."""
+    """The data of an answer. Raises TraceError with the error that Prometheus reports."""
     if answer.status in {401, 403}:
         raise TraceError(
             f"{server.url}: refuses the credentials ({answer.status}): put a token into {TOKEN}, "
@@ -94,11 +94,11 @@ def _data(server: PrometheusServer, answer: HttpAnswer, notes: dict[str, None]) 
 
 
 def _no_prometheus(server: PrometheusServer, status: int) -> str:
-    return f"{server.url}: does not answer as Prometheus does ({status}): is a part of the path missing?"
+    return f"{server.url}: does not answer like Prometheus ({status}): is a part of the path missing?"
 
 
 def _gather(server: PrometheusServer, data: Any, found: Found) -> None:
-    """Adds one answer to what is there, as an array of times and values a series."""
+    """Adds one answer to `found`: an array of times and values per series."""
     try:
         series = [(_labels(one), "values" in one or "histograms" not in one, one) for one in data["result"]]
         pieces = {labels: _points(one["values"]) for labels, numbers, one in series if numbers}
@@ -106,7 +106,7 @@ def _gather(server: PrometheusServer, data: Any, found: Found) -> None:
         raise TraceError(_no_prometheus(server, 200)) from error
     histogram = next((labels for labels, numbers, _ in series if not numbers), None)
     if histogram is not None:
-        raise TraceError(f"{server.url}: the query gives histograms ({_label_set(histogram)}): ask for numbers")
+        raise TraceError(f"{server.url}: the query returns histograms ({_label_set(histogram)}): ask for numbers")
     for labels, piece in pieces.items():
         found.setdefault(labels, []).append(piece)
     if sum(len(piece) for all_pieces in found.values() for piece in all_pieces) > MAX_ROWS:
@@ -127,10 +127,10 @@ def _traces(server: PrometheusServer, query: str, found: Found, notes: tuple[str
     short = [name for name, points in series if np.count_nonzero(~np.isnan(points[:, 1])) < 2]
     if len(short) == len(series):
         raise TraceError(
-            f"{server.url}: no series of the query has two points: ask for a longer time or a shorter step"
+            f"{server.url}: no series of the query has two points: ask for a longer time range or a shorter step"
         )
     if short:
-        notes = (*notes, f"passed over: {named(short, 'workload')} with fewer than two points")
+        notes = (*notes, f"ignored: {named(short, 'workload')} with fewer than two points")
     traces: list[Trace] = []
     problems: list[str] = []
     for name, points in series:
@@ -144,10 +144,10 @@ def _traces(server: PrometheusServer, query: str, found: Found, notes: tuple[str
 
 
 def _trace(server: PrometheusServer, name: str, points: Floats, notes: tuple[str, ...]) -> Trace:
-    """NaN is how Prometheus says that there is no number, so it is a gap."""
+    """Prometheus writes NaN where there is no number, so NaN is read as a gap."""
     empty = np.isnan(points[:, 1])
     if empty.any():
-        notes = (*notes, f"{count(int(np.count_nonzero(empty)), 'point')} without a number (NaN) passed over")
+        notes = (*notes, f"{count(int(np.count_nonzero(empty)), 'point')} without a number (NaN) ignored")
         points = points[~empty]
     times, values = np.ascontiguousarray(points[:, 0]), np.ascontiguousarray(points[:, 1])
     wrong = np.flatnonzero(~np.isfinite(times) | ~np.isfinite(values) | (values < 0))
@@ -156,7 +156,7 @@ def _trace(server: PrometheusServer, name: str, points: Floats, notes: tuple[str
         more = f", and at {count(len(wrong) - 1, 'more time')}" if len(wrong) > 1 else ""
         raise TraceError(
             f"{server.url}: workload {name!r} has {values[at]:g} at {moment(float(times[at]))}{more}: "
-            "demand must be a number of 0 or more"
+            "demand must be a number that is at least 0"
         )
     return make_trace(
         name,
@@ -166,7 +166,7 @@ def _trace(server: PrometheusServer, name: str, points: Floats, notes: tuple[str
 
 
 def workload_names(series: list[Labels], query: str) -> list[str]:
-    """The shortest name by which each can be told from the others."""
+    """The shortest name that distinguishes each series from the others."""
     names = [_short(dict(labels)) or _label_set(labels) for labels in series]
     for longer in (_with_namespace, _label_set):
         often = Counter(names)
@@ -193,7 +193,7 @@ def _with_namespace(labels: Labels) -> str:
 
 
 def _label_set(labels: Labels) -> str:
-    """As PromQL writes it."""
+    """The labels in PromQL notation."""
     known = dict(labels)
     name = known.pop("__name__", "")
     inside = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in known.items())

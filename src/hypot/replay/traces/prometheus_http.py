@@ -1,4 +1,4 @@
-"""One question to a Prometheus server. Credentials go to the host that was named, and into no message."""
+"""One HTTP request to a Prometheus server. Credentials go only to the named host and never into a message."""
 
 import base64
 import http.client
@@ -21,14 +21,14 @@ _MOST_REDIRECTS = 5
 
 
 class PrometheusServer(NamedTuple):
-    """Where to ask, and what to show for it."""
+    """The server's URL without credentials, the headers to send, and the secrets to hide."""
 
     url: str
     headers: dict[str, str]
     secrets: tuple[str, ...]
 
     def hidden(self, text: str) -> str:
-        """What a server says, on one line and without what it must not repeat."""
+        """A message of the server on one line, with the secrets removed."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return "".join(c for c in " ".join(text.split()) if c.isprintable())[:500]
@@ -42,7 +42,7 @@ class HttpAnswer(NamedTuple):
 
 
 def find_server(url: str) -> PrometheusServer:
-    """Reads the URL; credentials come from it, or from the environment."""
+    """Parses the URL. Credentials come from the URL, or from the environment."""
     shown = url.rpartition("@")[2]
     try:
         parts = urlsplit(url)
@@ -50,9 +50,9 @@ def find_server(url: str) -> PrometheusServer:
     except ValueError as error:
         raise TraceError(f"{shown}: is not a URL: write for example http://prometheus:9090") from error
     if parts.scheme not in {"http", "https"} or not host:
-        raise TraceError(f"{shown}: only http:// and https:// are read: write for example http://prometheus:9090")
+        raise TraceError(f"{shown}: only http:// and https:// are supported: write for example http://prometheus:9090")
     if parts.query or parts.fragment:
-        raise TraceError(f"{shown.partition('?')[0].partition('#')[0]}: the URL must end before ? and #")
+        raise TraceError(f"{shown.partition('?')[0].partition('#')[0]}: the URL must not contain ? or #")
     name = f"[{host}]" if ":" in host else host
     plain = urlunsplit((parts.scheme, name if port is None else f"{name}:{port}", parts.path.rstrip("/"), "", ""))
     if not plain.isascii() or any(c.isspace() or not c.isprintable() for c in plain):
@@ -69,12 +69,12 @@ def _credentials(parts: SplitResult) -> tuple[dict[str, str], tuple[str, ...]]:
     if not token:
         return {}, ()
     if not token.isascii() or not token.isprintable():
-        raise TraceError(f"{TOKEN} holds more than a token: blanks at its ends are fine, other white space is not")
+        raise TraceError(f"{TOKEN} is not a valid token: it may have white space at its ends, but not inside")
     return {"Authorization": f"Bearer {token}"}, (token,)
 
 
 def ask(server: PrometheusServer, path: str, form: dict[str, str], timeout: float) -> HttpAnswer:
-    """The answer, of whatever status; what keeps it from coming is a TraceError."""
+    """The answer, whatever its status. Raises TraceError if none arrives."""
     deadline = time.monotonic() + timeout
     url = server.url + path
     try:
@@ -87,11 +87,11 @@ def ask(server: PrometheusServer, path: str, form: dict[str, str], timeout: floa
         if isinstance(error, TraceError):
             raise
         raise TraceError(f"{server.url}: {_why(server, error, timeout)}") from error
-    raise TraceError(f"{server.url}: redirects in circles")
+    raise TraceError(f"{server.url}: too many redirects")
 
 
 def _post(url: str, headers: dict[str, str], form: dict[str, str], timeout: float) -> http.client.HTTPResponse:
-    """Only http and https, and no handler that would follow redirects or raise for a status."""
+    """Supports only http and https, with no handler that would follow redirects or raise for a status."""
     opener = urllib.request.OpenerDirector()
     for handler in (urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         opener.add_handler(handler())
@@ -102,7 +102,7 @@ def _post(url: str, headers: dict[str, str], form: dict[str, str], timeout: floa
 
 
 def _body(server: PrometheusServer, response: http.client.HTTPResponse, deadline: float) -> bytes:
-    """All of it, unless it is too much or takes too long."""
+    """The whole body. Raises if it is too large or takes too long."""
     blocks, size = [], 0
     while block := response.read1(_BLOCK):
         blocks.append(block)
@@ -119,7 +119,7 @@ def _body(server: PrometheusServer, response: http.client.HTTPResponse, deadline
 
 
 def _followed(server: PrometheusServer, url: str, location: str) -> str:
-    """Where a redirect leads; not to another host, which must not see the credentials."""
+    """The target of a redirect. Refuses another host, which must not get the credentials."""
     try:
         old, new = urlsplit(url), urlsplit(urljoin(url, location))
         same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
@@ -128,20 +128,20 @@ def _followed(server: PrometheusServer, url: str, location: str) -> str:
         same = safer = False
     if not location or not (same or safer):
         where = server.hidden(location.rpartition("@")[2].partition("?")[0]) or "nowhere"
-        raise TraceError(f"{server.url}: redirects to {where}, which was not followed: name the right URL")
+        raise TraceError(f"{server.url}: redirects to {where}, which was not followed: use the right URL")
     return urlunsplit((new.scheme, new.netloc.rpartition("@")[2], new.path, new.query, ""))
 
 
 def _why(server: PrometheusServer, error: Exception, timeout: float) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, TimeoutError):
-        return f"no whole answer within {timeout:g} s: ask for a shorter time or a longer step, or wait longer"
+        return f"no complete answer within {timeout:g} s: ask for a shorter time range or a longer step, or wait longer"
     if isinstance(reason, ConnectionRefusedError):
-        return "nobody listens there: is Prometheus running, and is this its port?"
+        return "connection refused: is Prometheus running, and is this its port?"
     if isinstance(reason, socket.gaierror):
-        return "there is no such host"
+        return "unknown host"
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({reason.verify_message}): set SSL_CERT_FILE to that of its CA"
+        return f"its certificate is not trusted ({reason.verify_message}): set SSL_CERT_FILE to its CA certificate"
     if isinstance(reason, ConnectionError | http.client.HTTPException):
-        return f"broke off the connection, or speaks no HTTP ({type(reason).__name__})"
+        return f"the connection broke, or the server does not speak HTTP ({type(reason).__name__})"
     return f"cannot be reached: {server.hidden(str(reason))}"

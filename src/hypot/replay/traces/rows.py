@@ -1,4 +1,4 @@
-"""From the rows of a file to its traces: seconds, the window, one trace a workload."""
+"""Turns the rows of a file into traces: times in seconds, cut to the time window, one trace per workload."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -16,7 +16,7 @@ from hypot.replay.world.record import Floats
 
 
 class Across:
-    """Grows from part to part."""
+    """What is known across all parts of a file; updated part by part."""
 
     def __init__(self, file: str, window: TimeWindow) -> None:
         self.file, self.window = file, window
@@ -26,34 +26,34 @@ class Across:
         self._lost: list[str] = []
 
     def other(self, thing: str, value: int, row: int) -> int | None:
-        """A row of an earlier part that differs from this one in a thing that must be the same for all."""
+        """The row of an earlier part with another value of `thing`, which must be the same in all rows; or None."""
         known, where = self._first.setdefault(thing, (value, row))
         return None if known == value else where
 
     def cut(self, first: float, last: float, lost: list[str], *, is_empty: bool) -> None:
-        """A part that goes from one time to another was cut to the window, and these workloads are lost."""
+        """Records that a part from time `first` to `last` was cut to the window, and which workloads that removed."""
         begin, end = self._covered or (first, last)
         self._covered = (min(begin, first), max(end, last))
         self._is_empty &= is_empty
         self._lost += lost
 
     def notes(self, *, is_fleet: bool) -> tuple[str, ...]:
-        """What is known after the last part. Raises where nothing is left of all of them."""
+        """The notes after the last part. Raises if the window leaves no rows in any part."""
         if self._covered is not None and self._is_empty:
             first, last = map(moment, self._covered)
             one = " of one workload" if is_fleet else ""
             raise TraceError(f"{self.file}: has no two rows{one} {self.window}: it covers {first} to {last}")
         if not self._lost:
             return ()
-        return (f"passed over: {named(sorted(self._lost), 'workload')} with fewer than two rows {self.window}",)
+        return (f"ignored: {named(sorted(self._lost), 'workload')} with fewer than two rows {self.window}",)
 
 
-# A step this many times the usual one is a gap.
+# A step longer than this many times the median step is a gap.
 _GAP = 1.5
 
 
 class TraceRows(NamedTuple):
-    """What was read of one workload; `rows` are numbers as people count them."""
+    """What was read of one workload; `rows` are row numbers as users count them."""
 
     times: Floats
     values: Floats
@@ -66,7 +66,7 @@ class TraceRows(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where rows come from, and what is known of all of them."""
+    """Where rows come from, and what is known about all of them."""
 
     source: str
     unit: Unit | None = None
@@ -74,12 +74,12 @@ class Origin(NamedTuple):
 
 
 def make_trace(workload: str, read: TraceRows, origin: Origin) -> Trace:
-    """The trace, or all that is wrong with it."""
+    """The trace. Raises TraceError if the rows contradict each other or are too few."""
     inverted = int(np.count_nonzero(np.diff(read.times) < 0))
     notes = list(origin.notes)
     if inverted:
         read = read.at(np.argsort(read.times, kind="stable"))
-        notes.append(f"the rows were not in the order of time ({count(inverted, 'step')} back) and were sorted")
+        notes.append(f"the rows were not in time order ({count(inverted, 'step')} back) and were sorted")
     again = np.equal(read.times[1:], read.times[:-1])
     _refuse_contradictions(workload, read, again, origin.source)
     if again.any():
@@ -112,18 +112,18 @@ def _refuse_contradictions(workload: str, read: TraceRows, again: npt.NDArray[np
 
 
 def gap_notes(times: Floats) -> list[str]:
-    """Says where samples are missing; the engine draws straight lines over such times."""
+    """Reports missing samples; the engine interpolates linearly over the gaps."""
     steps = np.diff(times)
     gaps = np.flatnonzero(steps > _GAP * np.median(steps))
     if not len(gaps):
         return []
     longest = int(gaps[np.argmax(steps[gaps])])
     where = f"the longest {span(float(steps[longest]))} from {moment(float(times[longest]))}"
-    return [f"{count(len(gaps), 'gap')}, {where}: filled by straight lines"]
+    return [f"{count(len(gaps), 'gap')}, {where}: interpolated linearly"]
 
 
 def traces_of(table: TraceTable, across: Across) -> list[Trace]:
-    """All traces of a part of a file, cut to the window. Rows outside of it need only have a time."""
+    """All traces of a part of a file, cut to the window. Rows outside the window need only a valid time."""
     table, problems = _in_seconds(table, across)
     table = _within(table, across) if table.rows.height else table
     columns = table.opened.columns
@@ -139,7 +139,7 @@ def traces_of(table: TraceTable, across: Across) -> list[Trace]:
 
 
 def _in_seconds(table: TraceTable, across: Across) -> tuple[TraceTable, list[str]]:
-    """The rows that have a time, and what is wrong with the others."""
+    """The rows that have a time, and the problems of the others."""
     wrong = pl.col(TIME).is_null() | ~pl.col(TIME).is_finite()
     problems = wrong_cells(table, table.opened.columns.time, wrong, "time", f": {EXAMPLE}")
     table = table.now(table.rows.filter(~wrong) if problems else table.rows, table.times.note)
@@ -175,11 +175,11 @@ def _zoned(table: TraceTable, problems: list[str], across: Across) -> tuple[Trac
     else:
         row = int(table.rows.filter(pl.col(ZONE).is_null())[ROW][0])
     more = f" (nor have {count(without - 1, 'more row')})" if without > 1 else ""
-    return table, [*problems, f"{table.file}: row {row} has no time zone{more}, though other rows have one: add it"]
+    return table, [*problems, f"{table.file}: row {row} has no time zone{more}, but other rows have one: add it"]
 
 
 def _within(table: TraceTable, across: Across) -> TraceTable:
-    """What is left of the window; workloads of which too little is left are passed over."""
+    """The rows inside the window; workloads with too few rows left are dropped."""
     window = across.window
     if window == TimeWindow():
         return table
@@ -214,7 +214,7 @@ def _by_workload(table: TraceTable) -> list[Trace]:
 
 
 def _groups(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each workload, as they appear; where they stand together, none is copied."""
+    """The rows of each workload, in order of appearance; workloads with contiguous rows are not copied."""
     starts = rows.select(RUNS).to_series()
     names = rows[WORKLOAD].gather(starts)
     if names.n_unique() < len(names):

@@ -1,4 +1,4 @@
-"""A part of a file in memory: the wanted columns, each cell a number, each row with its number."""
+"""A part of a file in memory: the wanted columns, each cell as a number, each row with its row number."""
 
 from typing import NamedTuple
 
@@ -9,16 +9,16 @@ from hypot.replay.traces.times import EXAMPLE, TimeFormat, findings, number, rea
 from hypot.replay.traces.trace import PART_ROWS, TraceError, count, several
 
 ROW, TIME, ZONE, VALUE, MEMORY, WORKLOAD = "row", "time", "zone", "value", "memory", "workload"
-# No file has a column of this name.
+# A column name that no file has.
 _NUMBERED = "the number of the row"
 _SHOWN_CELLS = 3
 _LONGEST_TEXT = 40
-# The places at which another workload begins.
+# The row indexes at which another workload begins.
 RUNS = pl.col(WORKLOAD).ne_missing(pl.col(WORKLOAD).shift()).arg_true()
 
 
 class TraceTable(NamedTuple):
-    """The wanted columns of a part of a file, and what was repaired so far."""
+    """The wanted columns of a part of a file, and notes on what was repaired so far."""
 
     file: str
     opened: Opened
@@ -32,7 +32,7 @@ class TraceTable(NamedTuple):
 
 
 def read_table(file: str, opened: Opened, part: WorkloadBatch) -> TraceTable:
-    """The only place that reads all of a part: once, and no more columns than are wanted."""
+    """Reads a whole part, once, and only the wanted columns. No other function reads whole parts."""
     columns = opened.columns
     times = _times(file, opened)
     cells = [times.seconds.alias(TIME), _numbers(file, opened, columns.value).alias(VALUE)]
@@ -55,7 +55,7 @@ def read_table(file: str, opened: Opened, part: WorkloadBatch) -> TraceTable:
 
 
 def _only(file: str, opened: Opened, part: WorkloadBatch) -> pl.LazyFrame:
-    """The rows of a part, each with the number that it has in the file."""
+    """The rows of a part, each with its row number in the file."""
     if part.length < opened.rows:
         frame = opened.frame.slice(part.first, part.length).with_row_index(_NUMBERED, opened.first_row + part.first)
     else:
@@ -81,26 +81,26 @@ def _times(file: str, opened: Opened) -> TimeFormat:
     found = reading(cell, kind, dated)
     if found is None:
         name = opened.names[opened.columns.time]
-        raise TraceError(f"{file}: column {name} holds {kind}, not times: {EXAMPLE}")
+        raise TraceError(f"{file}: column {name} has type {kind}, not times: {EXAMPLE}")
     return found
 
 
 def _numbers(file: str, opened: Opened, place: int) -> pl.Expr:
     cell, kind = _cell(opened, place)
     if not (kind.is_numeric() or isinstance(kind, pl.String)):
-        raise TraceError(f"{file}: column {opened.names[place]} holds {kind}, not numbers")
+        raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not numbers")
     return number(cell, kind)
 
 
 def workload_names(file: str, opened: Opened, place: int) -> pl.Expr:
-    """Without blanks around them; nothing where there is no name."""
+    """The names without surrounding blanks; null where there is no name."""
     return _clean(_name_texts(file, opened, place))
 
 
 def _name_texts(file: str, opened: Opened, place: int) -> pl.Expr:
     cell, kind = _cell(opened, place)
     if not (kind.is_integer() or isinstance(kind, pl.String | pl.Categorical | pl.Enum)):
-        raise TraceError(f"{file}: column {opened.names[place]} holds {kind}, not names of workloads")
+        raise TraceError(f"{file}: column {opened.names[place]} has type {kind}, not workload names")
     return cell.cast(pl.String)
 
 
@@ -125,20 +125,20 @@ def _filled(opened: Opened, place: int) -> pl.Expr:
 
 
 def _without_empty_rows(table: TraceTable, filled: pl.Series) -> TraceTable:
-    """Blank lines say nothing; at the end of a file they are not worth a word."""
+    """Drops empty rows, with a note unless they are at the end of the file."""
     kept, opened = table.rows.filter(filled), table.opened
     if not kept.height:
         if table.part.rows < opened.rows:
             return table.now(kept)
-        raise TraceError(f"{table.file}: has no row of data: at least two are needed")
+        raise TraceError(f"{table.file}: has no data rows: at least two are needed")
     empty = table.rows[ROW].filter(~filled)
     is_end = table.rows[ROW][-1] == opened.first_row + opened.rows - 1
     missing = int((empty < kept[ROW][-1]).sum()) if is_end else len(empty)
-    return table.now(kept, f"{count(missing, 'empty row')} passed over" if missing else "")
+    return table.now(kept, f"{count(missing, 'empty row')} ignored" if missing else "")
 
 
 def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint: str = "") -> list[str]:
-    """One line about all cells of a column that are wrong: the first with what stands there, and how many more."""
+    """One message about all wrong cells of a column: the first ones with their content, and how many more."""
     rows = table.rows.select(pl.col(ROW).filter(wrong)).to_series()
     if not len(rows):
         return []
@@ -151,7 +151,7 @@ def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint
 
 
 def opened_texts(opened: Opened, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:
-    """What really stands in some cells, which are given in order."""
+    """The original content of some cells; `rows` must be sorted."""
     first, last = int(rows[0]), int(rows[-1])
     texts = opened.frame.select(cell.cast(pl.String).alias(VALUE)).slice(first - opened.first_row, last - first + 1)
     wanted = pl.col(ROW).is_in(rows.to_list())

@@ -1,4 +1,4 @@
-"""Times as files write them: numbers of any unit, texts with and without a zone, dates of Parquet."""
+"""Times in files: numbers in any unit, texts with or without a zone, Parquet dates."""
 
 from typing import NamedTuple
 
@@ -16,28 +16,28 @@ _CLOCK = r"([0-9]{2}:[0-9]{2})(:[0-9]{2}(?:\.[0-9]{1,9})?)?"
 _ZONE = r" ?(?:([Zz])|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))?$"
 _FORM = _DATE + _CLOCK + _ZONE
 EXAMPLE = "write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z"
-NO_ZONE = "times have no zone and are taken as UTC"
+NO_ZONE = "times have no time zone and are read as UTC"
 
 
 class TimeFormat(NamedTuple):
-    """How a column of times is read: seconds, and minutes ahead of UTC where each row says so itself."""
+    """How to read a column of times: seconds, and minutes ahead of UTC where each row states its own zone."""
 
     seconds: pl.Expr
     zone: pl.Expr | None = None
     note: str = ""
-    # Numbers are scaled once all of them are seen.
+    # Plain numbers are scaled after all of them are read.
     plain: bool = False
 
 
 def findings(cell: pl.Expr) -> pl.Expr:
-    """Whether a text begins as a date; null where it is neither a date nor a number, which tells nothing."""
+    """Whether a text begins with a date; null where it is neither a date nor a number, so the format stays unknown."""
     text = cell.str.strip_chars()
     dated = text.str.contains(_DATE)
     return pl.when(dated | text.cast(pl.Float64, strict=False).is_not_null()).then(dated)
 
 
 def reading(cell: pl.Expr, kind: pl.DataType, dated: bool) -> TimeFormat | None:
-    """By the type of the column, and whether its texts are dates. None: these are no times."""
+    """Chosen by the type of the column and whether its texts are dates. None: the column does not hold times."""
     if isinstance(kind, pl.Datetime):
         return TimeFormat(_epoch(cell), note="" if kind.time_zone else NO_ZONE)
     if isinstance(kind, pl.Date):
@@ -48,7 +48,7 @@ def reading(cell: pl.Expr, kind: pl.DataType, dated: bool) -> TimeFormat | None:
 
 
 def number(cell: pl.Expr, kind: pl.DataType) -> pl.Expr:
-    """A cell as a number, or nothing."""
+    """A cell as a number; null where it is not one."""
     return (cell.str.strip_chars() if isinstance(kind, pl.String) else cell).cast(pl.Float64, strict=False)
 
 
@@ -67,7 +67,7 @@ def _text(cell: pl.Expr) -> TimeFormat:
 
 
 class ScaledTimes(NamedTuple):
-    """Times in seconds; or the first two that do not belong together."""
+    """Times in seconds; or the first two whose units differ."""
 
     times: Floats
     note: str = ""
@@ -77,7 +77,7 @@ class ScaledTimes(NamedTuple):
 
 
 def scaled(times: Floats) -> ScaledTimes:
-    """The unit is told by the size of the numbers; all must be of one."""
+    """The size of the numbers determines the unit; all numbers must have the same unit."""
     sizes = np.abs(times)
     least, unit = (int(size) for size in np.digitize([sizes.min(initial=np.inf), sizes.max(initial=0)], _EDGES))
     if unit == 0:
@@ -87,13 +87,13 @@ def scaled(times: Floats) -> ScaledTimes:
         others, largest = np.flatnonzero(classes != unit), int(np.argmax(classes))
         return ScaledTimes(times, odd=(int(others[0]) if len(others) else largest, largest))
     return ScaledTimes(
-        times / 1000.0**unit, f"times are {_UNITS[unit]} by their size and were turned into seconds", unit
+        times / 1000.0**unit, f"times are in {_UNITS[unit]} (judged by their size) and were converted to seconds", unit
     )
 
 
 def zone_note(minutes: list[int]) -> str:
-    """What the zones that occur mean; several are fine, as with summer time."""
+    """A note if there are several zones; that is allowed, for example with daylight saving time."""
     if len(minutes) < 2:
         return ""
     message = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
-    return f"times are of different zones ({several(message)}); each was read by its own"
+    return f"times have different time zones ({several(message)}); each was read in its own"

@@ -1,4 +1,4 @@
-"""A recorded demand, and what can be wrong with it."""
+"""Recorded demand of a workload, and the errors that reading it can raise."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -8,34 +8,34 @@ from hypot.replay.world.record import Floats
 
 Unit = Literal["requests", "cores"]
 
-# Larger inputs are refused before they are unpacked, so that a small file cannot fill the memory. A file that is read
-# in parts may be larger: these hold for each of its workloads.
+# Larger inputs are refused before they are unpacked, so that a small file cannot exhaust memory. A file that is read
+# in parts may be larger: these limits hold for each of its workloads.
 MAX_BYTES = 2 * 2**30
 MAX_ROWS = 200_000_000
-# More rows than these are read in parts, as they are wanted.
+# A file with more rows than this is read in parts, on demand.
 PART_ROWS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """The demand on one workload over time. Between two times it runs in a straight line."""
+    """The demand on one workload over time, interpolated linearly between samples."""
 
     workload: str
     # Unix seconds, each later than the one before.
     times: Floats
     values: Floats
-    # Bytes over the whole workload that come with the load.
+    # Memory in bytes, over the whole workload, that comes with the load.
     memory: Floats | None = None
     # None: the world's `demand.unit` decides.
     unit: Unit | None = None
     # The file or the URL it was read from.
     source: str = ""
-    # What was repaired or passed over, in words.
+    # What was repaired or ignored, as text.
     notes: tuple[str, ...] = field(default=())
 
 
 class TraceError(ValueError):
-    """History that cannot be replayed: one line for each problem, of all files at once."""
+    """History that cannot be replayed: one line for each problem, for all files at once."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
@@ -46,7 +46,7 @@ class TraceError(ValueError):
 
 
 class TimeWindow(NamedTuple):
-    """The time that was asked for, in Unix seconds, ends included. None: as far as the data goes."""
+    """The requested time range in Unix seconds, both ends included. None: as far as the data goes."""
 
     start: float | None = None
     end: float | None = None
@@ -57,14 +57,14 @@ class TimeWindow(NamedTuple):
 
 
 def moment(at: float) -> str:
-    """A time for people; traces without dates count from 0 and are shown as they are."""
+    """A time as text; traces without dates count from 0 and are shown as plain seconds."""
     if not 1e8 <= at < 1e11:
         return f"{at:.15g} s"
     return datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
 
 
 def span(seconds: float) -> str:
-    """A length of time for people."""
+    """A duration as text."""
     for size, word in ((86_400, "days"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {word}"
@@ -76,14 +76,14 @@ def count(number: int, thing: str) -> str:
 
 
 def fewest(problems: list[str], file: str, most: int = 20) -> list[str]:
-    """So many that they can be read; more lines about one file help nobody."""
+    """At most `most` problems, so that the list stays readable."""
     if len(problems) <= most:
         return problems
     return [*problems[:most], f"{file}: and {count(len(problems) - most, 'more problem')} of this kind"]
 
 
 def several(message: list[str], last: str = "and", most: int = 8) -> str:
-    """A list for people, cut where it gets long."""
+    """A list as text, cut where it gets long."""
     if len(message) > most:
         message = [*message[:most], f"{len(message) - most} more"]
     return f" {last} ".join(filter(None, [", ".join(message[:-1]), *message[-1:]]))

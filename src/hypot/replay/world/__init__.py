@@ -1,1 +1,1 @@
-"""The simulated world: its parameters, and what happens in it in one tick."""
+"""The simulated cluster (the "world"): its parameters, and what happens in it in one tick."""

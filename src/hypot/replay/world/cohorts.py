@@ -1,13 +1,13 @@
-"""Pods by groups that are alike in everything: columns of plain numbers, one place for each group.
+"""Groups of pods that are alike in everything: columns of plain numbers, one element per group.
 
-The columns are lists here and arrays where they are compiled, so nothing below may depend on which they are. Groups
-fill the first `used[0]` places. Pods of a group go by its serial and a number from `offset` on, through all its life.
+The columns are lists here and arrays where they are compiled, so nothing below may depend on the type. Groups fill the
+first `used[0]` elements. The pods of a group keep its serial and their numbers, counted from `offset`, for life.
 """
 
 from math import inf
 from typing import Any, NamedTuple
 
-# Where a pod stands in its life.
+# The life phases of a pod.
 WAITING, CREATING, STARTING, SERVING, STOPPING, CRASHED = range(6)
 PENDING, COMING_UP, NOT_READY = (WAITING, CREATING), (CREATING, STARTING), (STARTING, CRASHED)
 RUNNING, MORTAL, READY_STATES = (STARTING, SERVING, STOPPING), (STARTING, SERVING), (SERVING, STOPPING)
@@ -15,7 +15,7 @@ NONE = -1
 
 
 class Cohorts(NamedTuple):
-    """Sizes are millicores and bytes, -1 where a limit is unset; times are seconds, infinite where nothing is due."""
+    """Sizes are millicores and bytes, -1 if a limit is unset; times are seconds, infinite if nothing is due."""
 
     used: Any
     serials: Any
@@ -23,7 +23,7 @@ class Cohorts(NamedTuple):
     offset: Any
     count: Any
     life: Any
-    # When the next change of life comes, when the pods were made, when they ran, and when readiness last changed.
+    # When the next change of phase is due, when the pods were created, when they started, when readiness last changed.
     due: Any
     born: Any
     started: Any
@@ -34,41 +34,41 @@ class Cohorts(NamedTuple):
     memory_limit: Any
     # The largest cpu request that their nodes have room for.
     most_cpu: Any
-    # A resize that is under way: what it leads to, and when it is done.
+    # A resize in progress: its target, and when it is done.
     next_cpu: Any
     next_memory: Any
     next_cpu_limit: Any
     next_memory_limit: Any
     resize_due: Any
-    # Since when a resize waits for room on the node; infinite where none does.
+    # Since when a resize waits for room on the node; infinite if none waits.
     deferred: Any
-    # Work that waits for each pod, its memory, crashes in a row, when the last one came and after how long a run, and
-    # its share of the load.
+    # Per pod: waiting work, memory, crashes in a row, when the last crash came and after how long a run, and its share
+    # of the load.
     backlog: Any
     heap: Any
     crashes: Any
     killed_at: Any
     killed_after: Any
     share: Any
-    # For recommenders of sizes: when the window of its memory's peak ends, that peak, the one that a kill calls for,
-    # and the last kill that is known of; and since when a resize is seen to wait.
+    # For VPA recommenders: when the window of the memory peak ends, that peak, the peak that a kill asks for, and the
+    # last known kill; and since when a resize is observed to wait.
     window_end: Any
     peak: Any
     oom_peak: Any
     known_kill: Any
     stuck: Any
-    # What a vertical autoscaler has decided to do, and to how many of its pods, the first ones.
+    # The action that a vertical autoscaler has decided, and for how many of the group's pods, counted from the first.
     action: Any
     taken: Any
-    # The first group that lives through the same, itself where none does; and of such a first one, the pods of all.
+    # The first group that behaves the same, or the group itself; and for such a leader, the pods of all its followers.
     leader: Any
     mass: Any
-    # What each pod used and served in the last ticks, and its memory; a place for each tick, reused in turn.
+    # The usage, load and memory of each pod in the last ticks: a ring with one slot per tick.
     cpu_seen: Any
     heap_seen: Any
     load_seen: Any
-    # What follows from a size: the most cores a pod can get, what it uses without requests, how many are left for them,
-    # and the exponent of its utilisation.
+    # Derived from the size: the most cores a pod can get, its usage without requests, the cores that are left for
+    # requests, and the exponent of its utilisation.
     cap: Any
     base: Any
     cores: Any
@@ -83,14 +83,14 @@ _SINGLE = {"used", "serials"}
 
 
 def empty(places: int, slots: int) -> Cohorts:
-    """No pods yet, and places for so many groups; each remembers this many ticks."""
+    """No pods yet, with room for `places` groups, each with a history of `slots` ticks."""
     c = Cohorts(*([0] if name in _SINGLE else [] for name in Cohorts._fields))
     make_room(c, slots, places)
     return c
 
 
 def make_room(c: Cohorts, slots: int, places: int) -> None:
-    """Places for at least so many groups; only lists grow."""
+    """Make room for at least `places` groups; only lists can grow."""
     missing = places - len(c.count)
     if missing <= 0:
         return
@@ -102,13 +102,13 @@ def make_room(c: Cohorts, slots: int, places: int) -> None:
 
 
 def has_place(c: Cohorts, slots: int, more: int) -> bool:
-    """Whether so many more groups fit; lists make room for them."""
+    """Whether `more` groups fit; lists grow to make room."""
     make_room(c, slots, c.used[0] + more)
     return True
 
 
 def add_place(c: Cohorts) -> int:
-    """The place of one more group."""
+    """The index for one more group."""
     k: int = c.used[0]
     c.used[0] = k + 1
     return k
@@ -125,7 +125,7 @@ def born(
     memory_limit: int,
     most_cpu: int,
 ) -> int:
-    """New pods that wait for a node."""
+    """Create pods that wait for a node."""
     k = add_place(c)
     c.most_cpu[k] = most_cpu
     c.serial[k] = c.serials[0]
@@ -162,7 +162,7 @@ def no_resize(c: Cohorts, k: int) -> None:
 
 
 def split(c: Cohorts, slots: int, k: int, count: int) -> int:
-    """The last `count` pods of a group as a group of their own, at a new place; they keep their names."""
+    """Move the last `count` pods of a group into a group of their own, at a new index; they keep their names."""
     other = add_place(c)
     _copy(c, slots, k, other)
     c.count[k] -= count
@@ -172,7 +172,7 @@ def split(c: Cohorts, slots: int, k: int, count: int) -> int:
 
 
 def remove(c: Cohorts, slots: int, k: int) -> None:
-    """Give a place back; the last group moves into it, so nobody goes by the place of another any more."""
+    """Free the index of a group. The last group moves there, so all leaders are reset."""
     last = c.used[0] - 1
     if k != last:
         _copy(c, slots, last, k)
@@ -226,13 +226,13 @@ def _copy(c: Cohorts, slots: int, source: int, target: int) -> None:
         c.load_seen[target][s] = c.load_seen[source][s]
 
 
-# From which share of its limit on every byte of memory counts.
+# From this share of the memory limit, two groups are equal only if their memory is.
 NEAR_LIMIT = 0.9
 SAME = 1e-9
 
 
 def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
-    """Whether nothing tells two groups apart, now or later."""
+    """Whether nothing distinguishes two groups, now or later."""
     return bool(
         serve_alike(c, a, b)
         and have_same_past(c, a, b)
@@ -247,7 +247,7 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
 
 
 def serve_alike(c: Cohorts, a: int, b: int) -> bool:
-    """Whether two groups serve the same load with one size."""
+    """Whether two groups serve the same load with the same size."""
     return bool(c.life[a] == SERVING and c.life[b] == SERVING and c.share[a] == c.share[b] and have_same_size(c, a, b))
 
 
@@ -261,7 +261,7 @@ def have_same_size(c: Cohorts, a: int, b: int) -> bool:
 
 
 def fare_alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
-    """Whether two such groups were ready for long enough, and hold and did the same."""
+    """Whether two such groups have been ready for long enough, with the same backlog, memory and history."""
     return bool(
         c.changed[a] <= settled_before
         and c.changed[b] <= settled_before
@@ -272,7 +272,7 @@ def fare_alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, sa
 
 
 def have_same_past(c: Cohorts, a: int, b: int) -> bool:
-    """Whether the next crash would be followed by the same wait, and both took as long to become ready."""
+    """Whether the next crash would lead to the same wait, and both took equally long to become ready."""
     if c.crashes[a] != c.crashes[b] or (c.crashes[a] > 0 and c.changed[a] != c.changed[b]):
         return False
     return is_near(c.changed[a] - c.born[a], c.changed[b] - c.born[b])
@@ -283,7 +283,7 @@ def is_near(a: float, b: float) -> bool:
 
 
 def have_same_heap(c: Cohorts, a: int, b: int, same: float) -> bool:
-    """Near the limit only what is equal is the same: one of them may die of it."""
+    """Near the limit, memory must be equal, because one group may be OOM-killed and the other not."""
     most = max(c.heap[a], c.heap[b])
     near = c.memory_limit[a] >= 0 and most >= NEAR_LIMIT * c.memory_limit[a]
     if near or same == 0.0:
@@ -292,7 +292,7 @@ def have_same_heap(c: Cohorts, a: int, b: int, same: float) -> bool:
 
 
 def look_alike(c: Cohorts, slots: int, a: int, b: int) -> bool:
-    """Whether as much was seen of the one as of the other."""
+    """Whether the observed usage and load of both groups are the same."""
     for s in range(slots):
         if not is_near(c.cpu_seen[a][s], c.cpu_seen[b][s]) or not is_near(c.load_seen[a][s], c.load_seen[b][s]):
             return False
@@ -300,7 +300,7 @@ def look_alike(c: Cohorts, slots: int, a: int, b: int) -> bool:
 
 
 def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
-    """Count two groups as one, with the mean of what they hold; only where nobody asks for single pods."""
+    """Merge two groups, with the mean of their values; only if nothing asks for single pods."""
     here, there = c.count[into], c.count[k]
     both = here + there
     c.backlog[into] = (c.backlog[into] * here + c.backlog[k] * there) / both
@@ -313,7 +313,7 @@ def merge(c: Cohorts, slots: int, into: int, k: int) -> None:
         c.heap_seen[into][s] = (c.heap_seen[into][s] * here + c.heap_seen[k][s] * there) / both
         c.load_seen[into][s] = (c.load_seen[into][s] * here + c.load_seen[k][s] * there) / both
     c.count[into] = both
-    # Their names may be taken by pods that were split off.
+    # Pods that were split off may have their names.
     c.serial[into] = c.serials[0]
     c.serials[0] += 1
     c.offset[into] = 0

@@ -1,4 +1,4 @@
-"""A world from YAML or JSON: every value checked, everything that is wrong told at once, each with its line."""
+"""Reads a world from YAML or JSON. Checks every value and reports all problems at once, each with its line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -18,7 +18,7 @@ _UNREAD = object()
 
 
 class WorldError(ValueError):
-    """A world that cannot be used, with everything that is wrong with it."""
+    """A world that cannot be used, with all its problems."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -26,7 +26,7 @@ class WorldError(ValueError):
 
 
 def read_world(path: str | Path) -> World:
-    """The world that a file describes; what it leaves out is as by default."""
+    """The world that a file describes; missing parameters have their defaults."""
     file = str(path)
     text = _text_of(file)
     world, troubles = _read(_data_of(file, text))
@@ -38,7 +38,7 @@ def read_world(path: str | Path) -> World:
 
 
 def world_from_dict(data: Mapping[str, Any]) -> World:
-    """A world by the names of a file; raises with all that is wrong."""
+    """A world from a mapping with the names of a world file. Raises WorldError with all problems."""
     world, troubles = _read(data)
     if troubles:
         raise WorldError([trouble.message for trouble in troubles])
@@ -46,7 +46,7 @@ def world_from_dict(data: Mapping[str, Any]) -> World:
 
 
 def world_to_dict(world: World) -> dict[str, Any]:
-    """Every parameter by its name in a file, in plain numbers: seconds, cores and bytes."""
+    """Every parameter by its name in a world file, as plain numbers: seconds, cores and bytes."""
     out: dict[str, Any] = {}
     for section in sections():
         held = getattr(world, section.attribute) if section.name else world
@@ -68,7 +68,7 @@ def _text_of(file: str) -> str:
         with Path(file).open("rb") as opened:
             raw = opened.read(_MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
-            raise WorldError([f"{file}: larger than {_MOST_BYTES:,} bytes, so this is no world"])
+            raise WorldError([f"{file}: larger than {_MOST_BYTES:,} bytes, so this is not a world file"])
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WorldError([f"{file}: not UTF-8 text; save it as UTF-8"]) from error
@@ -76,11 +76,11 @@ def _text_of(file: str) -> str:
         if isinstance(error, WorldError):
             raise
         why = getattr(error, "strerror", None) or str(error)
-        raise WorldError([f"{file}: cannot read it: {why}; check the path"]) from error
+        raise WorldError([f"{file}: cannot be read: {why}; check the path"]) from error
 
 
 def _data_of(file: str, text: str) -> Any:
-    """What the one document of a text holds; an empty one is a world of defaults."""
+    """The content of the only document in a text; an empty text is a world of defaults."""
 
     def fail(offset: int, message: str, cause: Fault | None = None) -> NoReturn:
         line = text.count("\n", 0, offset) + 1
@@ -92,12 +92,12 @@ def _data_of(file: str, text: str) -> Any:
         line = "" if fault.earlier is None else f" on line {text.count(chr(10), 0, fault.earlier) + 1}"
         fail(fault.offset, fault.message + line, fault)
     if len(given) > 1:
-        fail(given[1].whole.start, "a second document; write one world in a file")
+        fail(given[1].whole.start, "a second document; write one world per file")
     return given[0].whole.data if given else None
 
 
 def _line(lines: Mapping[Where, int], where: Where) -> int:
-    """The line of the deepest part of this path that is written."""
+    """The line of the deepest part of this path that is in the file."""
     found = (lines[where[:length]] for length in range(len(where), 0, -1) if where[:length] in lines)
     return next(found, 0) + 1
 
@@ -110,7 +110,7 @@ def _read(data: Any) -> tuple[World, list[Trouble]]:
 
 
 class _WorldReader:
-    """One pass over a mapping: what was written, what of it could not be read, and what is wrong."""
+    """One pass over a mapping: which parameters were written, which of them could not be read, and the problems."""
 
     def __init__(self) -> None:
         self.troubles: list[Trouble] = []
@@ -167,7 +167,7 @@ class _WorldReader:
     def _word(self, choices: Sequence[str], written: Any, place: Where) -> Any:
         if isinstance(written, str) and written in choices:
             return written
-        return self._report(place, f"is none of {', '.join(choices)}", written)
+        return self._report(place, f"is not one of {', '.join(choices)}", written)
 
     def _names(self, written: Any, place: Where) -> dict[str, Any]:
         if written is None or not self._is_mapping(written, place, "http_requests: requests"):
@@ -207,13 +207,13 @@ class _WorldReader:
         for name in data:
             if name not in known:
                 near = get_close_matches(str(name)[:100], known, 1, 0.6)
-                todo = f"did you mean {near[0]}?" if near else f"known here are {', '.join(known)}"
-                self._report((*where, str(name)), f"no such parameter; {todo}")
+                todo = f"did you mean {near[0]}?" if near else f"the parameters here are {', '.join(known)}"
+                self._report((*where, str(name)), f"unknown parameter; {todo}")
 
     def _is_mapping(self, data: Any, where: Where, example: str) -> bool:
         if isinstance(data, Mapping):
             return True
-        message = f"is no mapping; write one, such as '{example}'"
+        message = f"is not a mapping; write one, such as '{example}'"
         self._report(where or ("the world",), message, data)
         return False
 

@@ -1,4 +1,4 @@
-"""What happens to pods between decisions, and what decisions do to them."""
+"""What happens to pods between decisions, and how decisions change them."""
 
 from math import ceil, floor, inf
 
@@ -27,7 +27,7 @@ from hypot.replay.world.site import BATCHES, MOST_NODES, Site
 
 
 def pass_time(c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Everything that was due up to now."""
+    """Process everything that is due up to now."""
     if now >= s.due[0]:
         if s.nodes[0] >= 0:
             provision(c, s, p, now)
@@ -44,9 +44,9 @@ def pass_time(c: Cohorts, s: Site, p: Params, now: float) -> None:
 
 
 def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:
-    """Let a group live up to now; false where it is gone, and another one may stand in its place."""
+    """Advance a group to now. False if the group is gone; another group may then be at its index."""
     if c.deferred[k] < inf and asks_for_another_size(c, k):
-        # Its node looks again.
+        # The node checks again whether it has room.
         resize(c, s, p, k, c.next_cpu[k], c.next_memory[k], c.next_cpu_limit[k], c.next_memory_limit[k], now)
     if c.resize_due[k] <= now:
         finish_resize(c, s, p, k)
@@ -54,7 +54,7 @@ def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:
         life, due = c.life[k], c.due[k]
         if life == WAITING:
             if s.nodes[0] >= 0:
-                # It stays until there is a node for it; `provision` takes it from there.
+                # It waits until there is a node for it; `provision` continues from there.
                 break
             placed(c, p, k, due, 0.0)
         elif life == CREATING:
@@ -72,7 +72,7 @@ def grow_up(c: Cohorts, s: Site, p: Params, k: int, now: float) -> bool:
 
 
 def finish_resize(c: Cohorts, s: Site, p: Params, k: int) -> None:
-    """The new size is there; a container that cannot take it while it runs starts anew."""
+    """Apply the new size; a container that cannot take it while running restarts."""
     restarts = (p.cpu_restarts and c.cpu[k] != c.next_cpu[k]) or (p.memory_restarts and c.memory[k] != c.next_memory[k])
     at = c.resize_due[k]
     c.cpu[k], c.memory[k] = c.next_cpu[k], c.next_memory[k]
@@ -99,7 +99,7 @@ def placed(c: Cohorts, p: Params, k: int, at: float, pull: float) -> None:
 
 
 def next_due(c: Cohorts, s: Site) -> float:
-    """When something comes next."""
+    """When the next event is due."""
     soonest = inf
     for batch in range(BATCHES):
         soonest = min(soonest, s.coming_due[batch])
@@ -123,7 +123,7 @@ def merge_alike(c: Cohorts, p: Params, settled_before: float) -> None:
 
 
 def are_next(c: Cohorts, a: int, b: int) -> bool:
-    """Whether no other group is younger than the one and older than the other: it would go before some of them."""
+    """Whether no other group's age is between theirs; such a group would be removed before some of the merged pods."""
     first, last = min(c.changed[a], c.changed[b]), max(c.changed[a], c.changed[b])
     for k in range(c.used[0]):  # noqa: SIM110  a generator cannot be compiled
         if first < c.changed[k] < last and c.life[k] != STOPPING:
@@ -132,7 +132,7 @@ def are_next(c: Cohorts, a: int, b: int) -> bool:
 
 
 def follow(c: Cohorts, s: Site, p: Params, settled_before: float) -> None:
-    """Let groups that live through the same go by the first of them, whatever else tells their pods apart."""
+    """Let groups that behave the same follow the first of them, even if their pods differ in other ways."""
     by_age = p.heap_leak != 0.0 or p.heap_cache > 0.0
     s.apart[0] = 0
     for k in range(1, c.used[0]):
@@ -148,7 +148,7 @@ def follow(c: Cohorts, s: Site, p: Params, settled_before: float) -> None:
 
 
 def join(c: Cohorts, first: int, k: int) -> None:
-    """Let a group go by another, with all that go by it."""
+    """Let a group follow another, together with all groups that follow it."""
     c.mass[first] += c.mass[k]
     for each in range(k, c.used[0]):
         if c.leader[each] == k:
@@ -156,7 +156,7 @@ def join(c: Cohorts, first: int, k: int) -> None:
 
 
 def choose_hot(c: Cohorts, p: Params) -> None:
-    """One replica that serves gets more than the mean; the oldest, as long as it serves."""
+    """One serving replica gets more load than the mean; the oldest one, as long as it serves."""
     hot, oldest, serving = NONE, NONE, 0
     for k in range(c.used[0]):
         if c.life[k] != SERVING:
@@ -171,20 +171,20 @@ def choose_hot(c: Cohorts, p: Params) -> None:
         return
     if hot == NONE:
         hot = split(c, p.slots, oldest, 1) if c.count[oldest] > 1 else oldest
-    # So that it gets 1 + skew times the mean, the others all alike; as far as they leave it that much.
+    # It gets 1 + skew times the mean and the others get equal shares, as far as their load allows.
     others = serving - 1
     c.share[hot] = (1.0 + p.skew) * others / (others - p.skew) if others > p.skew else 1.0 + p.skew
 
 
 def per_node(p: Params, cpu: int, memory: int) -> int:
-    """How many pods of a size one node holds; a pod too large for any has one of its own."""
+    """How many pods of a size fit on a node; a pod that is too large for any node gets one of its own."""
     by_cpu = floor(p.node_cpu / cpu) if cpu > 0 else 1_000_000
     by_memory = floor(p.node_memory / memory) if memory > 0 else 1_000_000
     return max(1, min(by_cpu, by_memory))
 
 
 def nodes_filled(c: Cohorts, p: Params, waiting: bool) -> float:
-    """How many nodes the pods fill, those that wait for one included or not."""
+    """How many nodes the pods fill, with or without the pods that wait for a node."""
     filled = 0.0
     for k in range(c.used[0]):
         if waiting or c.life[k] != WAITING:
@@ -193,7 +193,7 @@ def nodes_filled(c: Cohorts, p: Params, waiting: bool) -> float:
 
 
 def provision(c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Order nodes for pods that wait, put pods on the nodes that are there, and let go of empty ones."""
+    """Order nodes for waiting pods, place pods on existing nodes, and remove empty nodes."""
     pull, coming, free = 0.0, 0, NONE
     for batch in range(BATCHES):
         if s.coming_due[batch] <= now:
@@ -212,7 +212,7 @@ def provision(c: Cohorts, s: Site, p: Params, now: float) -> None:
 
 
 def let_idle_go(s: Site, p: Params, needed: int, now: float) -> None:
-    """A node that has been empty for long enough goes; the first ones are filled first."""
+    """Remove nodes that have been empty for long enough; the first nodes are filled first."""
     for n in range(min(s.nodes[0], MOST_NODES)):
         if n < needed:
             s.idle_since[n] = inf
@@ -224,7 +224,7 @@ def let_idle_go(s: Site, p: Params, needed: int, now: float) -> None:
 
 
 def place_waiting(c: Cohorts, s: Site, p: Params, now: float, pull: float) -> None:
-    """Who waits longest comes first."""
+    """Place the groups that wait longest first."""
     k = next_waiting(c, NONE)
     while k != NONE:
         serial = c.serial[k]
@@ -233,7 +233,7 @@ def place_waiting(c: Cohorts, s: Site, p: Params, now: float, pull: float) -> No
 
 
 def next_waiting(c: Cohorts, serial: int) -> int:
-    """The oldest group that waits for a node and is younger than this one."""
+    """The oldest group that waits for a node and has a later serial than this."""
     found = NONE
     for k in range(c.used[0]):
         if c.life[k] == WAITING and c.serial[k] > serial and (found == NONE or c.serial[k] < c.serial[found]):
@@ -242,7 +242,7 @@ def next_waiting(c: Cohorts, serial: int) -> int:
 
 
 def place_some(c: Cohorts, s: Site, p: Params, k: int, now: float, pull: float) -> None:
-    """As many pods of a group as the nodes have room for."""
+    """Place as many pods of a group as the nodes have room for."""
     free = s.nodes[0] - nodes_filled(c, p, waiting=False)
     fit = min(c.count[k], floor(free * per_node(p, c.cpu[k], c.memory[k]) + 1e-9))
     if fit <= 0:
@@ -253,7 +253,7 @@ def place_some(c: Cohorts, s: Site, p: Params, k: int, now: float, pull: float) 
 
 
 def alive(c: Cohorts) -> int:
-    """Pods that are to stay."""
+    """Pods that are not terminating."""
     count = 0
     for k in range(c.used[0]):
         if c.life[k] != STOPPING:
@@ -262,7 +262,7 @@ def alive(c: Cohorts) -> int:
 
 
 def scale_to(c: Cohorts, s: Site, p: Params, replicas: int, now: float) -> None:
-    """Make pods or let them go, as a controller does: those that do not serve first, then the youngest."""
+    """Create or remove pods, as a controller does: it removes pods that do not serve first, then the youngest."""
     s.asked[0] = replicas
     there = alive(c)
     if replicas > there:
@@ -299,7 +299,7 @@ def _goes_before(c: Cohorts, a: int, b: int) -> bool:
 
 
 def let_go(c: Cohorts, s: Site, p: Params, k: int, count: int, now: float) -> None:
-    """The last pods of a group go: what serves finishes first, the others vanish."""
+    """Remove the last pods of a group: serving pods finish their requests first, the others vanish at once."""
     going = split(c, p.slots, k, count) if count < c.count[k] else k
     if c.life[going] == SERVING and p.stop > 0.0:
         c.life[going], c.due[going] = STOPPING, now + p.stop
@@ -311,14 +311,14 @@ def let_go(c: Cohorts, s: Site, p: Params, k: int, count: int, now: float) -> No
 
 
 def evict(c: Cohorts, s: Site, p: Params, k: int, count: int, now: float) -> None:
-    """Pods go, and others come in their place with the size of the template."""
+    """Remove pods; new pods with the size of the template replace them."""
     s.evicted[0] += count
     let_go(c, s, p, k, count, now)
     make(c, s, p, count, now)
 
 
 def crash(c: Cohorts, s: Site, p: Params, k: int, now: float) -> None:
-    """All pods of a group run out of memory: they are alike."""
+    """All pods of a group run out of memory, because they are alike."""
     healthy = c.life[k] == SERVING and now - c.changed[k] >= p.healthy
     c.crashes[k] = 1 if healthy else c.crashes[k] + 1
     wait = crash_wait(c.crashes[k], p.backoff, p.longest_backoff)
@@ -331,7 +331,7 @@ def crash(c: Cohorts, s: Site, p: Params, k: int, now: float) -> None:
 
 
 def has_room(c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int) -> bool:
-    """Whether the nodes that are there hold all pods, these of the new size."""
+    """Whether the existing nodes can hold all pods, with these at the new size."""
     if s.nodes[0] < 0 or (cpu <= c.cpu[k] and memory <= c.memory[k]):
         return True
     filled = nodes_filled(c, p, waiting=False)
@@ -342,7 +342,7 @@ def has_room(c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int) -> b
 def resize(
     c: Cohorts, s: Site, p: Params, k: int, cpu: int, memory: int, cpu_limit: int, memory_limit: int, now: float
 ) -> None:
-    """Ask for another size in place; without room on the node it waits."""
+    """Request another size in place; it waits if the node has no room."""
     c.next_cpu[k], c.next_memory[k] = cpu, memory
     c.next_cpu_limit[k], c.next_memory_limit[k] = cpu_limit, memory_limit
     if 0 <= c.most_cpu[k] < cpu or not has_room(c, s, p, k, cpu, memory):

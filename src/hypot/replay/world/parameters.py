@@ -1,6 +1,6 @@
-"""The simulated world in numbers: every parameter by name, with its default and the reason for it.
+"""The parameters of the simulated world: each with its name, its default and the reason for it.
 
-Times are seconds, cpu is in cores, memory in bytes, money in dollars. `world_file` reads a world from YAML.
+Times are in seconds, cpu in cores, memory in bytes, money in dollars. `hypot.replay.world.file` reads them from YAML.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ def _given(default: Any, unit: str, why: str) -> Any:
 
 
 class Span(NamedTuple):
-    """A stretch of time, in seconds since the start of the replay."""
+    """A time span, in seconds since the start of the replay."""
 
     start: float
     end: float
 
 
 class Drop(NamedTuple):
-    """A stretch of time in which a core does only `factor` of its usual work."""
+    """A time span in which a core does only `factor` of its usual work."""
 
     start: float
     end: float
@@ -31,19 +31,19 @@ class Drop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How a trace becomes work."""
+    """How the values of a trace become work."""
 
-    unit: Literal["requests", "cores"] = _given("requests", "word", "Whether values are requests/s, or cores.")
-    scale: float = _given(1.0, "number", "What each value of a trace is multiplied with.")
+    unit: Literal["requests", "cores"] = _given("requests", "word", "Whether trace values are requests/s or cores.")
+    scale: float = _given(1.0, "number", "The factor by which each value of a trace is multiplied.")
     peak: float | None = _given(
-        None, "cores", "Scale each trace so that its 99.9th percentile asks for this many cores; instead of scale."
+        None, "cores", "Scale each trace so that its 99.9th percentile needs this many cores; replaces scale."
     )
-    noise: float = _given(0.0, "number", "Sigma of a log-normal factor, drawn anew for every tick.")
-    retries: float = _given(0.0, "share", "How many of the lost requests come back.")
-    retry_after: float = _given(3.0, "seconds", "How long a lost request waits before it comes back.")
-    drops: tuple[Drop, ...] = _given((), "drops", "When a core does less than usual, and how much.")
-    drops_per_day: float = _given(0.0, "number", "How many such drops come at random, a day on average.")
-    drop_factor: float = _given(0.5, "share", "How much of its work a core does in a random drop.")
+    noise: float = _given(0.0, "number", "Sigma of a log-normal factor, drawn for every tick.")
+    retries: float = _given(0.0, "share", "The share of the lost requests that are sent again.")
+    retry_after: float = _given(3.0, "seconds", "How long a lost request waits before it is sent again.")
+    drops: tuple[Drop, ...] = _given((), "drops", "When a core does less work than usual, and what share of it.")
+    drops_per_day: float = _given(0.0, "number", "How many such drops occur at random, on average per day.")
+    drop_factor: float = _given(0.5, "share", "The share of its usual work that a core does in a random drop.")
     drop_length: float = _given(7200.0, "seconds", "How long a random drop lasts.")
 
 
@@ -53,123 +53,123 @@ class Service:
 
     work: float = _given(0.02, "seconds", "The cpu time of one request.")
     deadline: float = _given(0.25, "seconds", "A request that takes longer is late.")
-    slo: float = _given(0.99, "share", "How many requests must be in time.")
+    slo: float = _given(0.99, "share", "The share of requests that must be in time.")
     timeout: float = _given(10.0, "seconds", "Requests that have waited this long are lost.")
-    base_cpu: float = _given(0.05, "cores", "What each replica uses without any request.")
+    base_cpu: float = _given(0.05, "cores", "The cpu that each replica uses without any request.")
     base_share: float = _given(0.0, "share", "The same as a share of its cpu request; the larger one counts.")
-    parallel: float = _given(0.0, "number", "The most cores one replica can make use of; 0: as many as it has.")
-    skew: float = _given(0.0, "share", "By how much one replica gets more than its share of the load.")
-    throttling: float = _given(0.0, "seconds", "Added to the 99th percentile while usage is above 0.9 of a limit.")
-    useful: float = _given(0.8, "share", "Up to which utilisation the service keeps its promise; for the oracle.")
+    parallel: float = _given(0.0, "number", "The most cores that one replica can use; 0: as many as it has.")
+    skew: float = _given(0.0, "share", "How much more than the mean load one replica gets.")
+    throttling: float = _given(0.0, "seconds", "Added to the 99th percentile while usage is above 0.9 of the limit.")
+    useful: float = _given(0.8, "share", "The utilisation up to which the service meets its SLO; for the oracle.")
 
 
 @dataclass(frozen=True, slots=True)
 class Heap:
     """The memory of a replica."""
 
-    base: int = _given(200 * 2**20, "bytes", "What each replica has without any request.")
-    per_request: int = _given(2**20, "bytes", "What each request in flight adds.")
-    cache: int = _given(0, "bytes", "What caches add as a replica grows old.")
-    cache_fill: float = _given(3600.0, "seconds", "How fast they fill: to 63 % within this time.")
-    leak: float = _given(0.0, "bytes/second", "What is never given back.")
-    rise: float = _given(30.0, "seconds", "How fast memory follows a rising need.")
-    fall: float = _given(1800.0, "seconds", "How fast it is given back: heaps do so slowly.")
-    useful: float = _given(0.9, "share", "Up to which share of its request memory is safe; for the oracle.")
+    base: int = _given(200 * 2**20, "bytes", "The memory that each replica uses without any request.")
+    per_request: int = _given(2**20, "bytes", "The memory that each request in flight adds.")
+    cache: int = _given(0, "bytes", "The memory that caches add as a replica gets older.")
+    cache_fill: float = _given(3600.0, "seconds", "How fast caches fill: to 63 % within this time.")
+    leak: float = _given(0.0, "bytes/second", "Memory that is never released.")
+    rise: float = _given(30.0, "seconds", "How fast memory rises to what is needed.")
+    fall: float = _given(1800.0, "seconds", "How fast memory is released; heaps release it slowly.")
+    useful: float = _given(0.9, "share", "The share of the memory request up to which usage is safe; for the oracle.")
 
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """From creation to the end of a pod."""
+    """The life of a pod, from its creation to its end."""
 
-    start: float = _given(30.0, "seconds", "From creation to ready, with the image there.")
+    start: float = _given(30.0, "seconds", "From creation to ready, with the image on the node.")
     create: float = _given(3.0, "seconds", "The part of it before the containers run.")
-    pull: float = _given(15.0, "seconds", "What is added on a node that is new.")
-    burn_cpu: float = _given(0.5, "cores", "What starting up uses.")
-    burn_time: float = _given(10.0, "seconds", "For how long.")
-    stop: float = _given(30.0, "seconds", "How long a pod that must go finishes its requests; it is paid for.")
-    backoff: float = _given(10.0, "seconds", "The wait after the first crash; it doubles with each.")
+    pull: float = _given(15.0, "seconds", "Added on a new node, to pull the image.")
+    burn_cpu: float = _given(0.5, "cores", "The cpu that a starting pod uses.")
+    burn_time: float = _given(10.0, "seconds", "For how long it uses that.")
+    stop: float = _given(30.0, "seconds", "How long a terminating pod finishes its requests; it is paid for.")
+    backoff: float = _given(10.0, "seconds", "The wait after the first crash; it doubles with each crash.")
     longest_backoff: float = _given(300.0, "seconds", "The longest such wait.")
-    healthy: float = _given(600.0, "seconds", "After this long without a crash the wait is short again.")
-    headroom: float = _given(0.5, "share", "How far a pod without a cpu limit can go beyond its request.")
+    healthy: float = _given(600.0, "seconds", "After this long without a crash the wait starts over.")
+    headroom: float = _given(0.5, "share", "How far a pod without a cpu limit can exceed its request.")
     headroom_cores: float = _given(0.0, "cores", "The same in cores; the larger one counts.")
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What autoscalers see, and how late."""
+    """What autoscalers observe, and with what delay."""
 
-    window: float = _given(30.0, "seconds", "Over how long usage is averaged.")
+    window: float = _given(30.0, "seconds", "The time over which usage is averaged.")
     lag: float = _given(15.0, "seconds", "How old the newest sample is.")
     gaps: tuple[Span, ...] = _given((), "spans", "When there are no metrics at all.")
     names: Mapping[str, Signal] = field(
         default_factory=dict,
         hash=False,
-        metadata={"unit": "names", "why": "What each Pods, Object or External metric of a policy stands for."},
+        metadata={"unit": "names", "why": "The signal behind each Pods, Object or External metric of a policy."},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ResizeParameters:
-    """Changes of size in place."""
+    """In-place resizes of pods."""
 
-    in_place: bool = field(default=True, metadata={"unit": "truth", "why": "Whether the cluster can."})
-    takes: float = _given(2.0, "seconds", "How long one takes.")
-    room: float | None = _given(None, "cores", "How much a pod can grow on its node; none: as much as it likes.")
+    in_place: bool = field(default=True, metadata={"unit": "truth", "why": "Whether the cluster supports them."})
+    takes: float = _given(2.0, "seconds", "How long a resize takes.")
+    room: float | None = _given(None, "cores", "By how much a pod's cpu request can rise on its node; none: no limit.")
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Machines. Without a number to start with there is always room."""
+    """Nodes. If their number at the start is not set, there is always room."""
 
     start: int | None = _given(None, "count", "How many there are at the start; none: there is always room.")
-    cpu: float = _given(8.0, "cores", "What each has.")
-    memory: int = _given(32 * 2**30, "bytes", "What each has.")
-    reserved: float = _given(0.05, "share", "What the system keeps for itself.")
-    provisioning: float = _given(120.0, "seconds", "Until a new one takes pods.")
-    removal: float = _given(600.0, "seconds", "How long one must be empty before it goes.")
+    cpu: float = _given(8.0, "cores", "The cpu of each node.")
+    memory: int = _given(32 * 2**30, "bytes", "The memory of each node.")
+    reserved: float = _given(0.05, "share", "The share that is reserved for the system.")
+    provisioning: float = _given(120.0, "seconds", "How long it takes until a new node can run pods.")
+    removal: float = _given(600.0, "seconds", "How long a node must be empty before it is removed.")
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What runs, where no manifest of a workload says so."""
+    """The workload, if no manifest describes it."""
 
     replicas: int = _given(2, "count", "How many replicas there are at the start.")
     cpu: float = _given(1.0, "cores", "The cpu request of each.")
     memory: int = _given(2**30, "bytes", "The memory request of each.")
-    cpu_limit: float | None = _given(1.2, "cores", "The cpu limit of each; none: it can go as far as its headroom.")
-    memory_limit: int | None = _given(2**30, "bytes", "The memory limit of each; none: it is never killed.")
+    cpu_limit: float | None = _given(1.2, "cores", "The cpu limit of each; none: its headroom is the limit.")
+    memory_limit: int | None = _given(2**30, "bytes", "The memory limit of each; none: it is never OOM-killed.")
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Which replicas and sizes the oracle may use. It is a reference, so it is printed with every result."""
+    """Which replicas and sizes the oracle may use. The oracle is a reference, so they are printed with every result."""
 
     min_replicas: int = _given(2, "count", "The fewest replicas, for availability.")
-    max_replicas: int = _given(1000, "count", "The most.")
-    min_cpu: float = _given(1.0, "cores", "The smallest pod.")
-    max_cpu: float = _given(1.0, "cores", "The largest pod; as large as the smallest: replicas of one size.")
-    min_memory: int = _given(2**30, "bytes", "The smallest pod.")
-    max_memory: int = _given(2**30, "bytes", "The largest pod.")
+    max_replicas: int = _given(1000, "count", "The most replicas.")
+    min_cpu: float = _given(1.0, "cores", "The cpu of the smallest pod.")
+    max_cpu: float = _given(1.0, "cores", "The cpu of the largest pod; equal to the smallest: only one size.")
+    min_memory: int = _given(2**30, "bytes", "The memory of the smallest pod.")
+    max_memory: int = _given(2**30, "bytes", "The memory of the largest pod.")
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What an hour costs."""
+    """Prices per hour."""
 
     cpu: float = _given(0.04048, "dollars", "A requested core.")
     memory: float = _given(0.004445, "dollars", "A requested gigabyte (10^9 bytes).")
-    node: float = _given(0.4, "dollars", "A node, for the second view.")
-    late: float = _given(10.0, "number", "What a late or lost request costs, in prices of a request's cpu time.")
-    restart: float = _given(300.0, "seconds", "What a restart costs, in the price of this much time of a pod.")
+    node: float = _given(0.4, "dollars", "A node, for the cost by nodes.")
+    late: float = _given(10.0, "number", "The cost of a late or lost request, in multiples of its cpu price.")
+    restart: float = _given(300.0, "seconds", "What a restart costs: the price of a pod for this long.")
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
     """Which part of a run counts."""
 
-    skip: float = _given(0.0, "seconds", "How long policies may warm up before anything is judged.")
-    windows: int = _given(1, "count", "Into how many windows of equal length the rest is cut, for median and worst.")
-    tune: float = _given(0.0, "share", "The first part of the trace, on which the best of a grid is chosen.")
+    skip: float = _given(0.0, "seconds", "How long policies may warm up before scoring begins.")
+    windows: int = _given(1, "count", "The number of equal windows of the rest, for median and worst.")
+    tune: float = _given(0.0, "share", "The first part of the trace, on which the best policy of a grid is chosen.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class World:
     """Everything but the trace and the policy."""
 
     tick: float = _given(15.0, "seconds", "The length of one step; 5 for studies of bursts.")
-    seed: int = _given(0, "count", "Noise and random drops are drawn from this and the name of the workload.")
+    seed: int = _given(0, "count", "The seed of noise and random drops, together with the name of the workload.")
     demand: Demand = field(default=Demand(), metadata={"why": Demand.__doc__})
     service: Service = field(default=Service(), metadata={"why": Service.__doc__})
     memory: Heap = field(default=Heap(), metadata={"why": Heap.__doc__})

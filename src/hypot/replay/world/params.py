@@ -1,4 +1,4 @@
-"""The world in the plain numbers that a tick needs."""
+"""The world as the plain numbers that a tick needs."""
 
 from collections.abc import Container
 from math import ceil, exp, inf
@@ -11,14 +11,14 @@ class Params(NamedTuple):
     """Times in seconds unless they are ticks; sizes in millicores and bytes unless they are cores."""
 
     tick: float
-    # Over how many ticks a sample is averaged, and how many there are with those by which it is old.
+    # Over how many ticks a sample is averaged, and that plus the ticks of lag.
     window_ticks: int
     slots: int
     lag: float
     window: float
     retry_ticks: int
     retries: float
-    # The cpu time of one request, and how many of them a core does in a second.
+    # The cpu time of one request, and how many requests a core serves per second.
     work: float
     rate: float
     deadline: float
@@ -33,7 +33,7 @@ class Params(NamedTuple):
     heap_cache: float
     heap_cache_fill: float
     heap_leak: float
-    # Which share of the way to its need memory goes in one tick.
+    # The share of the difference to its need by which memory moves in one tick.
     heap_rise: float
     heap_fall: float
     create: float
@@ -48,7 +48,7 @@ class Params(NamedTuple):
     headroom: float
     headroom_cores: float
     resize_takes: float
-    # By how many millicores a pod can grow on its node.
+    # By how many millicores a pod's cpu request can rise on its node.
     resize_room: float
     # Whether a change of cpu, or of memory, in place restarts the container.
     cpu_restarts: bool
@@ -57,18 +57,18 @@ class Params(NamedTuple):
     node_memory: float
     provisioning: float
     removal: float
-    # Whether groups of equal pods are counted as one: only where nobody asks for single pods.
+    # Whether groups of equal pods are merged: only if nothing asks for single pods.
     merging: bool
-    # Memory of two pods that differs by no more is the same, unless it is near its limit.
+    # Two pods whose memory differs by no more than this count as equal, unless it is near the limit.
     same_heap: float
 
 
-# What does not matter of memory: a page where it decides, for nobody can tell less apart; else more.
+# Memory differences that do not matter: a page where memory decides (nothing can measure less), else more.
 PAGE, SMALL = 4096.0, float(1 << 20)
 
 
 def params_of(world: World, *, merging: bool, restarting: Container[str] = (), memory_decides: bool = False) -> Params:
-    """Metrics are as coarse as ticks: lag and window are rounded up to whole ones."""
+    """Metrics are as coarse as ticks: lag and window are rounded up to whole ticks."""
     tick, service, heap, pods, nodes = world.tick, world.service, world.memory, world.pods, world.nodes
     lag, window = ceil(world.metrics.lag / tick), max(1, ceil(world.metrics.window / tick))
     usable = 1.0 - nodes.reserved

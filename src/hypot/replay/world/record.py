@@ -1,4 +1,4 @@
-"""What a replay leaves behind: one row a tick, and the decisions that changed something."""
+"""The result of a replay: one row per tick, and the decisions that changed something."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,44 +13,44 @@ Floats = npt.NDArray[np.float64]
 
 
 class Ticks(NamedTuple):
-    """One value a tick, as of the tick that begins at `at`. Sums are over pods, cpu in cores, memory in bytes."""
+    """One value per tick, for the tick that begins at `at`. Sums are over pods, cpu in cores, memory in bytes."""
 
     at: Floats
-    # Demand: work in cores of usual efficiency, how much of it a core does now, and requests/s with those that return.
+    # Demand: work in cores at usual efficiency, the current efficiency of a core, and requests/s including retries.
     work: Floats
     efficiency: Floats
     requests: Floats
-    # What was asked for: replicas, and the size of a new pod.
+    # What was requested: replicas, and the size of a new pod.
     replicas: Floats
     size_cpu: Floats
     size_memory: Floats
-    # What there is: all pods that are paid for, and those that serve.
+    # What exists: all pods that are paid for, and those that serve.
     pods: Floats
     ready: Floats
     cpu: Floats
     memory: Floats
     ready_cpu: Floats
     ready_memory: Floats
-    # What is used, by how many pods all they can get, and what all pods that serve can get together.
+    # Usage, how many pods use all they can get, and the cores that all serving pods can get together.
     used_cpu: Floats
     used_memory: Floats
     capped: Floats
     cap_cpu: Floats
-    # What users feel: requests in this tick that were served and lost, the backlog after it, which share of those that
-    # came is late, and latency in seconds: mean and 99th percentile.
+    # What users experience: requests served and lost in this tick, the backlog after it, the share of arriving requests
+    # that is late, and latency in seconds: mean and 99th percentile.
     served: Floats
     lost: Floats
     backlog: Floats
     late: Floats
     latency: Floats
     p99: Floats
-    # Pods that were killed in this tick for a new size, for want of memory; and nodes.
+    # Pods that were evicted for a new size in this tick, pods that were OOM-killed; and nodes.
     evicted: Floats
     killed: Floats
     nodes: Floats
 
 
-# The place of each column among them.
+# The index of each column.
 (AT, WORK, EFFICIENCY, REQUESTS, REPLICAS, SIZE_CPU, SIZE_MEMORY) = range(7)
 (PODS, READY, CPU, MEMORY, READY_CPU, READY_MEMORY) = range(7, 13)
 (USED_CPU, USED_MEMORY, CAPPED, CAP_CPU) = range(13, 17)
@@ -77,7 +77,7 @@ class Watch(NamedTuple):
     low: Floats
     proposal: Floats
     effective: Floats
-    # Seconds for which a window still forbids to scale up, and down; 0 where none does.
+    # Seconds for which a window still forbids scaling up, and down; 0 if none does.
     wait_up: Floats
     wait_down: Floats
 
@@ -92,5 +92,5 @@ class Run:
     ticks: Ticks
     moments: tuple[Moment, ...] = ()
     watch: Watch | None = None
-    # What was repaired or passed over, in words.
+    # What was repaired or ignored, as text.
     notes: tuple[str, ...] = field(default=())

@@ -1,4 +1,4 @@
-"""What must hold between the parameters of a world."""
+"""Rules that must hold between the parameters of a world."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ Where = tuple[str | int, ...]
 
 
 class Trouble(NamedTuple):
-    """Something wrong with a world, and where it stands."""
+    """A problem of a world, and its place."""
 
     where: Where
     message: str
 
 
 class _Order(NamedTuple):
-    """Two parameters of which the first must not be above the second, and what to do about it."""
+    """Two parameters, of which the first must not be above the second, and advice."""
 
     section: str
     low: str
@@ -44,7 +44,7 @@ _ORDERS = (
 
 
 def inconsistencies(world: World, written: Collection[Where], unread: Collection[Where]) -> Iterator[Trouble]:
-    """What does not fit together; a parameter that could not be read has been told of, and is not judged again."""
+    """The contradictions in a world. Parameters that could not be read were reported before and are not checked."""
     judge = _Judge(world, written, unread)
     yield from judge.orders()
     yield from judge.one_scale()
@@ -55,7 +55,7 @@ def inconsistencies(world: World, written: Collection[Where], unread: Collection
 
 
 def in_whole_ticks(world: World) -> World:
-    """Metrics are averaged over whole ticks, so their window is rounded up; in decimals, as people write both."""
+    """Metrics are averaged over whole ticks, so their window is rounded up; in decimals, as users write both."""
     tick, window = Decimal(repr(world.tick)), Decimal(repr(world.metrics.window))
     nearest = max(round(window / tick), 1)
     ticks = nearest if float(nearest * tick) == world.metrics.window else ceil(window / tick)
@@ -84,17 +84,17 @@ class _Judge:
             yield Trouble(places[1], "demand.scale and demand.peak both say how large a trace is; write one of them")
 
     def stretches(self, section: str, name: str, given: Sequence[Span | Drop]) -> Iterator[Trouble]:
-        """Each must begin where the one before it has ended."""
+        """Each must begin after the one before it has ended."""
         if (section, name) in self._unread:
             return
         for i, (before, one) in enumerate(pairwise(given), 1):
             if one.start < before.end:
                 start, end = (shown_in("seconds", at) for at in (one.start, before.end))
-                message = f"{section}.{name}[{i}].start: {start} is before the end of the one above it, {end}"
+                message = f"{section}.{name}[{i}].start: {start} is before the end of the previous entry, {end}"
                 yield Trouble((section, name, i, "start"), f"{message}; write them in order")
 
     def pod_on_a_node(self) -> Iterator[Trouble]:
-        """Where nodes are counted, one must be able to take a pod."""
+        """If nodes are counted, a node must have room for at least one pod."""
         nodes, workload = self._world.nodes, self._world.workload
         if nodes.start is None:
             return
@@ -103,26 +103,26 @@ class _Judge:
             involved = {*places, ("nodes", "reserved"), ("nodes", "start")}
             if self._unread.isdisjoint(involved) and asked > node * (1 - nodes.reserved):
                 message = f"{self._said(places[0])} is more than a node has for pods: {self._said(places[1])}"
-                kept = f"of which the system keeps {self._said(('nodes', 'reserved'))}"
-                yield Trouble(self._place(*places), f"{message}, {kept}; write larger nodes")
+                kept = f"of which {self._said(('nodes', 'reserved'))} is for the system"
+                yield Trouble(self._place(*places), f"{message}, {kept}; use larger nodes")
 
     def short_window(self) -> Iterator[Trouble]:
         place: Where = ("metrics", "window")
         if self._unread.isdisjoint({place, ("tick",)}) and self._world.metrics.window > _LONGEST_WINDOW:
-            yield Trouble(place, f"{self._said(place)} is more than 24h; autoscalers look at minutes")
+            yield Trouble(place, f"{self._said(place)} is more than 24h; autoscalers work with minutes")
 
     def _value(self, place: Where) -> Any:
         section, parameter = _found(place)
         return getattr(getattr(self._world, section), parameter.attribute)
 
     def _said(self, place: Where) -> str:
-        """A parameter with its value, and whether that is only the default."""
+        """A parameter with its value, and a note if that is the default."""
         _, parameter = _found(place)
         default = "" if place in self._written else ", the default"
         return f"{'.'.join(map(str, place))} ({shown_in(parameter.unit, self._value(place))}{default})"
 
     def _place(self, *places: Where) -> Where:
-        """Where to look: at the first of them that is written."""
+        """Where to look: at the first place that is in the file."""
         return next((place for place in places if place in self._written), places[0])
 
 

@@ -1,4 +1,4 @@
-"""What autoscalers see of the world: means over a window that ended a while ago."""
+"""What autoscalers observe of the world: means over a window that ended a while ago."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ SIGNALS = {"requests": REQUESTS, "latency": LATENCY, "queue": QUEUE, "usage": US
 
 
 def window_begins(i: int, p: Params) -> int:
-    """Where a ring is written next, after tick `i`; the place of that tick will do, and then nothing is divided."""
+    """The slot after that of tick `i`: the oldest, where the window begins. `i` may be a slot, which saves a modulo."""
     slot: int = (i if i < p.slots else i % p.slots) + 1
     return slot if slot < p.slots else 0
 
 
 def seen_mean(ring: Any, i: int, p: Params) -> float:
-    """The mean of what a ring holds of the window, as seen after tick `i`."""
+    """The mean of a ring over the window, as observed after tick `i`."""
     slot = window_begins(i, p)
     if p.window_ticks == 1:
         return float(ring[slot])
@@ -29,7 +29,7 @@ def seen_mean(ring: Any, i: int, p: Params) -> float:
 
 
 def seen_last(ring: Any, i: int, p: Params) -> float:
-    """The newest value that is seen after tick `i`."""
+    """The newest value that is observed after tick `i`."""
     slot = window_begins(i, p) + p.window_ticks - 1
     return float(ring[slot if slot < p.slots else slot - p.slots])
 
@@ -39,17 +39,17 @@ def milli_of(value: float) -> int:
 
 
 def cpu_sample(c: Cohorts, p: Params, k: int, i: int) -> int:
-    """Millicores of each pod of a group."""
+    """Millicores per pod of a group."""
     return milli_of(seen_mean(c.cpu_seen[k], i, p))
 
 
 def memory_sample(c: Cohorts, p: Params, k: int, i: int) -> int:
-    """Bytes of each pod of a group."""
+    """Bytes per pod of a group."""
     return int(seen_last(c.heap_seen[k], i, p))
 
 
 def is_sampled(c: Cohorts, p: Params, k: int, now: float) -> bool:
-    """Whether its containers ran all through the window, so that there is a sample of each pod."""
+    """Whether the containers of a group ran throughout the window, so that each pod has a sample."""
     life = c.life[k]
     if life not in RUNNING:
         return False
@@ -57,7 +57,7 @@ def is_sampled(c: Cohorts, p: Params, k: int, now: float) -> bool:
 
 
 def pod_value(c: Cohorts, s: Site, p: Params, signal: int, k: int, i: int) -> int:
-    """A custom metric of each pod of a group, in milli: requests/s, seconds, requests that wait, or cores."""
+    """A custom metric per pod of a group, in milli-units: requests/s, seconds, waiting requests, or cores."""
     if signal == REQUESTS:
         return milli_of(seen_mean(c.load_seen[k], i, p))
     if signal == USAGE:
@@ -68,7 +68,7 @@ def pod_value(c: Cohorts, s: Site, p: Params, signal: int, k: int, i: int) -> in
 
 
 def total_value(s: Site, p: Params, signal: int, i: int) -> int:
-    """The same of the whole workload."""
+    """The same metric for the whole workload."""
     if signal == REQUESTS:
         return milli_of(seen_mean(s.requests_seen, i, p))
     if signal == LATENCY:
@@ -77,7 +77,7 @@ def total_value(s: Site, p: Params, signal: int, i: int) -> int:
 
 
 def ready_or_leaving(c: Cohorts) -> int:
-    """Pods that are ready by their condition; one that is being deleted still is."""
+    """Pods whose Ready condition is true, which includes pods that are being deleted."""
     count = 0
     for k in range(c.used[0]):
         if c.life[k] in READY_STATES:

@@ -1,4 +1,4 @@
-"""What goes on around the pods: what is asked for, nodes, requests that come back, and what was seen of all of it."""
+"""Everything around the pods: requested replicas, nodes, returning requests, and the observed metrics."""
 
 from math import inf
 from typing import Any, NamedTuple
@@ -8,21 +8,21 @@ from hypot.replay.world.record import COLUMNS
 
 
 class Site(NamedTuple):
-    """Columns of plain numbers, most of them with one place, so that they can change where they are."""
+    """Columns of plain numbers. Most have one element, so that they can be changed in place."""
 
-    # How many replicas are asked for, and the size of a new pod: millicores, bytes, and their limits.
+    # The requested replicas, and the size of a new pod: millicores, bytes, and their limits.
     asked: Any
     template: Any
-    # When something is due next: a change of life, a resize, a node.
+    # When the next event is due: a change of life, a resize, a node.
     due: Any
     # When the replay began.
     epoch: Any
-    # Nodes there are (-1: as many as it takes), nodes that come and when, and since when each is empty.
+    # The number of nodes (-1: unlimited), ordered nodes and when they arrive, and since when each node is empty.
     nodes: Any
     coming: Any
     coming_due: Any
     idle_since: Any
-    # Requests that come back, a place for each tick; and what is seen of the whole: requests, latency, cores in use,
+    # Lost requests that will come back, one element per tick; and the observed totals: requests, latency, cores in use,
     # the backlog, and the backlog of each pod.
     returning: Any
     requests_seen: Any
@@ -30,22 +30,22 @@ class Site(NamedTuple):
     usage_seen: Any
     queue_seen: Any
     queue_each_seen: Any
-    # Since the last tick: requests that died with their pod, pods evicted for a new size, pods killed for memory.
+    # Since the last tick: requests that died with their pod, pods evicted for a new size, pods that were OOM-killed.
     died: Any
     evicted: Any
     killed: Any
-    # Whether pods changed since stock was taken, and as of then: the shares of the load of all that serve together.
+    # Whether pods changed since the sums were last taken; and as of then, the total load share of all serving pods.
     stale: Any
     weight: Any
-    # Whether groups may come to live through the same that do not yet.
+    # Whether groups that differ now may later behave the same.
     apart: Any
-    # The row of the present tick; what is in stock stands in it from one tick to the next.
+    # The row of the current tick; the sums over pods stay in it from one tick to the next.
     row: Any
-    # What the requests of the last group felt, and what that followed from.
+    # The latency of the last group that served, and the inputs from which it was calculated.
     felt: Any
 
 
-# Orders of nodes that can be under way at once, and nodes whose emptiness is watched one by one.
+# Node orders that can be pending at once, and the most nodes whose idle time is tracked one by one.
 BATCHES, MOST_NODES = 16, 256
 
 

@@ -1,4 +1,4 @@
-"""One tick of the world: load is shared out, served or kept waiting, memory follows, and all of it is written down."""
+"""One tick of the world: pods get load and serve or queue it, memory follows, and everything is recorded."""
 
 from math import ceil, exp, log
 from typing import Any
@@ -59,9 +59,9 @@ from hypot.replay.world.service import (
 )
 from hypot.replay.world.site import Site
 
-# From which share of its cap on a pod counts as held back by it.
+# A pod that uses at least this share of its cap counts as capped.
 HELD_BACK = 0.99
-# From which share of its limit on throttling within a period is felt.
+# Above this share of the cpu limit, throttling within a period adds latency.
 THROTTLED = 0.9
 # One request in a hundred is slower than the 99th percentile.
 SLOWEST = log(0.01)
@@ -70,7 +70,7 @@ SLOWEST = log(0.01)
 def live_through(
     c: Cohorts, s: Site, p: Params, rows: Any, i: int, at: float, work: float, efficiency: float, memory: float
 ) -> None:
-    """The tick that begins at `at`; `work` is what comes anew, in cores, `memory` what comes along with it."""
+    """Simulate the tick that begins at `at`; `work` is the new work in cores, `memory` the memory that it brings."""
     if s.stale[0] or s.apart[0]:
         look_around(c, s, p, at)
     row, slot, weight, offered = s.row, i % p.slots, s.weight[0], work
@@ -117,7 +117,7 @@ def live_through(
 
 
 def look_around(c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """What is true of the pods until they change, and which live through the same, where such are not merged anyway."""
+    """Update what stays constant until pods change, and let groups that behave the same follow one leader."""
     if s.stale[0]:
         take_watches(c, s, p)
     if not p.merging:
@@ -125,7 +125,7 @@ def look_around(c: Cohorts, s: Site, p: Params, now: float) -> None:
 
 
 def take_after(c: Cohorts, k: int, slot: int) -> None:
-    """What happened to its leader happened to this group."""
+    """Copy what happened to its leader."""
     leader = c.leader[k]
     c.backlog[k] = c.backlog[leader]
     c.heap[k] = c.heap_seen[k][slot] = c.heap[leader]
@@ -133,14 +133,14 @@ def take_after(c: Cohorts, k: int, slot: int) -> None:
 
 
 def kill(c: Cohorts, s: Site, p: Params, now: float) -> None:
-    """Whoever has more memory than its limit."""
+    """Crash every group that uses more memory than its limit."""
     for k in range(c.used[0]):
         if 0 <= c.memory_limit[k] < c.heap[k] and c.life[k] in MORTAL:
             crash(c, s, p, k, now)
 
 
 def take_watches(c: Cohorts, s: Site, p: Params) -> None:
-    """What stays as it is until pods change: what follows from their sizes, and the sums of it."""
+    """Recalculate what stays constant until pods change: what follows from their sizes, and the sums over pods."""
     row = s.row
     row[PODS] = row[CPU] = row[MEMORY] = row[READY] = row[READY_CPU] = row[READY_MEMORY] = row[CAP_CPU] = 0.0
     weight = 0.0
@@ -165,7 +165,7 @@ def take_watches(c: Cohorts, s: Site, p: Params) -> None:
 
 
 def cap_of(c: Cohorts, p: Params, k: int) -> float:
-    """The most cores a pod can get: its limit, else its request and some of what its node has free."""
+    """The most cores a pod can get: its limit, or without a limit its request plus some free capacity of its node."""
     if c.cpu_limit[k] >= 0:
         return float(c.cpu_limit[k] / 1000.0)
     request = c.cpu[k] / 1000.0
@@ -173,16 +173,16 @@ def cap_of(c: Cohorts, p: Params, k: int) -> float:
 
 
 def turn_away(s: Site, p: Params, offered: float) -> None:
-    """Nobody serves: whoever comes waits in vain."""
+    """No pod serves: all arriving requests are lost."""
     s.row[LOST] += offered * p.rate * p.tick
     if offered > 0.0:
         s.row[LATENCY] = s.row[P99] = p.timeout
 
 
 def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, efficiency: float) -> tuple[float, float]:
-    """What each pod uses for its load, and how many requests it has in hand: those it takes, as long as they take.
+    """The cpu that each pod uses for its load, and its requests in flight: those it serves, times their latency.
 
-    `part` is the part of all requests that comes to this group.
+    `part` is the share of all requests that this group gets.
     """
     row, mass, cores, cap = s.row, c.mass[k], c.cores[k], c.cap[k]
     power, offered, left, felt = cores * efficiency, load, 0.0, s.felt
@@ -213,7 +213,7 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
 def feel(
     p: Params, cores: float, exponent: float, offered: float, left: float, efficiency: float
 ) -> tuple[float, float, float]:
-    """The mean latency of requests, that of the slowest, and which share of them is late."""
+    """The mean latency of requests, the 99th percentile, and the share of requests that is late."""
     power, alone = cores * efficiency, service_time(p.work, cores, efficiency)
     rho = utilisation(offered, power)
     odds, queueing = wait_odds(rho, exponent), queueing_time(alone, max(1.0, cores), rho)
@@ -223,13 +223,13 @@ def feel(
 
 
 def next_time(now: float, due: float, every: float) -> float:
-    """When to decide again: in step with the times before, however late this one was."""
+    """When to decide next: in step with the earlier times, however late this decision was."""
     late = now - due
     return now + every - (late if late < every else late - every * int(late / every))
 
 
 def start_up(c: Cohorts, p: Params, k: int, at: float) -> float:
-    """What a pod uses that does not serve yet: its base once it runs, and more at first."""
+    """The cpu of a pod that does not serve yet: its base once it runs, and more at first."""
     if c.life[k] not in COMING_UP:
         return 0.0
     runs_from = max(at, c.due[k] if c.life[k] == CREATING else c.started[k])
@@ -241,7 +241,7 @@ def start_up(c: Cohorts, p: Params, k: int, at: float) -> float:
 
 
 def drain(c: Cohorts, s: Site, p: Params, k: int, efficiency: float) -> float:
-    """A pod on its way out finishes what waits for it."""
+    """A terminating pod finishes the requests that wait for it."""
     power = c.cores[k] * efficiency
     done = min(c.backlog[k] / p.tick, power)
     keep_waiting(c, s, p, k, -done, power)
@@ -250,7 +250,7 @@ def drain(c: Cohorts, s: Site, p: Params, k: int, efficiency: float) -> float:
 
 
 def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: float) -> float:
-    """The work that waits after the tick; what would wait longer than the timeout is lost."""
+    """The work that waits after the tick; work that would wait longer than the timeout is lost."""
     left = max(0.0, c.backlog[k] + surplus * p.tick)
     most = power * p.timeout
     if left > most:
@@ -262,7 +262,7 @@ def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: 
 
 
 def remembered(c: Cohorts, p: Params, k: int, life: int, now: float, epoch: float, load: float) -> float:
-    """Memory follows its need, quickly up and slowly down; nothing has leaked before the replay began."""
+    """Memory moves towards what is needed, quickly up and slowly down; leaks count from the start of the replay."""
     if life not in RUNNING:
         return 0.0 if life == CREATING else float(c.heap[k])
     need = p.heap_base + load
@@ -282,6 +282,6 @@ def write_down(s: Site, rows: Any, i: int) -> None:
 
 
 def keep(rows: Any, i: int, row: Any) -> None:
-    """One row after the other, in the order of their ticks."""
+    """Append the row; rows come in the order of their ticks."""
     del i
     rows.extend(row)

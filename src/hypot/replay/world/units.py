@@ -1,7 +1,7 @@
-"""Every parameter of a world by its name in a file: what it is counted in, and the range it must be in.
+"""Every parameter of a world by its name in a file: its unit, and the range of its values.
 
-The parameters are the fields of `world`; nothing is named twice. Only ranges stand here, because a range is about what
-people write.
+The parameters are the fields of `parameters.World`; nothing is named twice. Only ranges are here, because a range is
+about what users write.
 """
 
 from dataclasses import fields, is_dataclass
@@ -29,7 +29,7 @@ UNITS: dict[str, Unit] = {
     "seconds": Unit("seconds", SECONDS.read, float, SECONDS.schema, "a duration such as 15s, 2h30m or 90"),
     "cores": Unit("cores", PLAIN.read, float, _AMOUNT, "cores such as 500m or 1.5"),
     "bytes": Unit("bytes", MEMORY.read, int, _AMOUNT, "a quantity such as 200Mi or 2Gi"),
-    "bytes/second": Unit("bytes/second", PLAIN.read, float, _AMOUNT, "bytes a second such as 35k or 2Mi"),
+    "bytes/second": Unit("bytes/second", PLAIN.read, float, _AMOUNT, "bytes per second such as 35k or 2Mi"),
     "dollars": Unit("dollars", PLAIN.read, float, PLAIN.schema, "dollars such as 0.04"),
     "count": COUNT,
     "truth": TRUTH,
@@ -37,7 +37,7 @@ UNITS: dict[str, Unit] = {
 
 
 class ValueRange(NamedTuple):
-    """Where a value must be; an end that is open does not belong to it."""
+    """The range of a value; an open end does not belong to it."""
 
     least: float
     most: float
@@ -54,7 +54,7 @@ class ValueRange(NamedTuple):
         return f"{self._low(unit)} and {high}"
 
     def short_words(self, unit: str) -> str:
-        """The same without an upper end that all of this unit have, and that nobody comes near."""
+        """The same without an upper end that all values of this unit share and that no realistic value reaches."""
         usual = self.most == _RANGES[unit].most and unit != "share"
         return self._low(unit) if usual else self.message(unit)
 
@@ -133,7 +133,7 @@ class Parameter(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Parameters that stand together; those at the top of a file have no name."""
+    """Parameters that belong together; the section at the top of a file has no name."""
 
     name: str
     attribute: str
@@ -142,17 +142,17 @@ class Section(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
-# What an element of a list of spans or drops holds.
+# The fields of an element of a list of spans or drops.
 SPAN_PARTS = (
     Parameter("start", "start", "seconds", _RANGES["seconds"], None, "When it begins, from the start of the replay."),
     Parameter("end", "end", "seconds", _RANGES["seconds"], None, "When it ends."),
 )
-DROP_PARTS = (*SPAN_PARTS, Parameter("factor", "factor", "share", _PART, None, "How much of its usual work is done."))
+DROP_PARTS = (*SPAN_PARTS, Parameter("factor", "factor", "share", _PART, None, "The share of its work a core does."))
 
 
 @lru_cache(1)
 def sections() -> tuple[Section, ...]:
-    """All parameters: those at the top first, then those of each part of a world."""
+    """All parameters: those at the top of a file first, then those of each section."""
     top = [f for f in fields(World) if not is_dataclass(f.type)]
     parts = [f for f in fields(World) if is_dataclass(f.type)]
     found = [Section("", "", World, World.__doc__ or "", tuple([_parameter("", f) for f in top]))]
@@ -174,7 +174,7 @@ def _parameter(prefix: str, f: Any) -> Parameter:
 
 
 def value_in(parameter: Parameter, written: Any) -> Any:
-    """What was written, as the world holds it; raises with words that stand behind the name and the value."""
+    """The value as the world stores it. Raises ValueError with a text that follows the name and the value."""
     unit = UNITS[parameter.unit]
     kinds = unit.schema["type"]
     is_wrong_word = isinstance(written, str) and ("string" not in kinds or len(written) > _LONGEST_TEXT)
@@ -190,7 +190,7 @@ def value_in(parameter: Parameter, written: Any) -> Any:
 
 
 def shown_in(unit: str, value: Any) -> str:
-    """A value with its unit, as people write it."""
+    """A value with its unit, as users write it."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -208,7 +208,7 @@ def _duration_text(seconds: float) -> str:
 
 
 def plain_text(value: Any) -> str:
-    """A number without a needless fraction or exponent."""
+    """A number without a redundant fraction or exponent."""
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

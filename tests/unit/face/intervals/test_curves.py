@@ -116,7 +116,7 @@ class TestTables:
         tables = tables_of(seed_example(vpa=vpa(*policies)))
         assert [table.containers for table in tables] == [("a", "b"), ("c", "*"), ("d",)]
         assert [len(table.rows) for table in tables] == [5, 5, 0]
-        assert silent(tables[2]) == "left alone, the mode is Off"
+        assert silent(tables[2]) == "not scaled, the mode is Off"
 
     def test_the_policy_for_all_others_is_theirs(self):
         """Its name stands last, wherever it is written."""
@@ -134,7 +134,7 @@ class TestTables:
         """Horizontal only allows an interval to say nothing of memory."""
         table = tables_of(made(sized((3, "1", None, "horizontalOnly"))))[0]
         assert (table.resources, table.unsized) == (("cpu",), ("memory",))
-        assert silent(table).startswith("memory has no say in the count")
+        assert silent(table).startswith("memory does not affect replicas")
 
     @pytest.mark.parametrize(
         ("resource", "amount", "text"),
@@ -246,12 +246,12 @@ class TestCharts:
         for panel, unit in zip(part.panels, ("cores", "GiB"), strict=True):
             assert [chart.key for chart in panel.charts] == ["replicas", "size", "thresholds", "deviation"]
             titles = [(chart.x.title, chart.y.title) for chart in panel.charts]
-            asked = f"asked in total, {unit}"
+            asked = f"requested in total, {unit}"
             assert titles == [
                 (asked, "replicas"),
                 (asked, f"per pod, {unit}"),
                 ("replicas", unit),
-                (asked, f"more than asked, {unit}"),
+                (asked, f"more than requested, {unit}"),
             ]
 
     def test_thresholds_are_the_table(self):

@@ -151,8 +151,8 @@ class TestSize:
         oracle = noisy.ticks.ready_cpu
         made = page(replace(report, runs=runs, scores=scores, demand=oracle, oracle=oracle, intervals={}))
         assert len(made.encode()) < 8 * MEGABYTE
-        assert ("Of 90 policies the first 40 are drawn over time." in made) == (policies == 90)
-        assert ("Of 90 policies 21 are drawn at first" in made) == ('id="all"' in made) == (policies == 90)
+        assert ("Only the first 40 of 90 policies are drawn over time." in made) == (policies == 90)
+        assert ("At first 21 of 90 policies are drawn" in made) == ('id="all"' in made) == (policies == 90)
 
     def test_many_policies_get_fewer_points(self, report):
         """And a few as many as there are pixels."""
@@ -258,7 +258,7 @@ class TestFigures:
         """One mark for pods that died in a tick, saying how many."""
         dots = [one for one in chart_of(report, "decisions").dots if one.symbols[:1] == ("killed",)]
         assert dots[0].who == "HPA + VPA"
-        assert dots[0].texts[0] == ("1 pod killed for want of memory",)
+        assert dots[0].texts[0] == ("1 pod killed, out of memory",)
 
 
 def chart_of(report, key):

@@ -168,7 +168,7 @@ def test_a_fleet():
     assert cells(hpa) == ["HPA", "1.10", "1.10", "0.200", "0.400", *["0.000"] * 2, *["180"] * 2, *["32.0"] * 2, "2"]
     assert cells(hvpa)[3:5] == ["0.200", "0.200*"]
     assert cells(hvpa)[-1] == "3*"
-    assert label == "Over 5 workloads; a policy wins where its price is the lowest."
+    assert label == "Over 5 workloads; a policy wins a workload if its price is the lowest."
 
 
 def test_a_fleet_says_what_is_missing():
@@ -190,15 +190,15 @@ def test_the_worst_of_a_fleet_are_named():
     }
     late, dear = "w7 (0.7 %), w6 (0.6 %), w5 (0.5 %)", "w0 (2 x), w1 (1.9 x), w2 (1.8 x)"
     assert list(fleet_text(fleet)) == [
-        "All together cost: HPA $96.00, oracle $72.00.",
-        f"HPA: most late or lost on {late}; dearest against the oracle on {dear}.",
+        "Total cost: HPA $96.00, oracle $72.00.",
+        f"HPA: most late or lost on {late}; highest cost vs oracle on {dear}.",
     ]
 
 
 def test_a_small_fleet_is_seen_at_once():
     """There nobody needs to be told which workload is the worst."""
     fleet = {"a": {"HPA": FINE, "VPA": CHEAP}, "b": {"HPA": FINE}}
-    assert list(fleet_text(fleet)) == ["All together cost: HPA $24.00."]
+    assert list(fleet_text(fleet)) == ["Total cost: HPA $24.00."]
 
 
 def test_the_worst_of_many_policies_are_not_all_named():
@@ -206,13 +206,13 @@ def test_the_worst_of_many_policies_are_not_all_named():
     fleet = {f"w{i}": {f"p{j}": FINE for j in range(9)} for i in range(6)}
     lines = list(fleet_text(fleet))
     assert len(lines) == 9
-    assert lines[-1] == "Of 2 more policies -o csv tells every workload."
+    assert lines[-1] == "For the other 2 policies, -o csv lists every workload."
 
 
 def test_what_is_never_late_is_not_told_as_late():
     """Nothing is the worst of nothing."""
     fleet = {f"w{i}": {"HPA": Scores(cost=1.0, late=0.0)} for i in range(6)}
-    assert list(fleet_text(fleet)) == ["All together cost: HPA $6.00."]
+    assert list(fleet_text(fleet)) == ["Total cost: HPA $6.00."]
 
 
 @pytest.mark.parametrize(

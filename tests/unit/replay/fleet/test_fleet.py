@@ -103,7 +103,7 @@ def test_a_limit_beyond_any_integer_is_left_to_the_plain_engine():
     tried = Policy("web", (VPA("deployment/web", mode="InPlaceOrRecreate"),), start)
     world = replace(World(), memory=Heap(base=20 * 2**30))
     load = Load(0.0, np.full(60, 3.0), np.ones(60), np.zeros(60))
-    with pytest.raises(TooLargeError, match="it grows beyond what the compiled engine has room for"):
+    with pytest.raises(TooLargeError, match="exceeds the capacity of the compiled engine"):
         fleet.replay(tried, "web", load, world, Settings())
 
 

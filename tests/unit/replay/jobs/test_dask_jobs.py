@@ -103,6 +103,6 @@ def test_a_scheduler_without_workers_is_told(monkeypatch):
     monkeypatch.setattr("hypot.replay.jobs.dask_jobs.PATIENCE", 1.0)
     with (
         LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as empty,
-        pytest.raises(JobsError, match="has no worker; start some with: dask worker 127"),
+        pytest.raises(JobsError, match="has no workers; start some with: dask worker 127"),
     ):
         dict(spread(jobs(1), address(empty)))

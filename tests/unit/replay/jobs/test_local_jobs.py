@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_is_told():
     next(coming)
     for child in multiprocessing.active_children():
         child.kill()
-    with pytest.raises(local_jobs.JobsError, match="ended from outside"):
+    with pytest.raises(local_jobs.JobsError, match="a worker process was killed"):
         list(coming)
 
 

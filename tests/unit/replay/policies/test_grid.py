@@ -51,7 +51,7 @@ def at(policy, *path, of=0):
 def test_values(text, values):
     """Lists and ranges, in exact decimals, with one unit at most."""
     if values is None:
-        with pytest.raises(GridError, match="one unit"):
+        with pytest.raises(GridError, match="the same unit"):
             parse_grid([text])
         return
     (reconcile,) = parse_grid([text])
@@ -69,15 +69,15 @@ def test_values(text, values):
         (".cpu=50", "write it as hpa.cpu=50..90:5"),
         ("hpa.=50", "write it as hpa.cpu=50..90:5"),
         ("hpa.cpu=50,,60", "a value is missing between the commas"),
-        ("hpa.cpu=50,60,50", "50 is there twice"),
+        ("hpa.cpu=50,60,50", "50 is given twice"),
         ("hpa.cpu=50..90", "a range needs a step: 50..90:5"),
-        ("hpa.cpu=90..50:5", "a range goes up, in steps above 0"),
-        ("hpa.cpu=50..90:0", "a range goes up, in steps above 0"),
-        ("hpa.cpu=50..90:-5", "a range goes up, in steps above 0"),
+        ("hpa.cpu=90..50:5", "a range must go up, in steps above 0"),
+        ("hpa.cpu=50..90:0", "a range must go up, in steps above 0"),
+        ("hpa.cpu=50..90:-5", "a range must go up, in steps above 0"),
         ("hpa.cpu=a..b:c", "write a range as 50..90:5"),
         ("hpa.cpu=1..9e9:1", "write a range as 50..90:5"),
-        ("hpa.cpu=0..1000:1", "more than 200 values; write longer steps"),
-        ("hpa.cpu=0..999999999999999:0.000000001", "more than 200 values; write longer steps"),
+        ("hpa.cpu=0..1000:1", "more than 200 values; use longer steps"),
+        ("hpa.cpu=0..999999999999999:0.000000001", "more than 200 values; use longer steps"),
     ],
 )
 def test_what_cannot_be_read(text, message):
@@ -253,22 +253,22 @@ def test_names_that_are_the_same_after_cutting(tmp_path):
 @pytest.mark.parametrize(
     ("objects", "text", "message"),
     [
-        ([hpa()], "hpa.cpu=70", "changes nothing: every manifest has this value already"),
+        ([hpa()], "hpa.cpu=70", "changes nothing: every manifest already has this value"),
         ([hpa()], "vpa.margin=0.2", "there is no autoscaler of kind vpa in it"),
         ([hpa()], "api.cpu=50", "api is neither a policy nor one of hpa, wpa, vpa, hvpa; policies are web"),
-        ([hpa()], "hpa.cpus=50", "there is no knob cpus, and its metrics are cpu; known are cpu, memory, METRIC, min"),
-        ([hpa()], "hpa.spec.metrics.1.type=x", "'1' is no place in a list of 1"),
-        ([hpa()], "hpa.spec.metrics.x=1", "'x' is no place in a list of 1"),
-        ([hpa()], "hpa.spec.metrics=x", "is not one value; go on to one below it"),
+        ([hpa()], "hpa.cpus=50", "unknown knob cpus, and its metrics are cpu; the knobs are cpu, memory, METRIC, min"),
+        ([hpa()], "hpa.spec.metrics.1.type=x", "'1' is not an index of a list of 1"),
+        ([hpa()], "hpa.spec.metrics.x=1", "'x' is not an index of a list of 1"),
+        ([hpa()], "hpa.spec.metrics=x", "is not a single value; continue the path to a value below it"),
         ([hpa()], "hpa.spec.maxReplicas.a=x", "there is nothing below spec.maxReplicas"),
         ([hpa()], "hpa.spec..a=x", "a name is missing between two dots"),
         ([hpa(metrics=[custom(), custom()])], "hpa.http_requests=3", "it has 2 metrics called http_requests"),
         ([wpa(metrics=TWO_BANDS)], "wpa.high=8", "write one of queue.high, http_requests.high"),
-        ([wpa()], "wpa.other.high=8", "there is no knob other.high, and its metrics are queue"),
-        ([wpa()], "wpa.queue=8", "there is no knob queue"),
-        ([vpa()], "vpa.cpu=8", "there is no knob cpu; known are percentile, margin, half-life and paths"),
+        ([wpa()], "wpa.other.high=8", "unknown knob other.high, and its metrics are queue"),
+        ([wpa()], "wpa.queue=8", "unknown knob queue"),
+        ([vpa()], "vpa.cpu=8", "unknown knob cpu; the knobs are percentile, margin, half-life and paths"),
         ([hvpa()], "hvpa.weight=8", "it has no weights"),
-        ([weighted()], "hvpa.overlap=8", "overlap is for scaling intervals, and it has weights"),
+        ([weighted()], "hvpa.overlap=8", "overlap is for scaling intervals, but it has weights"),
         ([hvpa(vpa={"deploy": False})], "hvpa.margin=0.3", "its vpa block is switched off"),
         ([hpa("h", PAIR), vpa("v", PAIR)], "pair.spec.a=1", "write the kind before the knob: hpa or vpa"),
     ],
@@ -283,7 +283,7 @@ def test_a_grid_that_names_or_changes_nothing(tmp_path, objects, text, message):
 def test_one_knob_by_two_names(tmp_path):
     """The second would undo the first."""
     (found,) = reported(tmp_path, [hpa()], "hpa.cpu=50,60", "web.cpu=70,80")
-    assert "another grid sets cpu of policy 'web' already" in found
+    assert "another --grid already sets cpu of policy 'web'" in found
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_one_knob_by_two_names(tmp_path):
         ([hpa()], "hpa.spec.maxReplica=4", "(did you mean maxReplicas?)"),
         ([wpa()], "wpa.high=30", "must not be below the low watermark"),
         ([vpa()], "vpa.percentile=1.5", "must be above 0 and at most 1"),
-        ([hpa(metrics=[custom()])], "hpa.spec.metrics.0.pods.metric.name=x", "nothing says what the metric x stands"),
+        ([hpa(metrics=[custom()])], "hpa.spec.metrics.0.pods.metric.name=x", "the world does not define the metric x"),
     ],
 )
 def test_what_comes_of_it_keeps_the_same_rules(tmp_path, objects, text, message):

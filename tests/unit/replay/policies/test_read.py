@@ -105,7 +105,7 @@ def test_replicas_that_are_not_written_are_the_world_s(tmp_path):
     """People leave them out beside an autoscaler."""
     (policy,) = policies(tmp_path, deployment(replicas=None), hpa())
     assert policy.workload.replicas == 2
-    assert policy.notes == ("Deployment/web does not say how many replicas there are: it starts with 2",)
+    assert policy.notes == ("Deployment/web does not set replicas: it starts with 2",)
 
 
 SEVERAL = [
@@ -125,7 +125,7 @@ def test_one_container_is_replayed(tmp_path, annotations, replayed, left):
     (policy,) = policies(tmp_path, deployment(annotations=chosen, containers=SEVERAL), hpa())
     assert policy.workload.container == replayed
     assert policy.workload.restarts_on_resize == (frozenset({"memory"}) if replayed == "app" else frozenset())
-    assert policy.notes == (f"Deployment/web: only container {replayed} is replayed; left out: {left}",)
+    assert policy.notes == (f"Deployment/web: only container {replayed} is replayed; ignored: {left}",)
 
 
 def test_other_kinds_are_passed_over_and_counted(tmp_path):
@@ -176,29 +176,29 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
         ),
         ([hpa(minReplicas=11)], "maxReplicas: 10", "must be greater than or equal to `minReplicas`"),
         ([hpa(minReplica=0)], "minReplica: 0", 'unknown field "spec.minReplica" (did you mean minReplicas?)'),
-        ([wpa(metrics=None, recommender={"url": "http://a"})], "recommender:", "somebody else's service"),
+        ([wpa(metrics=None, recommender={"url": "http://a"})], "recommender:", "an external service"),
         (
             [wpa(metrics=[{"type": "Resource", "resource": BAD_BAND}])],
             "metricSelector:",
             "selects no pod of Deployment/web",
         ),
-        ([vpa(recommenders=[{"name": "theirs"}])], "recommenders:", "the recommender theirs is somebody else's"),
+        ([vpa(recommenders=[{"name": "theirs"}])], "recommenders:", "the recommender theirs is not built in"),
         (
             [vpa("v", {"hypot.dev/horizontal-step": "2-6"}, RANGE)],
             "horizontal-step:",
-            '"2-6" are no bounds of replicas',
+            '"2-6" is not a range of replicas',
         ),
-        ([vpa("v", {"hypot.dev/horizontal-step": "6..2"}, RANGE)], "horizontal-step:", "are no bounds of replicas"),
+        ([vpa("v", {"hypot.dev/horizontal-step": "6..2"}, RANGE)], "horizontal-step:", "is not a range of replicas"),
         (
             [vpa("v", {"hypot.dev/horizontal-step": "2..6"})],
             "horizontal-step:",
             "there is no range that a recommendation",
         ),
-        ([hpa("h", {"hypot.dev/horizontal-step": "2..6"})], "horizontal-step:", "is for a VerticalPodAutoscaler"),
+        ([hpa("h", {"hypot.dev/horizontal-step": "2..6"})], "horizontal-step:", "is only for a VerticalPodAutoscaler"),
         (
             [hvpa("h", {"hypot.dev/recommendations": "objects"})],
             "hypot.dev/recommendations:",
-            "asks objects of a cluster",
+            "reads objects of a cluster",
         ),
         (
             [hpa(metrics=[custom()], target={**TARGET, "kind": "DaemonSet"})],
@@ -209,12 +209,12 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
         ([hpa("h", {POLICY: "a,,b"})], "hypot.dev/policy:", "the name '' is empty"),
         ([hpa("h", {POLICY: "a,a"})], "hypot.dev/policy:", "the name 'a' is given twice"),
         ([hpa("h", {POLICY: "a" * 64})], "hypot.dev/policy:", "is longer than 63 characters"),
-        ([hpa("h", {POLICY: "a\u200bb"})], "hypot.dev/policy:", "holds what cannot be printed"),
-        ([hpa("h" * 64)], "name: hhh", "is longer than 63 characters; name it by the annotation"),
+        ([hpa("h", {POLICY: "a\u200bb"})], "hypot.dev/policy:", "contains characters that cannot be printed"),
+        ([hpa("h" * 64)], "name: hhh", "is longer than 63 characters; name it with the annotation"),
         ([deployment("a"), deployment("b"), hpa()], "scaleTargetRef:", "add it, or give exactly one workload"),
-        ([deployment(), deployment(), hpa()], "scaleTargetRef:", "Deployment/web is there more than once"),
+        ([deployment(), deployment(), hpa()], "scaleTargetRef:", "Deployment/web occurs more than once"),
         ([of("Service", "v1", "a", {})], "", "there is no policy in the manifests"),
-        ([deployment()], "", "a workload alone is a static policy once it has the annotation hypot.dev/policy"),
+        ([deployment()], "", "to replay a workload alone as a static policy, give it the annotation hypot.dev/policy"),
         (
             [hpa("a", in_policy("p")), hpa("b", in_policy("p"))],
             "kind: HorizontalPodAutoscaler",
@@ -244,17 +244,17 @@ BAD_BAND = {"name": "cpu", "metricSelector": {"matchLabels": {"a": "b"}}, "highW
         (
             [hpa("a", in_policy("p")), vpa("b", in_policy("p"), targetRef={**TARGET, "name": "api"})],
             "targetRef:",
-            "policy 'p' is of Deployment/web, and this is of Deployment/api",
+            "policy 'p' targets Deployment/web, but this targets Deployment/api",
         ),
         (
             [deployment("api", in_policy("p")), hpa("a", in_policy("p"))],
             "scaleTargetRef:",
-            "policy 'p' is of Deployment/api, and this is of Deployment/web",
+            "policy 'p' targets Deployment/api, but this targets Deployment/web",
         ),
         (
             [deployment(annotations=in_policy("p")), deployment(annotations=in_policy("p"))],
             "hypot.dev/policy: p",
-            "policy 'p' has Deployment/web already",
+            "policy 'p' already has Deployment/web",
         ),
     ],
 )
@@ -279,7 +279,7 @@ def test_what_cannot_be_replayed(tmp_path, objects, at, message):
             ["the cpu limit is below the request"],
         ),
         (None, {"hypot.dev/container": "side"}, 1, ['there is no container "side"; there are app']),
-        (None, None, 0, ["0 replicas are switched off"]),
+        (None, None, 0, ["0 replicas: the workload is switched off"]),
         (None, None, "3", ["which is not a number of replicas"]),
         (["x"], None, 1, ["there is no pod template with containers"]),
     ],
@@ -303,7 +303,7 @@ def test_metrics_of_an_hvpa_are_looked_at_too(tmp_path):
     """They stand in its template."""
     template = {"spec": {"maxReplicas": 6, "metrics": [custom("rps"), cpu()]}}
     (found,) = reported(tmp_path, hvpa(hpa={"deploy": True, "template": template}))
-    assert "nothing says what the metric rps stands for" in found
+    assert "the world does not define the metric rps" in found
     assert not policies(tmp_path, hvpa(hpa={"deploy": False, "template": template}))[0].step
 
 

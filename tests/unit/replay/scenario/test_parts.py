@@ -65,7 +65,7 @@ class TestConditions:
 
     def test_a_figure_that_nobody_has(self):
         """Is named, with those that there are."""
-        with pytest.raises(ConditionError, match=r"asks for cost.*known are bad.cpu, good.cpu, late"):
+        with pytest.raises(ConditionError, match=r"asks for cost.*the figures are bad.cpu, good.cpu, late"):
             parse("cost < 3").holds(FIGURES)
 
 
@@ -119,7 +119,7 @@ class TestDemand:
         data = {"trace": "shop", "peak": 12, "length": "2h", "standin": {"steps": [["0s", 3]]}}
         trace = trace_of(data, tmp_path)
         assert (trace.times[-1], trace.values.max()) == (EPOCH + 2 * HOUR, 3)
-        assert "shop is not here" in trace.notes[0]
+        assert "shop is not available" in trace.notes[0]
 
     def test_where_traces_are(self, tmp_path, monkeypatch):
         """In the folder that is named, or nowhere."""
@@ -135,13 +135,13 @@ class TestDemand:
             ({"points": [["0s", 1]], "wave": {}}, "not points and wave"),
             ({"points": [["0s", 1]]}, "a single point"),
             ({"points": [["1h", 1], ["2h", 1]]}, "first time must be 0s"),
-            ({"points": [["0s", 1], ["0s", 1]]}, "each later"),
-            ({"points": [["0s", "x"], ["1h", 2]]}, "no number of cores"),
-            ({"points": [["soon", 1]]}, "no time"),
+            ({"points": [["0s", 1], ["0s", 1]]}, "each time later"),
+            ({"points": [["0s", "x"], ["1h", 2]]}, "not a number of cores"),
+            ({"points": [["soon", 1]]}, "not a duration"),
             ({"points": 5}, "write pairs"),
-            ({"wave": {"mean": 1, "swing": 0, "period": "1h"}}, "how long it lasts"),
+            ({"wave": {"mean": 1, "swing": 0, "period": "1h"}}, "there is no length"),
             ({"wave": {"mean": 1}, "length": "1h"}, "swing is missing"),
-            ({"wave": 5, "length": "1h"}, "not of that form"),
+            ({"wave": 5, "length": "1h"}, "does not have that form"),
         ],
     )
     def test_what_cannot_be_made(self, data, message):
@@ -201,13 +201,13 @@ class TestMeasures:
         [
             ({}, "write one of score"),
             (5, "write one of score"),
-            ({"score": "lateness"}, "no score lateness"),
-            ({"column": "pots", "take": "most"}, "no column pots"),
+            ({"score": "lateness"}, "unknown score lateness"),
+            ({"column": "pots", "take": "most"}, "unknown column pots"),
             ({"column": "pods"}, "write at, or take"),
             ({"column": "pods", "take": "best"}, "write at, or take"),
-            ({"column": "pods", "at": "1h", "in": "kB"}, "in is one of Mi, Gi"),
-            ({"settled": "pots < 3"}, "no column pots"),
-            ({"settled": "pods"}, "nothing is compared"),
+            ({"column": "pods", "at": "1h", "in": "kB"}, "in must be one of Mi, Gi"),
+            ({"settled": "pots < 3"}, "unknown column pots"),
+            ({"settled": "pods"}, "there is no comparison"),
         ],
     )
     def test_what_cannot_be_taken(self, measure, message):
@@ -217,7 +217,7 @@ class TestMeasures:
 
     def test_a_window_with_nothing_in_it(self, run):
         """Is no zero."""
-        with pytest.raises(MeasureError, match="nothing of that time"):
+        with pytest.raises(MeasureError, match="no ticks in that time"):
             figures(run, {"it": {"column": "pods", "take": "sum", "from": "1h"}})
 
     def test_units(self):
@@ -264,7 +264,7 @@ class TestLooks:
         [
             ({}, "write one of looks, needs, ways"),
             ({"looks": [], "ways": {}}, "not looks and ways"),
-            ({"looks": [{"us": {}}]}, "us: no such part"),
+            ({"looks": [{"us": {}}]}, "us: unknown key"),
         ],
     )
     def test_what_cannot_be_looked_at(self, data, message):

@@ -137,11 +137,11 @@ class TestFiles:
         assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in reported)
         for message in (
             "no title",
-            "strange: no such key",
+            "strange: unknown key",
             "kind: dream",
             "write 3 lines",
             "no bar",
-            "demand: is no mapping",
+            "demand: is not a mapping",
         ):
             assert any(message in line for line in reported)
 
@@ -150,15 +150,15 @@ class TestFiles:
         """Is refused with the name of the file."""
         folder = written()
         (folder / "S01" / "scenario.yaml").write_text(text)
-        with pytest.raises(ScenarioError, match=r"scenario\.yaml: is no"):
+        with pytest.raises(ScenarioError, match=r"scenario\.yaml: is not"):
             read_scenarios(folder)
 
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
             ({"bar": ["replicas <"]}, "a figure is missing"),
-            ({"measure": {"replicas": {"column": "pots", "take": "last"}}}, "no column pots"),
-            ({"kind": "decisions"}, "figures of their own"),
+            ({"measure": {"replicas": {"column": "pots", "take": "last"}}}, "unknown column pots"),
+            ({"kind": "decisions"}, "single decisions have their own figures"),
         ],
     )
     def test_parts_are_read_before_anything_runs(self, written, changes, message):
@@ -224,7 +224,7 @@ class TestJudging:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"world": {"tack": 5}}, "tack: no such parameter"),
+            ({"world": {"tack": 5}}, "tack: unknown parameter"),
             ({"settings": {"sync": 5}}, "no such setting"),
             ({"demand": {"steps": []}}, "write pairs"),
             ({"manifests": {"bad": "none.yaml"}}, "none.yaml"),

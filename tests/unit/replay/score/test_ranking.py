@@ -116,18 +116,18 @@ class TestVerdict:
 
     def test_the_cheapest_that_keeps_the_slo(self):
         """The VPA is cheaper and too late."""
-        reported = "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late; the next, wpa, costs 10.0 % more."
-        assert verdict(self.SCORES) == reported
+        first = "hpa is the cheapest policy that meets the SLO: $10.00, 0.5 % late"
+        assert verdict(self.SCORES) == f"{first}; the next cheapest, wpa, costs 10.0 % more."
 
     def test_only_one_keeps_it(self):
         """Then there is no next."""
         reported = verdict({"hpa": entry(10.0, 0.5), "vpa": entry(8.0, 2.0)})
-        assert reported == "hpa is the cheapest that keeps the SLO: $10.00, 0.5 % late."
+        assert reported == "hpa is the cheapest policy that meets the SLO: $10.00, 0.5 % late."
 
     def test_nobody_keeps_it(self):
         """The one that comes nearest is named. Who is late and then lost counts as both: they are not added up."""
         reported = verdict({"hpa": entry(10.0, 99.0, 99.0), "vpa": entry(8.0, 98.0, 83.0)})
-        assert reported == "None keeps the SLO; vpa comes nearest: 98 % late and 83 % lost."
+        assert reported == "No policy meets the SLO; vpa comes closest: 98 % late and 83 % lost."
 
     def test_nothing(self):
         """No policy, no verdict."""
@@ -137,20 +137,20 @@ class TestVerdict:
         """The same order at all three prices."""
         reported = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 4), "wpa": (3, 4, 5)})
         assert reported.endswith(
-            "By price, with late requests and restarts paid for, hpa comes first, and the ranking stays the same where "
+            "By price, which includes late requests and restarts, hpa comes first, and the ranking stays the same if "
             "a late request costs a tenth or ten times as much."
         )
 
     def test_a_ranking_that_changes_behind_the_first(self):
         """It is said, and that the first stays."""
         reported = verdict(self.SCORES, {"hpa": (1, 2, 3), "vpa": (2, 3, 9), "wpa": (3, 4, 5)})
-        assert "hpa comes first also where" in reported
-        assert reported.endswith("the order behind it changes.")
+        assert "hpa comes first, also if" in reported
+        assert reported.endswith("the order after it changes.")
 
     def test_a_ranking_that_flips(self):
         """Who is first at each end is named."""
         reported = verdict(self.SCORES, {"hpa": (2, 2, 9), "vpa": (1, 3, 8), "wpa": (3, 4, 5)})
-        assert "hpa comes first, but the ranking flips" in reported
+        assert "hpa comes first, but the ranking depends" in reported
         assert reported.endswith("vpa is first at a tenth of it, wpa at ten times.")
 
     def test_one_policy_has_no_ranking(self):

@@ -10,7 +10,7 @@ from hypot.replay.traces.history import read_traces
 from hypot.replay.traces.parquet import Compact, ThriftError, measure
 from hypot.replay.traces.trace import TraceError
 
-DAMAGED = "web.parquet: is not a whole Parquet file: it is damaged, or was cut off; write it anew"
+DAMAGED = "web.parquet: is not a complete Parquet file: it is damaged, or was cut off; write it again"
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_a_file_that_would_fill_the_memory(monkeypatch):
     assert Path("web.parquet").stat().st_size < 2**17
     monkeypatch.setattr(parquet, "MAX_BYTES", 2**20)
     assert said() == (
-        "web.parquet: would unpack to 1,000,000 rows and 0.0 GiB, the most is 200,000,000 rows and 0.000977 GiB "
+        "web.parquet: would unpack to 1,000,000 rows and 0.0 GiB, the limit is 200,000,000 rows and 0.000977 GiB "
         "for one workload: split it by workload or by time"
     )
 
@@ -106,14 +106,14 @@ def _outcome() -> str:
 @pytest.mark.parametrize(
     ("name", "cells", "message"),
     [
-        ("value", [[1.0], [2.0]], "column value holds List(Float64), not numbers"),
-        ("value", [True, False], "column value holds Boolean, not numbers"),
-        ("memory", [True, False], "column memory holds Boolean, not numbers"),
-        ("workload", [1.5, 2.5], "column workload holds Float64, not names of workloads"),
+        ("value", [[1.0], [2.0]], "column value has type List(Float64), not numbers"),
+        ("value", [True, False], "column value has type Boolean, not numbers"),
+        ("memory", [True, False], "column memory has type Boolean, not numbers"),
+        ("workload", [1.5, 2.5], "column workload has type Float64, not workload names"),
         (
             "ts",
             [True, False],
-            "column ts holds Boolean, not times: write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z",
+            "column ts has type Boolean, not times: write Unix seconds or RFC 3339, for example 2024-03-01T12:00:00Z",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_cells_that_cannot_be_used(cells, message):
 def test_a_file_without_rows():
     """The columns alone are no history."""
     pl.DataFrame({"ts": [], "value": []}, schema={"ts": pl.Int64, "value": pl.Float64}).write_parquet("web.parquet")
-    assert said() == "web.parquet: has no row of data: at least two are needed"
+    assert said() == "web.parquet: has no data rows: at least two are needed"
 
 
 @pytest.mark.parametrize(

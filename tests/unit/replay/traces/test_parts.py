@@ -166,7 +166,7 @@ def test_empty_rows_are_passed_over():
     write([*rows_of(4), empty, empty, *((f"x{i}", t, 1.0) for i in range(2) for t in range(5)), empty])
     found = read_traces([FILE])
     assert [one.workload for one in found] == ["w0", "w1", "w2", "w3", "x0", "x1"]
-    assert {note for one in found for note in one.notes} == {"2 empty rows passed over"}
+    assert {note for one in found for note in one.notes} == {"2 empty rows ignored"}
 
 
 def test_times_of_different_units():
@@ -180,7 +180,9 @@ def test_times_of_one_unit():
     write([(f"w{i}", (1_700_000_000 + 60 * t) * 1000, 1.0) for i in range(5) for t in range(5)])
     found = read_traces([FILE])
     assert {one.times[0] for one in found} == {1_700_000_000.0}
-    assert {one.notes for one in found} == {("times are milliseconds by their size and were turned into seconds",)}
+    assert {one.notes for one in found} == {
+        ("times are in milliseconds (judged by their size) and were converted to seconds",)
+    }
 
 
 @pytest.mark.parametrize(("bare", "row"), [(4, 21), (0, 1)])
@@ -196,7 +198,7 @@ def test_a_window():
     write(rows)
     found = read_traces([FILE], 0, 120)
     assert [(one.workload, len(one.times)) for one in found] == [("w2", 3), ("w3", 3)]
-    message = "passed over: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two rows from 0 s to 120 s"
+    message = "ignored: workloads 'w0', 'w1', 'w4' and 'w5' with fewer than two rows from 0 s to 120 s"
     assert found[-1].notes == (message,)
 
 
@@ -222,7 +224,7 @@ def test_the_same_workload_in_two_files():
     with pytest.raises(TraceError) as caught:
         read_traces([FILE, "w3.csv", "nowhere.csv"])
     assert caught.value.problems == (
-        "nowhere.csv: there is no such file",
+        "nowhere.csv: no such file",
         "w3.csv: workload 'w3' is in fleet.parquet too: join them in one file",
     )
 
@@ -241,7 +243,7 @@ def test_a_large_history_is_not_read_for_the_problems_of_others():
     """A file that cannot be opened is told at once; beside small ones, together with theirs."""
     write(rows_of(5))
     Path("web.csv").write_text("ts,value\n0,1\n60,2\n")
-    with pytest.raises(TraceError, match=r"nowhere\.csv: there is no such file"):
+    with pytest.raises(TraceError, match=r"nowhere\.csv: no such file"):
         open_history([FILE, "nowhere.csv"]).check_files()
     open_history(["web.csv", "nowhere.csv"]).check_files()
 
@@ -258,15 +260,15 @@ def test_what_is_too_large_for_a_part(monkeypatch):
     """A single workload, a row group, the number of rows and of workloads are bounded, before they are unpacked."""
     write([("long", t, 1.0) for t in range(30)] + rows_of(2))
     monkeypatch.setattr(traces_parts, "MAX_ROWS", 29)
-    message = "would unpack to 30 rows and 0.0 GiB, the most is 29 rows and 2 GiB for one workload: split it by time"
+    message = "would unpack to 30 rows and 0.0 GiB, the limit is 29 rows and 2 GiB for one workload: split it by time"
     assert problems() == [f"fleet.parquet: workload 'long' {message}"]
     monkeypatch.setattr(traces_parts, "MAX_WORKLOADS", 2)
     assert problems() == ["fleet.parquet: has more than 2 workloads: split it by workload"]
     monkeypatch.setattr(parquet, "MAX_ROWS", 39)
     monkeypatch.setattr(parquet, "MAX_GROUP_BYTES", 100)
-    assert problems()[0].endswith("the most is 9.31e-08 GiB: write it with row groups of a million rows")
+    assert problems()[0].endswith("the limit is 9.31e-08 GiB: write it with row groups of a million rows")
     monkeypatch.setattr(parquet, "MAX_FLEET_ROWS", 39)
-    assert problems() == ["fleet.parquet: has 40 rows, the most is 39: split it by workload"]
+    assert problems() == ["fleet.parquet: has 40 rows, the limit is 39: split it by workload"]
 
 
 def test_more_rows_than_fit_at_once(monkeypatch):
@@ -281,5 +283,5 @@ def test_a_file_that_changes_while_it_is_read():
     write(rows_of(5))
     history = open_history([FILE])
     write(rows_of(3))
-    with pytest.raises(TraceError, match="is not a whole Parquet file"):
+    with pytest.raises(TraceError, match="is not a complete Parquet file"):
         list(history)

@@ -78,7 +78,7 @@ def test_staleness_is_a_gap(prometheus):
     assert (api.workload, web.workload) == ("api", "web")
     assert np.array_equal(api.times, np.delete(TIMES, GAP))
     assert np.array_equal(api.values, np.delete(API, GAP))
-    assert api.notes == ("1 gap, the longest 12.8 min from 2023-11-14T22:38:05Z: filled by straight lines",)
+    assert api.notes == ("1 gap, the longest 12.8 min from 2023-11-14T22:38:05Z: interpolated linearly",)
     assert web.notes == ()
 
 
@@ -105,8 +105,8 @@ def test_nan_is_a_gap(prometheus):
     (web,) = from_prometheus(prometheus, "(demand - demand) / (demand > bool 100) + 1", START, END, STEP)
     assert (web.workload, set(web.values)) == ("web", {1.0})
     assert np.array_equal(web.times, TIMES[WEB > 100])
-    assert web.notes[0] == "passed over: workload 'api' with fewer than two points"
-    assert web.notes[1] == f"{np.count_nonzero(WEB <= 100)} points without a number (NaN) passed over"
+    assert web.notes[0] == "ignored: workload 'api' with fewer than two points"
+    assert web.notes[1] == f"{np.count_nonzero(WEB <= 100)} points without a number (NaN) ignored"
 
 
 @needs_prometheus
@@ -136,7 +136,7 @@ def test_queries_that_give_no_demand(prometheus, query, message):
 def test_a_path_that_is_not_there(prometheus):
     """The page that says so is no answer."""
     assert said(f"{prometheus}/prefix/", "demand", START, END, STEP) == (
-        f"{prometheus}/prefix: does not answer as Prometheus does (404): is a part of the path missing?"
+        f"{prometheus}/prefix: does not answer like Prometheus (404): is a part of the path missing?"
     )
 
 
@@ -144,7 +144,7 @@ def test_a_server_that_is_gone():
     """The address is named, and what to look at."""
     url = f"http://127.0.0.1:{free_port()}"
     assert said(url, "demand", START, END, STEP) == (
-        f"{url}: nobody listens there: is Prometheus running, and is this its port?"
+        f"{url}: connection refused: is Prometheus running, and is this its port?"
     )
 
 
@@ -155,7 +155,7 @@ def test_a_server_that_is_gone():
 def test_times_that_cannot_be_asked_for(start, end, step):
     """Nobody is asked."""
     assert said("http://127.0.0.1:9", "demand", start, end, step) == (
-        "http://127.0.0.1:9: the time asked for must be longer than one step, and the step 1 ms or more"
+        "http://127.0.0.1:9: the time range must be longer than one step, and the step at least 1 ms"
     )
 
 

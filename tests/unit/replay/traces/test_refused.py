@@ -39,19 +39,22 @@ def said(content: str | bytes, start: float | None = None, end: float | None = N
     ("content", "message"),
     [
         ("", "is empty"),
-        ("ts,value", "has no row of data: at least two are needed"),
-        ("ts,value\n\n\n", "has no row of data: at least two are needed"),
+        ("ts,value", "has no data rows: at least two are needed"),
+        ("ts,value\n\n\n", "has no data rows: at least two are needed"),
         ("ts,value\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
         ("ts,value\n0,1\n0,1\n", "workload 'web' has 1 row: at least two are needed"),
-        ("\nts,value\n0,1\n", "row 1 is empty: it must hold the names of the columns"),
+        ("\nts,value\n0,1\n", "row 1 is empty: it must hold the column names"),
         ("a,value\n0,1\n", f"{NO_TIMES}; found columns 'a' and 'value'"),
         ("a,b\n0,1\n", f"{NO_TIMES} and {NO_VALUES}; found columns 'a' and 'b'"),
-        ("0,1\n60,2\n", f"{NO_TIMES} and {NO_VALUES}; found columns '0' and '1': the first row must hold their names"),
+        (
+            "0,1\n60,2\n",
+            f"{NO_TIMES} and {NO_VALUES}; found columns '0' and '1': the first row must hold the column names",
+        ),
         ("ts;value\n0;1\n", f"{NO_TIMES} and {NO_VALUES}; found column 'ts;value': separate columns by commas"),
         ("ts,time,value\n0,0,1\n", "columns ts and time mean the same: keep one of them"),
         ("ts,value,memory,Memory\n0,0,1,1\n", "columns memory and memory mean the same: keep one of them"),
-        ("ts,cpu,rps\n0,0,1\n", "2 columns of values: keep cpu (cores) or rps (requests/s) and remove the others"),
-        ("ts,value\r0,1\r60,2\r", "row 1 is not a row of CSV: use commas, and line feeds at the ends of lines"),
+        ("ts,cpu,rps\n0,0,1\n", "2 value columns: keep cpu (cores) or rps (requests/s) and remove the others"),
+        ("ts,value\r0,1\r60,2\r", "row 1 is not valid CSV: separate fields by commas and end lines with a line feed"),
         ('ts,"value\n0,1\n', "row 1: a quote is not closed on its line"),
     ],
 )
@@ -95,7 +98,7 @@ def test_files_without_what_is_needed(content, message):
         ),
         (
             "ts,value\n2024-03-01T12:00:00Z,1\n2024-03-01T12:01:00,2\n2024-03-01T12:02:00,2\n",
-            "row 3 has no time zone (nor have 1 more row), though other rows have one: add it",
+            "row 3 has no time zone (nor have 1 more row), but other rows have one: add it",
         ),
         ("ts,value\n1700000000,1\n1700000060000,2\n", f"the times of rows 2 and 3 differ in unit: {WRITE}"),
         ("ts,value\n1e30,1\n1e30,1\n", f"row 2 has no time: {WRITE}"),
@@ -112,12 +115,15 @@ def test_cells_that_cannot_be_used(content, message):
         (b"ts,value\n0,1\n60,\xff\n", "row 3: not UTF-8: save the file as UTF-8"),
         (b"ts,val\xffue\n0,1\n", "row 1 is not UTF-8: save the file as UTF-8"),
         (b"\xff\xfet\x00s\x00", "is UTF-16: save the file as UTF-8"),
-        (b"\x1f\x8b\x08\x00", "is packed (gzip): unpack it first, or write it as Parquet"),
-        (b"PK\x03\x04", "is packed (zip): unpack it first, or write it as Parquet"),
-        (b"ts,value\n0,1,2\n60,2\n", "row 2: 3 fields, though row 1 names 2 columns"),
+        (b"\x1f\x8b\x08\x00", "is compressed (gzip): decompress it first, or write it as Parquet"),
+        (b"PK\x03\x04", "is compressed (zip): decompress it first, or write it as Parquet"),
+        (b"ts,value\n0,1,2\n60,2\n", "row 2: 3 fields, but row 1 names 2 columns"),
         (b'ts,value\n0,"1\n60,2\n120,3\n', "row 2: a quote is not closed on its line"),
         (b'ts,value,x\n0,1,"\n60,2,"\n120,3,\n', "row 2: a quote is not closed on its line"),
-        (b'ts,value\n0,"1"5\n60,2\n', "row 2: text stands beside a quoted field: quote all of it, or nothing"),
+        (
+            b'ts,value\n0,"1"5\n60,2\n',
+            "row 2: there is text next to a quoted field: quote the whole field, or none of it",
+        ),
     ],
 )
 def test_text_that_is_not_csv(content, message):
@@ -171,7 +177,7 @@ def test_windows_in_which_no_workload_has_two_rows():
 def test_a_window_that_ends_before_it_begins():
     """No file is read for it."""
     assert problems("nowhere.csv", start=5, end=5) == [
-        "nothing lies from 5 s to 5 s: the end must be later than the start"
+        "the time range from 5 s to 5 s is empty: the end must be later than the start"
     ]
 
 
@@ -183,15 +189,15 @@ def test_all_problems_of_all_files_at_once():
     Path("web.parquet").write_text("ts,value\n0,1\n60,2\n", encoding="utf-8")
     assert problems("folder", "pipe", "nowhere.csv", "-", "a\0b", "web.parquet", "web.csv") == [
         "folder: is a directory: name the files in it",
-        "pipe: is not an ordinary file",
-        "nowhere.csv: there is no such file",
+        "pipe: is not a regular file",
+        "nowhere.csv: no such file",
         "-: standard input cannot be read: name a file",
-        "'a\\x00b': is not the name of a file",
-        "web.parquet: is not Parquet, though it is named so",
+        "'a\\x00b': is not a valid file name",
+        "web.parquet: is not Parquet, despite its name",
         f"web.csv: column ts: row 2 ('x') is not a time: {WRITE}",
         "web.csv: column value: row 3 ('y') is not a number",
     ]
-    assert problems() == ["no file with history was named"]
+    assert problems() == ["no history file was given"]
 
 
 def test_the_same_workload_in_two_files():
@@ -216,10 +222,10 @@ def test_many_problems_are_cut_short():
 def test_large_csv_files(monkeypatch):
     """They are refused by their size, before they are read, and by their rows."""
     monkeypatch.setattr(csv_file, "MAX_ROWS", 2)
-    assert said("ts,value\n0,1\n60,2\n120,3\n") == "3 rows are too many, 2 are the most: split it by workload"
+    assert said("ts,value\n0,1\n60,2\n120,3\n") == "3 rows are too many, the limit is 2: split it by workload"
     monkeypatch.setattr(csv_file, "MAX_CSV_BYTES", 20)
     assert said("ts,value\n0,1\n60,2\n120,3\n") == (
-        "0.0 GiB of CSV are too much, 1.86e-08 GiB are the most: write it as Parquet, or split it by workload"
+        "0.0 GiB of CSV is too much, the limit is 1.86e-08 GiB: write it as Parquet, or split it by workload"
     )
 
 

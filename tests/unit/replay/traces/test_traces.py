@@ -80,7 +80,7 @@ def test_a_fleet(read):
 
 def test_other_columns_are_passed_over(read):
     """With a word about it."""
-    assert read('ts,value,pod,"a, b"\n0,1,x,y\n60,2,x,"y, z"\n')[0].notes == ("passed over: columns 'pod' and 'a, b'",)
+    assert read('ts,value,pod,"a, b"\n0,1,x,y\n60,2,x,"y, z"\n')[0].notes == ("ignored: columns 'pod' and 'a, b'",)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_smaller_units_of_time_are_known_by_their_size(read, factor, request):
     (trace,) = read(f"ts,value\n{NOON * factor:.0f},1\n{(NOON + 60) * factor:.0f},2\n")
     assert trace.times.tolist() == [NOON, NOON + 60]
     word = request.node.callspec.id
-    assert trace.notes == (f"times are {word} by their size and were turned into seconds",)
+    assert trace.notes == (f"times are in {word} (judged by their size) and were converted to seconds",)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_smaller_units_of_time_are_known_by_their_size(read, factor, request):
         ("2024-03-01T12:00:00Z", "2024-03-01T12:01:00z", 60, None),
         ("2024-03-01T12:00:00.000Z", "2024-03-01T12:00:00.250Z", 0.25, None),
         ("2024-03-01 13:00:00+01:00", "2024-03-01 13:01:00+0100", 60, None),
-        ("2024-03-01T12:00:00", "2024-03-01T12:01:00", 60, "times have no zone and are taken as UTC"),
-        ("2024-03-01 12:00", "2024-03-01 12:01", 60, "times have no zone and are taken as UTC"),
+        ("2024-03-01T12:00:00", "2024-03-01T12:01:00", 60, "times have no time zone and are read as UTC"),
+        ("2024-03-01 12:00", "2024-03-01 12:01", 60, "times have no time zone and are read as UTC"),
         (
             "2024-03-01T13:00:00+01:00",
             "2024-03-01T09:31:00-02:30",
             60,
-            "times are of different zones (-02:30 and +01:00); each was read by its own",
+            "times have different time zones (-02:30 and +01:00); each was read in its own",
         ),
     ],
 )
@@ -147,7 +147,7 @@ def test_parquet_dates_without_a_zone(read):  # noqa: ARG001  for its folder
         times = pl.Series([at, at + timedelta(minutes=1)], dtype=pl.Datetime(precision))
         (trace,) = parquet(timestamp=times, value=[1, 2])
         assert trace.times.tolist() == [NOON, NOON + 60]
-        assert trace.notes == ("times have no zone and are taken as UTC",)
+        assert trace.notes == ("times have no time zone and are read as UTC",)
 
 
 def test_parquet_of_other_types(read):  # noqa: ARG001  for its folder
@@ -169,7 +169,7 @@ def test_unsorted_rows_are_sorted(read):
     (trace,) = read("ts,value,memory\n120,3,30\n0,1,10\n60,2,20\n")
     assert (trace.times.tolist(), trace.values.tolist()) == ([0.0, 60.0, 120.0], [1.0, 2.0, 3.0])
     assert trace.memory.tolist() == [10.0, 20.0, 30.0]
-    assert trace.notes == ("the rows were not in the order of time (1 step back) and were sorted",)
+    assert trace.notes == ("the rows were not in time order (1 step back) and were sorted",)
 
 
 def test_repeated_rows_are_dropped(read):
@@ -182,12 +182,12 @@ def test_repeated_rows_are_dropped(read):
 def test_gaps_are_told(read):
     """Only steps of more than one and a half times the usual one are gaps."""
     (trace,) = read("ts,value\n0,1\n60,2\n150,2\n210,2\n301,2\n8000,2\n8060,1\n8120,1\n8180,1\n")
-    assert trace.notes == ("2 gaps, the longest 2.14 h from 301 s: filled by straight lines",)
+    assert trace.notes == ("2 gaps, the longest 2.14 h from 301 s: interpolated linearly",)
 
 
 def test_blank_lines_between_rows(read):
     """They say nothing, and are passed over."""
-    assert read("ts,value\n0,1\n\n,\n60,2\n")[0].notes == ("2 empty rows passed over",)
+    assert read("ts,value\n0,1\n\n,\n60,2\n")[0].notes == ("2 empty rows ignored",)
 
 
 def test_a_window(read):
@@ -200,7 +200,7 @@ def test_workloads_that_are_not_in_the_window(read):
     """They are passed over, with a word."""
     traces = read("workload,ts,value\na,0,1\na,60,1\nb,120,2\nb,180,2\nc,120,1\n", start=100)
     assert [t.workload for t in traces] == ["b"]
-    assert traces[0].notes == ("passed over: workloads 'a' and 'c' with fewer than two rows from 100 s",)
+    assert traces[0].notes == ("ignored: workloads 'a' and 'c' with fewer than two rows from 100 s",)
 
 
 def test_names_that_polars_would_expand(read):  # noqa: ARG001  for its folder

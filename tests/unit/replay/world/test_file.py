@@ -97,29 +97,29 @@ def test_values_as_people_write_them(written, section, name, text, value):
     [
         ("tick: 0", "1: tick: 0 must be above 0s and at most 5m"),
         ("tick: 6m", '1: tick: "6m" must be above 0s and at most 5m'),
-        ("sead: 3", "1: sead: no such parameter; did you mean seed?"),
+        ("sead: 3", "1: sead: unknown parameter; did you mean seed?"),
         ("seed: 1.5", "1: seed: 1.5 is not a whole number such as 2"),
         ("seed: '3'", '1: seed: "3" is not a whole number such as 2'),
-        ("demand:\n  nois: 1", "2: demand.nois: no such parameter; did you mean noise?"),
+        ("demand:\n  nois: 1", "2: demand.nois: unknown parameter; did you mean noise?"),
         ("demand:\n  noise: true", "2: demand.noise: true is not a number such as 0.15"),
         ("demand:\n  noise: '0.1'", '2: demand.noise: "0.1" is not a number such as 0.15'),
         ("demand:\n  noise:", "2: demand.noise: is empty; write a value, or leave it out for the default"),
-        ("demand:\n  unit: rps", '2: demand.unit: "rps" is none of requests, cores'),
+        ("demand:\n  unit: rps", '2: demand.unit: "rps" is not one of requests, cores'),
         ("demand:\n  drops: 3h", "2: demand.drops: write a list of at most 10000 entries"),
         ("demand:\n  drops:\n  - {start: 1h, end: 2h}", "3: demand.drops[0]: has no factor"),
-        ("demand:\n  drops: [3]", "2: demand.drops[0]: 3 is no mapping; write one, such as 'start: 2h'"),
+        ("demand:\n  drops: [3]", "2: demand.drops[0]: 3 is not a mapping; write one, such as 'start: 2h'"),
         (
             "demand:\n  drops:\n  - start: 2h\n    end: 1h\n    factor: 0.5",
             "4: demand.drops[0].end: 1h is not after the start, 2h",
         ),
         (
             "metrics:\n  gaps:\n  - {start: 1h, end: 2h}\n  - {start: 90m, end: 3h}",
-            "4: metrics.gaps[1].start: 90m is before the end of the one above it, 2h; write them in order",
+            "4: metrics.gaps[1].start: 90m is before the end of the previous entry, 2h; write them in order",
         ),
-        ("metrics:\n  names: {rps: request}", '2: metrics.names.rps: "request" is none of requests, latency, queue'),
+        ("metrics:\n  names: {rps: request}", '2: metrics.names.rps: "request" is not one of requests, latency, queue'),
         ("metrics:\n  names: {'': queue}", "2: metrics.names: a metric without a name"),
-        ("metrics:\n  window: 25h", "2: metrics.window (25h) is more than 24h; autoscalers look at minutes"),
-        ("metrics: [1]", "1: metrics: [1] is no mapping; write one, such as 'window: ...'"),
+        ("metrics:\n  window: 25h", "2: metrics.window (25h) is more than 24h; autoscalers work with minutes"),
+        ("metrics: [1]", "1: metrics: [1] is not a mapping; write one, such as 'window: ...'"),
         ("service:\n  slo: 1", "2: service.slo: 1 must be above 0 and below 1"),
         ("service:\n  useful: 0", "2: service.useful: 0 must be above 0 and at most 1"),
         ("service:\n  work: 20mss", '2: service.work: "20mss" is not a duration such as 15s, 2h30m or 90'),
@@ -134,12 +134,12 @@ def test_values_as_people_write_them(written, section, name, text, value):
         ("demand:\n  scale: 2\n  peak: 12", "2: demand.scale and demand.peak both say how large a trace is"),
         (
             "nodes:\n  start: 1\n  cpu: 1",
-            "3: workload.cpu (1, the default) is more than a node has for pods: nodes.cpu (1), of which the system",
+            "3: workload.cpu (1, the default) is more than a node has for pods: nodes.cpu (1), of which nodes.reserved",
         ),
         ("tick: 15s\ntick: 5s", "2: the key 'tick' is given twice, first on line 1"),
-        ("tick: 15s\n---\ntick: 5s", "3: a second document; write one world in a file"),
+        ("tick: 15s\n---\ntick: 5s", "3: a second document; write one world per file"),
         ("tick: .nan", "1: .nan is not a number"),
-        ("[1, 2]", "1: the world: [1, 2] is no mapping; write one, such as 'tick: 15s'"),
+        ("[1, 2]", "1: the world: [1, 2] is not a mapping; write one, such as 'tick: 15s'"),
         ("a: [1", "a ',' or ']' is missing"),
     ],
 )
@@ -169,8 +169,8 @@ def test_files_that_cannot_be_read(tmp_path):
     binary.write_bytes(b"\xff\xfe\xfa")
     huge.write_bytes(b"#" * (2**20 + 1))
     reported = {
-        tmp_path / "none.yaml": "cannot read it",
-        tmp_path: "cannot read it",
+        tmp_path / "none.yaml": "cannot be read",
+        tmp_path: "cannot be read",
         binary: "not UTF-8 text",
         huge: "larger than",
     }
@@ -196,7 +196,7 @@ def test_the_default_window_too_is_whole_ticks():
 def test_a_dict_is_told_without_lines():
     """The same words, where there is no file."""
     stranger, tick = problems(world_from_dict, {"tick": -1, 3: 4})
-    assert stranger.startswith("3: no such parameter; known here are tick, seed, demand, service, memory, ")
+    assert stranger.startswith("3: unknown parameter; the parameters here are tick, seed, demand, service, memory, ")
     assert tick == "tick: -1 must be above 0s and at most 5m"
 
 
