@@ -29,19 +29,19 @@ class Series(NamedTuple):
     dashed: bool = False
 
 
-class Axis(NamedTuple):
+class IntervalAxis(NamedTuple):
     title: str
     log: bool = False
     # Where to write numbers; empty: the renderer chooses.
     ticks: tuple[float, ...] = ()
 
 
-class Chart(NamedTuple):
+class IntervalChart(NamedTuple):
     key: str
     title: str
     label: str
-    x: Axis
-    y: Axis
+    x: IntervalAxis
+    y: IntervalAxis
     series: tuple[Series, ...]
     # Whether there is one marker for each number of replicas, instead of a path through many points.
     marked: bool = False
@@ -51,7 +51,7 @@ class Panel(NamedTuple):
     """The charts of one resource."""
 
     resource: str
-    charts: tuple[Chart, ...]
+    charts: tuple[IntervalChart, ...]
 
 
 class ContainerGroup(NamedTuple):
@@ -74,7 +74,7 @@ def parts_of(hvpa: Hvpa) -> Iterator[ContainerGroup]:
         yield ContainerGroup(named(table.containers, alone=len(tables) == 1), table, tuple(panels))
 
 
-def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Chart, ...]:
+def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[IntervalChart, ...]:
     """Replicas and size against the total, thresholds against replicas, and the excess over the requested total."""
     unit = UNITS[resource][0]
     asked = _axis(f"requested in total, {unit}", _numbers(resource, [p.asked for p in curves.up]), log=curves.wide)
@@ -82,7 +82,7 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
     sizes = [p.per_pod for curve in curves[:3] for p in curve]
     size = _axis(f"per pod, {unit}", _numbers(resource, sizes), log=curves.wide)
     return (
-        Chart(
+        IntervalChart(
             "replicas",
             "Replicas",
             "Replicas for a total, while it rises and while it falls.",
@@ -90,7 +90,7 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
             counts,
             tuple(_paths(curves, resource, lambda p: p.replicas, untrimmed=False)),
         ),
-        Chart(
+        IntervalChart(
             "size",
             "Size of a pod",
             "While replicas rise, no request is lowered unless its total falls; scaling down removes the excess.",
@@ -99,12 +99,12 @@ def charts_of(table: IntervalTable, resource: str, curves: Curves) -> tuple[Char
             tuple(_paths(curves, resource, lambda p: in_units(resource, p.per_pod), untrimmed=True)),
         ),
         _thresholds(table.rows, resource, counts),
-        Chart(
+        IntervalChart(
             "deviation",
             "Excess over the request",
             "Replicas times size, minus the requested total; below zero, a bound limits it.",
             asked,
-            Axis(f"more than requested, {unit}"),
+            IntervalAxis(f"more than requested, {unit}"),
             tuple(_paths(curves, resource, lambda p: in_units(resource, _beyond(resource, p)), untrimmed=True)),
         ),
     )
@@ -125,7 +125,7 @@ def _paths(curves: Curves, resource: str, value: Callable[[CurvePoint], float], 
         yield Series(name, role, xs, tuple([value(point) for point in points]))
 
 
-def _thresholds(rows: Sequence[CountRow], resource: str, counts: Axis) -> Chart:
+def _thresholds(rows: Sequence[CountRow], resource: str, counts: IntervalAxis) -> IntervalChart:
     unit = UNITS[resource][0]
     counted = tuple([float(row.replicas) for row in rows])
     lines: list[tuple[str, Role, bool, list[float | None]]] = [
@@ -141,7 +141,7 @@ def _thresholds(rows: Sequence[CountRow], resource: str, counts: Axis) -> Chart:
         for name, role, dashed, ys in lines
         if any(ys)
     ]
-    return Chart(
+    return IntervalChart(
         "thresholds",
         "Thresholds",
         "Above the upper total a pod is added; below the lower total a pod may be removed.",
@@ -161,13 +161,13 @@ def _numbers(resource: str, amounts: Iterable[int]) -> list[float]:
     return [in_units(resource, amount) for amount in amounts if amount > 0]
 
 
-def _counts_axis(counts: Sequence[int]) -> Axis:
+def _counts_axis(counts: Sequence[int]) -> IntervalAxis:
     few = tuple([float(count) for count in counts]) if len(counts) <= _FEW_COUNTS else ()
-    return Axis("replicas", ticks=few)
+    return IntervalAxis("replicas", ticks=few)
 
 
-def _axis(title: str, numbers: Sequence[float], *, log: bool) -> Axis:
-    return Axis(title, log, tuple(_ticks(min(numbers), max(numbers))) if log else ())
+def _axis(title: str, numbers: Sequence[float], *, log: bool) -> IntervalAxis:
+    return IntervalAxis(title, log, tuple(_ticks(min(numbers), max(numbers))) if log else ())
 
 
 def _ticks(low: float, high: float) -> list[float]:

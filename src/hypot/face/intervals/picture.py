@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
-from hypot.face.intervals.charts import COLOURS, WIDTHS, Axis, Chart, Panel, Series, parts_of
+from hypot.face.intervals.charts import COLOURS, WIDTHS, IntervalAxis, IntervalChart, Panel, Series, parts_of
 from hypot.kinds.hvpa import Hvpa
 
 _WIDTH, _HEIGHT = 11.0, 7.4
@@ -53,7 +53,7 @@ def _draw_panel(place: SubFigure, name: str, panel: Panel) -> None:
         _draw_chart(axes, chart)
 
 
-def _draw_chart(axes: Axes, chart: Chart) -> None:
+def _draw_chart(axes: Axes, chart: IntervalChart) -> None:
     for series in chart.series:
         _draw_line(axes, series, "o" if chart.marked else "")
     axes.set_title(chart.title, fontsize=10, fontweight="bold")
@@ -85,7 +85,7 @@ def _draw_line(axes: Axes, series: Series, marker: str) -> None:
     )
 
 
-def _dress(drawn: DrawnAxis, axis: Axis) -> None:
+def _dress(drawn: DrawnAxis, axis: IntervalAxis) -> None:
     drawn.set_label_text(axis.title)
     if axis.ticks:
         drawn.set_major_locator(FixedLocator(axis.ticks))

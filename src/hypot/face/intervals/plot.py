@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from hypot.face.intervals.charts import COLOURS, WIDTHS, Axis, Chart, Panel, Series, parts_of
+from hypot.face.intervals.charts import COLOURS, WIDTHS, IntervalAxis, IntervalChart, Panel, Series, parts_of
 from hypot.face.intervals.table import UNITS, CountRow, IntervalTable, figure, notes_of, silent
 from hypot.face.page import framed
 from hypot.kinds.hvpa import Hvpa
@@ -48,7 +48,7 @@ def _panel(panel: Panel, name: str, key: str, charts: dict[str, Any]) -> Iterato
     yield "</div>"
 
 
-def _trace(chart: Chart, series: Series) -> dict[str, Any]:
+def _trace(chart: IntervalChart, series: Series) -> dict[str, Any]:
     dash = "dash" if series.dashed else _DASHES[series.role]
     return {
         "type": "scatter",
@@ -61,7 +61,7 @@ def _trace(chart: Chart, series: Series) -> dict[str, Any]:
     }
 
 
-def _hover(chart: Chart, series: Series) -> dict[str, Any]:
+def _hover(chart: IntervalChart, series: Series) -> dict[str, Any]:
     if chart.key != "deviation":
         return {"hovertemplate": "%{y}"}
     percents = [f"{100 * (y or 0.0) / x:+.0f}" for x, y in zip(series.xs, series.ys, strict=True)]
@@ -73,7 +73,7 @@ def _short(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def _layout(chart: Chart) -> dict[str, Any]:
+def _layout(chart: IntervalChart) -> dict[str, Any]:
     return {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -86,7 +86,7 @@ def _layout(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _axis(axis: Axis) -> dict[str, Any]:
+def _axis(axis: IntervalAxis) -> dict[str, Any]:
     drawn: dict[str, Any] = {"title": {"text": axis.title, "standoff": 8}, "automargin": True, "hoverformat": ".4~g"}
     if axis.log:
         drawn["type"] = "log"

@@ -118,7 +118,7 @@ class _Pick(NamedTuple):
 
 def expand(
     policies: Sequence[Policy],
-    grids: Sequence[GridAxis],
+    axes: Sequence[GridAxis],
     world: World,
     kubernetes: Version = NEWEST,
     gates: Mapping[str, bool] | None = None,
@@ -127,9 +127,9 @@ def expand(
 
     The variants must keep the same rules as a manifest; raises PolicyError if one does not.
     """
-    if not grids:
+    if not axes:
         return list(policies)
-    picks = _Choice(policies).picks(grids)
+    picks = _Choice(policies).picks(axes)
     making = _Making(world, Cluster(kubernetes, gates))
     found = [made for policy, of_it in zip(policies, picks, strict=True) for made in making.variants(policy, of_it)]
     if making.mishaps:
@@ -153,10 +153,10 @@ class _Choice:
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
 
-    def picks(self, grids: Sequence[GridAxis]) -> list[list[_Pick]]:
+    def picks(self, axes: Sequence[GridAxis]) -> list[list[_Pick]]:
         chosen: list[list[_Pick]] = [[] for _ in self._policies]
         problems = []
-        for axis in grids:
+        for axis in axes:
             try:
                 for i, pick in self._of(axis):
                     self._refuse_twice(i, pick, chosen[i])

@@ -76,7 +76,7 @@ Term = Number | Figure | Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class ScoreCondition:
     """Terms with comparisons between them; all comparisons must hold."""
 
     text: str
@@ -103,7 +103,7 @@ class Requirement:
         )
 
 
-def parse(text: Any) -> Requirement:
+def parse(text: Any) -> ScoreCondition:
     """Parse one condition. Raises ConditionError with what is wrong and where."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise ConditionError(f"{str(text)[:60]!r} is not a condition; write one such as 'late <= 0.1'")
@@ -118,7 +118,7 @@ class _Parser:
         self._tokens = list(self._split())
         self._place = 0
 
-    def condition(self) -> Requirement:
+    def condition(self) -> ScoreCondition:
         terms, signs = [self._sum()], []
         while self._next() in COMPARED:
             signs.append(self._take())
@@ -127,7 +127,7 @@ class _Parser:
             raise self._wrong(f"unexpected {self._next()!r}")
         if not signs:
             raise self._wrong(f"there is no comparison; use one of {', '.join(COMPARED)}")
-        return Requirement(self._text.strip(), tuple(terms), tuple(signs))
+        return ScoreCondition(self._text.strip(), tuple(terms), tuple(signs))
 
     def _split(self) -> Iterator[_Token]:
         place, end = 0, len(self._text.rstrip())

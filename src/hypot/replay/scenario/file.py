@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hypot.replay.scenario.conditions import ConditionError, Requirement, parse
+from hypot.replay.scenario.conditions import ConditionError, ScoreCondition, parse
 from hypot.replay.scenario.demand import FORMS, DemandError
 from hypot.replay.scenario.measures import MeasureError, checked
 
@@ -38,8 +38,8 @@ class Case:
     """One variant of a scenario, complete: what is run for the bad and the good policy, and what must hold."""
 
     name: str
-    bar: tuple[Requirement, ...]
-    worse: tuple[Requirement, ...]
+    bar: tuple[ScoreCondition, ...]
+    worse: tuple[ScoreCondition, ...]
     # What is run: the whole mapping of the file, with the changes of the variant applied.
     data: Mapping[str, Any] = field(hash=False)
 
@@ -133,7 +133,7 @@ def _cases(data: Mapping[str, Any]) -> Iterator[Case]:
         yield Case(str(name), _conditions(made["bar"]), _conditions(made["worse"]), made)
 
 
-def _conditions(written: Any) -> tuple[Requirement, ...]:
+def _conditions(written: Any) -> tuple[ScoreCondition, ...]:
     return tuple([parse(one) for one in written])
 
 
