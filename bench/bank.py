@@ -1,4 +1,4 @@
-"""Speed and memory of the bank of histograms, printed: folding samples in, estimating sizes. Medians of rounds."""
+"""Prints the speed and memory of the histograms: adding samples, estimating sizes. Medians of several rounds."""
 
 import resource
 import statistics
@@ -18,7 +18,7 @@ ROUNDS = 9
 
 
 def median_seconds(work, rounds=ROUNDS):
-    """Processor time of one core, so that a busy machine does not blur the figure."""
+    """Processor time of one core, so that a busy machine does not distort the figure."""
     taken = []
     for turn in range(rounds):
         start = time.process_time()
@@ -37,7 +37,7 @@ def declared(usage, knobs):
 
 
 class Load:
-    """Usage around a level of each container's own, from a few millicores to tens of cores and the like of memory."""
+    """Usage around a level that differs per container: a few millicores to tens of cores, and memory to match."""
 
     def __init__(self):
         self.random = np.random.default_rng(4)
@@ -50,7 +50,7 @@ class Load:
 
 
 def fold_seconds(usage, instances, load):
-    """Warm: every histogram was written to before. The samples are made beforehand, as a client would hand them in."""
+    """With warm histograms: each has samples already. The samples are made beforehand, as a client passes them in."""
     for turn in range(20):
         usage.fold(instances, NOW - 3 * HOUR * (20 - turn), *load.sample())
     samples = [load.sample() for _ in range(2)]
@@ -64,7 +64,7 @@ def fold_seconds(usage, instances, load):
 
 
 def window_seconds(usage, instances, load):
-    """The worst turn: every memory window ends, so that every container opens a new one."""
+    """The worst case: every memory window ends, so that every container opens a new window."""
     cpu, memory = load.sample()
     return median_seconds(lambda turn: usage.fold(instances, NOW + (turn + 2) * 24 * HOUR, cpu, memory), 3)
 

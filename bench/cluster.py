@@ -1,8 +1,8 @@
-"""hypot and the HPA controller on the same objects of a real API server: requests, processor time, memory.
+"""Compares hypot and the HPA controller on the same objects of a real API server: requests, processor time, memory.
 
-Both run alone, one after the other, with a period of 15 s: first while nothing changes, then while some workloads need
-more in each reconcile; then how long new pods wait for their size (webhook.py). Binaries of the control plane come from
-`tests/cluster/plane/binaries.py`. With `--write` the table goes into docs/results.md.
+They run one after the other, with a period of 15 s: first while nothing changes, then while some workloads need more
+pods in each reconcile. After that, webhook.py measures how long new pods wait for their size. The binaries of the
+control plane come from `tests/cluster/plane/binaries.py`. With `--write` the table goes into docs/results.md.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# The tests' `cluster` is meant, not this file.
+# `cluster` is the package of the tests, not this file.
 sys.path[0] = str(ROOT / "tests")
 from cluster.plane.binaries import ensure, version  # noqa: E402
 from cluster.plane.controlplane import HPA_CONTROLLER  # noqa: E402
@@ -41,12 +41,12 @@ KINDS = {"HorizontalPodAutoscaler": "act", "WatermarkPodAutoscaler": "off", "Hvp
 
 @dataclass(frozen=True)
 class Figures:
-    """What was found out about one controller."""
+    """The measurements of one controller."""
 
     name: str
     steady: Cost
     changing: Cost
-    # How long a reconcile took, at rest and at worst.
+    # How long a reconcile took: the median and the slowest.
     seconds: float
     slowest: float
     memory: float
@@ -60,7 +60,7 @@ class Bench:
         self.plane, self.reconciles, self.warm_up = plane, arguments.reconciles, arguments.warm_up
         self.fleet = Fleet(plane.admin, arguments.autoscalers)
         self.metrics = Metrics(plane, self.fleet.workloads)
-        # Numbers that lie far apart, so that those that change are in all namespaces.
+        # How many workloads change in each reconcile.
         self.share = max(1, round(arguments.autoscalers * arguments.changing / 100))
         self.grown: list[Workload] = []
 
@@ -76,7 +76,7 @@ class Bench:
         reported(f"made {len(self.fleet.workloads)} workloads with {PODS_EACH} pods each", began)
 
     def hypot(self, name: str) -> Figures:
-        """Its log tells how long each reconcile took, of which the first writes every status."""
+        """Measure hypot. Its log has the duration of each reconcile; the first one writes every status."""
         remembering(self.plane.admin, "hypot-system")
         self.fleet.add_hpas()
         controller = Controller(self.plane, "hypot", "hypot", kinds=KINDS, settings={"syncPeriod": PERIOD}).start()
@@ -93,7 +93,7 @@ class Bench:
         return Figures(name, steady, changing, statistics.median(took), max(took), memory, self._moved())
 
     def hpa_controller(self, name: str) -> Figures:
-        """What it asks tells how long it was at work: it says so itself nowhere."""
+        """Measure the HPA controller. It reports no durations, so its metric queries show how long it works."""
         self.fleet.remove_hpas()
         self.fleet.put_back(self.grown)
         for each in self.grown:
@@ -121,7 +121,7 @@ class Bench:
         return Meter(self.plane.admin, user, pid, self.plane.part("kube-apiserver").pid)
 
     def _measure(self, meter: Meter) -> tuple[Cost, Cost]:
-        """Steady, then changing; whole periods, so that each reconcile counts once."""
+        """The cost while steady, then while changing; over whole periods, so that each reconcile counts once."""
         time.sleep(self.warm_up * PERIOD)
         self.metrics.asked.clear()
         began = meter.read()
@@ -133,7 +133,7 @@ class Bench:
         return Cost.between(began, between, PERIOD), Cost.between(between, meter.read(), PERIOD)
 
     def _grow(self) -> None:
-        """The next few need two pods more each."""
+        """Let the next few workloads need two more pods each; the step spreads them over all namespaces."""
         there = self.fleet.workloads
         step = next(number for number in range(len(there) * 7 // 10, 10**9) if math.gcd(number, len(there)) == 1)
         chosen = [there[(len(self.grown) + number) * step % len(there)] for number in range(self.share)]
@@ -150,7 +150,7 @@ def reported(what: str, since: float) -> None:
 
 
 def table(ours: Figures, theirs: Figures) -> str:
-    """Both beside each other, with what the one is of the other."""
+    """Both side by side, with their ratio."""
     rows = [
         ("requests per reconcile, steady", ours.steady.requests, theirs.steady.requests, "1/50"),
         ("requests per reconcile, changing", ours.changing.requests, theirs.changing.requests, ""),
@@ -177,7 +177,7 @@ def _shown(number: float) -> str:
 
 
 def page(arguments: argparse.Namespace, written: str) -> str:
-    """The part of docs/results.md that is ours."""
+    """The part of docs/results.md that this benchmark writes."""
     pods = arguments.autoscalers * PODS_EACH
     return f"""## On a real API server
 
@@ -185,15 +185,14 @@ def page(arguments: argparse.Namespace, written: str) -> str:
 {os.cpu_count()} cores ({platform.machine()}) for everything together. hypot, with HPAs switched on, and the HPA
 controller, with `--kube-api-qps` and `--kube-api-burst` at 2000, ran one after the other: {arguments.reconciles}
 reconciles of 15 s each while nothing changed, and {arguments.reconciles} while {arguments.changing:g} % of the
-workloads needed more pods in each. A reconcile of the HPA controller lasts from its first question about usage to its
-last.
+workloads needed more pods in each. A reconcile of the HPA controller lasts from its first usage query to its last.
 
 {written}
 """
 
 
 def waiting() -> str:
-    """How long new pods wait for their size; by itself, for it has a process of its own that asks."""
+    """How long new pods wait for their size; run separately, because it has its own client process."""
     command = [sys.executable, str(ROOT / "bench" / "webhook.py")]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
@@ -205,11 +204,13 @@ def write(text: str) -> None:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--autoscalers", type=int, default=2000, help="with five pods each")
-    parser.add_argument("--reconciles", type=int, default=4, help="measured, of each kind")
+    parser.add_argument("--autoscalers", type=int, default=2000, help="number of autoscalers, with five pods each")
+    parser.add_argument("--reconciles", type=int, default=4, help="measured reconciles, steady and changing each")
     parser.add_argument("--warm-up", type=int, default=2, help="reconciles that are not measured")
-    parser.add_argument("--changing", type=float, default=5.0, help="percent of the workloads in each reconcile")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/results.md")
+    parser.add_argument(
+        "--changing", type=float, default=5.0, help="percent of the workloads that change in each reconcile"
+    )
+    parser.add_argument("--write", action="store_true", help="write the table to docs/results.md")
     return parser.parse_args()
 
 

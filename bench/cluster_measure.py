@@ -1,4 +1,4 @@
-"""What a controller costs: requests, processor time of itself and of the API server, memory."""
+"""Measures the cost of a controller: requests, its processor time and that of the API server, memory."""
 
 import os
 import re
@@ -16,21 +16,21 @@ FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 
 
 def processor_seconds(pid: int) -> float:
-    """User and system time since it began."""
+    """User and system time of a process since its start."""
     after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
 
 def memory_mb(pid: int) -> float:
-    """The most that it ever had resident."""
+    """The peak resident memory of a process."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     found = re.search(r"VmHWM:\s+([0-9]+) kB", status)
-    assert found, f"process {pid} tells no memory"
+    assert found, f"process {pid} reports no memory"
     return int(found[1]) / 1024
 
 
 def allow(api: Api, group: str) -> None:
-    """Everything, as a cluster's own controllers may."""
+    """Allow everything to this group, by the role cluster-admin."""
     rbac = "rbac.authorization.k8s.io"
     subjects = [{"kind": "Group", "name": group, "apiGroup": rbac}]
     role = {"kind": "ClusterRole", "name": "cluster-admin", "apiGroup": rbac}
@@ -39,7 +39,7 @@ def allow(api: Api, group: str) -> None:
 
 
 def count_flow(api: Api, user: str) -> None:
-    """Let the API server count what this user asks, without holding anything back."""
+    """Let the API server count the requests of this user, without throttling them."""
     rules = [
         {
             "subjects": [{"kind": "User", "user": {"name": user}}],
@@ -54,14 +54,14 @@ def count_flow(api: Api, user: str) -> None:
 
 
 def requests_of(api: Api, user: str) -> int:
-    """How much it has asked so far, watches that began included."""
+    """The number of requests so far, including the start of watches."""
     text = api.get("/metrics")["message"]
     return sum(int(float(count)) for labels, count in _COUNTED.findall(text) if f'flow_schema="bench-{user}"' in labels)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything that is counted, at one moment."""
+    """All counters at one time."""
 
     at: float
     requests: int
@@ -71,7 +71,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one reconcile cost, on average."""
+    """The average cost of one reconcile."""
 
     requests: float
     controller: float
@@ -89,7 +89,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Meter:
-    """Reads what one controller and the API server have used."""
+    """Reads the counters of one controller and the API server."""
 
     api: Api
     user: str
@@ -97,13 +97,13 @@ class Meter:
     server: int
 
     def read(self) -> Reading:
-        """The processor first: to be asked costs the server a little."""
+        """Read the processor times first, because the request for the counters costs the server a little."""
         used = processor_seconds(self.controller), processor_seconds(self.server)
         return Reading(time.monotonic(), requests_of(self.api, self.user), *used)
 
 
 def bursts(times: list[float], quiet: float = 1.0) -> Iterator[float]:
-    """How long each run of questions lasted that nothing interrupted for a second."""
+    """The duration of each run of queries without a pause of more than `quiet` seconds."""
     ordered = sorted(times)
     for before, moment, after in _with_neighbours(ordered):
         if before is None or moment - before > quiet:

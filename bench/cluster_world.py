@@ -1,4 +1,4 @@
-"""Many workloads on a real API server, with pods that nobody runs and metrics that are told from memory."""
+"""Many workloads on a real API server, with pods that do not run and metrics that are made up."""
 
 import json
 import ssl
@@ -27,7 +27,7 @@ from cluster.standins.metricsserver import (
 Object = dict[str, Any]
 PODS_EACH = 5
 NAMESPACES = 20
-# Of 200 millicores requested, 70 % is the target; what grows needs two pods more.
+# The usage in millicores: at the target of 70 % of the requested 200, and such that two more pods are needed.
 AT_TARGET, GROWN = 140, 182
 WRITERS = 24
 METRICS = "metrics.k8s.io"
@@ -37,9 +37,9 @@ STAMP = b"@stamp@"
 
 
 class QuietPlane(ControlPlane):
-    """Nothing is audited: to write it down would cost the API server more than to answer.
+    """A control plane without auditing: writing audit logs would cost the API server more than answering.
 
-    The controllers are no masters, whose requests are not told apart.
+    The controllers are not in system:masters, because the requests of that group are not counted by user.
     """
 
     audited: ClassVar = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "None"}]}
@@ -135,7 +135,7 @@ def _pod_status(began: str) -> Object:
 
 
 class Metrics:
-    """metrics.k8s.io for all of them: text that was made beforehand, with the time of now in it."""
+    """metrics.k8s.io for all workloads: prepared text, into which the current time is inserted."""
 
     def __init__(self, plane: ControlPlane, workloads: Iterable[Workload]) -> None:
         self.asked: list[float] = []
@@ -164,7 +164,7 @@ class Metrics:
         self._texts[workload.namespace, f"app={workload.name}"] = _samples(workload, millicores)
 
     def body(self, address: str) -> bytes | None:
-        """What is answered; None where nothing is known there."""
+        """The body of the answer; None if the path is unknown."""
         url = urlsplit(address)
         match url.path.strip("/").split("/"):
             case ["apis", _, version]:
@@ -210,14 +210,14 @@ def _handler(metrics: Metrics) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text)
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     return Handler
 
 
 @dataclass
 class Fleet:
-    """All workloads and their HPAs, made and put back."""
+    """Creates and resets all workloads and their HPAs."""
 
     api: Api
     count: int
@@ -250,7 +250,7 @@ class Fleet:
         self._all(lambda each: self.api.delete(f"{_hpas(each)}/{each.name}"))
 
     def put_back(self, workloads: Iterable[Workload]) -> None:
-        """To the count that they began with."""
+        """Reset workloads to their initial count."""
         for each in workloads:
             path = f"/apis/apps/v1/namespaces/{each.namespace}/deployments/{each.name}/scale"
             self.api.patch(path, {"spec": {"replicas": PODS_EACH}})

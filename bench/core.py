@@ -1,4 +1,4 @@
-"""Speed of the decision core, printed: decisions, manifests, imports. Medians of several rounds."""
+"""Prints the speed of the decision core: decisions, manifests, imports. Medians of several rounds."""
 
 import json
 import statistics
@@ -79,7 +79,7 @@ def world(count):
 
 
 def median_seconds(work, rounds=ROUNDS):
-    """Processor time of one core, so that a busy machine does not blur the figure."""
+    """Processor time of one core, so that a busy machine does not distort the figure."""
     taken = []
     for _ in range(rounds):
         start = time.process_time()
@@ -114,7 +114,7 @@ def check_file(path):
 
 
 def import_seconds():
-    """Importing the package in a new process, less starting Python."""
+    """The time to import the package in a new process, without the start of Python."""
     program = "import time; t = time.perf_counter(); import hypot; print(time.perf_counter() - t)"
     runs = [subprocess.run([sys.executable, "-c", program], capture_output=True, check=True) for _ in range(ROUNDS)]
     return statistics.median(float(run.stdout) for run in runs)
@@ -145,7 +145,7 @@ def main():
         )
         row("1,000 HPAs read and checked, from JSON", f"{median_seconds(lambda: check_file(str(data)), 3):.3f} s", "")
     row("import hypot", f"{import_seconds() * 1000:.1f} ms", "100 ms")
-    row("heavy modules that import hypot brings along", heavy_imports(), "none")
+    row("heavy modules that import hypot loads", heavy_imports(), "none")
 
 
 if __name__ == "__main__":

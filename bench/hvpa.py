@@ -1,4 +1,4 @@
-"""Speed of a decision on both axes: an Hvpa of two containers, five intervals and ten pods."""
+"""Prints the speed of a decision on both axes: an Hvpa with two containers, five intervals and ten pods."""
 
 from core import NOW, median_seconds, row
 
@@ -16,7 +16,7 @@ CONTAINERS = {"app": (400, 1024 * MI), "proxy": (100, 256 * MI)}
 
 
 def manifest():
-    """Both sources on, as a block that is absent means."""
+    """An Hvpa with both sources on; the absent vpa block means on."""
     return {
         "apiVersion": "autoscaling.k8s.io/v1alpha1",
         "kind": "Hvpa",
@@ -36,7 +36,7 @@ def manifest():
 
 
 def world(count=10):
-    """Ten pods, each container using somewhat more than it asked for, with a day of history."""
+    """Ten pods, whose containers use more than they request, with a day of history."""
     containers = tuple(
         Container(name, {"cpu": cpu, "memory": memory * 1000}) for name, (cpu, memory) in CONTAINERS.items()
     )
@@ -55,7 +55,7 @@ def world(count=10):
 
 def decisions_per_second():
     hvpa, seen, memory, settings = Hvpa.from_dict(manifest()), world(), State(), Settings()
-    # As in a controller: what the decision before has left is remembered.
+    # As in a controller: each decision gets the state after the previous one.
     decision, memory = decide(hvpa, seen, memory, settings)
     assert decision.decided, decision.error
     assert decision.moves

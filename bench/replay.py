@@ -1,4 +1,4 @@
-"""How fast a replay is: both engines, from trace to scores, and how much memory a large fleet takes."""
+"""Prints the speed of a replay with both engines, from trace to scores, and the memory of a large fleet."""
 
 import resource
 import statistics
@@ -49,7 +49,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples/replay/policies.yaml"
 
 
 class Tried(NamedTuple):
-    """A policy, the world it is tried in, and how many million ticks a second are wanted."""
+    """A policy, its world, and the required speed in million ticks per second."""
 
     autoscalers: tuple[Any, ...]
     world: World
@@ -67,7 +67,7 @@ def wpa() -> WPA:
 
 
 def hvpa() -> Hvpa:
-    """The one of the demo."""
+    """The Hvpa of the example."""
     written = yaml.safe_load_all(EXAMPLE.read_text())
     return Hvpa.from_dict(next(one for one in written if one and one["kind"] == Hvpa.KIND))
 
@@ -85,7 +85,7 @@ def tried() -> dict[str, Tried]:
 
 
 def load() -> Load:
-    """A month of days and weeks, with noise."""
+    """Four weeks of demand with daily and weekly cycles and noise."""
     count = int(DAYS * 86400 / TICK)
     at = TICK * np.arange(count)
     rng = np.random.default_rng(1)
@@ -94,7 +94,7 @@ def load() -> Load:
 
 
 def plain_figures() -> None:
-    """One workload; times without those of other processes."""
+    """One workload; processor time of this process only."""
     demand = load()
     for name, one in tried().items():
         world, took = replace(one.world, tick=TICK), []
@@ -116,7 +116,7 @@ def fleet_figures() -> None:
 
     times = 60.0 * np.arange(DAYS * 1440 + 1)
     ticks = WORKLOADS * (len(times) - 1)
-    # One day more than is replayed: each workload begins at another minute of it.
+    # One day longer than the replay: each workload begins at another minute of that day.
     longer = 300 - 200 * np.cos(2 * np.pi * np.arange(len(times) + 1440) / 1440)
     for name, one in tried().items():
         policy = Policy(name, one.autoscalers, START)
@@ -137,12 +137,12 @@ def fleet_figures() -> None:
         how = "from its cache" if there else "compiled (bar: 30 s)"
         print(
             f"fleet engine, {name}, {len(queue.comparisons())} workloads, {DAYS} days at 60 s: "
-            f"{ticks / (done[-1] - began) / 1e6:.2f} million ticks/s with the start of its processes; of tenths "
+            f"{ticks / (done[-1] - began) / 1e6:.2f} million ticks/s including process start; per tenth of the work "
             f"the median is {statistics.median(rates):.2f}, the best {max(rates):.2f} (bar: {one.bar:g}); "
             f"ready after {ready:.1f} s, {how}"
         )
     own, others = (resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    print(f"memory at most: {own:.0f} MB here, {others:.0f} MB in the largest process")
+    print(f"peak memory: {own:.0f} MB in this process, {others:.0f} MB in the largest worker process")
 
 
 if __name__ == "__main__":

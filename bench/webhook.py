@@ -1,7 +1,7 @@
 """How long new pods wait for their size while the controller reconciles 2,000 autoscalers with 10,000 pods.
 
-One process reconciles and answers, as `hypot run` does; another asks over TLS, 40 times a second. The API server is not
-there: what it would answer is given from memory, so a reconcile only computes: the worst case for the webhook.
+One process reconciles and answers, as `hypot run` does; another sends requests over TLS, 40 per second. There is no API
+server: its answers come from memory, so a reconcile only computes, which is the worst case for the webhook.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40
 KIND = "Hvpa"
 TOLD = """\
-New pods ask for their size while the controller reconciles without a pause, {} times over TLS ({} were given one; {}
+The webhook answers while the controller reconciles without a pause: {} requests over TLS ({} pods were sized; {}
 reconciles over 2,000 Hvpas and 10,000 pods, median {:.2f} s): median {}, p99 {} (bar 100 ms), slowest {}.
 """
 NEVER = {"cpu": {"value": "1000"}, "memory": {"value": "1000Gi"}, "replicas": {"value": "1000"}}
@@ -77,7 +77,7 @@ def pod(number, which):
 
 
 def hvpa(number):
-    """With a size that was decided before, which new pods get; it moves no further."""
+    """An Hvpa with a recorded size for new pods; it makes no further moves."""
     cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
     hpa = {"minReplicas": 1, "maxReplicas": 10, "metrics": [{"type": "Resource", "resource": cpu}]}
     recorded = {"containerName": "app", "resources": {"requests": {"cpu": "250m", "memory": "160Mi"}}}
@@ -96,7 +96,7 @@ def hvpa(number):
 
 
 def samples():
-    """As the metrics server gives them, with a mark where the time stands."""
+    """The answer of a metrics server, with a placeholder for the time."""
     usage = {"cpu": "140000000n", "memory": "100000Ki"}
     return msgspec.json.encode(
         {
@@ -115,7 +115,7 @@ def samples():
 
 
 class Server:
-    """Answers at once."""
+    """An API server that answers at once."""
 
     def __init__(self):
         self.usage = samples()
@@ -174,7 +174,7 @@ def reconciler_of(port, watches, config):
 
 
 def ask(port, ca, answers):
-    """In a process of its own, so that only the server's waiting is measured."""
+    """Send reviews from a separate process, so that only the waiting time for the server is measured."""
     tls = ssl.create_default_context(cadata=ca)
     tls.check_hostname = False
     connection = http.client.HTTPSConnection("127.0.0.1", port, context=tls, timeout=10)

@@ -1,4 +1,4 @@
-"""Writes what is generated under deploy/ from its one home; `--check` only tells whether it is current."""  # noqa: INP001
+"""Writes the generated files under deploy/ and docs/install.md; `--check` only reports outdated files."""  # noqa: INP001
 
 import sys
 from importlib.metadata import version
@@ -15,17 +15,17 @@ from hypot.run.rights import Right, all_rights
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE, END = "<!-- generated: rights -->\n", "<!-- end -->"
-SCOPES = {"cluster": "everywhere", "own-namespace": "where hypot lives", "watched": "watched namespaces"}
+SCOPES = {"cluster": "everywhere", "own-namespace": "hypot's namespace", "watched": "watched namespaces"}
 
 
 def definitions() -> dict[str, str]:
-    """The CustomResourceDefinitions, a file each."""
+    """The CustomResourceDefinitions, one file each."""
     made = {f"{info.name.lower()}.yaml": NOT_EDITED + to_yaml(crd_of(info.kind)) for info in defined()}
     return dict(sorted(made.items()))
 
 
 def base() -> str:
-    """What `hypot manifests` prints by default."""
+    """The default output of `hypot manifests`."""
     return NOT_EDITED + "---\n".join(to_yaml(each) for each in manifests(RunConfig(), f"hypot:{version('hypot')}"))
 
 
@@ -38,8 +38,8 @@ def kustomization(*resources: str, images: bool = False) -> str:
 
 
 def rights_table() -> str:
-    """What hypot may do, for people."""
-    lines = ["| resource | verbs | where | to | needed to |", "| --- | --- | --- | --- | --- |"]
+    """The rights of hypot as a Markdown table."""
+    lines = ["| resource | verbs | where | purpose | features |", "| --- | --- | --- | --- | --- |"]
     lines += [_row(right) for right in all_rights()]
     return "\n".join(lines)
 
@@ -63,7 +63,7 @@ def install_page() -> str:
 
 
 def alerts() -> str:
-    """The rules alone, for the chart: as a file of it they are not read as a template."""
+    """The alert rules as a plain file of the chart, so that Helm does not read them as a template."""
     written = yaml.safe_load((ROOT / "deploy" / "prometheusrule.yaml").read_text(encoding="utf-8"))
     return NOT_EDITED + to_yaml(written["spec"])
 
@@ -84,7 +84,7 @@ def pages() -> dict[str, str]:
 
 
 def stale() -> list[str]:
-    """The files that do not say what their home says."""
+    """The files that are outdated."""
     return [name for name, text in pages().items() if not _same(ROOT / name, text)]
 
 
@@ -96,7 +96,7 @@ def main() -> int:
     if "--check" in sys.argv[1:]:
         found = stale()
         for name in found:
-            sys.stderr.write(f"{name} is not current; run deploy/generate.py\n")
+            sys.stderr.write(f"{name} is outdated; run deploy/generate.py\n")
         return 1 if found else 0
     for name, text in pages().items():
         (ROOT / name).parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hypot.policy.model.settings import Settings
     from hypot.policy.model.state import State
 
-# Where public names live.
+# The module of each public name.
 _HOMES = {
     name: home
     for home, names in {

@@ -262,7 +262,7 @@ REFUSED: dict[str, tuple[Object, list[str]]] = {
             "config": {"listen": "127.0.0.1", "webhookService": "hypot", "httpPort": 8443},
             "pod": {"containers": [], "nodeSelector": {"pool": "ops"}},
         },
-        ["config.listen", "config.webhookService", "config.webhookPort", "pod: the chart itself writes"],
+        ["config.listen", "config.webhookService", "config.webhookPort", "pod: the chart sets"],
     ),
 }
 

@@ -109,7 +109,7 @@ async def test_a_former_leader(plane, namespace):
         await leader.load()
         assert await leader.save(noise(4, 100)) == []
         (note,) = await former.save(noise(5, 100))
-        assert f"ConfigMap {namespace}/hypot-state-0: somebody else wrote it" in note
+        assert f"ConfigMap {namespace}/hypot-state-0: another client wrote it" in note
         assert "the object has been modified" in note
         (note,) = await Shards(_Blind(api), namespace).save(noise(1, 100))
         assert "already exists" in note

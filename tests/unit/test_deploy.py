@@ -46,7 +46,7 @@ def test_a_stale_file_is_named(tmp_path):
     reported = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
     assert (reported.returncode, reported.stderr) == (
         1,
-        "deploy/kustomize/hypot.yaml is not current; run deploy/generate.py\n",
+        "deploy/kustomize/hypot.yaml is outdated; run deploy/generate.py\n",
     )
     subprocess.run(script, check=True)
     assert (copy / stale).read_bytes() == (ROOT / stale).read_bytes()

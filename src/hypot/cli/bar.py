@@ -1,4 +1,4 @@
-"""A bar for work that takes a while, on a terminal only."""
+"""A progress bar for long work, on a terminal only."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """Counts what is done; without a bar it says nothing."""
+    """Counts the progress; without a terminal it shows nothing."""
 
     def __init__(self, drawn: Any = None, task: Any = None) -> None:
         self._drawn, self._task = drawn, task
@@ -23,7 +23,7 @@ class ProgressBar:
 
 @contextmanager
 def bar(message: str, total: int | None) -> Iterator[ProgressBar]:
-    """Shows how far the work is and how long it will take."""
+    """Show the progress and the remaining time."""
     if not sys.stderr.isatty():
         yield ProgressBar()
         return

@@ -1,4 +1,4 @@
-"""hypot crds: the definitions to install."""
+"""hypot crds: the CustomResourceDefinitions to install."""
 
 import click
 

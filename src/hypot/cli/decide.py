@@ -1,4 +1,4 @@
-"""hypot decide: what would each autoscaler of a dump do now, and why?"""
+"""hypot decide: what each autoscaler in a dump would do now, and why."""
 
 import gc
 import sys
@@ -40,13 +40,13 @@ from hypot.policy.valid import blocking, refusal
 _ORIGINS = {
     "given": "as given",
     "input": "the newest time in the input",
-    "clock": "the clock's time, as the input has none",
+    "clock": "the time of the clock, because the input has none",
 }
 
 
 @dataclass(slots=True)
 class _Run:
-    """One call of the command: what is decided with, and what is remembered on the way."""
+    """One call of the command: the input of the decisions, and the state."""
 
     settings: Settings
     snapshot: Snapshot
@@ -69,7 +69,7 @@ class _Run:
         current = seen.scale.replicas if isinstance(seen.scale, Scale) else None
         state = resumed(autoscaler, earlier, current, self.now, self.settings)
         decision, after = decide(autoscaler, seen, state, self.settings)
-        # Nothing was written to a cluster, so nothing is remembered as done.
+        # Nothing was written to a cluster, so the state records no move as done.
         known = current if current is not None or earlier is None else earlier.replicas
         self.states[key] = Remembered(after, known, self.now)
         return decision
@@ -84,7 +84,7 @@ def _version(_: click.Context, __: click.Parameter, text: str | None) -> Version
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Nearly all of a dump lives to the end: to look for garbage in it takes as long as all the rest."""
+    """Disable garbage collection: nearly all objects of a dump stay alive, and collecting takes as long as the rest."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -115,7 +115,7 @@ def _uncollected() -> Iterator[None]:
 @click.option(
     "--state", "state_file", metavar="FILE", help="Continue from the state of earlier runs, and write it back."
 )
-@click.option("-n", "--namespace", help="Only the autoscalers of this namespace.")
+@click.option("-n", "--namespace", help="Only the autoscalers in this namespace.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 @_uncollected()
 def command(
@@ -127,7 +127,7 @@ def command(
     namespace: str | None,
     output: str,
 ) -> int:
-    """What would each autoscaler in a dump do now, and why?
+    """Show what each autoscaler in a dump would do now, and why.
 
     Exit status: 0 all decided, 1 some could not be decided, 2 bad usage or input.
     """
@@ -158,7 +158,7 @@ def _key(autoscaler: Autoscaler) -> Key:
 
 
 def _sources(loaded: list[LoadedFiles], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:
-    """Where each autoscaler stands; the last of several with one name, as for kubectl apply."""
+    """The place of each autoscaler in the input; of several with one name the last, as with kubectl apply."""
     found: dict[Key, Source] = {}
     for one in loaded:
         if not is_autoscaler(one.data):
@@ -195,8 +195,8 @@ def _check_order(file: str, states: Iterable[Remembered], now: float) -> None:
     latest = max((entry.at for entry in states if entry.at is not None), default=now)
     if latest > now:
         raise BadInput(
-            f"{file}: remembers {show_time(latest)}, which is after {show_time(now)}: replay dumps in the order of "
-            "their times, or name another state file"
+            f"{file}: the state is from {show_time(latest)}, which is after {show_time(now)}: pass dumps in the "
+            "order of their times, or name another state file"
         )
 
 
@@ -206,17 +206,17 @@ def _print_text(run: _Run, outcomes: list[Verdict], *, with_state: bool) -> None
     lines += report(outcomes, glyphs, width_of(sys.stdout))
     lines.append(summary(outcomes))
     if not with_state and any(outcome.decision.unknown for outcome in outcomes):
-        lines.append("What came before this dump is unknown; --state FILE keeps it from one run to the next.")
+        lines.append("What happened before this dump is unknown; --state FILE keeps state between runs.")
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
 
 
 def _report_ignored(loaded: list[LoadedFiles], passed_over: Counter[str], snapshot: Snapshot) -> None:
-    """Kinds that no decision depends on, custom ones too if they are nobody's target."""
+    """Report the kinds that no decision depends on; custom kinds too, unless they are a target."""
     targets = {target_of(one).kind for one in snapshot.autoscalers()}
     unused = [one.data for one in loaded if not is_known(one.data["apiVersion"], one.data["kind"])]
     kinds = passed_over + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
     if kinds:
-        click.echo(f"passed over: {_counted(kinds)}", err=True)
+        click.echo(f"ignored: {_counted(kinds)}", err=True)
 
 
 def _document(run: _Run, outcomes: list[Verdict]) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _problems(outcome: Verdict) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The same in JSON's own types; a number that is none, such as a ratio to zero pods, becomes null."""
+    """The same in JSON types; a number that is not finite, such as a ratio to zero pods, becomes null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

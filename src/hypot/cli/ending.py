@@ -1,4 +1,4 @@
-"""Asked to end, while others work for this process."""
+"""Handles SIGTERM while other processes work for this one."""
 
 import signal
 import threading
@@ -8,12 +8,12 @@ from typing import NoReturn
 
 
 class Terminated(BaseException):
-    """Somebody asked this process to end. It is no error, so that nobody on the way takes it for one."""
+    """This process received SIGTERM. It is not an Exception, so that no error handler catches it."""
 
 
 @contextmanager
 def heeding() -> Iterator[None]:
-    """Meanwhile a SIGTERM is answered as a key press is, so that those who work for us end too."""
+    """In this context SIGTERM raises, as Ctrl-C does, so that worker processes end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

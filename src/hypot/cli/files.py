@@ -1,4 +1,4 @@
-"""Reading what the user named, with progress where it takes a while."""
+"""Reads the files that the user named, with a progress bar if it takes long."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ import click
 
 from hypot.kinds.text.load import LoadedFiles, LoadError, Reader
 
-# Smaller inputs are read before a bar could be seen.
+# Smaller inputs are read before a bar would be visible.
 _WORTH_A_BAR = 4 * 2**20
 
 
@@ -35,7 +35,7 @@ class BadInput(click.ClickException):
 def read_objects(
     paths: tuple[str, ...], keep: Callable[[str, str], bool] | None = None
 ) -> tuple[list[LoadedFiles], Counter[str]]:
-    """All objects of the named files, and what was passed over."""
+    """All objects of the named files, and the kinds that were ignored."""
     with _progress() as progress:
         reader = Reader(progress=progress, keep=keep)
         try:
@@ -46,7 +46,7 @@ def read_objects(
 
 @contextmanager
 def needing(package: str, extra: str) -> Iterator[None]:
-    """Around an import of what hypot does not bring along: says how to get it."""
+    """For the import of an optional package: if it is missing, report how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -79,16 +79,16 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
 
 def check_writable(path: str) -> None:
-    """Before hours of work, whether its result can be written where it is to stand."""
+    """Check before hours of work that the result can be written."""
     folder = Path(path).absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise BadInput(f"{path}: cannot write there: check the folder {folder}")
+        raise BadInput(f"{path}: cannot write this file: check the folder {folder}")
     if Path(path).is_dir():
         raise BadInput(f"{path}: is a folder; name a file")
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """All of it or nothing: a report is never half there."""
+    """Write the file completely or not at all."""
     target = Path(path)
     draft = target.with_name(f".{target.name}.part")
     try:

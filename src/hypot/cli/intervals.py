@@ -1,4 +1,4 @@
-"""hypot intervals: which totals are for how many replicas of what size, as a table and as charts."""
+"""hypot intervals: how many replicas of what size each total gets, as a table and as charts."""
 
 import sys
 from collections import Counter
@@ -23,20 +23,20 @@ from hypot.kinds.text.load import LoadedFiles, Source
 _GROUPS = frozenset(version.partition("/")[0] for version in (Hvpa.API_VERSION, *Hvpa.FORMER_VERSIONS))
 _PAGES, _PICTURES = (".html", ".htm"), (".png", ".svg")
 _LEGEND = (
-    'Above its total "up to" a count gives way to the next one. Below its total "down to" it may give way to fewer,',
-    "but not while each pod would have to grow for that. In between, the size of the pods moves.",
+    'Above the total "up to", the count goes up to the next one. Below the total "down to", it may go down,',
+    "but not while each pod would need a larger size for that. In between, the size of the pods changes.",
 )
 _WEIGHTS = "weightBasedScalingIntervals have no effective intervals; hypot lint says why, and prints an interval form"
 
 
 @dataclass(frozen=True, slots=True)
 class _HvpaEntry:
-    """An Hvpa of the input, where it stands, and all that is wrong with it."""
+    """An Hvpa of the input, its place in the input, and its problems."""
 
     hvpa: Hvpa
     source: Source
     problems: tuple[Problem, ...]
-    # None where there are no intervals, or none that can be relied on.
+    # Empty if there are no intervals, or if the manifest has errors.
     tables: tuple[IntervalTable, ...]
 
     @classmethod
@@ -53,25 +53,25 @@ class _HvpaEntry:
 
 def _plot(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
     if path is not None and not path.lower().endswith((*_PAGES, *_PICTURES)):
-        raise click.BadParameter(f"{path!r} is no kind of plot; name a file that ends in .html, .png or .svg")
+        raise click.BadParameter(f"{path!r} is not a plot file; name a file that ends in .html, .png or .svg")
     return path
 
 
 @click.command("intervals")
 @manifests_named
-@click.option("-n", "--namespace", help="Only the Hvpas of this namespace.")
-@click.option("--name", help="Only the Hvpa of this name.")
+@click.option("-n", "--namespace", help="Only the Hvpas in this namespace.")
+@click.option("--name", help="Only the Hvpas with this name.")
 @click.option(
     "--plot",
     metavar="FILE",
     callback=_plot,
-    help="Draw it too: .html for a page of its own, .png or .svg where matplotlib is installed.",
+    help="Also draw charts: .html for a page, .png or .svg if matplotlib is installed.",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plot: str | None, output: str) -> int:
-    """Which totals are for how many replicas of what size?
+    """Show how many replicas of what size each total gets.
 
-    Exit status: 0 fine, 1 a manifest has errors or no intervals, 2 bad usage or input.
+    Exit status: 0 success, 1 a manifest has errors or no intervals, 2 bad usage or input.
     """
     loaded, passed_over = read_objects(paths, _is_hvpa)
     entries = _chosen(_entries(loaded, passed_over), namespace, name)
@@ -86,7 +86,7 @@ def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plo
     if plot is not None and fine:
         click.echo(f"drawn: {plot}", err=True)
     if plot is not None and not fine:
-        click.echo(f"{plot}: not drawn, as not every Hvpa has intervals that can be relied on", err=True)
+        click.echo(f"{plot}: not drawn, because not every Hvpa has valid intervals", err=True)
     return 0 if fine else 1
 
 
@@ -95,7 +95,7 @@ def _is_hvpa(api_version: str, kind: str) -> bool:
 
 
 def _entries(loaded: list[LoadedFiles], passed_over: Counter[str]) -> list[_HvpaEntry]:
-    """Every Hvpa; the last of several with one name, as for kubectl apply."""
+    """Every Hvpa; of several with one name the last, as with kubectl apply."""
     if not loaded:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(passed_over.items()))
         raise BadInput(f"no Hvpa in the input: {f'found only {kinds}' if kinds else 'there is nothing in it'}")
@@ -143,7 +143,7 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
         message = f"a picture shows one Hvpa, and there are {len(hvpas)}: {names}"
         raise BadInput(f"{message}; choose with --name NAME or -n NAMESPACE, or draw an .html")
     if not any(table.rows for table in tables_of(hvpas[0])):
-        raise BadInput(f"{hvpas[0]}: nothing to draw, as no container of it is sized")
+        raise BadInput(f"{hvpas[0]}: nothing to draw, because it sizes no container")
     with needing("matplotlib", "pictures"):
         from hypot.face.intervals.picture import picture  # noqa: PLC0415  matplotlib, only for pictures
     return picture(hvpas[0], form)
@@ -163,7 +163,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
     """All problems, as `hypot lint` prints them."""
     if not any(entry.problems for entry in entries):
         return ""
-    from hypot.cli.lint import as_text  # noqa: PLC0415  only where something is wrong
+    from hypot.cli.lint import as_text  # noqa: PLC0415  only if something is wrong
     from hypot.lint.report import Finding, LintReport  # noqa: PLC0415
 
     found = [
@@ -215,7 +215,7 @@ class _Column(NamedTuple):
 
 
 def _grid(table: IntervalTable, glyphs: Glyphs) -> Iterator[str]:
-    """The seed's table: per pod and in total, up and down, side by side for each resource."""
+    """The table of the original proposal: per pod and total, up and down, side by side for each resource."""
     if not table.rows:
         return
     counts = _Column("replicas", [str(row.replicas) for row in table.rows])

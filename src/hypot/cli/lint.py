@@ -1,4 +1,4 @@
-"""hypot lint: what is wrong with manifests, alone and together."""
+"""hypot lint: checks manifests, alone and together."""
 
 import shutil
 import sys
@@ -45,7 +45,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
     default=show_version(NEWEST),
     show_default=True,
     metavar="VERSION",
-    help="The version of the cluster they are for.",
+    help="The Kubernetes version of the cluster.",
 )
 @click.option(
     "--ignore", callback=_ids, multiple=True, metavar="RULE", help="Silence a rule. May be given more than once."
@@ -55,10 +55,10 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> froz
 def command(
     ctx: click.Context, paths: tuple[str, ...], kubernetes: Version, ignore: frozenset[str], output: str
 ) -> None:
-    """What is wrong with these manifests, alone and together?
+    """Check manifests for errors, alone and together.
 
-    Give everything that belongs together at once: autoscalers, workloads, disruption budgets, quotas. Exit status 0
-    means no error, 1 at least one, 2 that the input could not be read. A rule is silenced for one object with the
+    Pass everything that belongs together: autoscalers, workloads, disruption budgets, quotas. Exit status 0 means no
+    error, 1 at least one error, 2 that the input could not be read. To silence rules for one object, give it the
     annotation hypot.dev/lint-ignore: RULE,RULE.
     """
     objects, _ = read_objects(paths, worth_keeping)
@@ -81,7 +81,7 @@ def _rendered(report: LintReport, output: str) -> str:
 
 
 def as_text(report: LintReport, *, width: int = _WIDEST, colour: bool = False) -> str:
-    """For people: a line that says where, then what is wrong and what to do; a manifest to paste keeps its lines."""
+    """Text for people: the place, then the problem and the fix; a manifest in the fix keeps its lines."""
     blocks = ["\n".join(_block(finding, width, colour=colour)) + "\n" for finding in report.findings]
     return "\n".join([*blocks, _summary(report, colour=colour) + "\n"])
 
@@ -116,7 +116,7 @@ def _summary(report: LintReport, *, colour: bool) -> str:
     message = f"{_counts(report, colour=colour)} in {place}" if report.findings else f"nothing found in {place}"
     if report.silenced:
         message += f"; {report.silenced} silenced"
-    return message if report.autoscalers else f"{message}; there is no autoscaler among them"
+    return message if report.autoscalers else f"{message}; there is no autoscaler in the input"
 
 
 def _counts(report: LintReport, *, colour: bool) -> str:

@@ -10,21 +10,21 @@ import click
 
 from hypot.cli.ending import Terminated
 
-# Command -> the module that holds it, and its line in the help.
+# Command -> its module, and its line in the help.
 COMMANDS = {
     "crds": ("hypot.cli.crds", "Print the CustomResourceDefinitions of the kinds hypot serves."),
-    "decide": ("hypot.cli.decide", "What would each autoscaler in a dump do now, and why?"),
-    "intervals": ("hypot.cli.intervals", "Which totals are for how many replicas of what size?"),
-    "manifests": ("hypot.cli.manifests", "Print what installs hypot on a cluster."),
-    "replay": ("hypot.cli.replay", "What would each policy have done with recorded demand, and at what price?"),
-    "run": ("hypot.cli.run", "Run the controller: watch autoscalers on a cluster and move workloads."),
-    "scenarios": ("hypot.cli.scenarios", "Repeat what goes wrong in the field: a bad policy, and its answer."),
-    "lint": ("hypot.cli.lint", "What is wrong with these manifests, alone and together?"),
+    "decide": ("hypot.cli.decide", "Show what each autoscaler in a dump would do now, and why."),
+    "intervals": ("hypot.cli.intervals", "Show how many replicas of what size each total gets."),
+    "manifests": ("hypot.cli.manifests", "Print the manifests that install hypot in a cluster."),
+    "replay": ("hypot.cli.replay", "Show what each policy would have done with recorded demand, and its price."),
+    "run": ("hypot.cli.run", "Run the controller: watch the autoscalers of a cluster and scale workloads."),
+    "scenarios": ("hypot.cli.scenarios", "Reproduce common problems: a bad policy, and a good one for comparison."),
+    "lint": ("hypot.cli.lint", "Check manifests for errors, alone and together."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and loads one when it is used."""
+    """A group that knows its commands by name and imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -51,9 +51,9 @@ def cli() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run the command line; exit status 0 fine, 1 found something, 2 bad usage or input."""
+    """Run the command line; exit status 0 success, 1 problems found, 2 bad usage or input."""
     if sys.stdout is None:
-        _say("standard output is closed, so there is nowhere to write the answer")
+        _say("standard output is closed, so the answer cannot be written")
         sys.exit(2)
     _write_all()
     reported = sys.stdout
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         _say_no_more()
     except SystemExit:
-        # Click hears of it first, and puts a quiet one in its place.
+        # Click handles a broken pipe first, and replaces sys.stdout with a silent stream.
         if sys.stdout is reported:
             raise
         _say_no_more()
@@ -83,13 +83,13 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _say_no_more() -> NoReturn:
-    """The reader went away, as `| head` does."""
+    """Exit quietly: the reader closed the pipe, as `| head` does."""
     sys.stderr.close()
     sys.exit(141)
 
 
 def _write_all() -> None:
-    """Without a buffer (PYTHONUNBUFFERED) a disk that is nearly full takes a part of the answer, and nobody is told."""
+    """Buffer standard output: unbuffered (PYTHONUNBUFFERED), a nearly full disk would silently cut the answer."""
     standard: Any = sys.__stdout__
     if sys.stdout is standard and isinstance(standard.buffer, io.FileIO):
         writer: Any = io.BufferedWriter(standard.buffer)
@@ -102,7 +102,7 @@ def _say(message: str) -> None:
 
 
 def _leave(status: int) -> NoReturn:
-    """End without flushing what could not be written."""
+    """Exit without flushing output that cannot be written."""
     with contextlib.suppress(OSError):
         sys.stdout.close()
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""hypot manifests: the objects that make a cluster run hypot."""
+"""hypot manifests: the objects that install hypot in a cluster."""
 
 from importlib.metadata import version
 from typing import Any
@@ -15,23 +15,23 @@ GRANTS = ("template", "children")
 
 
 @click.command("manifests")
-@click.option("-n", "--namespace", metavar="NS", help="Where hypot lives; hypot-system by default.")
+@click.option("-n", "--namespace", metavar="NS", help="The namespace of hypot; hypot-system by default.")
 @click.option(
     "--watch-namespace",
     "watched",
     multiple=True,
     metavar="NS",
-    help="Look at this namespace only, and be allowed nothing in others. May be given more than once.",
+    help="Watch only this namespace, without rights in other namespaces. May be given more than once.",
 )
 @click.option("--config", "config_file", metavar="FILE", help="The configuration of hypot run, YAML or JSON.")
-@click.option("--image", metavar="IMAGE", help="What the pods run; hypot with this version's tag by default.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="How many pods.")
+@click.option("--image", metavar="IMAGE", help="The image of the pods; hypot with this version's tag by default.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="The number of pods.")
 @click.option(
     "--with",
     "granted",
     multiple=True,
     type=click.Choice(GRANTS),
-    help="Also allow: to edit pod templates, or to keep child objects of an Hvpa.",
+    help="Also allow hypot to edit pod templates, or to keep child objects of an Hvpa.",
 )
 @click.option(
     "--target",
@@ -51,9 +51,9 @@ def command(
     targets: tuple[str, ...],
     output: str,
 ) -> None:
-    """Print what `kubectl apply --server-side -f -` installs; the same, deleted, is an uninstall.
+    """Print the objects for `kubectl apply --server-side -f -`; to uninstall, delete the same objects.
 
-    The CustomResourceDefinitions are apart, see `hypot crds`: an uninstall leaves them and every autoscaler alone.
+    The CustomResourceDefinitions are separate, see `hypot crds`: an uninstall keeps them and all autoscalers.
     """
     image = f"hypot:{version('hypot')}" if image is None else image
     config, wrong = what_is_usable(config_file, _flags(namespace, watched))
@@ -69,7 +69,7 @@ def command(
 
 
 def _flags(namespace: str | None, watched: tuple[str, ...]) -> dict[str, Any]:
-    """What flags say of the configuration, by the names of its file."""
+    """The configuration from the flags, by the names of the configuration file."""
     given: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
     return {**given, "watchNamespaces": list(dict.fromkeys(watched))} if watched else given
 

@@ -16,7 +16,7 @@ settings_named = click.option(
 
 
 def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """A moment, as people and machines write it."""
+    """A time from RFC 3339 text or from seconds since 1970."""
     if text is None:
         return None
     try:
@@ -24,7 +24,7 @@ def time_given(_: click.Context, __: click.Parameter, text: str | None) -> float
     except ValueError:
         at = read_time(text)
     if at is None or not isfinite(at) or not 0 <= at <= LATEST:
-        raise click.BadParameter(f"{text!r} is no time; write 2026-11-15T01:58:03Z, or seconds since 1970")
+        raise click.BadParameter(f"{text!r} is not a time; write 2026-11-15T01:58:03Z, or seconds since 1970")
     return at
 
 

@@ -1,4 +1,4 @@
-"""Text that machines read: JSON and YAML, stable and safe to pipe."""
+"""Machine-readable output: JSON and YAML, stable and safe to pipe."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""hypot replay: what would each policy have done with recorded demand?"""
+"""hypot replay: what each policy would have done with recorded demand."""
 
 import sys
 import time
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from hypot.replay.world.parameters import Span, World
 
 WEEK = 7 * 86400.0
-# Prometheus is asked for a value every so many seconds, or every tick where that is longer.
+# The step of Prometheus queries in seconds, or the tick if that is longer.
 STEP = 60.0
-# From so many ticks on it pays to compile, even if that was never done before.
+# From this many ticks on, compiling pays off even for the first time.
 WORTH_COMPILING = 3_000_000
 # The longest replay of one workload: a gigabyte of columns.
 MOST_TICKS = 5_000_000
-# Of a moment that is explained, decisions so far before and after are told.
+# --explain shows the decisions this many seconds before and after the given time.
 AROUND = 30.0
 _REPORTS = (".html", ".htm", ".png", ".svg")
 _FORMS = ["table", "wide", "json", "csv", "parquet"]
@@ -40,7 +40,7 @@ _FORMS = ["table", "wide", "json", "csv", "parquet"]
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is replayed, read and checked; a large history is read while it is replayed."""
+    """The checked input of a replay; a large history is read during the replay."""
 
     traces: "list[Trace] | TraceFiles"
     policies: "list[Policy]"
@@ -53,20 +53,22 @@ class _Asked:
 def _report(_: click.Context, __: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
     for path in paths:
         if not path.lower().endswith(_REPORTS):
-            raise click.BadParameter(f"{path!r} is no kind of report; name a file that ends in .html, .png or .svg")
+            raise click.BadParameter(f"{path!r} is not a report file; name a file that ends in .html, .png or .svg")
     return paths
 
 
 def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
     if engine not in {"auto", "plain", "fleet"} and not engine.startswith("dask://"):
-        raise click.BadParameter(f"{engine!r} is none of auto, plain, fleet and dask://HOST:PORT")
+        raise click.BadParameter(f"{engine!r} is not one of auto, plain, fleet and dask://HOST:PORT")
     return engine
 
 
 @click.command("replay")
 @click.argument("traces", nargs=-1, metavar="[TRACE]...")
 @manifests_named
-@click.option("--world", "world_file", metavar="FILE", help="What the world is like, YAML; see docs/world.md.")
+@click.option(
+    "--world", "world_file", metavar="FILE", help="The parameters of the simulated world, YAML; see docs/world.md."
+)
 @settings_named
 @click.option("--from", "start", metavar="TIME", callback=time_given, help="Replay from this time on.")
 @click.option("--to", "end", metavar="TIME", callback=time_given, help="Replay up to this time.")
@@ -74,7 +76,7 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
 @click.option(
     "--prometheus", metavar="URL", help="Read demand from Prometheus, with --query: the last 7 days, or --from."
 )
-@click.option("--query", metavar="PROMQL", help="Requests/s or cores, one series a workload.")
+@click.option("--query", metavar="PROMQL", help="Requests/s or cores, one series per workload.")
 @click.option(
     "--report",
     "reports",
@@ -83,14 +85,14 @@ def _engine(_: click.Context, __: click.Parameter, engine: str) -> str:
     callback=_report,
     help="Write a page (.html), or pictures (.png, .svg); may be repeated.",
 )
-@click.option("--explain", metavar="TIME", help="Tell the decisions around this time; +90m counts from the start.")
+@click.option("--explain", metavar="TIME", help="Explain the decisions around this time; +90m counts from the start.")
 @click.option(
     "--engine",
     metavar="auto|plain|fleet|dask://HOST:PORT",
     callback=_engine,
     default="auto",
     show_default=True,
-    help="The same figures by other means: compiled (hypot[fleet]), or on a Dask cluster (hypot[dask]).",
+    help="The engine; all give the same figures: compiled (hypot[fleet]), or on a Dask cluster (hypot[dask]).",
 )
 @click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
 def command(
@@ -108,18 +110,18 @@ def command(
     engine: str,
     output: str,
 ) -> int:
-    """What would each policy have done with recorded demand, and at what price?
+    """Show what each policy would have done with recorded demand, and its price.
 
-    TRACE is a CSV or Parquet file: columns timestamp and value, and workload where it holds several.
+    TRACE is a CSV or Parquet file: columns timestamp and value, and workload if it holds several.
 
-    Exit status: 0 fine, 2 bad usage or input.
+    Exit status: 0 success, 2 bad usage or input.
     """
     from hypot.cli import replay_output as out  # noqa: PLC0415  numpy and all of replay, only for this command
 
     if output == "parquet" and sys.stdout.isatty():
-        raise click.UsageError("Parquet is no text: send it to a file, as in -o parquet > scores.parquet")
+        raise click.UsageError("Parquet is binary: redirect it to a file, as in -o parquet > scores.parquet")
     if explain is not None and output != "table":
-        raise click.UsageError(f"--explain tells in words, and not as {output}; leave -o out")
+        raise click.UsageError(f"--explain prints text, not {output}; omit -o")
     for report in reports:
         check_writable(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
@@ -151,7 +153,7 @@ def _read(
     prometheus: str | None,
     query: str | None,
 ) -> _Asked:
-    """Everything that was named, with all that is wrong with it at once where one thing does not hang on another."""
+    """All input, checked; independent errors are reported together."""
     from hypot.replay.policies.grid import expand, parse_grid  # noqa: PLC0415
     from hypot.replay.policies.read import read_policies  # noqa: PLC0415  only for this command
     from hypot.replay.world.file import read_world  # noqa: PLC0415
@@ -198,7 +200,7 @@ def _check_usage(traces: Sequence[str], prometheus: str | None, query: str | Non
     if query and not prometheus:
         raise click.UsageError("--query needs the server: --prometheus http://HOST:9090")
     if bool(traces) == bool(prometheus):
-        raise click.UsageError("name files with history, or a Prometheus server with --prometheus and --query")
+        raise click.UsageError("name trace files, or a Prometheus server with --prometheus and --query")
 
 
 def _history(
@@ -209,15 +211,15 @@ def _history(
     query: str | None,
     world: "World",
 ) -> "list[Trace] | TraceFiles":
-    """All traces, or where they are too many to be held at once, the files that they come from."""
+    """All traces, or if they do not fit into memory, the files that they come from."""
     if prometheus and query:
-        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only where it is asked for
+        from hypot.replay.traces.prometheus import from_prometheus  # noqa: PLC0415  only if it is used
 
         until = time.time() if end is None else end
         since = until - WEEK if start is None else start
-        with bar("asking Prometheus", None) as progress:
+        with bar("querying Prometheus", None) as progress:
             return from_prometheus(prometheus, query, since, until, max(STEP, world.tick), progress=progress.at)
-    from hypot.replay.traces.history import open_history  # noqa: PLC0415  only where it is asked for
+    from hypot.replay.traces.history import open_history  # noqa: PLC0415  only if it is used
 
     with bar("reading", None) as progress:
         history = open_history(traces, start, end, progress.at)
@@ -226,18 +228,18 @@ def _history(
 
 
 def _reported(explain: str | None, asked: _Asked) -> "Span":
-    """The stretch of time that is explained."""
-    from hypot.kinds.units import SECONDS  # noqa: PLC0415  only where it is asked for
+    """The time span that is explained."""
+    from hypot.kinds.units import SECONDS  # noqa: PLC0415  only if it is used
     from hypot.replay.engine.parts import NEVER  # noqa: PLC0415
     from hypot.replay.world.parameters import Span  # noqa: PLC0415
 
     if explain is None:
         return NEVER
     if not isinstance(asked.traces, list):
-        raise click.UsageError("--explain tells of one workload, and there are many: name a file with one")
+        raise click.UsageError("--explain needs a single workload, and there are many: name a file with one")
     if len(asked.traces) > 1:
         names = ", ".join(trace.workload for trace in asked.traces[:8])
-        raise click.UsageError(f"--explain tells of one workload, and there are {len(asked.traces)}: {names}")
+        raise click.UsageError(f"--explain needs a single workload, and there are {len(asked.traces)}: {names}")
     first, last = float(asked.traces[0].times[0]), float(asked.traces[0].times[-1])
     if explain.startswith("+"):
         try:
@@ -253,7 +255,7 @@ def _reported(explain: str | None, asked: _Asked) -> "Span":
 
 
 def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
-    """The same traces, as long as each can be replayed and judged."""
+    """The same traces, after a check that each can be replayed and scored."""
     from hypot.replay.jobs.comparison import check_scoring  # noqa: PLC0415  only for this command
 
     for trace in traces:
@@ -261,16 +263,16 @@ def _bound(traces: "Iterable[Trace]", world: "World") -> "Iterator[Trace]":
         ticks = (trace.times[-1] - trace.times[0]) / world.tick
         if ticks > MOST_TICKS:
             message = f"{trace.source}: {trace.workload} has {ticks:,.0f} ticks of {world.tick:g} s, {MOST_TICKS:,} fit"
-            raise BadInput(f"{message}; replay a part with --from and --to, or write a longer tick into the world")
+            raise BadInput(f"{message}; replay a part with --from and --to, or set a longer tick in the world file")
         yield trace
 
 
 def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
-    """Whether the compiled engine is used; it is made ready here, before other processes want it."""
+    """Whether the compiled engine is used; it is compiled here, before worker processes need it."""
     if engine == "plain":
         return False
     if engine.startswith("dask://"):
-        # Each worker makes it ready for itself, if it can.
+        # Each worker compiles it itself, if it can.
         return ticks >= WORTH_COMPILING
     try:
         from hypot.replay.fleet import fleet  # noqa: PLC0415  numba, only where it is used
@@ -286,13 +288,13 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
         return False
     if not there:
         long = "10 to 20 seconds for one kind, 30 for all"
-        click.echo(f"compiling the fleet engine, once for this version: {long}", err=True)
+        click.echo(f"compiling the fleet engine, once for this version; this takes {long}", err=True)
     try:
         fleet.warm(loops)
     except OSError as error:
-        message = f"compiled code cannot be kept in {fleet.cache_folder().parent}: {error.strerror or error}"
+        message = f"compiled code cannot be stored in {fleet.cache_folder().parent}: {error.strerror or error}"
         if engine == "fleet":
-            raise BadInput(f"{message}; make room there, or name another folder in XDG_CACHE_HOME") from error
+            raise BadInput(f"{message}; free space there, or set XDG_CACHE_HOME to another folder") from error
         click.echo(f"{message}; replaying without it", err=True)
         return False
     return True
@@ -301,13 +303,13 @@ def _is_compiled(engine: str, asked: _Asked, ticks: int) -> bool:
 def _work(
     jobs: "Iterator[ReplayJob]", engine: str, ticks: int, progress: ProgressBar
 ) -> "Generator[tuple[int, Scored]]":
-    """At home or away."""
+    """Run the jobs in local processes, or on a Dask cluster."""
     if not engine.startswith("dask://"):
         from hypot.replay.jobs.local_jobs import work  # noqa: PLC0415  only for this command
 
         return work(jobs, ticks, progress.add)
     try:
-        from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only where it is asked for
+        from hypot.replay.jobs.dask_jobs import spread  # noqa: PLC0415  only if it is used
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"distributed", "dask"}:
             raise
@@ -316,7 +318,7 @@ def _work(
 
 
 def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
-    """The traces and the ticks of all of them; those of a large history as if all were as the first."""
+    """The traces and their total ticks; for a large history, estimated from the first trace."""
     from hypot.replay.engine.demand import ticks_of  # noqa: PLC0415  only for this command
 
     if isinstance(asked.traces, list):
@@ -328,7 +330,7 @@ def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
 
 
 def _compared(asked: _Asked, reported: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
-    """Every policy on every trace, in processes of their own where it pays."""
+    """Every policy on every trace, in worker processes if that pays off."""
     from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415  only for this command
     from hypot.replay.jobs.local_jobs import JobsError  # noqa: PLC0415
     from hypot.replay.score.scores import ScoreError  # noqa: PLC0415

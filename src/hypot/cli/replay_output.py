@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 # Lateness, in percent, at which grids are compared by cost.
 EQUAL_LATENESS = (0.1, 1.0)
 NOWHERE = Source("", 0)
-# Names in one sentence, and policies that can be told apart in one figure.
+# The most names in one sentence, and the most policies that a figure can show distinctly.
 NAMES = DRAWN = 7
-# Notes about a fleet.
+# The most notes about a fleet.
 NOTES = 12
 Families = Mapping[str, Sequence[str]]
 
@@ -43,7 +43,7 @@ Families = Mapping[str, Sequence[str]]
 def as_text(
     comparisons: Sequence[Comparison], families: Families, world: World, glyphs: Glyphs, width: int, *, wide: bool
 ) -> str:
-    """The table, and in words what it says."""
+    """The table, and its summary as text."""
     style = glyphs.style if glyphs.colour else None
     if len(comparisons) > 1:
         fleet = {one.workload: one.scores for one in comparisons}
@@ -72,19 +72,19 @@ def _message(one: Comparison, families: Families, world: World) -> Iterator[str]
     for family, late, cost in equal_costs(one, families):
         yield f"{family} at {late:g} % late + lost: {cost:.2f} $."
     for family, name in tuned(one.judged, families).items():
-        yield f"{family}: by the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
+        yield f"{family}: on the first {world.scoring.tune:.0%} of the trace, which is not judged, the best is {name}."
     if world.scoring.windows > 1:
         yield from _over_windows(one)
 
 
 def some(names: Sequence[str]) -> str:
-    """So many names as a person reads."""
+    """The first few names, and how many more there are."""
     more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return f"{', '.join(names[:NAMES])}{more}"
 
 
 def fleet_verdict(comparisons: Sequence[Comparison]) -> str:
-    """Who costs least in all, of those that keep the SLO most often."""
+    """Which policy costs least in total, of those that keep the SLO most often."""
     kept, cost = Counter[str](), Counter[str]()
     for one in comparisons:
         for name, scores in one.policies.items():
@@ -95,7 +95,7 @@ def fleet_verdict(comparisons: Sequence[Comparison]) -> str:
     often = f"on all {total} workloads" if most == total else f"on {most} of {total} workloads, as often as any"
     cheapest = min(cost, key=lambda name: cost[name])
     rest = "" if cheapest == best else f" {cheapest} costs ${cost[cheapest]:.2f} and keeps it on {kept[cheapest]}."
-    return f"{best} keeps the SLO {often}, and costs least of those: ${cost[best]:.2f} in all.{rest}"
+    return f"{best} keeps the SLO {often}, and costs least of those: ${cost[best]:.2f} in total.{rest}"
 
 
 def _over_windows(one: Comparison) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _shown(value: float | None, digits: int = 2) -> str:
 
 
 def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, float, float]]:
-    """What each grid costs at equal lateness, where its curve reaches that."""
+    """The cost of each grid at equal lateness, if its curve reaches that."""
     for family, members in families.items():
         if len(members) < 2:
             continue
@@ -126,7 +126,7 @@ def equal_costs(one: Comparison, families: Families) -> Iterator[tuple[str, floa
 
 
 def _all_notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """Those of most workloads first, and no more than a person reads: gaps are different in every trace."""
+    """The notes, most frequent first, and only a few of them: gaps differ in every trace."""
     notes = [note for note, _ in Counter(note for one in comparisons for note in one.notes).most_common()]
     if len(notes) <= NOTES:
         return notes
@@ -138,7 +138,7 @@ def as_data(
 ) -> bytes:
     if form == "json":
         return to_json(document(comparisons, policies, families, world)).encode("utf-8", "replace")
-    import polars as pl  # noqa: PLC0415  only where a table is written
+    import polars as pl  # noqa: PLC0415  only if a table is written
 
     rows = [(one.workload, name, scores) for one in comparisons for name, scores in one.scores.items()]
     columns: dict[str, list[Any]] = {"workload": [row[0] for row in rows], "policy": [row[1] for row in rows]}
@@ -226,7 +226,7 @@ def report_of(
 
 
 def _in_order(one: Comparison) -> list[Scored]:
-    """As given; where there are more than can be told apart, first those that nothing beats, then by price."""
+    """In the given order; if there are too many to draw, the Pareto front first, then by price."""
     if len(one.judged) <= DRAWN:
         return list(one.judged)
     front = one.front
@@ -245,7 +245,7 @@ def write_reports(
     report = report_of(comparisons, policies, families, world)
     for path in paths:
         if path.lower().endswith((".html", ".htm")):
-            from hypot.face.replay.report import page  # noqa: PLC0415  plotly, only where a page is written
+            from hypot.face.replay.report import page  # noqa: PLC0415  plotly, only if a page is written
 
             write_whole(path, page(report).encode("utf-8", "replace"))
         else:
@@ -253,7 +253,7 @@ def write_reports(
 
 
 def _draw(path: str, report: ReplayReport) -> None:
-    """The overview under the name that was given, and every figure beside it."""
+    """Write the overview to the given file, and every other figure next to it."""
     with needing("matplotlib", "pictures"):
         from hypot.face.replay.picture import figures_of, picture  # noqa: PLC0415  matplotlib, only for pictures
     form, stem = path[-3:].lower(), path[:-4]
@@ -286,8 +286,8 @@ def explained(
 
 
 def _folded(moments: Sequence[Moment]) -> Iterator[tuple[str, Moment]]:
-    """Decisions one after the other that say the same, as one."""
+    """Consecutive equal decisions, combined into one."""
     for _, group in groupby(moments, key=lambda moment: [step.sentence for step in moment.decision.steps]):
         alike = list(group)
-        until = f" to {show_time(alike[-1].at)}, {len(alike)} times the same" if len(alike) > 1 else ""
+        until = f" to {show_time(alike[-1].at)}, the same {len(alike)} times" if len(alike) > 1 else ""
         yield f"{show_time(alike[0].at)}{until}", alike[-1]

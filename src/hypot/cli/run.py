@@ -13,13 +13,18 @@ from hypot.cli.runconfig import read_config
 
 @click.command("run")
 @click.option(
-    "--kubeconfig", metavar="FILE", help="How to reach the cluster; by default the pod's own account, or as kubectl."
+    "--kubeconfig", metavar="FILE", help="The kubeconfig; by default the pod's service account, or as kubectl does."
 )
-@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
-@click.option("-n", "--namespace", help="Where hypot keeps its Lease and its state.")
-@click.option("--config", "config_file", metavar="FILE", help="What to look at, and what may be done; see docs/run.md.")
+@click.option("--context", metavar="NAME", help="The context in the kubeconfig.")
+@click.option("-n", "--namespace", help="The namespace of hypot's Lease and state.")
+@click.option("--config", "config_file", metavar="FILE", help="What to watch, and what hypot may do; see docs/run.md.")
 @click.option("--dry-run", is_flag=True, help="Decide and report, but change nothing except the Lease and the state.")
-@click.option("--log", "log_format", type=click.Choice(["text", "json"]), help="By default text on a terminal.")
+@click.option(
+    "--log",
+    "log_format",
+    type=click.Choice(["text", "json"]),
+    help="The log format; by default text on a terminal, else json.",
+)
 def command(
     kubeconfig: str | None,
     context: str | None,
@@ -28,16 +33,16 @@ def command(
     dry_run: bool,
     log_format: str | None,
 ) -> int:
-    """Watch autoscalers on a cluster, decide for all of them every 15 s, and move workloads.
+    """Watch the autoscalers of a cluster, decide for all of them every 15 s, and scale workloads.
 
-    Acts only in namespaces with the label hypot.dev/scaling=enabled, unless its configuration says otherwise. Ends on
-    Ctrl-C or SIGTERM, and lets go of its Lease.
+    Acts only in namespaces with the label hypot.dev/scaling=enabled, unless the configuration says otherwise. Ends on
+    Ctrl-C or SIGTERM, and releases its Lease.
 
-    Exit status: 0 when it was asked to end, 1 when a part of it broke, 2 bad usage or input, 130 for a Ctrl-C before it
-    began.
+    Exit status: 0 after Ctrl-C or SIGTERM, 1 after an internal error, 2 bad usage or input, 130 for Ctrl-C during the
+    start.
     """
     try:
-        from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only who runs it needs a network
+        from hypot.cluster.config import AccessError, read_access  # noqa: PLC0415 - only this command needs a network
         from hypot.run.app import App  # noqa: PLC0415
         from hypot.run.logs import configure  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -60,7 +65,7 @@ async def _run(app: Any, config: Any, access: Any) -> int:
     made = app(config, access)
     await made.run()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Whoever asks once more while it ends gets the same answer; Python itself would end it as broken off.
+        # Ignore further signals while it ends; Python's default handler would end it with another status.
         asyncio.get_running_loop().remove_signal_handler(number)
         signal.signal(number, signal.SIG_IGN)
     return 1 if made.broken else 0

@@ -1,4 +1,4 @@
-"""The file that says how a controller is set up."""
+"""Reads the configuration file of the controller."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from hypot.run.config import ConfigError, RunConfig
 
 
 def read_config(file: str | None, flags: Mapping[str, Any] | None = None) -> RunConfig:
-    """The configuration of a file, or the default one, with what flags say in its place."""
+    """The configuration from a file, or the default one; flags override it."""
     config, wrong = what_is_usable(file, flags or {})
     if wrong:
         raise BadInput("\n".join(wrong))
@@ -17,7 +17,7 @@ def read_config(file: str | None, flags: Mapping[str, Any] | None = None) -> Run
 
 
 def what_is_usable(file: str | None, flags: Mapping[str, Any]) -> tuple[RunConfig, list[str]]:
-    """The same without the settings that cannot be used, and what is wrong with those."""
+    """The same without the invalid settings, and what is wrong with those."""
     written = {} if file is None else read_mapping(file, "configuration", "optIn: all")
     by_flag, wrong = _usable(flags, "")
     by_file, more = _usable({name: value for name, value in written.items() if name not in flags}, f"{file}: ")

@@ -1,4 +1,4 @@
-"""hypot scenarios: what goes wrong in the field, repeated, and the manifest that answers it."""
+"""hypot scenarios: reproduces common problems, each with a bad and a good policy."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FORMS = ["table", "json", "markdown"]
 _COLOURS = {"passed": "up", "failed": "undecided", "waiting": "down"}
-# Names with these say themselves what they are counted in.
+# Names with one of these words already contain their unit.
 _SAYS_IT = ("hours", "minutes", "cores")
 _HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
 
@@ -29,16 +29,16 @@ _HEADS = ("", "scenario", "", "figure", "bad", "good", "bar")
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Scenarios of your own: a folder for each, with a scenario.yaml.",
+    help="Your own scenarios: a folder for each, with a scenario.yaml.",
 )
-@click.option("--quick", is_flag=True, help="In their reduced form, as the tests run them.")
+@click.option("--quick", is_flag=True, help="Run the reduced form, as the tests do.")
 @click.option("-o", "--output", type=click.Choice(_FORMS), default="table", show_default=True)
 def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bool) -> int:
-    """Repeat what goes wrong in the field: a bad policy, and the one that answers it.
+    """Reproduce common problems: a bad policy, and a good one for comparison.
 
-    Without a name all of them run, which takes some minutes.
+    Without a name all scenarios run, which takes some minutes.
 
-    Exit status: 0 all passed or wait for what hypot does not have yet, 1 some failed, 2 bad usage or input.
+    Exit status: 0 all passed or wait for a feature that hypot does not have yet, 1 some failed, 2 bad usage or input.
     """
     from hypot.replay.scenario import scenarios as all_of_them  # noqa: PLC0415  numpy, only for this command
     from hypot.replay.scenario.file import ScenarioError  # noqa: PLC0415
@@ -65,7 +65,7 @@ def command(ids: tuple[str, ...], folder: Path | None, output: str, *, quick: bo
 
 
 class FigureRow(NamedTuple):
-    """One figure of one case; what it shares with the row above is empty."""
+    """One figure of one case; cells equal to the row above are empty."""
 
     id: str
     title: str
@@ -77,7 +77,7 @@ class FigureRow(NamedTuple):
 
 
 def rows_of(result: "Result") -> Iterator[FigureRow]:
-    """All deciding figures of a scenario; a case of several has a line with its name before them."""
+    """All deciding figures of a scenario; if it has several cases, each case's first row has its name."""
     scenario = result.scenario
     head = FigureRow(scenario.id, scenario.title, result.status, "")
     if scenario.waits:
@@ -94,7 +94,7 @@ def rows_of(result: "Result") -> Iterator[FigureRow]:
 
 
 def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, str]]:
-    """Each figure with its bar, at the first figure that a condition names."""
+    """Each figure with its bar; a condition is listed at the first figure that it names."""
     from hypot.replay.scenario.scenarios import unit  # noqa: PLC0415  numpy, only for this command
 
     bad, good = result.bad[case.name], result.good[case.name]
@@ -106,7 +106,7 @@ def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, st
 
 
 def shown(value: float | None) -> str:
-    """Three digits that matter, and no exponent."""
+    """The value with three significant digits and no exponent."""
     if value is None:
         return "-"
     if abs(value) >= 100 or value == int(value):
@@ -115,7 +115,7 @@ def shown(value: float | None) -> str:
 
 
 def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
-    """One line a figure, a blank one between scenarios, and what went wrong below."""
+    """One line per figure, a blank line between scenarios, and the failed conditions below."""
     blocks = [list(rows_of(result)) for result in results]
     widths = [max(len(row[i]) for block in blocks for row in [_HEADS, *block]) for i in range(len(_HEADS))]
     yield glyphs.style(_line(_HEADS, widths), bold=True)
@@ -131,7 +131,7 @@ def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
 
 
 def broken(results: Sequence["Result"]) -> Iterator[str]:
-    """What does not hold, and what was found instead."""
+    """The failed conditions, and the actual values."""
     for result in results:
         yield from (f"{result.scenario.id}: {message}" for message in result.broken)
 
@@ -151,7 +151,7 @@ def summary(results: Sequence["Result"]) -> str:
 
 
 def as_markdown(results: Sequence["Result"]) -> Iterator[str]:
-    """The same for a page of docs, and then what each scenario is about."""
+    """The same as Markdown for the docs, followed by the description of each scenario."""
     yield "| | scenario | | figure | bad | good | bar |"
     yield "| --- | --- | --- | --- | ---: | ---: | --- |"
     for result in results:
@@ -168,6 +168,6 @@ def _section(result: "Result") -> Iterator[str]:
     scenario = result.scenario
     yield from ("", f"## {scenario.id}: {scenario.title}", "", scenario.story)
     if scenario.differs:
-        yield from ("", "Against the specification:", scenario.differs)
+        yield from ("", "Differences from the specification:", scenario.differs)
     where = f"`scenarios/{scenario.folder.name}`"
     yield from ("", f"It waits for {scenario.waits}; {where}." if scenario.waits else f"In {where}.")

@@ -1,4 +1,4 @@
-"""What autoscalers remember, in a JSON file between two runs."""
+"""The state of autoscalers between two runs, in a JSON file."""
 
 import contextlib
 import importlib
@@ -19,15 +19,15 @@ _VERSION = 1
 
 @contextlib.contextmanager
 def alone(file: str | None) -> Iterator[None]:
-    """One run at a time with a state file, where the system has locks: two would forget each other's entries.
+    """Lock the state file, if the system has locks: two runs at a time would drop each other's entries.
 
-    The folder is locked, for the file itself is replaced as a whole.
+    The lock is on the folder, because the file itself is replaced as a whole.
     """
     try:
         fcntl = importlib.import_module("fcntl")
         handle = os.open(Path(os.path.realpath(file)).parent, os.O_RDONLY) if file else None
     except (ImportError, OSError):
-        # No locks here, or no such folder, which reading or writing will tell.
+        # The system has no locks, or the folder does not exist, which reading or writing will report.
         handle = None
     if handle is None:
         yield
@@ -40,7 +40,7 @@ def alone(file: str | None) -> Iterator[None]:
 
 
 def read_state(file: str) -> dict[str, Remembered]:
-    """The entries of the file by "Kind/namespace/name"; none where there is no such file yet."""
+    """The entries of the file by "Kind/namespace/name"; empty if the file does not exist yet."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -67,7 +67,7 @@ def _entry(file: str, key: str, data: Any) -> Remembered:
 
 
 def _fault(data: Any) -> str:
-    """What is wrong with an entry; empty where nothing is."""
+    """What is wrong with an entry; empty if nothing is."""
     if not isinstance(data, dict):
         return "must be an object"
     for name in ("recommendations", "ups", "downs"):
@@ -87,7 +87,7 @@ def _fault(data: Any) -> str:
 
 
 def _is_vertical(data: Any) -> bool:
-    """Whether the state of sizes can be read."""
+    """Whether the state of sizes is valid."""
     if not isinstance(data, dict):
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}
@@ -109,7 +109,7 @@ def _is_vertical(data: Any) -> bool:
 
 
 def _values(data: Any) -> list[Any]:
-    """The values of a mapping; what is none has one that nothing fits."""
+    """The values of a mapping; for anything else, a single value that fails every check."""
     if data is None:
         return []
     return list(data.values()) if isinstance(data, dict) else [...]
@@ -136,11 +136,11 @@ def _is_time(at: Any) -> bool:
 
 
 def _bad(file: str, what: str) -> BadInput:
-    return BadInput(f"{file}: not a state file of hypot: {what}; name another file to start afresh")
+    return BadInput(f"{file}: not a state file of hypot: {what}; name another file to start without state")
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON number")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _why(error: Exception) -> str:
@@ -148,7 +148,7 @@ def _why(error: Exception) -> str:
 
 
 def write_state(file: str, entries: Mapping[str, Remembered]) -> None:
-    """Replace the file as a whole: whoever reads it, and whatever interrupts us, finds the old or the new."""
+    """Replace the file atomically: a reader, or an interruption, leaves either the old or the new file."""
     autoscalers = {key: entry.to_dict() for key, entry in entries.items()}
     text = to_json({"version": _VERSION, "autoscalers": autoscalers})
     place = Path(os.path.realpath(file))
@@ -162,9 +162,9 @@ def _replace(place: Path, text: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         mode = place.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(None, "it is no regular file")
+            raise OSError(None, "it is not a regular file")
     made = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    # Exclusive, and with the permissions that any new file would get.
+    # Create the file exclusively, with the permissions of any new file.
     handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
@@ -181,7 +181,7 @@ def _replace(place: Path, text: str) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system can open folders."""
+    """Make the new name survive a power cut, if the system can open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Decisions for people: one line says what happens, the indented ones why, and what would change it."""
+"""Decisions as text: one line says what happens, the indented lines why, and what would change it."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ _COLOURS = {"up": "green", "down": "yellow", "resize": "cyan", "undecided": "red
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision, where its autoscaler stands in the input, and what is wrong with it."""
+    """A decision, the place of its autoscaler in the input, and its problems."""
 
     decision: Decision
     source: Source
@@ -45,7 +45,7 @@ class Verdict:
 
 
 class Glyphs(NamedTuple):
-    """The signs used, and whether the terminal takes colours."""
+    """The symbols, and whether the terminal shows colours."""
 
     arrow: str = "→"
     up: str = "▲"
@@ -62,12 +62,12 @@ class Glyphs(NamedTuple):
 
 
 def in_colour(stream: TextIO) -> bool:
-    """Only for a terminal that knows colours, whose user has not asked for none."""
+    """Whether to use colours: on a terminal that supports them, unless the user turned them off."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def glyphs_for(stream: TextIO) -> Glyphs:
-    """Signs that this stream can show; plain ASCII where it cannot."""
+    """The symbols if this stream can encode them, else plain ASCII."""
     colour = in_colour(stream)
     try:
         "".join(Glyphs()[:6]).encode(getattr(stream, "encoding", None) or "ascii")
@@ -81,13 +81,13 @@ def width_of(stream: TextIO) -> int:
 
 
 def safe_for(stream: TextIO, text: str) -> str:
-    """Text that the stream can encode, whatever the input brought in."""
+    """Text that the stream can encode, whatever the input contains."""
     encoding = getattr(stream, "encoding", None) or "ascii"
     return text.encode(encoding, "replace").decode(encoding, "replace")
 
 
 def report(outcomes: Sequence[Verdict], glyphs: Glyphs, width: int) -> Iterator[str]:
-    """All lines of the answer, a blank one after each autoscaler."""
+    """All lines of the answer, with a blank line after each autoscaler."""
     columns = _Columns.of(outcomes, glyphs)
     for outcome in outcomes:
         yield from _headline(outcome, columns, glyphs, width)
@@ -96,7 +96,7 @@ def report(outcomes: Sequence[Verdict], glyphs: Glyphs, width: int) -> Iterator[
 
 
 def summary(outcomes: Sequence[Verdict]) -> str:
-    """How many of which verdict."""
+    """The number of autoscalers for each verdict."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     reported = [f"{counts[verdict]} {verdict}" for verdict in _VERDICTS if counts[verdict]]
     total = len(outcomes)
@@ -111,7 +111,7 @@ def _named(decision: Decision, glyphs: Glyphs) -> tuple[str, str]:
 
 
 class _Columns(NamedTuple):
-    """How wide the names are, and the figures before and after; a name of unusual length does not widen the rest."""
+    """The widths of the names and of the figures before and after; a very long name does not widen its column."""
 
     name: int
     target: int
@@ -180,11 +180,11 @@ def _error(decision: Decision) -> str:
 def _hold_message(decision: Decision) -> str:
     """Why a kind that sizes pods leaves everything as it is."""
     held = [step for step in decision.steps if step.stage == "restrain"]
-    return _clean(held[-1].sentence.rstrip(".")) if held else "it has what it needs"
+    return _clean(held[-1].sentence.rstrip(".")) if held else "the size is right"
 
 
 def _gist(step: Step) -> str:
-    """A step's sentence without its conditions, and without the count it ends in: the details have them."""
+    """A step's sentence without its conditions and the count at its end: the details have them."""
     message = step.sentence.rstrip(".").partition(", ")[0].partition(" until ")[0]
     for ending in (f": {step.after}", f": stay at {step.after}"):
         message = message.removesuffix(ending)
@@ -211,7 +211,7 @@ def _details(outcome: Verdict, glyphs: Glyphs, width: int) -> Iterator[str]:
 
 
 def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
-    """The requests of each container, and what becomes of them."""
+    """The requests of each container, before and after."""
     for old, new in zip(decision.sizes, decision.desired_sizes, strict=True):
         had, gets = briefly(old.requests), briefly(new.requests)
         parts = [
@@ -224,7 +224,7 @@ def _sizes(decision: Decision, glyphs: Glyphs, width: int) -> Iterator[str]:
 
 
 def _worth_reporting(decision: Decision) -> list[Step]:
-    """Not that a single proposal is the largest, nor once more that nothing could be read."""
+    """The steps to show: not that a single proposal is the largest, nor again that nothing could be read."""
     proposals = [reading for reading in decision.readings if reading.proposal is not None]
     said = {"largest"} if len(decision.readings) == 1 else set()
     said |= set() if proposals else {"hold-on-failure"}
@@ -240,7 +240,7 @@ def _move(step: Step, before: int, after: int, glyphs: Glyphs) -> str:
 
 
 def _entry(label: str, sentence: str, glyphs: Glyphs, width: int, move: str = "") -> Iterator[str]:
-    """A labelled sentence, its further lines under its first."""
+    """A labelled sentence; its further lines are aligned with the first."""
     margin = " " * _INDENT + label.ljust(_LABEL) + " "
     start = f"{margin}{move}  " if move else margin
     lines = _wrapped(_clean(sentence), max(30, width - len(start))) or [""]

@@ -1,1 +1,1 @@
-"""The controller: observe, decide, act, tell, remember; once per reconcile, for all autoscalers."""
+"""The controller: each reconcile observes, decides, acts, reports and saves its state, for all autoscalers."""

@@ -1,4 +1,4 @@
-"""The controller as a process: what runs beside what, from the first watch to the release of the Lease."""
+"""The controller as a process: the tasks that run concurrently, from the first watch to the release of the Lease."""
 
 import asyncio
 import signal
@@ -46,20 +46,20 @@ from hypot.run.webhook.finder import Finder
 from hypot.run.webhook.server import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
-# Says on the Lease whether its holder lets new pods come up smaller than they are written.
+# The annotation on the Lease that says whether its holder lets new pods start smaller than their manifest says.
 SHRINKS = "hypot.dev/shrinks"
-# How often the certificate is looked at.
+# How often the certificate is checked.
 CERTIFICATE_EVERY = 600.0
-# How often it is looked for whoever is to ask the webhook, while nobody is.
+# How often the webhook configuration is looked for while it is missing.
 REGISTERED_EVERY = 15.0
-# How long who could not begin to lead waits before the next try.
+# The pause before the next attempt after a failed start of leading.
 AGAIN_AFTER = 2.0
-# How long a reconcile that is under way may take to end when hypot is to stop.
+# How long a reconcile that is under way may take to end when hypot stops.
 LAST_WORDS = 8.0
 
 
 class App:
-    """One replica: it watches and answers the webhook always, and reconciles while it leads."""
+    """One replica: it always watches and serves the webhook, and it reconciles while it leads."""
 
     def __init__(self, config: RunConfig, access: Access) -> None:
         self.config = config
@@ -69,25 +69,25 @@ class App:
         self.guarded = Api(access, guard=self.lease.left)
         self.watches = Watches(self.plain, config)
         self.stopping = asyncio.Event()
-        # What ended it, where nobody asked it to end.
+        # The error that ended the process; empty after a normal stop.
         self.broken = ""
         self.reconciled = Reconciled()
         self.reconciles = 0
-        # While this replica leads.
+        # Set while this replica leads.
         self.reconciler: Reconciler | None = None
-        # When the last reconcile, or the last try to begin with them, was begun since this replica leads.
+        # When this leader last began a reconcile or tried to start leading; None while it does not lead.
         self.attempted: float | None = None
         self.patience = Patience()
         self.narrator = DecisionLog(dry_run=config.dry_run)
         self.certificate: Issued | None = None
-        # How long the webhook takes to answer, where there is one.
+        # How long the webhook takes to answer; None without a webhook.
         self.times: Times | None = None
-        # Whether the API server asks us, or the other replica, about every pod that comes.
+        # Whether the API server calls the webhook, of this or another replica, for every new pod.
         self.sizes_new_pods = False
         self.server = Server(self._health, self._ready, self._snapshot)
 
     async def run(self) -> None:
-        """Until SIGTERM or SIGINT; then the Lease is let go of."""
+        """Run until SIGTERM or SIGINT, then release the Lease."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stopping.set)
@@ -117,7 +117,7 @@ class App:
             if stopping not in done:
                 errors = [error for task in done if not task.cancelled() and (error := task.exception())]
                 self.broken = repr(errors)
-                log.error("a part of hypot ended", error=self.broken, exc_info=errors[0] if errors else None)
+                log.error("a task ended unexpectedly", error=self.broken, exc_info=errors[0] if errors else None)
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(asyncio.shield(leading), LAST_WORDS)
         finally:
@@ -126,7 +126,7 @@ class App:
             log.info("stopped")
 
     async def _lead(self, session: aiohttp.ClientSession, recommenders: Recommenders) -> None:
-        """Reconcile while the Lease is held; each time it is won, begin with what was remembered."""
+        """Reconcile while the Lease is held; each time it is acquired, load the saved state first."""
         while not self.stopping.is_set():
             if not self.lease.leading or self.watches.unready:
                 self.attempted = None
@@ -137,7 +137,7 @@ class App:
                 reconciler = await self._reconciler(session, recommenders)
                 await reconciler.resume()
             except (UnreachableError, RefusedError) as error:
-                log.warning("cannot begin to lead", error=str(error))
+                log.warning("cannot start leading", error=str(error))
                 await self._pause(AGAIN_AFTER)
                 continue
             self.reconciler = reconciler
@@ -145,15 +145,15 @@ class App:
             self.reconciler = None
 
     def _message(self) -> dict[str, str]:
-        """What the other replica and other installations are told while this one leads."""
+        """The annotations that tell the other replica and other installations what this leader does."""
         return {ACTS_IN: acts_in(self.config), SHRINKS: str(self._remembers()).lower()}
 
     def _remembers(self) -> bool:
-        """Whether enough is known to make anything smaller: no cold start, no jump of the clock lately."""
+        """Whether the state is complete enough to scale down: no recent cold start and no recent clock jump."""
         return self.reconciler is not None and self.reconciler.may_shrink()
 
     def may_shrink(self) -> bool:
-        """Whether new pods may be smaller than they are written; who does not lead is told by who does."""
+        """Whether new pods may be smaller than their manifest says; a replica that does not lead asks the Lease."""
         known = self._remembers() if self.lease.leading else self.lease.said.get(SHRINKS) == "true"
         return known and not self.watches.blind
 
@@ -166,7 +166,7 @@ class App:
                 self.reconciles += 1
                 await self.narrator.report(self.reconciled)
             except Exception:
-                # One bad reconcile is told, and must not be the last one.
+                # A failed reconcile is logged and must not stop the next one.
                 log.exception("reconcile failed")
             await self._pause(began + period - boot())
 
@@ -204,14 +204,14 @@ class App:
         )
 
     def _sizes(self) -> bool:
-        """Whether pods come back with their new size; a dry run has no webhook, and tells what one with it would do."""
+        """Whether evicted pods come back with their new size; a dry run has no webhook and assumes one."""
         return self.config.dry_run or self.sizes_new_pods
 
     def _stands(self, judged: Judged) -> bool:
         return self.watches.stands(judged.key, judged.autoscaler)
 
     async def _webhook(self) -> None:
-        """Serve as soon as there is a certificate, and renew it in time."""
+        """Serve the webhook as soon as there is a certificate, and renew the certificate in time."""
         keeper = CertificateStore(
             self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
         )
@@ -229,9 +229,9 @@ class App:
                     issued = await keeper.ensure(wall())
                     self.sizes_new_pods = await keeper.publish(issued.ca_pem) != "missing"
                     if not self.sizes_new_pods:
-                        log.warning("no webhook configuration", todo="apply what `hypot manifests` prints")
+                        log.warning("no webhook configuration", todo="apply the output of `hypot manifests`")
                 except (UnreachableError, RefusedError) as error:
-                    log.warning("webhook certificate", error=str(error))
+                    log.warning("webhook certificate not ready", error=str(error))
                     await asyncio.sleep(10.0)
                     continue
                 self.certificate = issued
@@ -278,14 +278,14 @@ class App:
         )
 
     def _certificate_seconds(self) -> float | None:
-        """None where no webhook is wanted."""
+        """Seconds until the certificate expires, 0 without one; None if the webhook is off."""
         if self.certificate is not None:
             return self.certificate.not_after - wall()
         return 0.0 if "webhook" in features_of(self.config) else None
 
 
 def _plans(outcomes: Iterable[Outcome]) -> Counter[str]:
-    """How the last decisions on both axes fare."""
+    """How many plans (decisions on both axes) are in each state."""
     found = [condition_of(one.state.conditions, CARRIED_OUT) for one in outcomes]
     return Counter(kebab(condition.reason) for condition in found if condition is not None)
 

@@ -1,4 +1,4 @@
-"""How a controller is set up: what it looks at, what it may do, and where it listens. Read once, frozen."""
+"""The configuration of the controller: what it watches, what it may do, and where it listens. Read once, frozen."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,28 +13,28 @@ from hypot.policy.model.settings import Settings, SettingsError, settings_schema
 OptIn = Literal["label", "all"]
 OPT_IN_LABEL = "hypot.dev/scaling"
 OPT_IN_VALUE = "enabled"
-# How often it may be reconciled, in seconds: oftener nobody can follow, and more seldom nobody would call it scaling.
+# The shortest and longest reconcile period, in seconds.
 SHORTEST_PERIOD, LONGEST_PERIOD = 0.1, 3600.0
 ADDRESSES = ("http://", "https://")
 PORTS = frozenset({"httpPort", "webhookPort"})
-# The same rule as `dns_label`, for who checks before hypot does.
+# The same rule as `dns_label`, for tools that validate against the schema.
 LABEL_SCHEMA = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 63}
 _BYTE = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IP_SCHEMA = {"type": "string", "pattern": rf"^localhost$|^({_BYTE}\.){{3}}{_BYTE}$|^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$"}
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be used, with all that is wrong with it and what may be written instead."""
+    """A configuration that cannot be used, with every problem in it and what to write instead."""
 
     def __init__(self, *problems: str, names: Iterable[str] = ()) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-        # The settings that cannot stay as they are; the others can.
+        # The settings that must change; the others are valid.
         self.names = frozenset(names)
 
     @classmethod
     def of(cls, several: Sequence[Self]) -> Self:
-        """All of them at once, so that a file is mended in one go."""
+        """All errors in one, so that a user can fix a file in one go."""
         return cls(
             *(message for each in several for message in each.problems),
             names=(name for each in several for name in each.names),
@@ -58,22 +58,22 @@ def _port(default: int, why: str) -> int:
 
 
 def default_kinds() -> dict[str, Mode]:
-    """HPAs are the cluster's own business, and VPAs are taken over on request."""
+    """The mode of each kind: HPAs belong to the cluster's own controller, and VPAs are taken over on request."""
     return {info.name: info.mode for info in controlled()}
 
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """Frozen; the file of `hypot run --config` has the same names."""
+    """The configuration; the file of `hypot run --config` has the same names."""
 
     namespace: str = field(
         default="hypot-system",
-        metadata={"why": "Where hypot lives: its Lease and its state are there.", "schema": LABEL_SCHEMA},
+        metadata={"why": "The namespace of hypot: its Lease and its state are there.", "schema": LABEL_SCHEMA},
     )
     watch_namespaces: tuple[str, ...] = field(
         default=(),
         metadata={
-            "why": "The namespaces to look at; none means all of them.",
+            "why": "The namespaces to watch; an empty list means all of them.",
             "schema": {"type": "array", "items": LABEL_SCHEMA},
         },
     )
@@ -101,11 +101,11 @@ class RunConfig:
     webhook_port: int = _port(8443, "The port of the webhook that sizes new pods; 0 switches it off.")
     webhook_service: str = _text(
         "hypot-webhook",
-        "The Service that the API server finds the webhook by, or its address without a port where it is outside.",
+        "The Service of the webhook; or its address without a port, if it runs outside the cluster.",
     )
-    object_metrics: bool = _switch(default=True, why="Tell gauges for each object, at most 25 series each.")
-    prometheus: str = _text("", "Read usage from this Prometheus, by its address, instead of metrics.k8s.io.")
-    prometheus_token_file: str = _text("", "The file with the token for that Prometheus, where it wants one.")
+    object_metrics: bool = _switch(default=True, why="Expose gauges for each object, at most 25 series each.")
+    prometheus: str = _text("", "Read usage from the Prometheus at this address instead of metrics.k8s.io.")
+    prometheus_token_file: str = _text("", "The file with the token for that Prometheus, if it needs one.")
     settings: Settings = field(
         default=Settings(),
         metadata={"why": "How decisions are made; the same file as `hypot decide --settings`.", "schema": {}},
@@ -123,12 +123,12 @@ class RunConfig:
 
     @property
     def sizes_pods(self) -> bool:
-        """Whether any kind that is switched on sizes pods."""
+        """Whether any enabled kind sizes pods."""
         return any(self.enabled(info.name) for info in sizing())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A configuration by name, checked; a name that is none of ours is refused."""
+        """The configuration from a mapping of names to values, checked; unknown names are refused."""
         names = {wire_name(f.name): f.name for f in fields(cls)}
         values: dict[str, Any] = {}
         found: list[ConfigError] = []
@@ -136,9 +136,9 @@ class RunConfig:
             try:
                 values[names[name]] = _checked(name, value)
             except KeyError:
-                found.append(ConfigError(f"{name}: no such setting; known are {', '.join(names)}", names=(name,)))
+                found.append(ConfigError(f"{name}: no such setting; known settings: {', '.join(names)}", names=(name,)))
             except ConfigError as error:
-                # The default of one port must not be held against what is written for the other.
+                # The default of one port must not conflict with the value that is given for the other.
                 found.append(ConfigError(*error.problems, names=PORTS if name in PORTS else (name,)))
         if any(PORTS & error.names for error in found):
             values = {name: value for name, value in values.items() if wire_name(name) not in PORTS}
@@ -152,9 +152,9 @@ class RunConfig:
 
 
 def _wrong_names(config: RunConfig) -> Iterator[ConfigError]:
-    """They become parts of paths and of objects, so they are checked like the API server does."""
+    """Problems of names; names become parts of paths and objects, so they follow the API server's rules."""
     namespaces = [("namespace", config.namespace), *(("watchNamespaces", name) for name in config.watch_namespaces)]
-    todo = "write lower-case letters, digits and dashes"
+    todo = "use lower-case letters, digits and dashes"
     for setting, name in namespaces:
         if any(dns_label(name)):
             message = f"{setting}: {name!r} cannot be the name of a namespace; {todo}"
@@ -169,13 +169,13 @@ def _wrong_values(config: RunConfig) -> Iterator[ConfigError]:
     for message in _wrong_period(config.settings):
         yield ConfigError(message, names=("settings",))
     if config.listen != "localhost" and not _is_ip(config.listen):
-        message = f"{config.listen!r} is no IP address; write 0.0.0.0, or :: for IPv6 as well"
+        message = f"{config.listen!r} is not an IP address; write 0.0.0.0, or :: for IPv6 as well"
         yield ConfigError(f"listen: {message}", names=("listen",))
     if config.http_port and config.http_port == config.webhook_port:
-        message = "two servers cannot listen on one port, write another one"
+        message = "two servers cannot listen on one port, write another port"
         yield ConfigError(f"webhookPort: {config.webhook_port} is the httpPort too; {message}", names=PORTS)
     if config.prometheus and not config.prometheus.startswith(ADDRESSES):
-        message = f"{config.prometheus!r} is no address; write one that begins with http://"
+        message = f"{config.prometheus!r} is not an address; it must begin with http:// or https://"
         yield ConfigError(f"prometheus: {message}", names=("prometheus",))
 
 
@@ -187,7 +187,7 @@ def _wrong_period(settings: Settings) -> Iterator[str]:
 
 
 def _is_host(name: str) -> bool:
-    """An address, or a name with dots: that is none of a Service."""
+    """Whether it is an IP address or a name with dots, which a Service cannot have."""
     return _is_ip(name) or ("." in name and not any(dns_subdomain(name)))
 
 
@@ -210,15 +210,15 @@ def _checked(name: str, value: Any) -> Any:
         return tuple(value)
     if name == "optIn":
         if value not in get_args(OptIn):
-            raise ConfigError(f"optIn: {value!r} is none of {', '.join(get_args(OptIn))}")
+            raise ConfigError(f"optIn: {value!r} is not one of {', '.join(get_args(OptIn))}")
         return value
     return _checked_plain(name, value)
 
 
 def _checked_settings(value: Any) -> Settings:
-    """One after the other, so that all that is wrong with them is told."""
+    """Checks each setting alone, so that every problem is reported."""
     if not isinstance(value, Mapping):
-        raise ConfigError(f"settings: {value!r} is no mapping; write names and values, such as {{syncPeriod: 15}}")
+        raise ConfigError(f"settings: {value!r} is not a mapping; write names and values, such as {{syncPeriod: 15}}")
     found = [
         message
         for name, given in value.items()
@@ -240,7 +240,7 @@ def _wrong_setting(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _parts(name: str, given: Any) -> list[Any]:
-    """Each flag of a setting that has several."""
+    """Each flag of a setting that has several flags."""
     if name in {"gates", "vpa"} and isinstance(given, Mapping):
         return [{flag: word} for flag, word in given.items()]
     return [given]
@@ -259,15 +259,15 @@ def _checked_kinds(value: Any) -> dict[str, Mode]:
 def _wrong_mode(kind: str, mode: Any) -> Iterator[str]:
     known = {info.name: info for info in controlled()}
     if kind not in known:
-        yield f"kinds: {kind} is none of {', '.join(known)}"
+        yield f"kinds: {kind} is not one of {', '.join(known)}"
     elif mode not in get_args(Mode):
-        yield f"kinds.{kind}: {mode!r} is none of {', '.join(get_args(Mode))}"
+        yield f"kinds.{kind}: {mode!r} is not one of {', '.join(get_args(Mode))}"
     elif mode not in known[kind].modes:
-        yield f"kinds.{kind}: only a VerticalPodAutoscaler can be recommended for without acting"
+        yield f"kinds.{kind}: only a VerticalPodAutoscaler has the mode recommend"
 
 
 def _with_off(kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """YAML takes the bare word off, which switches a kind off, for false."""
+    """YAML reads the unquoted word off as false; here it is the mode off."""
     return {kind: "off" if mode is False else mode for kind, mode in kinds.items()}
 
 
@@ -275,9 +275,9 @@ def _checked_plain(name: str, value: Any) -> Any:
     declared: dict[str, Any] = {wire_name(f.name): f.metadata["schema"] for f in fields(RunConfig)}[name]
     kind = {"string": str, "boolean": bool, "integer": int}[declared["type"]]
     if type(value) is not kind:
-        raise ConfigError(f"{name}: {value!r} is no {declared['type']}")
+        raise ConfigError(f"{name}: {value!r} is not of type {declared['type']}")
     if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value <= declared["maximum"]:
-        raise ConfigError(f"{name}: {value} is no port")
+        raise ConfigError(f"{name}: {value} is not a port")
     return value
 
 

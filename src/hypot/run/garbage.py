@@ -3,12 +3,12 @@
 import asyncio
 import gc
 
-# How often they are looked for.
+# How often reference cycles are collected, in seconds.
 EVERY = 600.0
 
 
 async def collect_seldom(every: float = EVERY) -> None:
-    """Instead of whenever many objects were made, which is all the time; until cancelled."""
+    """Collect at intervals, until cancelled, instead of after many allocations, which would be all the time."""
     gc.disable()
     try:
         while True:

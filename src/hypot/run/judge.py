@@ -1,4 +1,4 @@
-"""Deciding for all autoscalers of a reconcile: pure, but for the breaths it takes."""
+"""Decides for all autoscalers of a reconcile: pure, except that it yields to the event loop."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -35,60 +35,60 @@ INVALID = "InvalidSpec"
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What holds for a whole reconcile, beside what was seen."""
+    """What applies to a whole reconcile, in addition to the observed state."""
 
     settings: Settings
-    # Boot clock: now, and since when shrinking waits because nobody remembers, or because a clock jumped.
+    # On the boot clock: now, when hypot started without state, and when the clock jumped.
     boot: float
     cold_since: float | None
     jumped_at: float | None
-    # Fresh Leases of other controllers, by the kind that they move.
+    # Fresh Leases of other controllers, by the kind that they control.
     leases: Mapping[str, str]
     # The Lease of another hypot that acts.
     twin: str
     hpas: Mapping[tuple[str, str], AutoscalerRow]
-    # Those whose target another one scales, and which, in words.
+    # Autoscalers whose target another autoscaler scales, and a text that names the other.
     overruled: Mapping[Key, str]
-    # The VerticalPodAutoscalers that change pods, by what they size.
+    # The VerticalPodAutoscalers that change pods, by target.
     sizers: Mapping[Target, str]
-    # What is not followed at the moment, and may be another by now.
+    # The watches that fail at the moment, so that their objects may be outdated.
     blind: str = ""
 
 
 class Judge:
-    """Remembers what decisions need of earlier reconciles."""
+    """Decides, and keeps the state of earlier reconciles that decisions need."""
 
     def __init__(self) -> None:
         self.states: dict[Key, Remembered] = {}
-        # Those that were loaded and not looked at since: the cluster has lived on without us.
+        # Objects whose state was loaded and not used since: the cluster may have changed meanwhile.
         self.asleep: set[Key] = set()
         self.governor = Governor()
         self._writers = Writers()
-        # Who may shrink in this reconcile.
+        # Objects that may scale down in this reconcile.
         self._admitted: frozenset[Key] = frozenset()
         self._entries: dict[Key, tuple[Remembered, dict[str, Any]]] = {}
         self._known: dict[Key, tuple[Autoscaler, Autoscaler, list[Problem]]] = {}
-        # What the status of an object says of the target that it had before.
+        # The status of an object that still describes its former target.
         self._outdated: dict[Key, Any] = {}
 
     def restore(self, states: Mapping[Key, Remembered], governor: Governor) -> None:
         self.states, self.asleep, self.governor = dict(states), set(states), governor
 
     def remember(self, outcome: Outcome) -> None:
-        """What came of its writes."""
+        """Take over the results of the writes."""
         known = self.states.get(outcome.key)
         if outcome.unsure:
-            # Perhaps it was done: the next look is one at a cluster that has lived on without us.
+            # The write may have happened: the next reconcile compares the state with the cluster, as after a restart.
             self.asleep.add(outcome.key)
         if outcome.refusal and not outcome.unsure and outcome.key in self._admitted:
-            # Else one budget that spares no pod would use up everybody's turns.
+            # Otherwise one disruption budget that allows no eviction would use up the turns of all objects.
             self.governor = self.governor.refused(outcome.seen.now, outcome.key)
         if known is not None and (known.state is not outcome.state or outcome.counted is not None):
             replicas = known.replicas if outcome.counted is None else outcome.counted
             self.states[outcome.key] = replace(known, state=outcome.state, replicas=replicas)
 
     def entry(self, key: Key) -> dict[str, Any]:
-        """What is written down of one autoscaler; the same object where nothing changed."""
+        """The saved state of one autoscaler; the same dict object if nothing changed."""
         known = self.states[key]
         written = self._entries.get(key)
         if written is None or written[0] is not known:
@@ -96,7 +96,7 @@ class Judge:
         return written[1]
 
     def forget(self, keys: set[Key], rows: Mapping[Key, AutoscalerRow]) -> None:
-        """Of those that still have a row the status is forgotten too: it tells of another target."""
+        """Drop the state of these; for those that still have a row, ignore the status of the former target too."""
         self._writers.forget(keys)
         for key in keys:
             self._outdated.pop(key, None)
@@ -114,7 +114,7 @@ class Judge:
             try:
                 judged.append(self._decide(key, row, view, acting[key], around))
             except Exception as error:
-                # An object that nobody thought of must not stand still all the others, nor vanish.
+                # An unexpected error for one object must not stop the others, nor hide that object.
                 log.exception("cannot decide", object="/".join(key))
                 judged.append(self._failed(key, row.autoscaler, view.now, acting[key], error))
             if time_slice.is_due():
@@ -141,7 +141,7 @@ class Judge:
         return Judged(key, autoscaler, seen, held(move, holds, seen), after, acting, state, holds)
 
     def _examined(self, key: Key, autoscaler: Autoscaler, settings: Settings) -> tuple[Autoscaler, list[Problem]]:
-        """As far as it can be read, and what is in the way; looked at once for each version of the object."""
+        """The readable part of the object, and the problems that prevent a decision; computed once per version."""
         known = self._known.get(key)
         if known is None or known[0] is not autoscaler:
             known = self._known[key] = (autoscaler, autoscaler.readable(), in_the_way(autoscaler, settings))
@@ -150,14 +150,14 @@ class Judge:
     def _refused(
         self, key: Key, autoscaler: Autoscaler, problems: list[Problem], view: WorldView, acting: Acting
     ) -> Judged:
-        """What cannot be read is never acted on."""
+        """The result for an object that cannot be read: it is never acted on."""
         seen = Seen(view.now, view.snapshot.scale(autoscaler))
         return self._undecided(key, autoscaler, seen, refusal(autoscaler, problems, view.now), acting)
 
     def _undecided(
         self, key: Key, autoscaler: Autoscaler, seen: Seen, refused: Move, acting: Acting, reason: str = ""
     ) -> Judged:
-        """What is remembered of it stays, but for a plan: that is given up, for nobody knows what it is to be now."""
+        """The result without a decision. Its state stays, except for a plan: it is dropped, as its goal is unknown."""
         known = self.states.get(key)
         state = known.state if known else State.from_status(autoscaler.status)
         state = _without_plan(state, seen.now) if acting == "observe" else state
@@ -166,14 +166,14 @@ class Judge:
         return Judged(key, autoscaler, seen, move, state, acting, state, holds)
 
     def _failed(self, key: Key, autoscaler: Autoscaler, now: float, acting: Acting, error: Exception) -> Judged:
-        """For one that hypot itself stumbled over: told like one that cannot be read, or at least counted."""
+        """The result after an internal error: reported like an object that cannot be read, or at least counted."""
         message = f"hypot could not decide: {type(error).__name__}"
         seen = Seen(now, Failure(message))
         try:
             refused = replace(refusal(autoscaler, [Problem("undecided", "Internal", (), message)], now), error=message)
             return self._undecided(key, autoscaler, seen, refused, acting, "DecisionFailed")
         except Exception:
-            log.exception("cannot tell", object="/".join(key))
+            log.exception("cannot report", object="/".join(key))
             itself, nothing = Name("", *key), Name("", "", key[1], "")
             bare = Move(itself, nothing, now, None, None, error=message, decided=False)
             return Judged(key, autoscaler, seen, bare, State(), "observe")
@@ -189,7 +189,10 @@ class Judge:
         return _moved_unseen(state, known, _count(seen), now)
 
     def _notice(self, key: Key, seen: Seen, now: float) -> None:
-        """A crash between a shrink and the record of it gives no budget back, or one crash after the other would."""
+        """Count a scale-down that a crash left unrecorded against the governor's budget.
+
+        Otherwise repeated crashes would give the budget back again and again.
+        """
         known, count = self.states.get(key), _count(seen)
         if key not in self.asleep or known is None or known.replicas is None or count is None:
             return
@@ -202,7 +205,7 @@ class Judge:
         self.states[key] = Remembered(state, count, now, row.identity or (known.of if known else ""))
 
     def _of_its_target(self, key: Key, autoscaler: Autoscaler) -> Autoscaler:
-        """Without a status that tells of another target, until it is written anew."""
+        """The autoscaler without a status of its former target, until the status is written again."""
         if key not in self._outdated:
             return autoscaler
         if autoscaler.status == self._outdated[key]:
@@ -228,11 +231,11 @@ class Judge:
             found.append(Hold(PLAN_UNDER_WAY, "an earlier decision is still being carried out"))
         found += _since_then(row.autoscaler, around)
         if around.blind:
-            found.append(Hold("StaleWatch", f"nothing shrinks on what may be outdated: {around.blind}", "down"))
+            found.append(Hold("StaleWatch", f"no scale-down on data that may be outdated: {around.blind}", "down"))
         return tuple(found)
 
     def _governed(self, judged: list[Judged], view: WorldView) -> list[Judged]:
-        """Shrinks that are written wait for their turn; growth and what is only told never do."""
+        """Let scale-downs that are written wait for their turn; scale-ups and mere reports never wait."""
         acted = [one for one in judged if one.acting == "act"]
         wants = [Want(one.key, freed(one.move, one.seen)) for one in acted if shrinks(one.move, one.seen)]
         cores = sum(_millicores(one.seen) for one in acted)
@@ -242,7 +245,7 @@ class Judge:
 
 
 def _waits(judged: Judged) -> Judged:
-    """Held by the governor too."""
+    """The same, also held by the governor."""
     holds = (*judged.holds, WAITS)
     return replace(judged, move=held(judged.move.wanted or judged.move, holds, judged.seen), holds=holds)
 
@@ -252,7 +255,7 @@ def _outgrown(plan: Plan, autoscaler: Autoscaler, move: Move) -> bool:
 
 
 def _measured_holds(autoscaler: Autoscaler, seen: Seen, state: State, move: Move) -> list[Hold]:
-    """Nothing shrinks on what nobody measured, nor on an answer of another time; steps of a plan that shrink wait."""
+    """Holds against scaling down on missing usage or on an outdated answer; they also apply to steps of a plan."""
     if state.plan is None and blocked(move, WAITS, seen) is move:
         return []
     found, reply = [], seen.reply
@@ -260,18 +263,18 @@ def _measured_holds(autoscaler: Autoscaler, seen: Seen, state: State, move: Move
         message = f"pods without a fresh sample of usage: {', '.join(pods[:3])}, {len(pods)} in all"
         found.append(Hold("MissingMetrics", message, "down"))
     if info_of(autoscaler).decides_both and family_of(autoscaler).goes_by_usage(autoscaler) and are_gone(seen):
-        found.append(Hold("MissingMetrics", "none of its pods is there to be measured", "down"))
+        found.append(Hold("MissingMetrics", "the target has no pod that can be measured", "down"))
     if isinstance(reply, Reply) and reply.at is not None and is_untimely(reply.at, seen.now):
-        message = f"the recommender's answer is from {show_time(reply.at)}, and nothing shrinks on it"
+        message = f"no scale-down: the recommender's answer is from {show_time(reply.at)}"
         found.append(Hold("StaleAnswer", message, "down"))
     return found
 
 
 def _without_plan(state: State, now: float) -> State:
-    """What is not acted on any more is decided anew, should it ever be again."""
+    """The state without its plan, for an object that hypot no longer acts on."""
     if state.plan is None:
         return state
-    message = "The plan is given up: the object is not acted on any more."
+    message = "The plan is abandoned: hypot no longer acts on this object."
     return replace(
         state,
         plan=None,
@@ -280,28 +283,28 @@ def _without_plan(state: State, now: float) -> State:
 
 
 def _since_then(autoscaler: Autoscaler, around: Circumstances) -> list[Hold]:
-    """What holds for one longest window after hypot began to know, or to know what time it is."""
+    """Holds that last for the longest window of the object after a cold start or a clock jump."""
     if around.cold_since is None and around.jumped_at is None:
         return []
     window = family_of(autoscaler).longest_window(autoscaler, around.settings)
     found = []
     if around.cold_since is not None and around.boot - around.cold_since < window:
-        message = f"hypot started without a memory: nothing shrinks for {window:.0f} s"
+        message = f"hypot started without saved state: no scale-down for {window:.0f} s"
         found.append(Hold("ColdStart", message, "down"))
     if around.jumped_at is not None and around.boot - around.jumped_at < window:
-        found.append(Hold("ClockJump", f"the clock jumped: nothing shrinks for {window:.0f} s", "down"))
+        found.append(Hold("ClockJump", f"the clock jumped: no scale-down for {window:.0f} s", "down"))
     return found
 
 
 def _goes_on(known: Remembered, count: int | None, now: float, settings: Settings) -> bool:
-    """Whether no reconcile was missed and nothing moved unseen: then the next look is as if nobody had been away."""
+    """Whether no reconcile was missed and no count changed unseen: then the state is used as it is."""
     if known.at is None or not 0.0 <= now - known.at < 1.5 * settings.sync_period:
         return False
     return count == known.replicas or (known.state.last_scale is not None and known.state.last_scale >= known.at)
 
 
 def _moved_unseen(state: State, known: Remembered | None, count: int | None, now: float) -> State:
-    """A count that changed while nobody remembered it was perhaps our own last deed, so windows begin now."""
+    """A count that changed unseen may be hypot's own last, unrecorded action, so windows begin now."""
     if known is None or known.replicas is None or count is None or known.replicas == count:
         return state
     if state.last_scale is not None and known.at is not None and state.last_scale >= known.at:

@@ -1,4 +1,4 @@
-"""Logs on standard error: lines for people, or one JSON object a line."""
+"""Logs on standard error: readable lines, or one JSON object per line."""
 
 import logging
 import sys

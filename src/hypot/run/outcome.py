@@ -1,4 +1,4 @@
-"""One autoscaler in one reconcile: what was seen, decided and held back, and how it went once it was written."""
+"""One autoscaler in one reconcile: what was observed, decided and held back, and the results of its writes."""
 
 from dataclasses import dataclass, field
 from typing import Literal, Self
@@ -10,19 +10,19 @@ from hypot.policy.model.state import State
 
 # Kind, namespace and name.
 Key = tuple[str, str, str]
-# The hold of one whose pods would come back from an eviction as they were.
+# The hold of an autoscaler whose pods would come back from an eviction with their old size.
 WEBHOOK_UNAVAILABLE = "WebhookUnavailable"
-# The hold of one whose pods did not come back, or came back with another size than they were to have.
+# The hold of an autoscaler whose pods did not come back, or came back with a size other than the decided one.
 NOT_EVICTING = "NotEvicting"
-# The condition that says how a plan goes.
+# The condition that reports the progress of a plan.
 CARRIED_OUT = "CarriedOut"
-# Whether decisions are written, or only told in logs and gauges.
+# Whether decisions are written to the cluster, or only reported in logs and gauges.
 Acting = Literal["act", "recommend", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`move` is the one after all holds; `state` is what is remembered after it, `before` what was before."""
+    """`move` is the move after all holds; `state` is the state after it, `before` the state before it."""
 
     key: Key
     autoscaler: Autoscaler
@@ -36,7 +36,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`decision` is what is reported after all writes; `state` is what is remembered then."""
+    """`decision` is what is reported after all writes; `state` is the state that is kept then."""
 
     key: Key
     autoscaler: Autoscaler
@@ -46,28 +46,28 @@ class Outcome:
     acting: Acting = "act"
     before: State = field(default_factory=State)
     holds: tuple[Hold, ...] = ()
-    # What a write was refused with; empty where all went well.
+    # Why a write was refused; empty if all writes succeeded.
     refusal: str = field(default="")
-    # Whether a write may have been done, though nobody said so.
+    # Whether a write may have been done although no answer came.
     unsure: bool = False
-    # The count that was set; None where none was.
+    # The replica count that was set; None if none was set.
     counted: int | None = None
 
     @classmethod
     def of(cls, judged: Judged, decision: Decision, state: State) -> Self:
-        """What is reported and remembered of a move."""
+        """The outcome of a judged move."""
         given = (judged.key, judged.autoscaler, judged.seen, decision, state)
         return cls(*given, judged.acting, judged.before, judged.holds)
 
     @property
     def version(self) -> str:
-        """Of the object that was decided on: a write to it is for no other."""
+        """The resourceVersion of the object that was decided on: writes apply to this version only."""
         return str(self.autoscaler.metadata.get("resourceVersion") or "")
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What one reconcile came to, for gauges and logs."""
+    """The result of one reconcile, for gauges and logs."""
 
     outcomes: tuple[Outcome, ...] = ()
     began: float = 0.0
@@ -81,12 +81,12 @@ class Reconciled:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How a write went: in words where it did not happen, and whether it is worth another try in the next reconcile."""
+    """The result of a write: why it did not happen, if so, and whether that is an error or only a race."""
 
     refusal: str = ""
-    # Overtaken by somebody else's write: nothing is wrong, and the next reconcile sees what is true.
+    # Overtaken by another client's write: this is not an error, and the next reconcile reads the new state.
     overtaken: bool = False
-    # No answer came: it may have been done.
+    # No answer came: the write may have been done.
     unsure: bool = False
 
     @property

@@ -1,4 +1,4 @@
-"""One reconcile: observe, decide for all, act, tell, remember. Everything it needs is handed to it."""
+"""One reconcile: observe, decide for all, act, report, save the state. All dependencies are passed in."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,26 +30,26 @@ from hypot.run.store.usage_store import UsageStore
 from hypot.run.time_slice import TimeSlice, rest
 
 log = structlog.get_logger()
-# Autoscalers whose writes are under way at the same time.
+# Autoscalers whose writes run at the same time.
 AT_ONCE = 32
 GOVERNOR, COLD, JUMP = "governor", "cold", "jump"
-# No window of an autoscaler is longer, so a cold start and a jump of the clock are forgotten then.
+# No window of an autoscaler is longer, so a cold start and a clock jump are forgotten after this time.
 LONGEST_COLD = 86_400.0
 
 
 @dataclass(slots=True)
 class Clocks:
-    """Wall and boot clock, and what they showed at the last reconcile."""
+    """The wall clock and the boot clock, and their values at the last reconcile."""
 
     wall: Clock
     boot: Clock
     then: tuple[float, float] | None = None
     jumped_at: float | None = None
-    # The same on the wall clock after it, as it is remembered.
+    # The same time on the wall clock (after the jump), as it is saved.
     jumped: dict[str, float] = field(default_factory=dict)
 
     def look(self) -> tuple[float, float]:
-        """Both, now; a jump of the one against the other is remembered."""
+        """Both clocks now; a jump of one against the other is recorded."""
         now, boot = self.wall(), self.boot()
         if self.then is not None:
             jump = frozen_clock_jump(*self.then, now, boot)
@@ -60,7 +60,7 @@ class Clocks:
         return now, boot
 
     def resume(self, entry: Mapping[str, object] | None, now: float, boot: float) -> None:
-        """Go on with a jump that the one before us saw."""
+        """Take over a jump that the previous leader saw."""
         since = _since(entry, now)
         if since is not None:
             self._jumped(since, now, boot)
@@ -71,7 +71,7 @@ class Clocks:
 
 @dataclass(slots=True)
 class Reconciler:
-    """Reconciles for as long as it leads; whoever begins to lead resumes from what was remembered."""
+    """Reconciles while this replica leads; a new leader resumes from the saved state."""
 
     config: RunConfig
     watches: Watches
@@ -86,13 +86,13 @@ class Reconciler:
     clocks: Clocks
     judge: Judge = field(default_factory=Judge)
     cold_since: float | None = None
-    # The same on the wall clock, as it is remembered: who starts again in a cold start goes on with it.
+    # The same time on the wall clock, as it is saved: a restart during a cold start continues it.
     cold: dict[str, float] = field(default_factory=dict)
-    # The objects of the last reconcile and their targets, also those of which nothing is remembered.
+    # The objects of the last reconcile and their targets, including those without state.
     identities: dict[Key, str] = field(default_factory=dict)
 
     async def resume(self) -> None:
-        """Take up what the one before us remembered; without any of it nothing shrinks for a while."""
+        """Load the state of the previous leader; if it is incomplete, nothing is scaled down for a while."""
         now, boot = self.clocks.look()
         loaded = await self.shards.load()
         for note in loaded.notes:
@@ -134,7 +134,7 @@ class Reconciler:
         return Reconciled(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
 
     def _rows(self) -> dict[Key, AutoscalerRow]:
-        """The autoscalers of all kinds that are switched on; of the others only what they say is looked at."""
+        """The autoscalers of all enabled kinds; those of other kinds are only read as input."""
         return {
             (kind, namespace, name): row
             for kind, watched in self.watches.autoscalers.items()
@@ -143,7 +143,7 @@ class Reconciler:
         }
 
     def _forget(self, rows: Mapping[Key, AutoscalerRow]) -> None:
-        """What is gone, or is for another target now; deleting an object restores nothing."""
+        """Drop the state of objects that are gone or have a new target; deleting an object restores nothing."""
         known = {**{key: one.of for key, one in self.judge.states.items()}, **self.identities}
         gone = {key for key, identity in known.items() if self._is_gone(key, identity, rows.get(key))}
         self.identities = {key: identity for key, identity in known.items() if key not in gone}
@@ -156,10 +156,10 @@ class Reconciler:
             self.history.forget(key)
 
     def _is_gone(self, key: Key, identity: str, row: AutoscalerRow | None) -> bool:
-        """Deleted, deleted and made again under the same name, or turned to another target."""
+        """Whether the object was deleted, recreated under the same name, or pointed at another target."""
         if row is None:
             watched = self.watches.autoscalers.get(key[0])
-            # A kind whose definition is missing for a moment has not lost its objects.
+            # A kind whose CustomResourceDefinition is missing for a moment has not lost its objects.
             return watched is None or not watched.missing
         return bool(identity and row.identity) and row.identity != identity
 
@@ -193,7 +193,7 @@ class Reconciler:
         )
 
     async def _learn(self, view: WorldView) -> None:
-        """Fold what pods use into the histograms of those that size them."""
+        """Add the usage of pods to the histograms of the autoscalers that size them."""
         time_slice = TimeSlice()
         pods = {}
         for key, row in view.rows.items():
@@ -212,18 +212,18 @@ class Reconciler:
         self.history.expire(view.now)
 
     async def _execute(self, judged: list[Judged]) -> tuple[list[Outcome], list[PostedEvent]]:
-        """Write what was decided, and report each object once."""
+        """Write the decisions, and report each object once."""
         limit, settings = asyncio.Semaphore(AT_ONCE), self.config.settings
 
         async def execute(one: Judged) -> Executed:
             async with limit:
                 if not self.watches.stands(one.key, one.autoscaler):
-                    # Nothing is done nor told in its name; where it is still there, the next reconcile decides.
+                    # The object changed or is gone: write and report nothing for it. The next reconcile decides.
                     return Executed(replace(reported(one, settings), acting="observe"))
                 try:
                     return await self.executor.execute(one)
                 except Exception:
-                    # What nobody thought of must not keep the others from being told and remembered.
+                    # An unexpected error must not keep the other objects from being reported and saved.
                     log.exception("cannot carry out", object=str(one.move.autoscaler))
                     return Executed(replace(reported(one, settings), acting="observe", unsure=True))
 
@@ -240,12 +240,12 @@ class Reconciler:
         return outcomes, [posted for each in executed.values() for posted in each.reported]
 
     def may_shrink(self) -> bool:
-        """Whether new pods may come up smaller than they are written, after a cold start or a jump of the clock."""
+        """Whether new pods may start smaller than their manifest says: no recent cold start or clock jump."""
         window, now = self.config.settings.downscale_window, self.clocks.boot()
         return all(at is None or now - at >= window for at in (self.cold_since, self.clocks.jumped_at))
 
     async def _save(self, now: float) -> int:
-        """Write down what must survive a restart; how many parts of it could not be written."""
+        """Save the state that must survive a restart; return how many parts could not be written."""
         entries, time_slice = {}, TimeSlice()
         for key in self.judge.states:
             entries["/".join(key)] = self.judge.entry(key)
@@ -272,14 +272,14 @@ def _remembered(entry: Mapping[str, object]) -> Remembered | None:
     try:
         return Remembered.from_dict(entry)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        log.warning("memory", note=f"an entry cannot be read: {error!r}")
+        log.warning("memory", note=f"a state entry cannot be read: {error!r}")
         return None
 
 
 def _since(entry: Mapping[str, object] | None, now: float) -> float | None:
-    """When hypot started without state, or the clock jumped; None where that is long over.
+    """When hypot started without state, or the clock jumped; None if that is long past.
 
-    A time to come counts as now.
+    A time in the future counts as now.
     """
     since = (entry or {}).get("since")
     if not isinstance(since, float | int) or not now - since < LONGEST_COLD:

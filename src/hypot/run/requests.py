@@ -1,6 +1,6 @@
-"""The writes that move workloads, as requests.
+"""The requests that change workloads.
 
-Each names the version that was looked at, so that nobody's newer word is overwritten; without one there is no request.
+Each names the version that was observed, so that it overwrites no newer change; without a version there is no request.
 """
 
 from collections.abc import Iterable
@@ -10,16 +10,16 @@ from hypot.cluster.port import STRATEGIC_PATCH, Request, encoded
 from hypot.policy.model.size import Size
 
 MANAGER = "hypot"
-# A write that takes longer is given up; whether it was done, the next reconcile sees.
+# A write that takes longer is abandoned; the next reconcile sees whether it was done.
 WRITE_WITHIN = 5.0
 
 
 class NotSeenError(ValueError):
-    """What is to be written was not seen, or not as an object that can be told from any other: nothing is sent."""
+    """The object to write to was not observed, or not with a name, uid and version: nothing is sent."""
 
 
 def scale_request(path: str, namespace: str, name: str, version: str, replicas: int, uid: str = "") -> Request:
-    """Set the count, if the target is still at this version, and the very object where its uid is known."""
+    """Set the count, if the target still has this version and, if the uid is known, is still the same object."""
     _must_be_seen(path, name, version)
     same = _same(uid, version) if uid else {"resourceVersion": version}
     body = {
@@ -32,7 +32,7 @@ def scale_request(path: str, namespace: str, name: str, version: str, replicas: 
 
 
 def resize_request(path: str, uid: str, version: str, sizes: Iterable[Size]) -> Request:
-    """Another size for the containers of a running pod, in place."""
+    """Resize the containers of a running pod in place."""
     _must_be_seen(path, uid, version)
     body = {"metadata": _same(uid, version), "spec": {"containers": [_container(size) for size in sizes]}}
     return Request(
@@ -41,7 +41,7 @@ def resize_request(path: str, uid: str, version: str, sizes: Iterable[Size]) -> 
 
 
 def evict_request(path: str, namespace: str, name: str, uid: str, version: str) -> Request:
-    """Ask for a pod to go, within the disruption budgets."""
+    """Evict a pod, within the disruption budgets."""
     _must_be_seen(path, name, uid, version)
     body = {
         "apiVersion": "policy/v1",
@@ -53,7 +53,7 @@ def evict_request(path: str, namespace: str, name: str, uid: str, version: str) 
 
 
 def template_request(path: str, uid: str, version: str, sizes: Iterable[Size]) -> Request:
-    """Another size in a workload's pod template, which rolls its pods."""
+    """Change the size in a workload's pod template, which causes a rollout."""
     _must_be_seen(path, uid, version)
     containers = [_container(size) for size in sizes]
     body = {"metadata": _same(uid, version), "spec": {"template": {"spec": {"containers": containers}}}}
@@ -65,11 +65,11 @@ def _container(size: Size) -> dict[str, Any]:
 
 
 def _same(uid: str, version: str) -> dict[str, str]:
-    """Only if it is still the object that was looked at, as it was then."""
+    """The precondition that it is still the observed object, unchanged."""
     return {"uid": uid, "resourceVersion": version}
 
 
 def _must_be_seen(path: str, *known: str) -> None:
-    """A path ends in a name; an empty name would be all objects, an empty version any."""
+    """A path must end in a name: an empty name would mean all objects, an empty version any version."""
     if path.endswith("/") or not all(known):
-        raise NotSeenError(f"{path} is not written to: it was not seen with a name, a uid and a version")
+        raise NotSeenError(f"{path} is not written to: it was not observed with a name, a uid and a version")

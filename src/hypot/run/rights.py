@@ -1,4 +1,4 @@
-"""What hypot may do in a cluster, and for what: the one table that every role is made of."""
+"""What hypot may do in a cluster, and why: the single table that all roles are made from."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,39 +11,39 @@ from hypot.kinds.vpa import VPA
 from hypot.kinds.wpa import WPA
 from hypot.run.config import RunConfig
 
-# Everywhere, only where hypot lives, or in the namespaces it looks at, which may be all of them.
+# Cluster-wide, only in hypot's own namespace, or in the namespaces it watches, which may be all of them.
 Scope = Literal["cluster", "own-namespace", "watched"]
 Rule = dict[str, Any]
 
-# A dry run has a Lease and a state of its own: it must never lead in the place of one that acts.
+# A dry run has its own Lease and state: it must never lead instead of an installation that acts.
 LEASE, DRY_RUN = "hypot", "hypot-dry-run"
 STATE_SHARDS = 16
 CERTIFICATE = "hypot-webhook"
 WEBHOOK = "hypot"
 
-# The feature of whoever moves anything at all.
+# The feature of an installation that changes workloads.
 ACTS = "act"
 FOR_REAL, ON_TRIAL = "for real", "dry run"
 
 
 def resource_of(kind: str) -> tuple[str, str]:
-    """The group and the resource that a kind is served as."""
+    """The API group and the resource of a kind."""
     return CATALOGUE[kind].group, CATALOGUE[kind].plural
 
 
 def own_name(config: RunConfig) -> str:
-    """What its Lease is called, and its state begins with."""
+    """The name of the Lease, and the prefix of the state."""
     return DRY_RUN if config.dry_run else LEASE
 
 
 def state_name(name: str) -> str:
-    """What the ConfigMaps begin with in which this one remembers."""
+    """The prefix of the names of the ConfigMaps that hold the state."""
     return f"{name}-state"
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What somebody who installs allows beyond what the kinds need by themselves."""
+    """Extra rights that an installation grants in addition to what the kinds need."""
 
     # Edit pod templates, for autoscalers with the annotation `hypot.dev/resize: Template`.
     template: bool = False
@@ -55,12 +55,12 @@ class Grants:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something hypot does, if a kind is in one of the modes, and all of this holds of the settings."""
+    """Something hypot does, if any of the kinds is in one of the modes and the settings meet all conditions."""
 
     name: str
     kinds: tuple[str, ...] = ()
     modes: tuple[str, ...] = ("recommend", "observe", "act")
-    # Settings that must be there or on, that must be off or none, and that must be just so.
+    # Settings that must be set or on, that must be unset or off, and that must have a given value.
     given: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     equal: tuple[tuple[str, str], ...] = ()
@@ -83,7 +83,7 @@ _ACT, _TOLD, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
 
 
 def features() -> tuple[Feature, ...]:
-    """Everything hypot may be set up to do."""
+    """Everything hypot can be configured to do."""
     every = names_of(controlled())
     counts = tuple([info.name for info in controlled() if info.counts])
     sizes = tuple([info.name for info in controlled() if info.sizes])
@@ -110,7 +110,7 @@ def features() -> tuple[Feature, ...]:
 
 
 def leases_of_others() -> dict[str, tuple[str, ...]]:
-    """By kind, the leases of other controllers of it. Recommenders are told apart by the objects that name them."""
+    """By kind, the leases of its other controllers. Recommenders are found by the objects that name them instead."""
     return {info.name: info.leases for info in controlled() if info.leases}
 
 
@@ -134,7 +134,7 @@ def _kind_rights() -> Iterable[Right]:
     for kind in names_of(controlled()):
         group, resource = resource_of(kind)
         yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"look at {kind}",))
-        reported = f"say in the status of a {kind} what was decided"
+        reported = f"report decisions in the status of a {kind}"
         yield Right(group, f"{resource}/status", ("patch",), reported, "watched", (f"tell of {kind}",))
 
 
@@ -145,46 +145,46 @@ def _workload_rights() -> Iterable[Right]:
         ("apps", "replicasets"),
         ("", "replicationcontrollers"),
     ):
-        yield Right(group, resource, _CACHE, "see targets, and whose the pods are", "watched", ("always",))
-        scaled = "set replicas, with the version that was seen"
+        yield Right(group, resource, _CACHE, "see targets and the owners of pods", "watched", ("always",))
+        scaled = "set replicas, if the target has not changed since it was observed"
         yield Right(group, f"{resource}/scale", ("get", "update"), scaled, "watched", ("scale",))
     for group, resource in (("apps", "daemonsets"), ("batch", "jobs"), ("batch", "cronjobs")):
-        yield Right(group, resource, _CACHE, "see targets that only have a size", "watched", (f"look at {VPA.KIND}",))
+        yield Right(group, resource, _CACHE, "see targets without a scale", "watched", (f"look at {VPA.KIND}",))
     for resource in ("deployments", "statefulsets"):
-        edited = "edit the pod template where hypot.dev/resize is Template"
+        edited = "edit the pod template if hypot.dev/resize is Template"
         yield Right("apps", resource, ("patch",), edited, "watched", ("template",))
 
 
 def _pod_rights() -> Iterable[Right]:
-    yield Right("", "pods", _CACHE, "see which pods there are, how ready and how large", "watched", ("always",))
+    yield Right("", "pods", _CACHE, "see pods, their readiness and their sizes", "watched", ("always",))
     yield Right("", "pods/resize", ("patch",), "change the size of a running pod in place", "watched", ("resize",))
     yield Right(
-        "", "pods/eviction", ("create",), "start a pod anew at its size, within budgets", "watched", ("resize",)
+        "", "pods/eviction", ("create",), "restart a pod with its new size, within budgets", "watched", ("resize",)
     )
     yield Right("", "limitranges", _CACHE, "stay within what a namespace allows", "watched", ("measure",))
-    yield Right("", "nodes", _CACHE, "know whether a pod can grow where it is", "cluster", ("measure",))
+    yield Right("", "nodes", _CACHE, "know whether a pod's node has room for a larger size", "cluster", ("measure",))
     yield Right("", "namespaces", _CACHE, "see which namespaces opted in", "cluster", ("ask by label",))
 
 
 def _metric_rights() -> Iterable[Right]:
     yield Right("metrics.k8s.io", "pods", ("list",), "read what pods use", "watched", ("usage",))
     for group, verb in (("custom.metrics.k8s.io", "get"), ("external.metrics.k8s.io", "list")):
-        why = "read the metrics that autoscalers name, each of which is a resource of its own"
+        why = "read the metrics that autoscalers name; each metric is its own resource"
         yield Right(group, "*", (verb,), why, "watched", ("count",))
 
 
 def _reporting_rights() -> Iterable[Right]:
-    why = "say what was done and what was refused"
+    why = "report what was done and what was refused"
     yield Right("", "events", ("create", "patch"), why, "watched", ("tell",))
     group, resource = "autoscaling.k8s.io", "verticalpodautoscalercheckpoints"
     yield Right(group, resource, ("list",), "know usage from before a restart", "watched", ("measure",))
-    kept = "keep usage where other recommenders keep it"
+    kept = "store usage where other recommenders store it"
     yield Right(group, resource, ("create", "update"), kept, "watched", ("remember usage",))
 
 
 def _neighbour_rights() -> Iterable[Right]:
     for kind, names in leases_of_others().items():
-        why = f"find another controller of every {kind} by its lease, which may be anywhere"
+        why = f"find another {kind} controller by its lease, which may be in any namespace"
         yield Right("coordination.k8s.io", "leases", ("list",), why, "cluster", (f"act for {kind}",), names)
     twin = "find another hypot by its lease, which is in another namespace"
     yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
@@ -199,23 +199,23 @@ def _child_rights() -> Iterable[Right]:
     for kind in (HPA.KIND, VPA.KIND):
         why = f"keep the child {kind} of an Hvpa"
         yield Right(*resource_of(kind), ("create", "patch", "delete"), why, "watched", ("children",))
-    why = "keep the replicas of an Hvpa in step with its target, where its child HPA reads them"
+    why = "keep the replicas of an Hvpa equal to its target's, because its child HPA reads them"
     yield Right(*resource_of(Hvpa.KIND), ("patch",), why, "watched", ("children",))
 
 
 def _own_rights() -> Iterable[Right]:
-    """What lives beside hypot. RBAC cannot name what is not there yet, so creating is not bound to a name."""
+    """Rights in hypot's own namespace. RBAC cannot limit `create` to names, so creating is allowed for any name."""
     own: Scope = "own-namespace"
     leases, always, webhook = "coordination.k8s.io", ("always",), ("webhook",)
-    yield Right(leases, "leases", ("create",), "make the lease that says who leads", own, always)
-    yield Right("", "configmaps", ("list", "create"), "find and make the state", own, always)
+    yield Right(leases, "leases", ("create",), "create the leader election lease", own, always)
+    yield Right("", "configmaps", ("list", "create"), "find and create the state", own, always)
     for name, which in ((LEASE, FOR_REAL), (DRY_RUN, ON_TRIAL)):
         shards = tuple(f"{state_name(name)}-{number}" for number in range(STATE_SHARDS))
-        yield Right(leases, "leases", ("get", "update"), "lead, and let go", own, (which,), (name,))
-        yield Right("", "configmaps", ("update",), "remember from reconcile to reconcile", own, (which,), shards)
-    yield Right("", "secrets", ("create",), "make the webhook's certificate", own, webhook)
+        yield Right(leases, "leases", ("get", "update"), "lead, and release the lease", own, (which,), (name,))
+        yield Right("", "configmaps", ("update",), "keep the state between reconciles", own, (which,), shards)
+    yield Right("", "secrets", ("create",), "create the webhook's certificate", own, webhook)
     yield Right("", "secrets", ("get", "update"), "share and renew the certificate", own, webhook, (CERTIFICATE,))
-    registered = "put the certificate's authority where the API server looks for it"
+    registered = "write the CA certificate to where the API server reads it"
     group, resource = "admissionregistration.k8s.io", "mutatingwebhookconfigurations"
     yield Right(group, resource, ("get", "patch"), registered, "cluster", webhook, (WEBHOOK,))
 
@@ -235,17 +235,17 @@ def all_rights() -> tuple[Right, ...]:
 
 
 NO_GRANTS = Grants()
-# What holds for each custom target; its group and resource come from whoever installs.
+# The verbs for each custom target, with their features; its group and resource come from the grants.
 TARGET_VERBS: tuple[tuple[str, str], ...] = (("get", "count"), ("get", "measure"), ("update", "scale"))
 
 
 def features_of(config: RunConfig, grants: Grants = NO_GRANTS) -> frozenset[str]:
-    """Everything that hypot does when it is set up so."""
+    """The features that are on with this configuration and these grants."""
     return frozenset(feature.name for feature in features() if feature.on(config, grants))
 
 
 def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ...]:
-    """No more than what is switched on needs."""
+    """The rights that the enabled features need, and no more."""
     on = features_of(config, grants)
     custom = tuple(
         Right(group, f"{resource}/scale", (verb,), "scale a custom target", "watched", (feature,))
@@ -256,23 +256,23 @@ def rights_for(config: RunConfig, grants: Grants = NO_GRANTS) -> tuple[Right, ..
 
 
 def cluster_rules(rights: Iterable[Right], *, scoped: bool = False) -> list[Rule]:
-    """What a ClusterRole says: everything outside hypot's namespace, or only what no namespace holds where scoped."""
+    """The rules of the ClusterRole: everything outside hypot's namespace; if scoped, only cluster-wide rights."""
     outside = ("cluster",) if scoped else ("cluster", "watched")
     return merged(right for right in rights if right.scope in outside)
 
 
 def watched_rules(rights: Iterable[Right]) -> list[Rule]:
-    """What a Role in each watched namespace says."""
+    """The rules of the Role in each watched namespace."""
     return merged(right for right in rights if right.scope == "watched")
 
 
 def namespace_rules(rights: Iterable[Right]) -> list[Rule]:
-    """What the Role in hypot's own namespace says."""
+    """The rules of the Role in hypot's own namespace."""
     return merged(right for right in rights if right.scope == "own-namespace")
 
 
 def merged(rights: Iterable[Right]) -> list[Rule]:
-    """As few rules as say the same, in a stable order."""
+    """The fewest equivalent rules, in a stable order."""
     verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = {}
     for right in rights:
         verbs.setdefault((right.group, right.resource, right.names), set()).update(right.verbs)
@@ -290,7 +290,7 @@ def _rule(group: str, verbs: tuple[str, ...], names: tuple[str, ...], resources:
 
 
 def said_by(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str, str, str]]:
-    """(group, resource, verb, name or nothing) of each single thing that rules allow."""
+    """(group, resource, verb, name or "") for each single permission in the rules."""
     return {
         (group, resource, verb, name)
         for rule in rules

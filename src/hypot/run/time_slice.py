@@ -1,22 +1,22 @@
-"""Long work in slices: whoever else waits in the loop gets a turn in between."""
+"""Long work in slices: other tasks in the event loop run in between."""
 
 import asyncio
 import time
 
-# The longest that nobody else gets a turn.
+# The longest time that other tasks wait, in seconds.
 SLICE = 0.004
-# An answer over TLS takes about as many: read, parse, answer, write.
+# An answer over TLS takes about this many loop iterations: read, parse, answer, write.
 TURNS = 4
 
 
 async def rest() -> None:
-    """Let whoever waits have a turn now."""
+    """Let other tasks run now."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
 
 
 class TimeSlice:
-    """Ask often; a breath is due when a slice is over."""
+    """Call `is_due` often, and `take` when it is true: then the slice is over."""
 
     def __init__(self, slice_seconds: float = SLICE) -> None:
         self._slice = slice_seconds

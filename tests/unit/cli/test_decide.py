@@ -168,7 +168,7 @@ def test_an_input_without_times(tmp_path):
     """Plain manifests have no time of their own: the clock's is taken, and that is told."""
     result = hypot("-f", written(tmp_path, HPA), "-o", "json")
     assert (result.status, result.json["nowFrom"]) == (1, "clock")
-    assert "the clock's time" in hypot("-f", written(tmp_path, HPA)).out
+    assert "the time of the clock" in hypot("-f", written(tmp_path, HPA)).out
 
 
 def test_the_version_given_wins_over_the_file(tmp_path):
@@ -268,7 +268,7 @@ def test_kinds_that_were_passed_over_are_counted(tmp_path):
     others = [{"apiVersion": "v1", "kind": "Secret"}, {"apiVersion": "v1", "kind": "Secret"}]
     others += [{"apiVersion": "example.dev/v1", "kind": "Gadget"}]
     path = written(tmp_path, *world(), *others)
-    assert hypot("-f", path).err == "passed over: 1 Gadget, 2 Secret\n"
+    assert hypot("-f", path).err == "ignored: 1 Gadget, 2 Secret\n"
     assert hypot("-f", path, "-o", "json").err == ""
 
 
@@ -309,10 +309,10 @@ def test_input_that_cannot_be_used(tmp_path, text, says):
     [
         ([], "Missing option '-f'"),
         (["-f", "nowhere.yaml"], "nowhere.yaml"),
-        (["-f", EXAMPLE, "--now", "yesterday"], "'yesterday' is no time"),
-        (["-f", EXAMPLE, "--now", "nan"], "'nan' is no time"),
-        (["-f", EXAMPLE, "--now", "-5"], "'-5' is no time"),
-        (["-f", EXAMPLE, "--now", "1772445600000"], "is no time"),
+        (["-f", EXAMPLE, "--now", "yesterday"], "'yesterday' is not a time"),
+        (["-f", EXAMPLE, "--now", "nan"], "'nan' is not a time"),
+        (["-f", EXAMPLE, "--now", "-5"], "'-5' is not a time"),
+        (["-f", EXAMPLE, "--now", "1772445600000"], "is not a time"),
         (["-f", EXAMPLE, "--kubernetes", "newest"], "'newest' is not a Kubernetes version"),
         (["-f", EXAMPLE, "--kubernetes", "1.5"], "the oldest version"),
         (["-f", EXAMPLE, "-o", "xml"], "'xml' is not one of"),

@@ -237,7 +237,7 @@ def test_why_there_is_nothing_to_do_without_pods(tmp_path):
     """It is told that no pods match, and not that all is well."""
     result = ran(tmp_path, vpa(), CHECKPOINT, workload("Deployment", 0))
     assert result.status == 0
-    assert "has what it needs" not in result.out
+    assert "the size is right" not in result.out
     assert "no pods" in result.out.lower()
 
 

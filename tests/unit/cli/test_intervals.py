@@ -217,11 +217,11 @@ class TestInput:
             (["-f", "empty.yaml"], "no Hvpa in the input: there is nothing in it"),
             (["-f", "one.yaml", "-n", "bank"], "no Hvpa in namespace bank; there are shop/a"),
             (["-f", "one.yaml", "-n", "shop", "--name", "b"], "no Hvpa named b in namespace shop; there are shop/a"),
-            (["-f", "one.yaml", "--plot", "a.pdf"], "'a.pdf' is no kind of plot"),
+            (["-f", "one.yaml", "--plot", "a.pdf"], "'a.pdf' is not a plot file"),
             (["-f", "one.yaml", "--plot", "nowhere/a.html"], "nowhere/a.html: cannot write the plot: No such file"),
             (["-f", "one.yaml", "--plot", "folder.png"], "folder.png: cannot write the plot: Is a directory"),
             (["-f", "two.yaml", "--plot", "a.svg"], "shop/a, shop/b; choose with --name NAME or -n NAMESPACE"),
-            (["-f", "off.yaml", "--plot", "a.png"], "Hvpa shop/off: nothing to draw, as no container of it is sized"),
+            (["-f", "off.yaml", "--plot", "a.png"], "Hvpa shop/off: nothing to draw, because it sizes no container"),
             ([], "Missing option '-f'"),
         ],
     )
@@ -337,7 +337,7 @@ class TestPlot:
         path = tmp_path / "a.html"
         result = hypot("-f", given(tmp_path, BROKEN, called("good")), "--plot", path)
         assert (result.status, path.exists()) == (1, False)
-        assert result.err == f"{path}: not drawn, as not every Hvpa has intervals that can be relied on\n"
+        assert result.err == f"{path}: not drawn, because not every Hvpa has valid intervals\n"
 
 
 @pytest.mark.parametrize(("more", "loaded"), [([], ""), (["--plot", "a.html"], "plotly")])

@@ -73,7 +73,7 @@ def test_warnings_alone_do_not_fail(tmp_path):
 def test_input_without_autoscalers_says_so():
     """Most likely the wrong folder."""
     result = run("-f", "-", input=to_yaml(workload()))
-    assert result.output == "nothing found in 1 file, 1 object; there is no autoscaler among them\n"
+    assert result.output == "nothing found in 1 file, 1 object; there is no autoscaler in the input\n"
 
 
 def test_standard_input_has_lines_too():

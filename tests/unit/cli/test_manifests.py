@@ -180,8 +180,8 @@ def test_more_is_allowed_where_it_is_asked_for():
         (["--target", "rollouts"], "write the plural and the group"),
         (["--target", "*.argoproj.io"], "write the plural and the group"),
         (["--config", "nowhere.yaml"], "nowhere.yaml: cannot read the configuration"),
-        (["--image", ""], "image: write what the nodes are to run"),
-        (["--image", " "], "image: write what the nodes are to run"),
+        (["--image", ""], "image: write an image that the nodes can pull"),
+        (["--image", " "], "image: write an image that the nodes can pull"),
         (["--with", "everything"], "'everything' is not one of"),
     ],
 )
@@ -197,16 +197,16 @@ def test_bad_usage_is_told(arguments, said):
         ("- a\n", "must be a mapping"),
         ("kinds: {Hvpa: [\n", "not valid YAML"),
         ("namespaces: x\n", "namespaces: no such setting"),
-        ("kinds: {Hvpa: perhaps}\n", "kinds.Hvpa: 'perhaps' is none of"),
-        ("httpPort: 0\n", "httpPort: 0 is any port"),
-        ("listen: 127.0.0.1\n", "listen: '127.0.0.1' is reached by nobody outside of the pod"),
-        ("listen: localhost\n", "listen: 'localhost' is reached by nobody outside of the pod"),
-        ("webhookService: 127.0.0.1\n", "webhookService: '127.0.0.1' is no name of a Service"),
-        ("webhookService: 9-lives\n", "webhookService: '9-lives' is no name of a Service"),
-        ("webhookService: hypot\n", "webhookService: 'hypot' is the Service of /metrics already"),
+        ("kinds: {Hvpa: perhaps}\n", "kinds.Hvpa: 'perhaps' is not one of"),
+        ("httpPort: 0\n", "httpPort: 0 means any port"),
+        ("listen: 127.0.0.1\n", "listen: '127.0.0.1' cannot be reached from outside the pod"),
+        ("listen: localhost\n", "listen: 'localhost' cannot be reached from outside the pod"),
+        ("webhookService: 127.0.0.1\n", "webhookService: '127.0.0.1' is not a name of a Service"),
+        ("webhookService: 9-lives\n", "webhookService: '9-lives' is not a name of a Service"),
+        ("webhookService: hypot\n", "webhookService: 'hypot' is already the Service of /metrics"),
         ("dryRun: true\noptIn: all\ndryRun: false\n", "config.yaml:3: not valid YAML: the key 'dryRun' is given twice"),
         ("settings: " + "{a: " * 30 + "}" * 30, "nested deeper than 20 levels"),
-        ("# " + "x" * 2**20, "larger than 1,048,576 bytes, so this is no configuration"),
+        ("# " + "x" * 2**20, "too large for a configuration: more than 1,048,576 bytes"),
         ("dryRun: true\n---\ndryRun: false\n", "config.yaml:3: a second document"),
     ],
 )
@@ -227,10 +227,10 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path):
     lines = result.stderr.removeprefix("Error: ").splitlines()
     assert [line.split(": ")[:2] for line in lines] == [
         [str(file), "webhookPort"],
-        ["watchNamespaces", "'BAD' cannot be the name of a namespace; write lower-case letters, digits and dashes"],
-        ["listen", "'127.0.0.1' is reached by nobody outside of the pod, probes neither; write 0.0.0.0"],
-        ["webhookService", "'hypot' is the Service of /metrics already; write another name"],
-        ["image", "write what the nodes are to run, such as registry.example/hypot:0.1.0"],
+        ["watchNamespaces", "'BAD' cannot be the name of a namespace; use lower-case letters, digits and dashes"],
+        ["listen", "'127.0.0.1' cannot be reached from outside the pod, not even by probes; write 0.0.0.0"],
+        ["webhookService", "'hypot' is already the Service of /metrics; write another name"],
+        ["image", "write an image that the nodes can pull, such as registry.example/hypot:0.1.0"],
     ]
 
 
@@ -240,13 +240,13 @@ def test_names_that_are_none(target):
     result = run("--target", target, "--image", "a b", "--target", "rollouts.argoproj.io")
     assert result.exit_code == 2
     assert result.stderr.removeprefix("Error: ").splitlines() == [
-        "image: 'a b' has a blank; write what the nodes are to run, such as registry.example/hypot:0.1.0",
-        f"target: {target.lstrip('.')!r} is no resource; write the plural and the group, as rollouts.argoproj.io",
+        "image: 'a b' has a blank; write an image that the nodes can pull, such as registry.example/hypot:0.1.0",
+        f"target: {target.lstrip('.')!r} is not a resource; write the plural and the group, as in rollouts.argoproj.io",
     ]
 
 
 def test_no_replicas_are_no_installation():
-    with pytest.raises(ConfigError, match="replicas: 0 is none"):
+    with pytest.raises(ConfigError, match="replicas: 0 is too few"):
         manifests(RunConfig(), "hypot:1", 0)
 
 

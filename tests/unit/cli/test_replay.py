@@ -123,7 +123,7 @@ def test_windows_and_tuning_are_told(tmp_path):
     world.write_text(Path(WORLD).read_text() + "scoring: {windows: 2, tune: 0.5}\n")
     result = replay(WEEK, "-f", POLICIES, "--world", world, *UNTIL, "--grid", "hpa.cpu=60..80:10")
     assert "over 2 windows" in result.stdout
-    assert "hpa: by the first 50% of the trace" in result.stdout
+    assert "hpa: on the first 50% of the trace" in result.stdout
 
 
 def test_a_fleet_has_the_median_and_the_worst(tmp_path, hpa):
@@ -159,10 +159,10 @@ def test_a_metric_that_the_world_does_not_know_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name files with history"),
+        ([], "name trace files"),
         (["--query", "up"], "--prometheus"),
         (["--prometheus", "http://127.0.0.1:9"], "--query"),
-        ([WEEK, "--prometheus", "http://127.0.0.1:9", "--query", "up"], "name files with history"),
+        ([WEEK, "--prometheus", "http://127.0.0.1:9", "--query", "up"], "name trace files"),
         (["nowhere.csv"], "nowhere.csv"),
         ([WEEK, "--grid", "hpa.cpu=90..50:5"], "--grid"),
         ([WEEK, "--grid", "nobody.cpu=1,2"], "nobody"),
@@ -242,7 +242,7 @@ def test_explanations_are_words():
     """No machine waits for an answer that never comes."""
     result = shop("--explain", "+5m", "-o", "json")
     assert result.exit_code == 2
-    assert "leave -o out" in result.stderr
+    assert "omit -o" in result.stderr
 
 
 @pytest.mark.parametrize("world", ["tick: 1s\n", "demand: {retries: 0.3, retryAfter: 10m}\n"])
@@ -347,7 +347,7 @@ def test_a_large_fleet_is_not_explained(fleet, hpa, monkeypatch):
     message = [replay(fleet, "-f", hpa, "--explain", "+5m").stderr]
     in_parts(monkeypatch)
     message.append(replay(fleet, "-f", hpa, "--explain", "+5m").stderr)
-    assert all("--explain tells of one workload, and there are" in one for one in message)
+    assert all("--explain needs a single workload, and there are" in one for one in message)
 
 
 def test_the_notes_of_a_fleet_are_cut_short(tmp_path, hpa):

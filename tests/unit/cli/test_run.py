@@ -65,19 +65,19 @@ def free_port():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nothing: here", "nothing: no such setting; known are namespace"),
-        ("kinds: {Hvpa: sometimes}", "kinds.Hvpa: 'sometimes' is none of off, recommend, observe, act"),
-        ("httpPort: 99999", "httpPort: 99999 is no port"),
+        ("nothing: here", "nothing: no such setting; known settings: namespace"),
+        ("kinds: {Hvpa: sometimes}", "kinds.Hvpa: 'sometimes' is not one of off, recommend, observe, act"),
+        ("httpPort: 99999", "httpPort: 99999 is not a port"),
         ("settings: {syncPeriod: soon}", "settings.syncPeriod"),
         ("settings: {syncPeriod: 7200}", "settings.syncPeriod: 7200 is not within 0.1 to 3600 seconds"),
         ("{httpPort: 9000, webhookPort: 9000}", "webhookPort: 9000 is the httpPort too"),
-        ("prometheus: 'prometheus:9090'", "prometheus: 'prometheus:9090' is no address"),
+        ("prometheus: 'prometheus:9090'", "prometheus: 'prometheus:9090' is not an address"),
         ("watchNamespaces: ['a/b?x=1']", "watchNamespaces: 'a/b?x=1' cannot be the name of a namespace"),
         (
             "dryRun: true\ndryRun: false",
             "config.yaml:2: not valid YAML: the key 'dryRun' is given twice, first on line 1",
         ),
-        ("settings: none", "settings: 'none' is no mapping"),
+        ("settings: none", "settings: 'none' is not a mapping"),
         ("- a\n- b", "config.yaml"),
         ("{", "config.yaml"),
     ],
@@ -95,7 +95,7 @@ def test_a_flag_that_cannot_be_used(tmp_path):
     """It would become a part of a path; what is wrong with the file is told as well."""
     status, said = hypot("-n", "A/../b", "--config", written(tmp_path, "{namespace: fine, optIn: some}"))
     assert status == 2
-    assert "config.yaml: optIn: 'some' is none of" in said
+    assert "config.yaml: optIn: 'some' is not one of" in said
     assert "\nnamespace: 'A/../b' cannot be the name of a namespace" in said
 
 

@@ -39,7 +39,7 @@ async def test_nothing_shrinks_while_labels_of_namespaces_are_not_followed():
         world.app.watches.namespaces.reflectors[0].trouble = "410 gone"
         assert blocked(await world.outcome()) == (
             "StaleWatch",
-            "nothing shrinks on what may be outdated: namespaces (410 gone)",
+            "no scale-down on data that may be outdated: namespaces (410 gone)",
         )
         assert world.replicas == 4
 

@@ -148,7 +148,7 @@ async def test_another_hypot_that_leads_is_a_conflict():
         world.queue("80")
         world.put(lease("hypot", renewed=world.now, namespace=OWN))
         world.put(lease("hypot", renewed=world.now, namespace="tools"))
-        assert "another hypot leads by the Lease tools/hypot" in await held(world, "Conflict")
+        assert "another hypot leads with the Lease tools/hypot" in await held(world, "Conflict")
         world.queue("80")
         await world.reconcile(180)
         assert world.replicas == 8
@@ -244,7 +244,7 @@ async def test_without_a_memory_nothing_shrinks_for_a_window():
     spec = {"downscaleForbiddenWindowSeconds": 300}
     async with World(*web(4), wpa(**spec), warm=False) as world:
         world.queue("10")
-        assert "started without a memory: nothing shrinks for 300 s" in await held(world, "ColdStart")
+        assert "started without saved state: no scale-down for 300 s" in await held(world, "ColdStart")
         await later(world, 270, "10")
         assert world.replicas == 4
         await later(world, 30, "10")

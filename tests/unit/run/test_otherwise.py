@@ -70,7 +70,7 @@ async def test_an_hvpa_evicts_no_more_where_pods_come_up_otherwise(monkeypatch):
     async with World(*objects) as world:
         world.cluster.faults = lambda call: refusal(403, "beyond its LimitRange") if "/resize" in call.path else None
         assert await evicted(world, "Hvpa", LIMITED, 20, ("3",)) == 1
-        assert [each for each in world.events("FailedResize") if "another size" in each["message"]]
+        assert [each for each in world.events("FailedResize") if "other than the decided" in each["message"]]
         assert not world.events("WebhookUnavailable")
         assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "NotEvicting"
         await world.restart()
@@ -84,7 +84,7 @@ async def test_a_vpa_evicts_no_more_where_its_pods_may_not_shrink():
     kind, used = "VerticalPodAutoscaler", ("50m", "100Mi")
     async with World(*web(6, written), shrinks, node(cpu="96"), kinds=all_kinds(**{kind: "act"})) as world:
         assert await evicted(world, kind, written, 20, used, may_shrink=False) == 1
-        assert "another size" in world.events("FailedResize")[0]["message"]
+        assert "other than the decided" in world.events("FailedResize")[0]["message"]
         world.cluster.remove(f"{PODS}/web-5")
         await world.settle()
         comes_back(world, kind, written)

@@ -133,7 +133,7 @@ async def test_nothing_shrinks_where_no_pod_is_left():
         no_samples(world)
         for index in range(4):
             world.cluster.remove(f"/api/v1/namespaces/{NAMESPACE}/pods/web-{index}")
-        assert blocked(await world.outcome(HVPA)) == ("MissingMetrics", "none of its pods is there to be measured")
+        assert blocked(await world.outcome(HVPA)) == ("MissingMetrics", "the target has no pod that can be measured")
         assert (moves(world), world.replicas) == ([], 4)
 
 

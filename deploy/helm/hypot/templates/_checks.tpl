@@ -2,16 +2,16 @@
 {{- define "hypot.check" -}}
 {{- $wrong := list -}}
 {{- if regexMatch `^(127\.|localhost$|::1$)` .Values.config.listen -}}
-{{- $wrong = append $wrong (printf "config.listen: %v is reached by nobody outside of the pod, probes neither; write 0.0.0.0" .Values.config.listen) -}}
+{{- $wrong = append $wrong (printf "config.listen: %v cannot be reached from outside the pod, not even by probes; write 0.0.0.0" .Values.config.listen) -}}
 {{- end -}}
 {{- if eq .Values.config.webhookService "hypot" -}}
-{{- $wrong = append $wrong (printf "config.webhookService: %v is the Service of /metrics already; write another name" .Values.config.webhookService) -}}
+{{- $wrong = append $wrong (printf "config.webhookService: %v is already the Service of /metrics; write another name" .Values.config.webhookService) -}}
 {{- end -}}
 {{- if eq (int .Values.config.httpPort) (int .Values.config.webhookPort) -}}
-{{- $wrong = append $wrong (printf "config.webhookPort: %v is the httpPort too; two servers cannot listen on one port, write another one" .Values.config.webhookPort) -}}
+{{- $wrong = append $wrong (printf "config.webhookPort: %v is the httpPort too; two servers cannot listen on one port, write another port" .Values.config.webhookPort) -}}
 {{- end -}}
 {{- if without (keys .Values.pod) "serviceAccountName" "automountServiceAccountToken" "terminationGracePeriodSeconds" "topologySpreadConstraints" "containers" "volumes" | len | ne (len .Values.pod) -}}
-{{- $wrong = append $wrong (printf "pod: the chart itself writes %v; write other fields" "serviceAccountName, automountServiceAccountToken, terminationGracePeriodSeconds, topologySpreadConstraints, containers, volumes") -}}
+{{- $wrong = append $wrong (printf "pod: the chart sets %v itself; remove these fields" "serviceAccountName, automountServiceAccountToken, terminationGracePeriodSeconds, topologySpreadConstraints, containers, volumes") -}}
 {{- end -}}
 {{- with $wrong }}{{ fail (join "\n" .) }}{{ end -}}
 {{- end -}}

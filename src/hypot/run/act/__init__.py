@@ -1,1 +1,1 @@
-"""Executing decisions: the writes, their order, and what came of them."""
+"""Executing decisions: the writes, their order, and their results."""

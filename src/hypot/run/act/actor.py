@@ -1,4 +1,4 @@
-"""Doing what was decided: the only place that moves workloads."""
+"""Carries out decisions: the only place that changes workloads."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class DryRunPort:
-    """The one gate of a dry run: what would be written is told, and goes no further."""
+    """The single gate of a dry run: it answers writes with success and does not send them."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -40,14 +40,14 @@ class DryRunPort:
 
 
 class Actor:
-    """Carries out actions on one target; each says for itself how it went."""
+    """Carries out actions on targets; each action returns its own result."""
 
     def __init__(self, port: Port, watches: Watches, discovery: Discovery, *, dry_run: bool = False) -> None:
-        """In a dry run nothing that is sent is done, so the same is sent each time, and hardly worth a line."""
+        """In a dry run the same writes repeat in every reconcile, so they are logged at debug level only."""
         self._port, self._watches, self._discovery, self._dry_run = port, watches, discovery, dry_run
 
     async def do(self, target: Name, action: Action, seen: Seen) -> Done:
-        """Act on what was seen, and only while it has not changed; the next reconcile handles the rest."""
+        """Act on the observed state, and only if it has not changed; the next reconcile handles the rest."""
         try:
             return await self._do(target, action, seen)
         except NotSeenError as error:
@@ -70,10 +70,10 @@ class Actor:
                 return FINE
 
     async def scale(self, target: Name, expected: int, replicas: int, uid: str = "") -> Done:
-        """Set the count, over the count that was decided on and no other, of the very object that was seen.
+        """Set the count of the observed object, if it still has the count that the decision is based on.
 
-        Nothing else of the target is written, so whatever else changed in it meanwhile is no reason to wait: a conflict
-        is tried once more where that count still stands. One that was made anew under its name is another target.
+        Nothing else of the target is written, so other changes to it are no reason to wait: after a conflict the write
+        is tried once more if the count is unchanged. An object recreated under the same name is another target.
         """
         try:
             return await self._scale(target, expected, replicas, uid)
@@ -83,7 +83,7 @@ class Actor:
     async def _scale(self, target: Name, expected: int, replicas: int, uid: str) -> Done:
         path = await self._path(target)
         if path is None:
-            return Done(f"{target} has no resource in this cluster")
+            return Done(f"{target}: no resource of its kind was found in this cluster")
         known = self._workload(target)
         version = _version(known)
         _must_be(target, known, uid)
@@ -134,7 +134,7 @@ class Actor:
         return self._watches.workload(target.api_version, target.kind, (target.namespace, target.name))
 
     async def _path(self, target: Name) -> str | None:
-        """Where the target is; without a name it is nowhere, rather than everything of its kind."""
+        """The path of the target; None without a name, which would mean all objects of its kind."""
         if not target.namespace or not target.name:
             return None
         watched: ApiResource | None = self._watches.watches(target.api_version, target.kind)
@@ -152,7 +152,7 @@ def _pod_path(namespace: str, name: str) -> str:
 
 
 def _version_of_pod(seen: Seen, name: str, uid: str) -> str:
-    """The version that was decided on, not the newest one; empty where this very pod was not seen."""
+    """The version that was decided on, not the newest one; empty if this pod was not observed."""
     return next((pod.version for pod in seen.pods if pod.name == name and pod.uid == uid), "")
 
 
@@ -161,10 +161,10 @@ def _uid(seen: Seen) -> str:
 
 
 def _must_be(target: Name, there: Object | None, uid: str) -> None:
-    """A count is for the object that it was decided for, and for none that has its name by now."""
+    """Raise NotSeenError if another object has the target's name by now."""
     found = str(inner(there, "metadata").get("uid") or "")
     if uid and found and found != uid:
-        raise NotSeenError(f"{target} was deleted and made anew since it was decided on")
+        raise NotSeenError(f"{target} was deleted and recreated after the decision")
 
 
 def _version(data: Object | None) -> str:

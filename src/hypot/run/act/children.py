@@ -1,4 +1,4 @@
-"""The HPA and VPA objects that an Hvpa keeps where their statuses are to be its recommendations."""
+"""The HPA and VPA objects that an Hvpa keeps if it takes its recommendations from their statuses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -16,13 +16,13 @@ from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
-# Whose child it is, by name; who lost its owner reference is known again by this label.
+# The name of the Hvpa that owns a child; this label identifies a child that lost its owner reference.
 OF = "hypot.dev/hvpa"
 _KINDS = ("HorizontalPodAutoscaler", "VerticalPodAutoscaler")
 
 
 def wanted(hvpa: Hvpa, uid: str) -> tuple[dict[str, Any], ...]:
-    """The children that there are to be; none where hypot recommends by itself."""
+    """The children that the Hvpa needs; none if hypot computes the recommendations itself."""
     if hvpa.recommendations != "objects":
         return ()
     made = []
@@ -34,7 +34,7 @@ def wanted(hvpa: Hvpa, uid: str) -> tuple[dict[str, Any], ...]:
 
 
 def _counter(hvpa: Hvpa) -> dict[str, Any]:
-    """It scales the Hvpa itself, so it only advises; a window of its own would bring back what it wished before."""
+    """The child HPA. It scales the Hvpa itself, so it only advises; its own window would repeat old proposals."""
     hpa = hpa_of(hvpa)
     behavior = hpa.behavior or Behavior()
     down = replaced(behavior.scale_down or Pace(), window=0)
@@ -69,7 +69,7 @@ def _child(hvpa: Hvpa, uid: str, made: dict[str, Any]) -> dict[str, Any]:
 
 
 def requests_for(hvpa: Hvpa, row: AutoscalerRow, watches: Watches) -> list[Request]:
-    """What has to be written so that the children are as they should be; nothing for one that cannot be told apart."""
+    """The writes that bring the children to the desired state; none for an Hvpa without name, namespace or uid."""
     if not (hvpa.name and hvpa.namespace and row.uid):
         return []
     asked = {child["kind"]: child for child in wanted(hvpa, row.uid)}
@@ -97,7 +97,7 @@ def _owned(watches: Watches, kind: str, hvpa: Hvpa, uid: str) -> Iterator[Autosc
 
 
 def _is_ours(data: Object, hvpa: Hvpa, uid: str) -> bool:
-    """One that is owned, or that has our label and no owner; whatever else has this name is left alone."""
+    """Whether the Hvpa owns it, or it has the label and no owner; other objects of this name are left alone."""
     owners = _owners(data)
     return uid in owners or (not owners and inner(data, "metadata", "labels").get(OF) == hvpa.name)
 
@@ -107,7 +107,7 @@ def _owners(data: Object) -> set[str]:
 
 
 def covers(there: Any, asked: Any) -> bool:
-    """Whether everything that is asked for is there; the API server may have added more."""
+    """Whether `there` contains everything in `asked`; the API server may have added more."""
     if isinstance(asked, Mapping):
         return isinstance(there, Mapping) and all(covers(there.get(key), value) for key, value in asked.items())
     if isinstance(asked, list):
@@ -117,13 +117,13 @@ def covers(there: Any, asked: Any) -> bool:
 
 
 def _create(child: dict[str, Any]) -> Request:
-    """Where nothing has this name; what came to have it meanwhile is somebody else's, and the server refuses ours."""
+    """Create a child whose name is free; if another client took the name meanwhile, the server refuses this write."""
     path = resource_of(child["kind"]).path(child["metadata"]["namespace"])
     return Request("POST", path, {"fieldManager": MANAGER}, encoded(child), timeout=WRITE_WITHIN)
 
 
 def _repair(child: dict[str, Any], version: str) -> Request:
-    """What somebody changed in ours, if nobody changes it again before."""
+    """Revert changes to a child, if it has not changed again."""
     metadata = child["metadata"]
     child = {**child, "metadata": {**metadata, "resourceVersion": version}}
     path = f"{resource_of(child['kind']).path(metadata['namespace'])}/{metadata['name']}"
@@ -139,9 +139,9 @@ def _delete(row: AutoscalerRow) -> Request:
 
 
 def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) -> Request | None:
-    """Keep the Hvpa's own count in step with its target, for an HPA counts from there; None where it is.
+    """Set the Hvpa's own count to its target's, because the child HPA reads it there; None if they are equal.
 
-    `version`: the one that was decided on, or what our own write made of it; whoever was quicker wins.
+    `version`: the version that was decided on, or what hypot's own write made of it; a newer change wins.
     """
     if not (hvpa.name and hvpa.namespace and version):
         return None
@@ -153,7 +153,7 @@ def count_request(hvpa: Hvpa, row: AutoscalerRow, scale: Scale, version: str) ->
 
 
 def housekeeping(outcomes: Iterable[Outcome], watches: Watches, version: Callable[[Outcome], str]) -> list[Request]:
-    """Everything that the children of all Hvpas need now; nothing while what is watched may be outdated."""
+    """All writes for the children of all Hvpas; none while the watched objects may be outdated."""
     found: list[Request] = []
     if watches.blind:
         return found

@@ -1,4 +1,4 @@
-"""Carrying out what was decided for one autoscaler, and what became of it."""
+"""Carries out the decision for one autoscaler, and collects the results."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
@@ -39,26 +39,26 @@ from hypot.run.report.events import PostedEvent, plan_ended, resize_failed, subj
 from hypot.run.webhook.admission import blocks_message
 
 log = structlog.get_logger()
-# The reason of the condition that says how the last decision on both axes fares, while it does.
+# The reason of the condition CarriedOut while a plan is under way.
 UNDER_WAY = "UnderWay"
-NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not in place, so it would come back as it was"
-RESIZED_INSTEAD = "resized in place, for nothing is evicted at the moment"
+NOT_EVICTED = "is not evicted: the webhook that sizes new pods is not installed, so it would come back as it was"
+RESIZED_INSTEAD = "resized in place, because no pod is evicted at the moment"
 LATER = "The rest follows in the next reconcile."
-EVICTED_LATER = "Pods are evicted once the size is recorded and the last one that went is back."
-# Writes a status before what depends on it: new pods come up at the size that it records.
+EVICTED_LATER = "Pods are evicted once the size is recorded and the last evicted pod is back."
+# Writes a status before the writes that depend on it: new pods start with the size that it records.
 Record = Callable[[Outcome], Awaitable[Done]]
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What became of a move so far, and what is to be told beside its report."""
+    """The result of a move so far, and the events to report in addition."""
 
     judged: Judged
     state: State
     effect: Effect = DONE
-    # Whether the move happened, so that its windows and counters begin.
+    # Whether the move happened, so that its windows and counters start.
     acted: bool = False
-    # Whether the object changed before the first write: then nothing is done nor told in its name.
+    # Whether the object changed before the first write: then nothing is written or reported for it.
     over: bool = False
     refusal: str = ""
     unsure: bool = False
@@ -88,14 +88,14 @@ class Attempt:
         return replace(self, reported=(*self.reported, *events))
 
     def objected(self, found: Iterable[Objection]) -> Self:
-        """With what stands in the way of evictions; the first that is a hold shows where all others do."""
+        """With the objections to evictions; the first objection with a hold is listed among the holds."""
         objections = list(found)
         note = next((each.hold for each in objections if each.hold is not None), None)
         effect = self.effect if note is None or self.effect.note is not None else self.effect._replace(note=note)
         return replace(self, effect=effect).with_reported(*[each.event for each in objections])
 
     def progressed(self, progress: Progress) -> Self:
-        """With how the plan stands, in a condition that stays until there is another one."""
+        """With the progress of the plan, in a condition that stays until the next plan."""
         judged, word = self.judged, "True" if progress.ended == "Done" else "False"
         old = condition_of(judged.move.unwritten, CARRIED_OUT)
         reason = progress.ended or UNDER_WAY
@@ -108,7 +108,7 @@ class Attempt:
         )
 
     def outcome(self, settings: Settings) -> Outcome:
-        """What is reported and remembered of it."""
+        """The outcome: what is reported, and the state that is kept."""
         if self.over:
             return replace(reported(self.judged, settings), acting="observe")
         judged, effect, now = self.judged, self.effect, self.judged.seen.now
@@ -121,11 +121,11 @@ class Attempt:
 
 
 def reported(judged: Judged, settings: Settings) -> Outcome:
-    """The outcome of a move that nobody tries to write."""
+    """The outcome of a move without writes."""
     try:
         decision = report(judged.autoscaler, judged.move, judged.before, settings)
     except Exception as error:
-        # An object that nobody thought of must not keep the others from being told.
+        # An unexpected error for one object must not keep the others from being reported.
         log.exception("cannot report", object=str(judged.move.autoscaler))
         message = f"hypot could not report: {type(error).__name__}"
         still = replace(judged.move, decided=False, error=message, error_kind="internal")
@@ -135,14 +135,14 @@ def reported(judged: Judged, settings: Settings) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """The outcome after its writes, and what else is to be told."""
+    """The outcome after its writes, and additional events."""
 
     outcome: Outcome
     reported: tuple[PostedEvent, ...] = ()
 
 
 class Executor:
-    """One at a time for each autoscaler; different ones do not wait for each other."""
+    """Executes one move at a time for each autoscaler; different autoscalers do not wait for each other."""
 
     def __init__(
         self,
@@ -155,9 +155,9 @@ class Executor:
         stands: Callable[[Judged], bool] = lambda _: True,
         clock: Clock = boot,
     ) -> None:
-        """`sizes_new_pods`: whether pods that come up get the size that is recorded for them.
+        """`sizes_new_pods`: whether new pods get the size that is recorded for them.
 
-        `stands`: whether the object is still there and asks for what was decided on; asked before each write.
+        `stands`: whether the object still exists and its spec has not changed; called before each write.
         """
         self._actor, self._record, self._settings = actor, record, settings
         self._sizes_new_pods, self._dry_run = sizes_new_pods, dry_run
@@ -173,7 +173,7 @@ class Executor:
         attempt = await self._tried(judged)
         outcome = attempt.outcome(self._settings)
         if self._dry_run and not outcome.refusal:
-            # What was sent is not there, so it is not remembered as done, and no plan has begun.
+            # The writes did not happen, so the state does not record them, and no plan has begun.
             before = reported(judged, self._settings).state
             plan = None if outcome.state.plan is None else judged.before.plan
             outcome = replace(outcome, state=replace(before, plan=plan), counted=None)
@@ -196,7 +196,7 @@ class Executor:
         return replace(attempt, acted=True, counted=move.desired) if done.ok else attempt.failed(done)
 
     async def _size_pods(self, judged: Judged) -> Attempt:
-        """Pods are changed one by one; one that refuses does not stop the others."""
+        """Change pods one by one; a pod that cannot be changed does not stop the others."""
         wanted = [each for each in judged.move.actions if each.action != "none"]
         objections, barred = self._objections(judged, [each.pod for each in wanted if each.action == "evict"])
         actions = list(_pod_steps(judged, barred, waits=proof_of(judged) == "awaited"))
@@ -217,7 +217,7 @@ class Executor:
         return replace(attempt, refusal=f"{len(undone)} pods keep their size" if undone else "", unsure=unsure)
 
     def _objections(self, judged: Judged, pods: Iterable[str]) -> tuple[list[Objection], set[str]]:
-        """Why some of these pods are not evicted, and which; none where one may go, now or once one is back."""
+        """Why some of these pods are not evicted, and which; none if one may be evicted, now or once one is back."""
         names = set(pods)
         if names and not self._sizes_new_pods():
             return [Objection.of_webhook(f"{name} {NOT_EVICTED}") for name in sorted(names)], names
@@ -236,17 +236,17 @@ class Executor:
             return await self._actor.do(judged.move.target, action, judged.seen)
 
         news = [each for each in actions if not isinstance(each, RecordSize) or not is_recorded(judged, each.sizes)]
-        # What was recorded this very moment is perhaps not known yet to whoever sizes the pod that comes next.
+        # The replica that sizes the next pod may not have seen yet what is recorded now.
         is_known = not any(isinstance(each, RecordSize) for each in news) and not _was_held(judged)
         steps = Steps(write, lambda: self._stands(judged), self._clock, self._resizing)
         return await steps.take(news, proof_of(judged) if is_known else "awaited")
 
     def _is_over(self, judged: Judged, results: Results) -> bool:
-        """Whether the object has changed before the first write."""
+        """Whether the object changed before the first write."""
         return bool(results.left) and not results.done and not results.refused and not self._stands(judged)
 
     async def _begin(self, judged: Judged, hvpa: Hvpa) -> Attempt:
-        """Once anything was done the plan stands, and asks in the next reconcile for what was refused."""
+        """Begin a plan. Once any write is done the plan is kept, and the next reconcile retries what was refused."""
         move, seen = sized_by(hvpa, judged.move), judged.seen
         pinned = any(hold.pinned == move.desired for hold in judged.holds)
 
@@ -262,10 +262,10 @@ class Executor:
         if self._is_over(judged, results) or (results.left and progress.plan is None):
             return replace(attempt, over=True)
         if not results.done:
-            # Nothing was wrong and nothing could be written: no plan has begun, and the status says what it said.
+            # No error, but nothing could be written: no plan has begun, and the status stays as it was.
             undone = attempt.effect._replace(done="nothing")
             attempt = replace(attempt, effect=undone, refusal=_message(progress, results))
-            # What is under way is better than nothing.
+            # Continue the earlier plan, if there is one.
             return await self._pursue(attempt) if judged.before.plan else _after(attempt, progress, results, objections)
         plan = None if progress.plan is None else entitled(progress.plan, hvpa, seen.now)
         attempt = replace(attempt.with_results(results).with_plan(plan), acted=True)
@@ -276,14 +276,14 @@ class Executor:
     def _possible(
         self, judged: Judged, made: Callable[[Resizing], Progress], resizing: Resizing
     ) -> tuple[Progress, list[Objection]]:
-        """The next step; without evictions where pods would come back as they were, or not at all."""
+        """The next step; without evictions if pods would come back with their old size, or not at all."""
         progress = made(resizing)
         evicted = [each.pod for each in progress.actions if isinstance(each, EvictPod)]
         objections, _ = self._objections(judged, evicted)
         if not objections:
             return in_place_meanwhile(progress) if proof_of(judged) == "awaited" else progress, []
         progress = made("InPlace")
-        # Once pods come up sized, the same plan may evict again.
+        # Once new pods get their size, the same plan may evict again.
         plan = None if progress.plan is None else replace(progress.plan, resizing=resizing)
         return progress._replace(plan=plan), objections
 
@@ -303,7 +303,7 @@ class Executor:
         if not ways.isdisjoint(_blocked_ways(judged)):
             if len(ways) == 1:
                 return attempt.progressed(Progress((), plan, "", _waits_for(judged, ways)))
-            progress = _given_up("a part of it may not be done now, and the other does not wait for that")
+            progress = _given_up("one part of it is held, and the other part does not wait for it")
         results = await self._take(attempt, progress.actions)
         if self._is_over(judged, results):
             return replace(attempt, over=True)
@@ -313,28 +313,28 @@ class Executor:
 
 
 def _was_held(judged: Judged) -> bool:
-    """Whether new pods are still held by what the status says, though nothing holds any more."""
+    """Whether the status still holds back new pods, although no hold applies any more."""
     return bool(blocks_message(judged.autoscaler) - {hold.blocks for hold in judged.holds})
 
 
 def _after(attempt: Attempt, progress: Progress, results: Results, objections: list[Objection]) -> Attempt:
-    """How the plan stands, and what went wrong on the way."""
+    """With the progress of the plan, and the events for what failed."""
     ended = [] if progress.ended in {"", "Done"} else [plan_ended(progress.message)]
     shown = attempt.progressed(progress._replace(message=_message(progress, results))).objected(objections)
     return shown.with_reported(*_refusals(results), *ended)
 
 
 def _message(progress: Progress, results: Results) -> str:
-    """Nothing is told as done that was not."""
+    """The message of the progress; it reports only steps that were done."""
     if len(results.done) == len(results.steps):
         return progress.message
     rest = EVICTED_LATER if any(isinstance(each, EvictPod) for each in results.left) else LATER
-    rest = sentence(f"to be asked for again: {results.refused[0][1].refusal}") if results.refused else rest
+    rest = sentence(f"to be tried again: {results.refused[0][1].refusal}") if results.refused else rest
     return f"{in_words(results.done)} {rest}".strip()
 
 
 def _refusals(results: Results) -> Iterator[Event]:
-    """Nothing is wrong where somebody else was quicker."""
+    """Events for refused writes; a write that another client overtook is not an error."""
     for action, how in results.refused:
         if how.overtaken:
             continue
@@ -345,7 +345,7 @@ def _refusals(results: Results) -> Iterator[Event]:
 
 
 def _pod_steps(judged: Judged, barred: set[str], *, waits: bool) -> Iterator[ResizePod | EvictPod]:
-    """What happens to each pod; where it is not evicted, or not yet, a resize is better than nothing to some."""
+    """The step for each pod; some pods that are not evicted, or not yet, are resized in place instead."""
     uids = {pod.name: pod.uid for pod in judged.seen.pods}
     for each in judged.move.actions:
         if each.action == "resize" or (each.or_resize and (waits or each.pod in barred)):
@@ -359,7 +359,7 @@ def _resized_instead(pod: str) -> Event:
 
 
 def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
-    """A plan that is held as a whole is given up; what is left of it is decided anew once nothing holds."""
+    """Abandon a plan that is held as a whole; the rest is decided again once nothing holds it."""
     for hold in holds:
         if hold.blocks == "both" and hold.reason != PLAN_UNDER_WAY and not _is_pinned(plan, hold):
             return _given_up(hold.message)
@@ -367,7 +367,7 @@ def _stopped(plan: Plan, holds: Iterable[Hold]) -> Progress | None:
 
 
 def _allowed(judged: Judged, plan: Plan, progress: Progress) -> Progress:
-    """The next step, unless the object does not allow it any more; a count that people hold asks nobody."""
+    """The next step, unless the object no longer allows it; a count that people pinned is always allowed."""
     hvpa, is_over = judged.autoscaler, progress.plan is None and not progress.actions
     if is_over or not isinstance(hvpa, Hvpa) or any(_is_pinned(plan, hold) for hold in judged.holds):
         return progress
@@ -376,16 +376,16 @@ def _allowed(judged: Judged, plan: Plan, progress: Progress) -> Progress:
 
 
 def _is_pinned(plan: Plan, hold: Hold) -> bool:
-    """Whether it is the hold's own count that is gone to."""
+    """Whether the plan only goes to the count that this hold pins."""
     return hold.pinned == plan.replicas and plan.sizes == plan.before_sizes
 
 
 def _given_up(why: str) -> Progress:
-    return Progress((), None, "Superseded", sentence(f"The plan is given up: {why}"))
+    return Progress((), None, "Superseded", sentence(f"The plan is abandoned: {why}"))
 
 
 def _blocked_ways(judged: Judged) -> set[str]:
-    """Nothing shrinks on missing data, also where that was decided on while there was some."""
+    """The directions that are held. Missing data holds scale-downs, even those decided before data went missing."""
     provided = condition_of(judged.move.unwritten, "RecommendationProvided")
     is_blind = not judged.move.decided or (provided is not None and provided.status == "False")
     return {str(hold.blocks) for hold in judged.holds} - {"both"} | ({"down"} if is_blind else set())

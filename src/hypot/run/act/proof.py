@@ -1,4 +1,4 @@
-"""Whether evicted pods come back with another size: what pods that came since the last eviction show."""
+"""Whether evicted pods come back with their new size, judged by the pods created since the last eviction."""
 
 from math import inf
 from typing import Literal, NamedTuple, Self
@@ -14,42 +14,42 @@ from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE, Judged
 from hypot.run.report.events import conflict, webhook_unavailable
 from hypot.run.webhook.admission import LARGER, SIZED_BY, SMALLER, sizer_of
 
-# For how long a new pod is waited for. What comes later says nothing of that eviction, for anything may have made it.
+# How long to wait for a new pod. A later pod says nothing about that eviction, because anything may have created it.
 COMES_BACK = 600.0
-# For how long a pod that came up otherwise stands for all that would come: what was in the way may be over.
+# How long a pod with another size counts as evidence for all new pods: the cause may be gone after that.
 IN_VAIN = 3600.0
 NOT_SIZED = (
-    "no pod is evicted: those that came up after the last eviction were not sized. Can the API server reach the webhook"
-    " and does a LimitRange allow the size? Once that is so, restart a pod: one that comes up sized ends this"
+    "no pod is evicted: the pods created after the last eviction were not sized. Check that the API server can reach"
+    " the webhook and that no LimitRange forbids the size. Then restart a pod: a pod that starts sized ends this"
 )
 OTHERWISE = (
-    "no pod is evicted: one that came up after the last eviction was given another size than it was to have, and others"
-    " would be too. Does a LimitRange forbid the size, or did the replica that was asked hold it back? Once that is"
-    " over, restart a pod: one that comes up with its size ends this. In an hour one more pod is tried"
+    "no pod is evicted: a pod created after the last eviction got a size other than the decided one, and others would"
+    " too. Check whether a LimitRange forbids the size, or whether the replica that sized it held it back. Then restart"
+    " a pod: a pod that starts with its size ends this. In an hour one more pod is tried"
 )
 NOT_BACK = (
-    "no pod is evicted: no new pod came up since the last eviction, and fewer are there than are wanted. The events of"
-    " the ReplicaSet, or of what else makes the pods, say why: a quota, or no node with room?"
+    "no pod is evicted: no new pod was created since the last eviction, and there are fewer pods than desired. The"
+    " events of the ReplicaSet, or of the workload that creates the pods, say why: a quota, or no node with room"
 )
 
-# Nothing is known and one pod may go; new pods come sized; none came yet; none came at all; they come as written; they
-# are given another size than is wanted; they are given more than is wanted.
+# none: nothing is known, and one pod may be evicted. sized: new pods get their size. awaited: no new pod yet.
+# missing: no new pod at all. unsized: new pods get no size. otherwise: they get too little. larger: they get too much.
 Proof = Literal["none", "sized", "awaited", "missing", "unsized", "otherwise", "larger"]
 
 
 def proof_of(judged: Judged) -> Proof:
-    """What pods show to this autoscaler."""
+    """What the pods of this autoscaler show."""
     return proof(judged.seen, sizer_of(judged.autoscaler), judged.state.vertical.evicted, _wanted(judged))
 
 
 def lacking(judged: Judged) -> set[str]:
-    """The pods that are to grow: one that could not shrink says nothing against that."""
+    """The pods whose requests are to be raised: a pod that came back too large is no objection to that."""
     wanted = _wanted(judged)
     return {pod.name for pod in live(judged.seen.pods) if not has_enough(pod, wanted)}
 
 
 def _wanted(judged: Judged) -> Sizes:
-    """What pods are to have: as it was decided now, else as the plan says that is under way."""
+    """The sizes that pods should have: from the current decision, else from the plan that is under way."""
     move, plan, autoscaler = judged.move, judged.before.plan, judged.autoscaler
     sizes = move.desired_sizes if plan is None or move.rescales else plan.sizes
     if move.by_pod:
@@ -61,9 +61,9 @@ def _wanted(judged: Judged) -> Sizes:
 
 
 def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof:
-    """What pods show of the webhook, by the marks that `sizer` leaves on those that it sizes.
+    """What pods show about the webhook, by the annotation that `sizer` leaves on the pods that it sizes.
 
-    `wanted` is what pods are to have now.
+    `wanted` is the size that pods should have now.
     """
     if evicted is None:
         return "none"
@@ -81,16 +81,16 @@ def proof(seen: Seen, sizer: str, evicted: float | None, wanted: Sizes) -> Proof
     ours = [pod for pod in new if _mark(pod) in _marks(sizer)]
     if not ours and soon:
         return "unsized"
-    # One that came up otherwise than was wanted then says nothing of what is wanted now.
+    # A pod that missed its former size says nothing about the size that is wanted now.
     came_back = any(pod.started is not None for pod in ours)
-    # A time to come is none: the clock was set back, and nobody knows for how long to wait.
+    # An eviction in the future does not count: the clock was set back, and the time to wait is unknown.
     if not came_back and 0.0 <= seen.now - evicted < COMES_BACK:
         return "awaited"
     return "none" if came_back or _are_all_there(seen) else "missing"
 
 
 class Objection(NamedTuple):
-    """Why nothing more is evicted: as an event, and as a hold where people are to find it among the others."""
+    """Why no more pods are evicted: as an event, and as a hold if it is to be listed among the holds."""
 
     event: Event
     hold: Hold | None = None
@@ -105,7 +105,7 @@ class Objection(NamedTuple):
 
 
 def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | None:
-    """None where nothing is wrong, also while the one that went has not come back yet."""
+    """The objection to evictions; None if nothing is wrong, even while the last evicted pod has not come back."""
     if known == "missing":
         return Objection.of_pods(NOT_BACK)
     if known in {"otherwise", "larger"}:
@@ -116,7 +116,7 @@ def objection(known: Proof, seen: Seen, evicted: float | None) -> Objection | No
     if not marks:
         return Objection.of_webhook(NOT_SIZED)
     names = ", ".join(sorted(marks))
-    message = f"no pod is evicted: those that came up after the last eviction were sized by {names}: remove one"
+    message = f"no pod is evicted: the pods created after the last eviction were sized by {names}: remove one"
     return Objection(conflict(message))
 
 
@@ -133,6 +133,6 @@ def _made(pod: Pod) -> float:
 
 
 def _are_all_there(seen: Seen) -> bool:
-    """Whether nothing is waited for: as many pods have started as are wanted, perhaps fewer than there were."""
+    """Whether at least as many pods have started as the target wants now."""
     wanted = seen.scale.replicas if isinstance(seen.scale, Scale) else 0
     return sum(pod.started is not None for pod in live(seen.pods)) >= wanted

@@ -1,4 +1,4 @@
-"""The size in an Hvpa's status: new pods come up with it, so it is never one that was not recorded."""
+"""The size in an Hvpa's status: new pods start with it, so it is never a size that was only decided."""
 
 from collections.abc import Iterable
 
@@ -10,19 +10,19 @@ from hypot.run.outcome import Judged
 
 
 def is_recorded(judged: Judged, sizes: Iterable[Size]) -> bool:
-    """Whether the object's status, as it is watched, says already how pods come up."""
+    """Whether the watched status of the object already has these sizes."""
     there = mappings(inner(judged.autoscaler.status, SCALING, SIZES).get(LISTED))
     known = {each.get("containerName"): each.get("resources") for each in there}
     return all(known.get(name) == resources for name, resources in resources_of(sizes).items())
 
 
 def recorded(effect: Effect, sizes: Iterable[Size]) -> Effect:
-    """With these sizes in the status."""
+    """The effect with these sizes in the status."""
     return effect._replace(sizes_differ=True, recorded=listed_sizes(sizes))
 
 
 def unrecorded(judged: Judged) -> Effect:
-    """With the old size in the status, as long as a new one is only decided on."""
+    """The effect with the old size in the status, while a new size is decided but not recorded."""
     if not judged.move.resizes:
         return Effect()
     return Effect(sizes_differ=True, recorded=inner(judged.autoscaler.status, SCALING).get(SIZES))

@@ -1,4 +1,4 @@
-"""The writes of one object: in order, resizes at the same time, and all of them within one deadline."""
+"""The writes of one object: in order, resizes concurrently, and all of them within one deadline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,18 +10,18 @@ from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod
 from hypot.run.act.proof import Proof
 from hypot.run.outcome import Done
 
-# Resizes of one object, and of all together, that are under way at the same time.
+# Concurrent resizes of one object, and of all objects together.
 AT_ONCE, ALL_AT_ONCE = 8, 32
-# What is not begun by then is left to the next reconcile: one slow workload must not stop all the others.
+# Writes not begun within this time are left to the next reconcile: a slow workload must not stop the others.
 WITHIN = 10.0
-# A write that was not sent. Nothing is wrong, and the next reconcile sees whether it is still wanted.
+# A write that was not sent. This is not an error: the next reconcile sees whether it is still needed.
 LEFT = Done("it is left to the next reconcile", overtaken=True)
 
 Write = Callable[[Action], Awaitable[Done]]
 
 
 class Results(NamedTuple):
-    """How each step went, in the order in which they were asked for."""
+    """The result of each step, in the order of the steps."""
 
     steps: tuple[tuple[Action, Done], ...]
 
@@ -39,12 +39,12 @@ class Results(NamedTuple):
 
     @property
     def evicted(self) -> bool:
-        """Whether a pod went, or may have gone."""
+        """Whether a pod was evicted, or may have been."""
         return any(isinstance(action, EvictPod) and (how.ok or how.unsure) for action, how in self.steps)
 
 
 def in_place_meanwhile(progress: Progress) -> Progress:
-    """While the last pod that went is waited for, those that are killed again and again get their size in place."""
+    """While the last evicted pod is awaited, pods that are killed again and again are resized in place instead."""
     actions = tuple([_instead(each) for each in progress.actions])
     return progress if actions == progress.actions else progress._replace(actions=actions, message=reported(actions))
 
@@ -56,14 +56,14 @@ def _instead(action: Action) -> Action:
 
 
 class Steps:
-    """Each write is sent only while the object still asks for it, and while there is time."""
+    """Sends each write only if the object has not changed and there is time left."""
 
     def __init__(self, write: Write, stands: Callable[[], bool], clock: Clock, together: asyncio.Semaphore) -> None:
         self._write, self._stands, self._clock, self._all = write, stands, clock, together
         self._own, self._until = asyncio.Semaphore(AT_ONCE), clock() + WITHIN
 
     async def take(self, actions: Sequence[Action], known: Proof) -> Results:
-        """A count waits for what comes before it, and pods for all of that, but not for each other."""
+        """Write counts and records in order, then the pods, concurrently."""
         went = dict.fromkeys(range(len(actions)), LEFT)
         for place, action in enumerate(actions):
             if not isinstance(action, ResizePod | EvictPod):
@@ -89,7 +89,7 @@ class Steps:
             return await self._one(action)
 
     async def _evict(self, actions: Mapping[int, Action], known: Proof) -> dict[int, Done]:
-        """One after the other; where nothing is known, one shows whether the others would come back with their size."""
+        """Evict one pod after the other; if nothing is known, only one: it shows whether pods come back sized."""
         went = {}
         for place, action in actions.items():
             how = went[place] = await self._one(action) if known in {"none", "sized", "larger"} else LEFT

@@ -1,4 +1,4 @@
-"""Everything an installation is made of, but for the CustomResourceDefinitions: an uninstall must not take those."""
+"""All objects of an installation except the CustomResourceDefinitions: an uninstall must not delete those."""
 
 import re
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from hypot.run.webhook.registration import configuration
 
 DEFAULT_NAMESPACE = RunConfig().namespace
 REPLICAS = 2
-# For the chart, which checks the same: addresses that only the pod itself reaches, and names that a Service may have.
+# Also checked by the chart: addresses that only the pod itself can reach, and valid names of a Service.
 OWN_ADDRESS = r"^(127\.|localhost$|::1$)"
 SERVICE_NAME = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
-# No blanks, and the group of a custom kind.
+# An image has no blanks; and the pattern for the group of a custom kind.
 IMAGE = r"^\S+$"
 GROUP = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
@@ -35,7 +35,7 @@ GROUP = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants: Grants = NO_GRANTS) -> list[Manifest]:
     """The objects in the order in which they are applied; deleting them is an uninstall.
 
-    A namespace with another name than the usual one is somebody's own: it is not made here, and so never deleted.
+    Only the default namespace is created here: any other namespace belongs to the user and must not be deleted.
     """
     if found := cannot_be_installed(config, image, replicas, grants):
         raise ConfigError(*found)
@@ -55,7 +55,7 @@ def manifests(config: RunConfig, image: str, replicas: int = REPLICAS, *, grants
 
 
 def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
-    """Roles and their bindings. Where namespaces are named, nothing inside other namespaces is allowed."""
+    """Roles and their bindings. If only some namespaces are watched, nothing is allowed inside other namespaces."""
     rights, where, watched = rights_for(config, grants), config.namespace, config.watch_namespaces
     made = [
         *cluster_role(cluster_rules(rights, scoped=bool(watched)), where),
@@ -67,7 +67,7 @@ def roles(config: RunConfig, grants: Grants = NO_GRANTS) -> list[Manifest]:
 
 
 def webhook_configuration(config: RunConfig) -> Manifest:
-    """Without the bundle of an authority: that one hypot makes and writes itself."""
+    """The webhook configuration without a CA bundle: hypot creates and writes that itself."""
     made = configuration(
         config.namespace, config.webhook_service, watch_namespaces=config.watch_namespaces, opt_in=config.opt_in
     )
@@ -75,28 +75,28 @@ def webhook_configuration(config: RunConfig) -> Manifest:
 
 
 def cannot_be_installed(config: RunConfig, image: str, replicas: int, grants: Grants = NO_GRANTS) -> list[str]:
-    """What may be run somewhere, and would not work as pods behind Services."""
+    """Settings that are valid for `hypot run` but do not work for pods behind Services."""
     found = [*_unreachable(config)]
     if not re.search(IMAGE, image):
         blank = f"{image!r} has a blank; " if image.strip() else ""
-        found.append(f"image: {blank}write what the nodes are to run, such as registry.example/hypot:0.1.0")
+        found.append(f"image: {blank}write an image that the nodes can pull, such as registry.example/hypot:0.1.0")
     if replicas < 1:
-        found.append(f"replicas: {replicas} is none; write 1 or more")
+        found.append(f"replicas: {replicas} is too few; write 1 or more")
     for group, resource in grants.targets:
         if any(dns_label(resource)) or any(dns_subdomain(group)):
-            message = "is no resource; write the plural and the group, as rollouts.argoproj.io"
+            message = "is not a resource; write the plural and the group, as in rollouts.argoproj.io"
             found.append(f"target: {'.'.join(filter(None, (resource, group)))!r} {message}")
     return found
 
 
 def _unreachable(config: RunConfig) -> Iterator[str]:
     if not config.http_port:
-        yield "httpPort: 0 is any port, and probes need a known one; write 8080"
+        yield "httpPort: 0 means any port, but probes need a known port; write 8080"
     if re.search(OWN_ADDRESS, config.listen):
-        yield f"listen: {config.listen!r} is reached by nobody outside of the pod, probes neither; write 0.0.0.0"
+        yield f"listen: {config.listen!r} cannot be reached from outside the pod, not even by probes; write 0.0.0.0"
     service = config.webhook_service
     if service == NAME:
-        yield f"webhookService: {service!r} is the Service of /metrics already; write another name"
+        yield f"webhookService: {service!r} is already the Service of /metrics; write another name"
     elif any(dns_label(service)) or not re.search(SERVICE_NAME, service):
-        message = "a letter, then lower-case letters, digits and dashes; an address is only for running hypot outside"
-        yield f"webhookService: {service!r} is no name of a Service; write {message}"
+        message = "a letter, then lower-case letters, digits and dashes; an address is for hypot outside a cluster only"
+        yield f"webhookService: {service!r} is not a name of a Service; write {message}"

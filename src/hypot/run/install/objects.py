@@ -18,7 +18,7 @@ NAME = "hypot"
 CONFIG_MAP = "hypot-config"
 CONFIG_KEY = "config.yaml"
 CONFIG_FOLDER = "/etc/hypot"
-# Nobody's number, and not one that a node gives to its own users.
+# A user id without an account, and outside the range that nodes give to their own users.
 USER = 65532
 SELECTOR = {"app.kubernetes.io/name": NAME}
 
@@ -28,20 +28,20 @@ def labels() -> dict[str, str]:
 
 
 def described(api_version: str, kind: str, name: str, namespace: str | None = None) -> Manifest:
-    """The head of an object."""
+    """The apiVersion, kind and metadata of an object."""
     where = {} if namespace is None else {"namespace": namespace}
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **where, "labels": labels()}}
 
 
 def own_namespace(name: str) -> Manifest:
-    """Everything of hypot's runs under the strictest standard for pods, so the namespace may insist on it."""
+    """The namespace; it enforces the restricted Pod Security Standard, which hypot's pods meet."""
     made = described("v1", "Namespace", name)
     made["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "restricted"
     return made
 
 
 def service_account(namespace: str) -> Manifest:
-    """The token is mounted by the pod that needs it, and by no other."""
+    """The ServiceAccount; only the pod that needs the token mounts it."""
     return {**described("v1", "ServiceAccount", NAME, namespace), "automountServiceAccountToken": False}
 
 
@@ -55,7 +55,7 @@ def cluster_role(rules: list[Rule], namespace: str) -> tuple[Manifest, Manifest]
 
 
 def role(name: str, rules: list[Rule], where: str, namespace: str) -> tuple[Manifest, Manifest]:
-    """A Role in some namespace, and its binding to the account in hypot's own."""
+    """A Role in some namespace, and its binding to the account in hypot's namespace."""
     group = "rbac.authorization.k8s.io"
     made = {**described(f"{group}/v1", "Role", name, where), "rules": rules}
     ref = {"apiGroup": group, "kind": "Role", "name": name}
@@ -68,7 +68,7 @@ def _account(namespace: str) -> Manifest:
 
 
 def config_data(config: RunConfig) -> Manifest:
-    """The file of `hypot run --config`. Of the settings only what differs, so that an upgrade may bring better ones."""
+    """The file of `hypot run --config`, with only the changed settings, so that upgrades can improve the defaults."""
     data = {wire_name(f.name): getattr(config, f.name) for f in fields(config)}
     data["watchNamespaces"] = list(config.watch_namespaces)
     data["kinds"] = dict(config.kinds)
@@ -90,7 +90,7 @@ def config_map(config: RunConfig) -> Manifest:
 
 
 def budget(namespace: str) -> Manifest:
-    """One replica always answers the webhook, and takes over the lease."""
+    """The budget: one replica always stays to answer the webhook and take over the lease."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": SELECTOR}}
     return {**described("policy/v1", "PodDisruptionBudget", NAME, namespace), "spec": spec}
 
@@ -101,7 +101,7 @@ def service(name: str, namespace: str, port: int, to: str) -> Manifest:
 
 
 def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
-    """A new pod is ready before an old one goes, so that the webhook answers all the while."""
+    """The Deployment: a new pod is ready before an old one stops, so that the webhook always answers."""
     spec = {
         "replicas": replicas,
         "selector": {"matchLabels": SELECTOR},
@@ -115,7 +115,7 @@ def deployment(config: RunConfig, image: str, replicas: int) -> Manifest:
 
 
 def _pod_annotations(config: RunConfig) -> dict[str, str]:
-    """Another configuration makes other pods: hypot reads it once, when it starts."""
+    """The annotations; a changed configuration changes them and so replaces the pods, as hypot reads it only once."""
     text = yaml.safe_dump(config_data(config)).encode()
     return {
         "hypot.dev/config": sha256(text).hexdigest()[:16],
@@ -125,9 +125,9 @@ def _pod_annotations(config: RunConfig) -> dict[str, str]:
 
 
 def _pod(config: RunConfig, image: str) -> Manifest:
-    """No priority class: without hypot workloads stay as they are, and nothing should be preempted for that.
+    """The pod. It has no priority class: without hypot workloads stay as they are, so nothing should be preempted.
 
-    SIGTERM ends the current write and releases the lease, so there is nothing to do before it.
+    It needs no preStop hook: on SIGTERM hypot ends the current write and releases the lease.
     """
     return {
         "serviceAccountName": NAME,

@@ -1,1 +1,1 @@
-"""What the controller watches and asks for."""
+"""What the controller watches and queries."""

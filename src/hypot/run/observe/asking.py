@@ -1,7 +1,7 @@
-"""Many questions to whoever may never answer: one deadline for all of them, and nobody takes the others' turns.
+"""Many questions to endpoints that may never answer: one deadline for all of them, and fair turns between tenants.
 
-Questions of one tenant wait for each other before they make somebody else's wait. Who did not answer in time is asked
-after all others until he does, and for a minute he gets only a short time.
+Questions of a tenant wait for each other before those of other tenants wait. An endpoint that did not answer in time is
+asked after all others until it answers, and for a minute it gets only a short timeout.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from hypot.policy.model.seen import Failure
 
 
 async def whole(content: aiohttp.StreamReader, largest: int) -> bytes:
-    """All of it, in however many parts it comes; of one that is too large, a little more than may be."""
+    """The whole body; of a body that is too large, a little more than `largest` bytes."""
     parts: list[bytes] = []
     size = 0
     while size <= largest and (part := await content.readany()):
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class TimeLimits(NamedTuple):
-    """How long all questions together may take, and what is left for those that were late; in seconds."""
+    """How long all questions together may take, and how long an endpoint that was late; in seconds."""
 
     together: float = 8.0
     late: float = 1.0
@@ -42,7 +42,7 @@ LIMITS = TimeLimits()
 
 @dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
-    """Whose it is, whom it asks, how he is called in words, and the asking itself."""
+    """The tenant that asks, the endpoint (`place`), its name in messages, and the call itself."""
 
     tenant: str
     place: str
@@ -51,15 +51,15 @@ class Question(Generic[T]):
 
 
 class Crowd:
-    """Asks everything in rounds, and remembers who was late."""
+    """Asks all questions in rounds, and keeps which endpoints were late."""
 
     def __init__(self, limits: TimeLimits = LIMITS) -> None:
         self._limits = limits
-        # By place: since when it is known not to answer.
+        # By place: when it was first late.
         self._late: dict[str, float] = {}
 
     async def ask(self, questions: Sequence[Question[T]]) -> list[T | Failure]:
-        """In the order of the questions; what has no answer when the time is over is a failure that says so."""
+        """The answers in the order of the questions; without an answer in time, a failure that says so."""
         asked = {question.place for question in questions}
         self._late = {place: since for place, since in self._late.items() if place in asked}
         limits, around = self._limits, _Round(questions, self._late, self._limits)
@@ -73,7 +73,7 @@ class Crowd:
 
 
 class _Round(Generic[T]):
-    """One round: several workers, each of which takes whatever is next."""
+    """One round: several workers, each of which takes the next question."""
 
     def __init__(self, questions: Sequence[Question[T]], late: dict[str, float], limits: TimeLimits) -> None:
         self._questions, self._late, self._limits = questions, late, limits
@@ -105,12 +105,12 @@ class _Round(Generic[T]):
         return since is not None and self._clock() - since < self._limits.late_for
 
     def _note(self, index: int, waited: float, *, is_doubted: bool) -> None:
-        """Who was asked just before the end is not late; who is late again is not late for longer."""
+        """Note a late endpoint. One asked just before the deadline is not late; being late again changes nothing."""
         question, limits = self._questions[index], self._limits
         if index in self._answers:
             self._late.pop(question.place, None)
             return
-        least = f"{limits.late:g} s, and was late before" if is_doubted else f"the {limits.together:g} s that all have"
+        least = f"{limits.late:g} s, and was late before" if is_doubted else f"the {limits.together:g} s for all"
         self._answers[index] = Failure(f"{question.name} did not answer within {least}")
         if waited >= limits.late and not self._is_doubted(question.place):
             self._late[question.place] = self._clock()
@@ -119,18 +119,18 @@ class _Round(Generic[T]):
         if index in self._answers:
             return self._answers[index]
         name, together = self._questions[index].name, self._limits.together
-        return Failure(f"{name} was not asked: others took all of {together:g} s to answer")
+        return Failure(f"{name} was not asked: the answers of others took all of the {together:g} s")
 
 
 class _Turns:
-    """Who is next: a question of whoever has the fewest under way."""
+    """The order of questions: next is the tenant with the fewest questions under way."""
 
     def __init__(self, waiting: Iterable[tuple[str, int]]) -> None:
         self._waiting: dict[str, deque[int]] = {}
         for tenant, index in waiting:
             self._waiting.setdefault(tenant, deque()).append(index)
         self._under_way: Counter[str] = Counter()
-        # Those that wait and have nothing under way.
+        # Tenants that wait and have nothing under way.
         self._idle = deque(self._waiting)
 
     def __bool__(self) -> bool:

@@ -1,4 +1,4 @@
-"""Who else moves the same workloads: then hypot holds, and says whom it met."""
+"""Finds other controllers of the same workloads: then hypot holds, and names the other controller."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,26 +18,26 @@ from hypot.run.outcome import Acting, Key
 from hypot.run.requests import MANAGER
 from hypot.run.rights import ACTS, LEASE, features_of
 
-# A Lease or a status that was written within this time has somebody behind it.
+# A Lease or a status that was written within this time belongs to a running controller.
 FRESH = 120.0
 # The annotation of hypot's Lease that says in which namespaces its holder acts: all, some, or none.
 ACTS_IN, EVERYWHERE = "hypot.dev/acts-in", "*"
-# How often Leases are looked for.
+# How often Leases are listed, in seconds.
 LOOK_EVERY = 60.0
-# The reason of the hold, in a condition too.
+# The reason of the hold and of the condition.
 CONFLICT = "Conflict"
 # Namespace, kind and name of a workload.
 Target = tuple[str, str, str]
 
 
 class Writers:
-    """Who else wrote the status of each object. Remembered: our own words over theirs take their name away."""
+    """The other writers of each object's status. They are kept because hypot's own write removes their name."""
 
     def __init__(self) -> None:
         self._last: dict[Key, Manager] = {}
 
     def fresh(self, key: Key, row: AutoscalerRow, now: float) -> str:
-        """Who has just written this object's status; empty where nobody has."""
+        """The other controller that recently wrote this object's status; empty if there is none."""
         others = [each for each in row.managers if each.subresource == "status" and each.name != MANAGER]
         known = self._last.get(key)
         if not others and known is None:
@@ -55,9 +55,9 @@ class Writers:
 
 
 def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str], AutoscalerRow]) -> tuple[str, ...]:
-    """HorizontalPodAutoscalers that count the same pods; one that scales the Hvpa itself only advises it.
+    """HorizontalPodAutoscalers of the same pods, without those that scale the Hvpa itself and so only advise it.
 
-    An HPA knows of the others by itself, and the conflicts of a VPA are with other VPAs, of which its own rules speak.
+    Empty for an HPA or a VPA: their own rules find conflicts with others of their kind.
     """
     info = info_of(autoscaler)
     if info.claims_pods or not info.counts:
@@ -76,10 +76,10 @@ def _advises(row: AutoscalerRow | None, autoscaler: Autoscaler) -> bool:
 def overruled(
     rows: Mapping[Key, AutoscalerRow], acting: Mapping[Key, Acting], hpas: Iterable[AutoscalerRow]
 ) -> dict[Key, str]:
-    """Whom each of ours leaves its target to, in words: an HPA of the same target, else the oldest of those that write.
+    """For each autoscaler that yields its target, to which: to an HPA of the target, else to the oldest that writes.
 
-    Of two that hypot itself acts for each would undo what the other did, for ever. One that writes nothing, as a dry
-    run, stands in nobody's way.
+    Two autoscalers that hypot acts for would undo each other's changes for ever. One that writes nothing, such as a
+    dry run, conflicts with none.
     """
     claims: dict[Target, list[Key]] = {}
     for key, row in rows.items():
@@ -103,19 +103,19 @@ def overruled(
 
 
 def precedence(autoscaler: Autoscaler) -> tuple[bool, str, str, str]:
-    """Of several of one target the least goes on: what writes before what does not, then the oldest."""
+    """The sort key for several autoscalers of one target; the first acts: those that write, then the oldest."""
     return not _writes(autoscaler), age_of(autoscaler)[0], autoscaler.KIND, autoscaler.name
 
 
 def _writes(autoscaler: Autoscaler) -> bool:
-    """Whether it may ever move anything: what is not valid never does."""
+    """Whether it can change anything: an invalid object never does."""
     if any(each.severity == "error" and each.rule != "unknown-field" for each in autoscaler.problems()):
         return False
     return not family_of(autoscaler).is_off(autoscaler)
 
 
 def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
-    """The VerticalPodAutoscalers that change pods, by what they size."""
+    """The VerticalPodAutoscalers that change pods, by target."""
     found: dict[Target, str] = {}
     for row in vpas:
         vpa = row.autoscaler
@@ -125,7 +125,7 @@ def sizers(vpas: Iterable[AutoscalerRow]) -> dict[Target, str]:
 
 
 def sizer(autoscaler: Autoscaler, found: Mapping[Target, str]) -> str:
-    """The one that sizes the pods of an Hvpa; other kinds leave sizes alone, or know of each other."""
+    """The VPA that sizes the pods of an Hvpa; empty for other kinds, which set no sizes or check this themselves."""
     return found.get(_target(autoscaler), "") if info_of(autoscaler).decides_both else ""
 
 
@@ -135,7 +135,7 @@ def _target(autoscaler: Autoscaler) -> Target:
 
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
-    """Of several VerticalPodAutoscalers that size the same pods the oldest acts; the others say so, in words."""
+    """The conflict with an older VerticalPodAutoscaler of the same pods, as text: only the oldest acts."""
     if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.conflicts:
         return ""
     older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.conflicts[0]}"
@@ -145,9 +145,9 @@ def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
 def conflict_hold(
     writer: str, lease: str, hpas: tuple[str, ...], vpa: str = "", older: str = "", twin: str = ""
 ) -> Hold | None:
-    """Hold everything, and name the first conflict."""
+    """A hold in both directions that names the first conflict; None without a conflict."""
     if twin:
-        return Hold(CONFLICT, f"another hypot leads by the Lease {twin}: stop one of the two")
+        return Hold(CONFLICT, f"another hypot leads with the Lease {twin}: stop one of the two")
     if hpas:
         return Hold(CONFLICT, f"HorizontalPodAutoscaler {hpas[0]} scales the same pods: remove one of the two")
     if older:
@@ -164,38 +164,38 @@ def conflict_hold(
 
 
 def acts_in(config: RunConfig) -> str:
-    """The namespaces that a hypot may move anything in, as its Lease says it to others."""
+    """The namespaces in which this hypot may act, as its Lease announces them."""
     if ACTS not in features_of(config):
         return ""
     return ",".join(sorted(config.watch_namespaces)) or EVERYWHERE
 
 
 def lookout(config: RunConfig) -> tuple[list[str], str, str]:
-    """For which kinds conflicts are looked for, where our own Lease is, and where another hypot would be one."""
+    """The kinds to check for conflicts, the namespace of the own Lease, and the namespaces hypot acts in."""
     return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
 
 
 def _meet(ours: str, theirs: str) -> bool:
-    """Whether there is a namespace that both act in."""
+    """Whether both act in some namespace."""
     if EVERYWHERE in (ours, theirs):
         return bool(ours and theirs)
     return not {*ours.split(",")}.isdisjoint(theirs.split(",")) if ours and theirs else False
 
 
 class Leases:
-    """The Leases of other controllers, looked for once a minute."""
+    """The Leases of other controllers, listed once a minute."""
 
     def __init__(self, port: Port, kinds: Iterable[str], own: str = "", space: str = "") -> None:
-        """`kinds` are those that are acted on, in `space`, without which no other hypot is looked for."""
+        """`kinds`: the kinds that hypot acts on; `space`: where, and if empty, no other hypot is looked for."""
         self._port, self._own, self._space = port, own, space
         self._names = {kind: CATALOGUE[kind].leases for kind in kinds}
         self._looked = -LOOK_EVERY
         self.fresh: dict[str, str] = {}
-        # Another hypot that acts, by its Lease: two would lead at once, each by its own.
+        # The Lease of another hypot that acts: both would lead at once, each with its own Lease.
         self.twin = ""
 
     async def look(self, now: float, boot: float) -> None:
-        """What cannot be read is taken as it was found last."""
+        """List the Leases; for those that cannot be read the last result stays."""
         if boot - self._looked < LOOK_EVERY:
             return
         self._looked = boot
@@ -213,7 +213,7 @@ class Leases:
                     del self.fresh[kind]
 
     async def _holder(self, name: str, now: float) -> str | None:
-        """Namespace and name of a Lease that somebody renews; empty where nobody does, None where it cannot be told."""
+        """Namespace and name of a Lease that is being renewed; empty if there is none, None if it cannot be read."""
         path = "/apis/coordination.k8s.io/v1/leases"
         try:
             answer = await self._port.call(Request("GET", path, {"fieldSelector": f"metadata.name={name}"}))
@@ -225,7 +225,7 @@ class Leases:
         return next((_named(lease) for lease in leases if _is_fresh(lease, now) and not self._is_harmless(lease)), "")
 
     def _is_harmless(self, lease: Mapping[str, Any]) -> bool:
-        """Whether it is our own, or that of a hypot that acts nowhere where we do."""
+        """Whether it is the own Lease, or that of a hypot that acts in other namespaces."""
         named = inner(lease, "metadata")
         theirs = inner(named, "annotations").get(ACTS_IN, EVERYWHERE)
         return named.get("name") == LEASE and (named.get("namespace") == self._own or not _meet(self._space, theirs))

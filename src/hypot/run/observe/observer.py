@@ -1,4 +1,4 @@
-"""One look at everything: a snapshot of what is watched, and what has to be asked for anew in each reconcile."""
+"""The observed state of one reconcile: a snapshot of the watched objects, and what each reconcile has to query."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -30,41 +30,41 @@ from hypot.run.outcome import Key
 from hypot.run.time_slice import TimeSlice
 
 NOTHING = Answered({}, 0.0)
-# The API server answers these itself, so more may be under way.
+# The API server answers these itself, so more may run at the same time.
 OF_SCALES = TimeLimits(at_once=64)
 
 
 class UsageSource(Protocol):
-    """Whoever measures pods."""
+    """A source of pod usage."""
 
     async def read(self) -> PodUsage: ...
 
 
 class UsageReader(Protocol):
-    """Whoever keeps how much was used."""
+    """A store of past usage."""
 
     def view(self, key: Key) -> UsageView | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class WorldView:
-    """What is true now, for every autoscaler."""
+    """The observed state for every autoscaler."""
 
     now: float
     snapshot: Snapshot
     rows: Mapping[Key, AutoscalerRow]
     samples: Mapping[Named, PodSample]
-    # Pods whose samples are too old, or do not move.
+    # Pods whose samples are too old or do not change.
     stale: frozenset[Named]
     replies: Mapping[Key, Reply | Failure]
     questions: Mapping[Key, Questions]
     trouble: str = ""
-    # Of the running pods whose usage is asked for, the share without a fresh sample; 0 where there is no such pod.
+    # Of the running pods whose usage is needed, the share without a fresh sample; 0 if there is no such pod.
     stale_share: float = 0.0
 
 
 class _Words(InCluster):
-    """Where usage could not be read at all, that is the reason for every namespace."""
+    """Reports the failure to read usage for every namespace, if usage could not be read at all."""
 
     def __init__(self) -> None:
         self.trouble = ""
@@ -74,7 +74,7 @@ class _Words(InCluster):
 
 
 class Observer:
-    """Looks once per reconcile."""
+    """Observes the cluster once per reconcile."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Observer:
         return WorldView(now, snapshot, rows, samples, stale, replies, asked, usage.trouble, share)
 
     async def _with_earlier(self, freshness: Freshness) -> Freshness:
-        """Where one list could not be had, its pods are not gone; those that are not watched any more are."""
+        """Keep earlier samples of pods that still exist: their list could not be read this time."""
         known = dict(freshness.first)
         time_slice = TimeSlice()
         for named, first in self._freshness.first.items():
@@ -149,7 +149,7 @@ class Observer:
         return self._history.view((autoscaler.KIND, autoscaler.namespace, autoscaler.name)), ()
 
     def _asks(self, key: Key, autoscaler: Autoscaler) -> Questions:
-        """Questions follow from the object alone, so they are found once for each version of it."""
+        """The metrics that the object needs; they depend on the object alone, so they are computed once per version."""
         known = self._questions.get(key)
         if known is None or known[0] is not autoscaler:
             known = self._questions[key] = (
@@ -225,7 +225,7 @@ async def _take_samples(snapshot: Snapshot, samples: Mapping[Named, PodSample]) 
 
 
 async def _stale_share(snapshot: Snapshot, rows: Iterable[AutoscalerRow], samples: Mapping[Named, PodSample]) -> float:
-    """By what should have been measured, so that an empty answer is not taken for a healthy one."""
+    """The share of pods without a sample, out of those that should have one, so that an empty answer is not healthy."""
     asked: set[Named] = set()
     time_slice = TimeSlice()
     for row in rows:

@@ -1,4 +1,4 @@
-"""The usage of all pods, by one call for each reconcile (one for each namespace where only some are looked at)."""
+"""The usage of all pods, by one call per reconcile (one per namespace if only some are watched)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class _PodMetrics(msgspec.Struct, gc=False):
 
 
 class _Listed(msgspec.Struct, gc=False):
-    """Each item as it stands: to read all of them at once would hold everybody else up."""
+    """The items undecoded: decoding all of them at once would block other tasks."""
 
     items: list[msgspec.Raw] | None = None
 
@@ -49,21 +49,21 @@ _list_decoder, _item_decoder = msgspec.json.Decoder(_Listed), msgspec.json.Decod
 
 
 class PodUsage(NamedTuple):
-    """Samples by pod; where there are none, why."""
+    """Samples by pod, and why some or all of them could not be read."""
 
     samples: dict[Named, PodSample]
     trouble: str = ""
 
 
 class MetricsApi:
-    """metrics.k8s.io, whoever serves it."""
+    """The metrics.k8s.io API, from any provider."""
 
     def __init__(self, port: Port, namespaces: Sequence[str], timeout: float = 10.0) -> None:
         self._port, self._timeout = port, timeout
         self._paths = [f"{METRICS}/namespaces/{each}/pods" for each in namespaces] or [f"{METRICS}/pods"]
 
     async def read(self) -> PodUsage:
-        """What is said now. One namespace that cannot be read does not take the others' samples away."""
+        """The current samples. A namespace that cannot be read does not remove the samples of the others."""
         read = await asyncio.gather(*[self._read(path) for path in self._paths])
         samples = {named: sample for usage in read for named, sample in usage.samples.items()}
         return PodUsage(samples, next((usage.trouble for usage in read if usage.trouble), ""))
@@ -96,12 +96,12 @@ async def _samples(answer: Answer) -> PodUsage:
         if time_slice.is_due():
             await time_slice.take()
     if odd:
-        log.warning("samples passed over", pods=len(odd), first=_named(odd[0][0]), error=odd[0][1])
+        log.warning("samples ignored", pods=len(odd), first=_named(odd[0][0]), error=odd[0][1])
     return PodUsage(samples)
 
 
 def _named(raw: msgspec.Raw) -> str:
-    """Whose sample it would be, where that can be told."""
+    """The pod of an unreadable sample; empty if that cannot be read either."""
     try:
         metadata = inner(msgspec.json.decode(raw), "metadata")
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -115,7 +115,7 @@ def _sample(item: _PodMetrics) -> PodSample:
 
 
 def _amounts(usage: dict[str, str]) -> dict[str, int]:
-    """Milli-units; what cannot be read counts as absent, and so does less than nothing."""
+    """The amounts in milli-units; unreadable and negative amounts count as absent."""
     found: dict[str, int] = {}
     for resource, text in usage.items():
         try:

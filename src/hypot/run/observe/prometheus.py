@@ -1,4 +1,4 @@
-"""The usage of all pods from Prometheus, where it scrapes the kubelets and metrics.k8s.io is not to be asked."""
+"""The usage of all pods from a Prometheus that scrapes the kubelets, instead of metrics.k8s.io."""
 
 import asyncio
 import math
@@ -16,13 +16,13 @@ from hypot.run.time_slice import TimeSlice
 
 ANSWER_WITHIN = 10.0
 LARGEST_ANSWER = 256 << 20
-# Over how long cpu is averaged: two scrapes of a kubelet that is scraped once a minute.
+# The window for averaging cpu: two scrapes of a kubelet that is scraped once a minute.
 WINDOW = 120.0
 _OF = 'container!="",container!="POD",pod!=""'
 _BY = "by (namespace, pod, container)"
 CPU = f"sum {_BY} (rate(container_cpu_usage_seconds_total{{{_OF}}}[{WINDOW:.0f}s]))"
 MEMORY = f"sum {_BY} (container_memory_working_set_bytes{{{_OF}}})"
-# A query answers with the time it was asked at; when something was measured has to be asked for.
+# A query returns its own time; the time of the measurement needs a separate query.
 MEASURED = f"max {_BY} (timestamp(container_memory_working_set_bytes{{{_OF}}}))"
 
 
@@ -46,11 +46,11 @@ Place = tuple[str, str, str]
 
 
 class PrometheusError(Exception):
-    """Prometheus did not answer, or not with what was asked for."""
+    """Prometheus did not answer, or not with a valid result."""
 
 
 class Prometheus:
-    """Three queries for each reconcile, whatever the number of pods."""
+    """Sends three queries per reconcile, whatever the number of pods."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str, token_file: str = "") -> None:
         self._session, self._url, self._token_file = session, f"{address.rstrip('/')}/api/v1/query", token_file
@@ -62,7 +62,7 @@ class Prometheus:
         except TimeoutError:
             return PodUsage({}, f"Prometheus did not answer within {ANSWER_WITHIN:.0f} s")
         except (aiohttp.ClientError, OSError, PrometheusError) as error:
-            return PodUsage({}, f"Prometheus cannot be asked: {str(error) or type(error).__name__}")
+            return PodUsage({}, f"Prometheus cannot be queried: {str(error) or type(error).__name__}")
         return await _usage(cpu, memory, measured)
 
     async def _ask(self, query: str) -> dict[Place, float]:
@@ -74,7 +74,7 @@ class Prometheus:
             try:
                 read = _decoder.decode(body)
             except msgspec.DecodeError as error:
-                raise PrometheusError(f"it answers {answer.status}, and not with JSON: {error}") from error
+                raise PrometheusError(f"it answers {answer.status}, without JSON: {error}") from error
             if read.status != "success" or read.data is None:
                 raise PrometheusError(f"it answers {answer.status}: {read.error}")
             return dict(_values(read.data.result))
@@ -102,7 +102,7 @@ class _Found(NamedTuple):
 
 
 async def _usage(cpu: dict[Place, float], memory: dict[Place, float], measured: dict[Place, float]) -> PodUsage:
-    """A container without one of its resources has no sample of it; one that was never measured has none at all."""
+    """A container may lack a sample of one resource; a container without a measurement time has no sample."""
     found: dict[Named, _Found] = {}
     time_slice = TimeSlice()
     for place, at in measured.items():

@@ -1,4 +1,4 @@
-"""Custom and external metrics: every distinct question is asked once per reconcile, whoever wants the answer."""
+"""Custom and external metrics: every distinct query is sent once per reconcile, however many autoscalers need it."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def pods_query(metric: str, selector: Chosen, namespace: str, pod_selector: str)
 
 
 def object_query(metric: str, selector: Chosen, namespace: str, ref: Ref) -> Request:
-    """A namespace is asked about itself, whatever name is written."""
+    """The query for an object; a Namespace is always the autoscaler's own, whatever name the reference has."""
     if ref.kind == "Namespace" and not ref.group:
         path = f"metrics/{quote(metric, safe='')}"
     else:
@@ -59,7 +59,7 @@ def _text(selector: Chosen) -> str:
 
 
 def queries_of(questions: Questions, namespace: str, pod_selector: str) -> list[Request]:
-    """Everything that has to be asked for one autoscaler."""
+    """All queries for one autoscaler."""
     found = [pods_query(asked.name or "", asked.selector, namespace, pod_selector) for asked in questions.pods]
     found += [object_query(asked.name or "", asked.selector, namespace, ref) for asked, ref in questions.objects]
     return found + [external_query(asked.name, asked.selector, namespace) for asked in questions.external]
@@ -70,7 +70,7 @@ def _key(request: Request) -> _Key:
 
 
 class Answered:
-    """What the metrics APIs said in this reconcile; it answers as the values of a dump do."""
+    """The answers of the metrics APIs in this reconcile; it has the same interface as the values of a dump."""
 
     def __init__(self, found: Mapping[Any, Items | Failure], now: float) -> None:
         self._found, self._now = found, now
@@ -78,7 +78,7 @@ class Answered:
     def of_pods(
         self, metric: str, selector: Chosen, namespace: str, pods: Iterable[str], pod_selector: str
     ) -> Mapping[str, Value] | Failure:
-        """A metric's value for each pod that has one; the API was asked for the pods of this selector."""
+        """A metric's value for each pod that has one; the query was for the pods of this selector."""
         del pods
         items = self._of(pods_query(metric, selector, namespace, pod_selector))
         if isinstance(items, Failure):
@@ -96,32 +96,32 @@ class Answered:
         return self._stale(metric) if self._is_stale(value) else value.milli
 
     def external(self, metric: str, selector: Chosen, namespace: str) -> tuple[int, ...] | Failure:
-        """A sum without one of its parts would be too small, so one that cannot be read takes all of them away."""
+        """All values, or a failure if any cannot be read: a sum without one of its parts would be too small."""
         items = self._of(external_query(metric, selector, namespace))
         if isinstance(items, Failure):
             return items
         values = [value for item in items if (value := _value(item)) is not None]
         if len(values) < len(items):
-            return Failure(f"a value of the external metric {metric} is no quantity")
+            return Failure(f"a value of the external metric {metric} is not a quantity")
         if any(map(self._is_stale, values)):
             return self._stale(metric)
         return tuple([value.milli for value in values])
 
     def _is_stale(self, value: Value) -> bool:
-        """Too old, or from the future. One that stands still is too old soon after, since it cannot lie far ahead.
+        """Whether a value is too old or from the future. A value that never changes soon becomes too old.
 
-        A value without a time is taken as it is: some adapters tell none, and what they say was computed for this
-        question. To refuse it would leave its autoscalers without any metric for ever.
+        A value without a time is accepted: some adapters give none, and they compute the value for this query.
+        Refusing it would leave its autoscalers without any metric for ever.
         """
         if not value.at:
             return False
         return value.at > self._now + MOST_AHEAD or is_old(value.at, value.window, self._now)
 
     def _stale(self, metric: str) -> Failure:
-        return Failure(f"the metric {metric} is too old to be believed, or from the future")
+        return Failure(f"the metric {metric} is too old, or from the future")
 
     def _of(self, request: Request) -> Items | Failure:
-        return self._found.get(_key(request), Failure(f"{request.path} was not asked in this reconcile"))
+        return self._found.get(_key(request), Failure(f"{request.path} was not queried in this reconcile"))
 
 
 def _value(item: Mapping[str, Any]) -> Value | None:
@@ -131,14 +131,14 @@ def _value(item: Mapping[str, Any]) -> Value | None:
 
 
 class MetricApis:
-    """Both APIs, under one deadline each: an adapter that hangs does not take the time of the other."""
+    """Both APIs, each with its own deadline: an adapter that hangs does not take the time of the other."""
 
     def __init__(self, port: Port, limits: TimeLimits = LIMITS) -> None:
         self._port = port
         self._crowds = {api: Crowd(limits) for api in (_CUSTOM, _EXTERNAL)}
 
     async def ask(self, requests: Iterable[Request], now: float) -> Answered:
-        """Each distinct question once, some at the same time."""
+        """Send each distinct query once, several at the same time."""
         distinct = {_key(request): request for request in requests}
         found = await asyncio.gather(*[self._ask(api, distinct) for api in self._crowds])
         return Answered({key: answer for answers in found for key, answer in answers.items()}, now)
@@ -149,7 +149,7 @@ class MetricApis:
         return dict(zip(asked, await self._crowds[api].ask(questions), strict=True))
 
     def _question(self, api: str, request: Request) -> Question[Items | Failure]:
-        """A path begins with its namespace, and whose namespace it is has the question."""
+        """The question for a request; its tenant is the namespace in the path."""
         tenant = request.path.removeprefix(f"{api}/namespaces/").split("/", 1)[0]
         return Question(tenant, request.path, request.path, partial(_ask, self._port, request))
 

@@ -1,4 +1,4 @@
-"""What the HTTP recommenders of WatermarkPodAutoscalers answer."""
+"""Queries the HTTP recommenders of WatermarkPodAutoscalers."""
 
 import asyncio
 import socket
@@ -26,13 +26,13 @@ from hypot.run.observe.asking import LIMITS, Crowd, Question, TimeLimits, whole
 
 LARGEST_ANSWER = 1 << 20
 AGENT = "wpa-controller"
-# Names that are looked up at once: nobody can end a lookup that takes long.
+# Concurrent name lookups: a slow lookup cannot be cancelled.
 LOOKUPS = 64
 _VERSIONS = {"TLS11": ssl.TLSVersion.TLSv1_1, "TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 
 class Lookups(AbstractResolver):
-    """Looks names up in threads of its own, so that nobody else waits for a name server that does not answer."""
+    """Looks names up in its own threads, so that no other code waits for a name server that does not answer."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(LOOKUPS, "lookup")
@@ -57,12 +57,12 @@ def _resolved(
 
 
 def new_session() -> aiohttp.ClientSession:
-    """For recommenders only: their names are tenants' words, and those of others must not wait for them."""
+    """A session for recommenders only: tenants choose their host names, and other lookups must not wait for them."""
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(resolver=Lookups()))
 
 
 class Asking(NamedTuple):
-    """One autoscaler that asks its recommender, with what it tells of its target."""
+    """One autoscaler that asks its recommender, with the scale and pods of its target."""
 
     wpa: WPA
     scale: Scale
@@ -70,7 +70,7 @@ class Asking(NamedTuple):
 
 
 class Recommenders:
-    """Asks all of them in a reconcile, some at the same time, and all under one deadline."""
+    """Asks all recommenders in a reconcile, several at the same time, within one deadline."""
 
     def __init__(self, session: aiohttp.ClientSession, cluster: str = "", limits: TimeLimits = LIMITS) -> None:
         self._session, self._cluster = session, cluster
@@ -102,7 +102,7 @@ class Recommenders:
             url, data=body, headers=headers, ssl=tls, server_hostname=name, allow_redirects=False
         ) as answer:
             if 300 <= answer.status < 400:
-                return Failure(f"the recommender answers {answer.status}: it points elsewhere, which is not followed")
+                return Failure(f"the recommender answers {answer.status}: redirects are not followed")
             read = await whole(answer.content, LARGEST_ANSWER)
             if answer.status != 200:
                 reported = read[:100].decode(errors="replace")
@@ -113,7 +113,7 @@ class Recommenders:
 
 
 def _why(error: Exception) -> str:
-    """In the error's own words, but for those that repeat the address with all that is secret in it."""
+    """The error as text, without the address, which may contain secrets."""
     if isinstance(error, aiohttp.ClientResponseError):
         return f"{error.status} {error.message}"
     if isinstance(error, aiohttp.InvalidURL) or type(error) is ValueError:
@@ -125,7 +125,7 @@ def _read(body: bytes) -> Reply | Failure:
     try:
         data: Any = msgspec.json.decode(body)
     except msgspec.DecodeError as error:
-        return Failure(f"the recommender's answer is no JSON: {error}")
+        return Failure(f"the recommender's answer is not JSON: {error}")
     return read_reply(data)
 
 
@@ -137,14 +137,14 @@ def _ready(asking: Asking, now: float) -> int:
 
 
 def _context(tls: TLSConfig | None) -> ssl.SSLContext:
-    """As the object says; files that were written anew are read anew."""
+    """The TLS context for the object's settings; changed files are read again."""
     files = (tls.ca_file, tls.cert_file, tls.key_file) if tls else ()
     return _read_context(tls, tuple([Path(file).stat().st_mtime_ns for file in files if file]))
 
 
 @lru_cache(64)
 def _read_context(tls: TLSConfig | None, written: tuple[int, ...]) -> ssl.SSLContext:
-    """A certificate that cannot be read is an error, and never a reason to trust anybody."""
+    """A certificate file that cannot be read is an error, and never a reason to skip verification."""
     del written
     context = ssl.create_default_context(cafile=tls.ca_file if tls else None)
     if tls is None:

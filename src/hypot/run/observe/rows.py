@@ -1,6 +1,6 @@
-"""What is kept of each watched object: only what decisions need.
+"""The parts of each watched object that are kept: only what decisions need.
 
-Lists leave out the apiVersion and kind of their items, so these are given.
+Lists omit the apiVersion and kind of their items, so the caller passes them.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ _STATUS = ("replicas", "selector", "targetSelector", "numberReady", "desiredNumb
 
 
 class Manager(NamedTuple):
-    """Who wrote which part of an object, and when."""
+    """A field manager: its name, the subresource that it wrote, and when."""
 
     name: str
     subresource: str
@@ -35,14 +35,14 @@ class Manager(NamedTuple):
 
 
 class AutoscalerRow(NamedTuple):
-    """An autoscaler, the object it was read from, and who writes to it."""
+    """An autoscaler, the object it was read from, and its field managers."""
 
     autoscaler: Autoscaler
     data: Object
     managers: tuple[Manager, ...]
-    # Itself and what it is for: the same object with another target begins anew. Empty where that cannot be read.
+    # The uid and the target: an object with a new target starts afresh. Empty if the target cannot be read.
     identity: str = ""
-    # The identity that the object had when its status was written; the autoscaler has no status of another one.
+    # The identity of the object when its status was written; a status of another identity is removed.
     reported_of: str = ""
 
     @property
@@ -67,9 +67,9 @@ def keep_autoscaler(api_version: str, kind: str, data: dict[str, Any]) -> Autosc
 def follow_autoscaler(
     known: Callable[[Key], AutoscalerRow | None], api_version: str, kind: str, data: dict[str, Any]
 ) -> AutoscalerRow:
-    """The same beside the row before it: a status is of the old target until another one is written for the new one.
+    """The same, compared with the previous row: after a change of target, the old status is ignored until it changes.
 
-    The replica that only answers the webhook has nothing else to know it by.
+    A replica that only serves the webhook has no other way to detect this.
     """
     row = keep_autoscaler(api_version, kind, data)
     reported_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
@@ -79,7 +79,7 @@ def follow_autoscaler(
 
 
 def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
-    """Where target and status changed at once, nobody knows which came first: then it is of the old target."""
+    """The identity that the status belongs to. If target and status changed at once, it is the old one."""
     if before is None or before.uid != row.uid:
         return row.identity
     if row.identity == before.identity and row.data.get("status") != before.data.get("status"):
@@ -97,7 +97,7 @@ def keep_pod(data: dict[str, Any]) -> Pod:
 
 
 def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
-    """The scale, the selector and the sizes in the pod template."""
+    """Keep the scale, the selector and the sizes in the pod template."""
     spec, status = inner(data, "spec"), inner(data, "status")
     return {
         "apiVersion": api_version,
@@ -109,7 +109,7 @@ def keep_workload(api_version: str, kind: str, data: dict[str, Any]) -> Object:
 
 
 def _selector(api_version: str, kind: str, data: Object) -> dict[str, str]:
-    """As text, which every reconcile looks for; one that cannot be read is told when it is looked for."""
+    """The selector as text, which every reconcile needs; an unreadable selector is reported when it is used."""
     try:
         return {"selector": selector_text(data, Ref(kind=kind, api_version=api_version))}
     except SelectorError:
@@ -128,7 +128,7 @@ def _template(spec: Object) -> dict[str, Any]:
 
 
 def keep_replica_set(data: dict[str, Any]) -> Object | None:
-    """Old ones without pods are many, and nobody asks about them."""
+    """Keep a ReplicaSet; old ones without pods are dropped, as they are many and not needed."""
     spec, status = inner(data, "spec"), inner(data, "status")
     owned = any(owner.get("controller") is True for owner in mappings(inner(data, "metadata").get("ownerReferences")))
     if owned and not spec.get("replicas") and not status.get("replicas"):
@@ -149,7 +149,7 @@ def keep_limit_range(data: dict[str, Any]) -> tuple[LimitRange, ...]:
 
 
 def keep_namespace(data: dict[str, Any]) -> bool:
-    """Whether it asks to be acted on."""
+    """Whether the namespace is opted in."""
     return inner(data, "metadata", "labels").get(OPT_IN_LABEL) == OPT_IN_VALUE
 
 

@@ -1,4 +1,4 @@
-"""Everything that is watched, as it is now. Nothing is decided here."""
+"""All watched objects in their current state. Nothing is decided here."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hypot.policy.model.seen import ClusterNode, LimitRange, Pod
 
 log = structlog.get_logger()
-# How often it is looked whether a definition or a namespace came or went, in seconds.
+# How often missing and new CustomResourceDefinitions and namespaces are checked for, in seconds.
 LOOK_EVERY = 1.0
 
 Row = TypeVar("Row")
@@ -74,13 +74,13 @@ WORKLOADS_WITHOUT_SCALE = (
 
 
 def resource_of(kind: str) -> ApiResource:
-    """What objects of an autoscaler's kind are served as."""
+    """The API resource of an autoscaler's kind."""
     info = CATALOGUE[kind]
     return ApiResource(info.kind.API_VERSION, info.name, info.plural)
 
 
 class WatchedResource(Generic[Row]):
-    """One resource, by one watch or by one for each namespace that is looked at."""
+    """One resource, with one watch, or with one watch per watched namespace."""
 
     def __init__(
         self, port: Port, resource: ApiResource, keep: Callable[[dict[str, Any]], Row | None], *spaces: str
@@ -108,7 +108,7 @@ class WatchedResource(Generic[Row]):
 
     @property
     def missing(self) -> bool:
-        """Whether the API server says that there is no such resource."""
+        """Whether the API server says that the resource does not exist."""
         return any(reflector.missing for reflector in self.reflectors)
 
     @property
@@ -116,7 +116,7 @@ class WatchedResource(Generic[Row]):
         return next((each.trouble for each in self.reflectors if each.trouble), "")
 
     def age(self) -> float:
-        """How long ago the one that was heard of last long ago was heard of; one that does not exist has no age."""
+        """How long ago the quietest of its watches last reported; a missing resource has no age."""
         return max((each.age() for each in self.reflectors if not each.missing), default=0.0)
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class WatchedResource(Generic[Row]):
 
 
 class Watches:
-    """The watches that a configuration needs, and snapshots of what they hold."""
+    """The watches that a configuration needs, and snapshots of their objects."""
 
     def __init__(self, port: Port, config: RunConfig) -> None:
         spaces = config.watch_namespaces
@@ -158,7 +158,7 @@ class Watches:
             self.limit_ranges = watch(LIMIT_RANGES, keep_limit_range)
 
     def _needs(self, kind: str) -> bool:
-        """An Hvpa may follow the HPA and the VPA of its target, and any of ours may conflict with an HPA."""
+        """Whether to watch a kind: an Hvpa may follow its target's HPA and VPA; any kind may conflict with an HPA."""
         config, info = self.config, CATALOGUE[kind]
         if config.enabled(kind) or info.claims_pods:
             return True
@@ -172,7 +172,7 @@ class Watches:
         return made
 
     async def run(self) -> None:
-        """All watches, for ever."""
+        """Run all watches for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._tell_missing())
             for watched in self.all:
@@ -180,11 +180,11 @@ class Watches:
                     group.create_task(reflector.run())
 
     async def _tell_missing(self) -> None:
-        """What is not there is no reason to wait, and looks like what is empty."""
+        """Log missing definitions and namespaces: hypot does not wait for them, and they look like empty ones."""
         kinds, spaces = set[str](), set[str]()
-        what, message = "namespace", "create it, or take it out of watchNamespaces"
+        what, message = "namespace", "create it, or remove it from watchNamespaces"
         if self.namespaces is None:
-            what, message = "objects", "no pod, workload or autoscaler is in this watched namespace: does it exist?"
+            what, message = "objects", "this watched namespace has no pod, workload or autoscaler: does it exist?"
         while True:
             undefined = {kind for kind, each in self.autoscalers.items() if each.missing and self.config.enabled(kind)}
             _report("definition", "kind", kinds, undefined, "hypot crds | kubectl apply --server-side -f -")
@@ -194,7 +194,7 @@ class Watches:
             await asyncio.sleep(LOOK_EVERY)
 
     def _unseen(self) -> set[str]:
-        """Watched namespaces that are not there; those with nothing in them where hypot may not list namespaces."""
+        """Watched namespaces that do not exist; if hypot does not list namespaces, those that look empty."""
         spaces = self.config.watch_namespaces
         if self.namespaces is not None:
             there = self.namespaces
@@ -205,18 +205,18 @@ class Watches:
         return {name for place, name in enumerate(spaces) if not any(each.reflectors[place].rows for each in kinds)}
 
     def _kinds(self) -> list[WatchedResource[Any]]:
-        """What is in the namespaces that are looked at."""
+        """The watched resources that are in the watched namespaces."""
         return [self.pods, self.replica_sets, *self.workloads, *self.autoscalers.values()]
 
     @property
     def unready(self) -> str:
-        """What has not been listed yet, in words; empty where all of it has."""
+        """The resources that have not been listed yet, as text; empty if all are listed."""
         waiting = [each for each in self.all if not each.synced]
         return ", ".join(f"{each.resource.plural} ({each.trouble or 'not listed yet'})" for each in waiting)
 
     @property
     def blind(self) -> str:
-        """What decisions hang on and is not followed at the moment, in words; empty where all of it is."""
+        """A resource that decisions need and whose watch fails at the moment, as text; empty if all watches work."""
         needed = [*self._kinds(), *([self.namespaces] if self.namespaces else [])]
         return next((f"{each.resource.plural} ({each.trouble})" for each in needed if each.trouble), "")
 
@@ -228,21 +228,21 @@ class Watches:
         return self.autoscalers[kind].get((namespace, name)) if kind in self.autoscalers else None
 
     def stands(self, key: Key, autoscaler: Autoscaler) -> bool:
-        """Whether it is still there, may still be acted on, and asks for what was decided on: looking takes time."""
+        """Whether it still exists, is still opted in, and is unchanged apart from its status since the decision."""
         row = self.row(key)
         if row is None or not self.is_opted_in(key[1]):
             return False
         return row.autoscaler is autoscaler or _asks(row.autoscaler) == _asks(autoscaler)
 
     def workload(self, api_version: str, kind: str, named: Named) -> Object | None:
-        """A watched workload; None where there is none, or where its kind is not watched."""
+        """A watched workload; None if there is none, or if its kind is not watched."""
         for watched in (*self.workloads, self.replica_sets):
             if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
                 return watched.get(named)
         return None
 
     def watches(self, api_version: str, kind: str) -> ApiResource | None:
-        """The resource of a workload's kind, where it is watched."""
+        """The resource of a workload's kind; None if it is not watched."""
         for watched in (*self.workloads, self.replica_sets):
             if (watched.resource.api_version, watched.resource.kind) == (api_version, kind):
                 return watched.resource
@@ -252,7 +252,7 @@ class Watches:
         return self.namespaces is None or bool(self.namespaces.get(("", namespace)))
 
     def snapshot(self, values: Values, usage: UsageOf, absent: Absent, earlier: Lasting) -> Snapshot:
-        """As everything is now, without usage samples and fetched scales; to be settled when these are taken."""
+        """The current state without usage samples and fetched scales; the caller adds these and then settles it."""
         made = Snapshot(values=values, usage=usage, absent=absent, earlier=earlier)
         for watched in (*self.workloads, self.replica_sets):
             for data in watched.values():
@@ -278,6 +278,6 @@ def _report(what: str, field: str, before: set[str], missing: set[str], todo: st
 
 
 def _asks(autoscaler: Autoscaler) -> tuple[object, ...]:
-    """What people decide about an object; its status changes all the time."""
+    """The parts of an object that people set; its status changes all the time."""
     metadata = autoscaler.metadata
     return metadata.get("uid"), metadata.get("generation"), autoscaler.annotations

@@ -1,4 +1,4 @@
-"""Events: the one table of their reasons, and what is written of them."""
+"""Events: the single table of their reasons, and the requests that write them."""
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -15,22 +15,22 @@ from hypot.policy.stages.report import sentence
 from hypot.run.outcome import WEBHOOK_UNAVAILABLE, Outcome
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
-# Reason -> what it means. Those of the policies are the words of the controllers that people know.
+# Reason -> what it means. The reasons of the policies are those of the controllers that people know.
 REASONS: dict[str, str] = {
     # A move.
-    "SuccessfulRescale": "An HPA's target got another number of replicas.",
-    "Scaling": "A WatermarkPodAutoscaler's target got another number of replicas.",
+    "SuccessfulRescale": "The replicas of an HPA's target changed.",
+    "Scaling": "The replicas of a WatermarkPodAutoscaler's target changed.",
     "NotScaling": "A WatermarkPodAutoscaler leaves its target as it is; decided, and not written as an event.",
-    "Scaled": "An Hvpa's target got other replicas, another size, or both.",
-    "InPlaceResizedByVPA": "A running pod got another size without a restart of the pod.",
+    "Scaled": "The replicas of an Hvpa's target changed, or its size, or both.",
+    "InPlaceResizedByVPA": "A running pod was resized in place, without a restart of the pod.",
     "EvictedPod": "A pod was evicted, so that it comes back with another size.",
     # A write that was refused.
     "FailedRescale": "The scale of an HPA's target could not be written.",
     "FailedScale": "The scale of a WatermarkPodAutoscaler's target could not be written.",
-    "FailedScaling": "What was decided for an Hvpa could not be written.",
+    "FailedScaling": "The decision for an Hvpa could not be written.",
     "FailedUpdate": "The status of a VerticalPodAutoscaler could not be written.",
     "FailedResize": "A pod could not be resized or evicted: the API server or a disruption budget refused it.",
-    # Something that could not be read, so nothing moves, or at least nothing shrinks.
+    # Something that could not be read, so nothing is scaled, or at least not down.
     "FailedGetScale": "The scale of the target could not be read.",
     "FailedProcessWPA": "The scale of a WatermarkPodAutoscaler's target could not be read.",
     "FailedComputeMetricsReplicas": "No number of replicas could be computed from the metrics.",
@@ -40,30 +40,30 @@ REASONS: dict[str, str] = {
     "FailedGetObjectMetric": "A custom metric of another object could not be read.",
     "FailedGetExternalMetric": "An external metric could not be read.",
     "FailedGetDatadogMonitor": "The monitor that guards a WatermarkPodAutoscaler could not be read.",
-    # An object that is not right.
-    "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has faults; nothing is done until they are mended.",
-    "InvalidSpec": "The spec of an HPA, VPA or Hvpa has faults; nothing is done until they are mended.",
-    "DecisionFailed": "Deciding for the object went wrong, so it is left alone; the log has the details.",
-    "InvalidMetricSourceType": "A metric is of a type that is not known.",
+    # An invalid object.
+    "FailedSpecCheck": "The spec of a WatermarkPodAutoscaler has errors; nothing is done until they are fixed.",
+    "InvalidSpec": "The spec of an HPA, VPA or Hvpa has errors; nothing is done until they are fixed.",
+    "DecisionFailed": "An internal error prevented a decision, so the object is left alone; the log has the details.",
+    "InvalidMetricSourceType": "A metric has an unknown type.",
     "InvalidSelector": "The selector of the target cannot be read.",
-    "SelectorRequired": "The target has no selector, so nobody knows its pods.",
-    "AmbiguousSelector": "Another autoscaler is for the same pods.",
+    "SelectorRequired": "The target has no selector, so its pods are unknown.",
+    "AmbiguousSelector": "Another autoscaler selects the same pods.",
     # The controller.
-    "ScalingHeld": "The object is held, wholly or in one direction: paused, by the governor, without fresh metrics.",
-    "Conflict": "Another controller moves the same target, so hypot keeps out.",
-    "PlanEnded": "A move on both axes was given up before it was done: no node has room, or it is held as a whole.",
-    WEBHOOK_UNAVAILABLE: "New pods come up with the size of their template, for the webhook does not work.",
+    "ScalingHeld": "The object is held in one or both directions: paused, by the governor, or without fresh metrics.",
+    "Conflict": "Another controller scales the same target, so hypot does not act.",
+    "PlanEnded": "A move on both axes was abandoned before it was done: no node has room, or it is held as a whole.",
+    WEBHOOK_UNAVAILABLE: "New pods start with the size of their template, because the webhook does not work.",
 }
-# Said with every reconcile that changes nothing; nobody reads two thousand of these.
+# These occur in every reconcile that changes nothing, and would flood the events.
 SILENT = frozenset({"NotScaling"})
 
-# Said again within this time it is the same event, told so at most this often.
+# A repetition within this time counts up the same event; the count is written at most this often.
 SAME_WITHIN = 600.0
 PATCH_EVERY = 60.0
-# One object may say one reason in so many different words within that time, before they become one event.
+# One object may have this many different messages for one reason within that time; further ones become one event.
 MOST_ALIKE = 10
 COMBINED = "(combined from similar events): "
-# Remembered, and written in one reconcile; the API server takes messages of 1024 bytes.
+# Events kept, and events written per reconcile; the API server accepts messages of up to 1024 bytes.
 MOST_KNOWN = 4096
 MOST_AT_ONCE = 100
 LONGEST_MESSAGE = 1024
@@ -98,9 +98,9 @@ def subject_of(outcome: Outcome) -> Subject:
 
 
 def told_by(outcome: Outcome) -> Iterator[PostedEvent]:
-    """What one object's outcome has to tell; what is only observed tells nothing in the cluster.
+    """The events of one object's outcome; objects that are only observed have none.
 
-    Who only recommends does nothing that could be told as done, nor anything that could be held back.
+    Objects in mode recommend have only warnings: nothing is done for them, and nothing is held back.
     """
     if outcome.acting == "observe" or not (outcome.decision.events or outcome.holds):
         return
@@ -113,14 +113,14 @@ def told_by(outcome: Outcome) -> Iterator[PostedEvent]:
 
 
 def _lasting(holds: Sequence[Hold]) -> Iterator[Event]:
-    """Holds that somebody has to lift are told while they last; the others once they hold a move back."""
+    """Events of holds that people have to lift: reported while they last, others only when they hold back a move."""
     if any(hold.reason in {"Paused", "Held"} for hold in holds):
         yield scaling_held(holds)
     yield from [conflict(hold.message) for hold in holds if hold.reason == "Conflict"]
 
 
 def scaling_held(holds: Iterable[Hold]) -> Event:
-    """In the words of the condition, which names all holds; a decision's own event knows some of them only."""
+    """The event with the text of the condition, which names all holds; a decision's own event has only some."""
     return Event("Normal", HELD_EVENT, sentence("; ".join(dict.fromkeys(hold.message for hold in holds))))
 
 
@@ -141,7 +141,7 @@ def webhook_unavailable(text: str) -> Event:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many bytes, without half a character at the end."""
+    """The text cut to at most this many bytes, without half a character at the end."""
     raw = text.encode(errors="replace")
     if len(raw) <= most:
         return raw.decode()
@@ -150,7 +150,7 @@ def cut(text: str, most: int) -> str:
 
 @dataclass(slots=True)
 class _Note:
-    """One event as it is written: what it says, how often it was said, and how often it says so in the cluster."""
+    """One event: its content, how often it occurred (`count`), and the count in the cluster (`written`)."""
 
     about: Subject
     event: Event
@@ -160,7 +160,7 @@ class _Note:
     count: int = 0
     written: int = 0
     tried: float = -inf
-    # Empty until it was posted, and again once it is gone.
+    # Empty before it is posted, and again once it is gone from the cluster.
     name: str = ""
     posted: bool = False
     version: str = ""
@@ -174,9 +174,9 @@ class _Note:
 
 
 class EventRecorder:
-    """Makes few events of many: the same one again counts up, many alike become one. It waits for nobody.
+    """Combines events: a repeated event counts up, and many similar events become one. It never blocks.
 
-    Events lapse in a cluster and may be lost; nothing depends on them, so whatever is refused is tried again later.
+    Events expire in a cluster and may be lost; nothing depends on them, so refused writes are tried again later.
     """
 
     def __init__(self, instance: str = "") -> None:
@@ -190,20 +190,20 @@ class EventRecorder:
         return len(self._notes)
 
     def requests(self, reported: Iterable[PostedEvent], now_wall: float, now_boot: float) -> list[Request]:
-        """Hear all of it, and say what is due."""
+        """Take all of these events, and return the writes that are due."""
         for each in reported:
             self.hear(each, now_wall, now_boot)
         return self.due(now_wall, now_boot)
 
     def due(self, now_wall: float, now_boot: float) -> list[Request]:
-        """The writes of now, those never written first, then the oldest."""
+        """The writes that are due now: events never written first, then the oldest."""
         self._forget(now_boot)
         due = [note for note in self._notes.values() if note.is_due(now_boot)]
         due.sort(key=lambda note: note.tried)
         return [self._request(note, now_wall, now_boot) for note in due[:MOST_AT_ONCE]]
 
     def answered(self, request: Request, answer: Answer) -> None:
-        """What became of a write; one without an answer is simply tried again."""
+        """Take the answer to a write; a write without an answer is tried again."""
         body = msgspec.json.decode(request.body or b"{}")
         name = body["metadata"]["name"] if request.method == "POST" else request.path.rpartition("/")[2]
         note = self._by_name.get(name)
@@ -213,14 +213,14 @@ class EventRecorder:
             metadata = answer.json().get("metadata") or {}
             note.posted, note.written, note.version = True, body["count"], str(metadata.get("resourceVersion") or "")
         elif request.method == "POST" and answer.conflict:
-            # An earlier attempt did arrive.
+            # An earlier attempt succeeded.
             note.posted = True
         elif answer.gone or answer.conflict:
             del self._by_name[note.name]
             note.posted, note.name, note.version, note.tried = False, "", "", -inf
 
     def hear(self, reported: PostedEvent, now_wall: float, now_boot: float) -> None:
-        """One event, so that whoever tells many can take a breath in between."""
+        """Take one event, so that the caller can let other tasks run in between."""
         about, event = reported
         who: tuple[Hashable, ...] = (about.uid,) if about.uid else about[:4]
         message = cut(event.message, LONGEST_MESSAGE)
@@ -235,7 +235,7 @@ class EventRecorder:
         note.said(event._replace(message=message), now_wall, now_boot)
 
     def _is_one_of_many(self, key: tuple[Hashable, ...], message: str, now_boot: float) -> bool:
-        """Whether the object said this reason in too many different words lately."""
+        """Whether the object recently had too many different messages for this reason."""
         known = {text: at for text, at in self._alike.get(key, {}).items() if now_boot - at <= SAME_WITHIN}
         many = message not in known and len(known) >= MOST_ALIKE
         if not many:
@@ -245,7 +245,7 @@ class EventRecorder:
         return many
 
     def _forget(self, now_boot: float) -> None:
-        """What was not said for long, and the oldest of too many."""
+        """Drop events that did not occur for long, and the oldest if there are too many."""
         while self._notes:
             key, note = next(iter(self._notes.items()))
             if len(self._notes) <= MOST_KNOWN and now_boot - note.seen <= SAME_WITHIN:
@@ -276,7 +276,7 @@ def _write(method: Method, path: str, body: dict[str, Any], content: str) -> Req
 
 
 def name_of(subject: str, number: int) -> str:
-    """A name that no other event has; a long one of the subject is cut."""
+    """A unique name for an event; a long name of the subject is cut."""
     return f"{subject[:200].rstrip('-.')}.{number:x}"
 
 
@@ -308,7 +308,7 @@ def _whole(note: _Note, instance: str) -> dict[str, Any]:
 
 
 def _again(note: _Note) -> dict[str, Any]:
-    """The same event once more; its words change where it stands for many."""
+    """The patch for a repeated event; the message of a combined event changes."""
     known = {"metadata": {"resourceVersion": note.version}} if note.version else {}
     reported = {"count": note.count, "lastTimestamp": show_time(note.last), "message": note.event.message}
     return {**known, **reported}

@@ -1,4 +1,4 @@
-"""The one table of what `/metrics` tells: name, type, words and labels. Pages and alerts are made from it."""
+"""The single table of what `/metrics` exposes: name, type, help and labels. Docs and alerts are made from it."""
 
 from typing import Literal, NamedTuple
 
@@ -6,7 +6,7 @@ Type = Literal["gauge", "counter", "histogram"]
 
 
 class MetricFamily(NamedTuple):
-    """One name, and all series that have it."""
+    """One metric name, and all series that have it."""
 
     name: str
     type: Type
@@ -14,7 +14,7 @@ class MetricFamily(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-# Not `namespace` and `name` alone: who scrapes a pod puts the pod's own under these.
+# Not plain `namespace` and `name`: a scraper sets these labels to those of the hypot pod.
 OBJECT = ("kind", "object_namespace", "object_name")
 WPA = ("wpa_name", "wpa_namespace", "resource_namespace", "resource_name", "resource_kind")
 
@@ -50,55 +50,64 @@ COUNTDOWN = "wpa_controller_transition_countdown"
 
 CONTROLLER_FAMILIES = (
     MetricFamily(LEADER, "gauge", "1 in the replica that leads and writes, 0 in the others."),
-    MetricFamily(RECONCILES, "counter", "Reconciles that ran to their end."),
-    MetricFamily(RECONCILE_SECONDS, "gauge", "How long the last reconcile took, from looking to telling."),
+    MetricFamily(RECONCILES, "counter", "Completed reconciles."),
+    MetricFamily(RECONCILE_SECONDS, "gauge", "How long the last reconcile took, from observing to reporting."),
     MetricFamily(DECISION_SECONDS, "gauge", "How long the last reconcile took to decide for all objects."),
     MetricFamily(
-        RECONCILE_AGE, "gauge", "Seconds since the last reconcile that was finished began; absent before the first one."
+        RECONCILE_AGE, "gauge", "Seconds since the last completed reconcile began; absent before the first one."
     ),
     MetricFamily(
-        API_CALLS, "counter", "Calls to the API server; the code is 2xx to 5xx, or none.", ("verb", "kind", "code")
+        API_CALLS,
+        "counter",
+        "Calls to the API server; the code is 2xx to 5xx, or none without an answer.",
+        ("verb", "kind", "code"),
     ),
-    MetricFamily(OBJECTS, "gauge", "Autoscalers that were decided for in the last reconcile.", ("kind",)),
+    MetricFamily(OBJECTS, "gauge", "Autoscalers in the last reconcile.", ("kind",)),
     MetricFamily(
         STALE_SHARE,
         "gauge",
-        "Of the running pods of targets whose usage is asked for, the share without a fresh sample of it, 0 to 1.",
+        "Share of the running pods whose usage is needed that have no fresh usage sample, 0 to 1.",
     ),
-    MetricFamily(GOVERNOR_HOLDING, "gauge", "Shrinks that wait because many others shrank shortly before."),
-    MetricFamily(STATE_UNWRITTEN, "gauge", "parts of the state that the last reconcile could not write."),
+    MetricFamily(GOVERNOR_HOLDING, "gauge", "Scale-downs that wait because many others took place shortly before."),
+    MetricFamily(STATE_UNWRITTEN, "gauge", "Parts of the state that the last reconcile could not write."),
     MetricFamily(
-        CERTIFICATE, "gauge", "Seconds until the webhook's certificate ends, 0 without one; absent without a webhook."
+        CERTIFICATE,
+        "gauge",
+        "Seconds until the webhook's certificate expires, 0 without one; absent without a webhook.",
     ),
-    MetricFamily(PLANS, "gauge", "Moves on both axes that are under way or ended, by their state.", ("state",)),
+    MetricFamily(PLANS, "gauge", "Plans (moves on both axes) that are under way or ended, by state.", ("state",)),
     MetricFamily(
         WEBHOOK_SECONDS, "histogram", "How long this replica's webhook took to answer; absent without a webhook."
     ),
 )
 OBJECT_FAMILIES = (
-    MetricFamily(CURRENT_REPLICAS, "gauge", "Replicas that the target has.", OBJECT),
-    MetricFamily(DESIRED_REPLICAS, "gauge", "Replicas that were decided on, after all limits and holds.", OBJECT),
-    MetricFamily(CONTAINER_CPU, "gauge", "Requested cpu, as it is and as decided.", (*OBJECT, "container", "at")),
+    MetricFamily(CURRENT_REPLICAS, "gauge", "Current replicas of the target.", OBJECT),
+    MetricFamily(DESIRED_REPLICAS, "gauge", "Decided replicas, after all limits and holds.", OBJECT),
+    MetricFamily(CONTAINER_CPU, "gauge", "Requested cpu, current and decided.", (*OBJECT, "container", "at")),
     MetricFamily(
         CONTAINER_MEMORY,
         "gauge",
-        "Requested memory, as it is and as decided.",
+        "Requested memory, current and decided.",
         (*OBJECT, "container", "at"),
     ),
-    MetricFamily(LIMITED, "gauge", "1 while a bound or a speed limit cuts what is asked for.", (*OBJECT, "reason")),
-    MetricFamily(BLOCKED, "gauge", "1 while a window, a gate or a budget keeps a move back.", (*OBJECT, "reason")),
+    MetricFamily(LIMITED, "gauge", "1 while a bound or a rate limit cuts the proposal.", (*OBJECT, "reason")),
+    MetricFamily(BLOCKED, "gauge", "1 while a window, a gate or a budget holds back a move.", (*OBJECT, "reason")),
     MetricFamily(HELD, "gauge", "1 while the object is held: paused, a conflict, stale metrics.", (*OBJECT, "reason")),
 )
 WPA_FAMILIES = (
-    MetricFamily(VALUE, "gauge", "What is compared with the watermarks, in milli-units.", (*WPA, "metric_name")),
+    MetricFamily(
+        VALUE, "gauge", "The value that is compared with the watermarks, in milli-units.", (*WPA, "metric_name")
+    ),
     MetricFamily(HIGH, "gauge", "The high watermark, in milli-units.", (*WPA, "metric_name")),
     MetricFamily(LOW, "gauge", "The low watermark, in milli-units.", (*WPA, "metric_name")),
-    MetricFamily(PROPOSAL, "gauge", "Replicas that this metric asks for, before any limit.", (*WPA, "metric_name")),
-    MetricFamily(EFFECTIVE, "gauge", "Replicas after limits and windows; in a dry run those that would be.", WPA),
+    MetricFamily(PROPOSAL, "gauge", "Replicas that this metric proposes, before any limit.", (*WPA, "metric_name")),
+    MetricFamily(
+        EFFECTIVE, "gauge", "Replicas after limits and windows; in a dry run, the replicas it would set.", WPA
+    ),
     MetricFamily(
         RESTRICTED,
         "gauge",
-        "1 while this restricts scaling, else 0: within_bounds, upscale_capping, downscale_capping.",
+        "1 while this reason restricts scaling, else 0: within_bounds, upscale_capping, downscale_capping.",
         (*WPA, "reason"),
     ),
     MetricFamily(

@@ -1,4 +1,4 @@
-"""What the last reconcile says, as Prometheus reads it. Nothing is stored: a series goes with its object."""
+"""The last reconcile in the Prometheus text format. Nothing is stored: a series ends with its object."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ from hypot.run.report import gauge_table as names
 
 # The most series of one object.
 MOST_SERIES = 25
-# How much is done before others get their turn: some milliseconds.
+# How much is rendered before other tasks run: a few milliseconds of work.
 OBJECTS_AT_ONCE = 20
 LINES_AT_ONCE = 500
 
-# Steps that keep a move back; of a VerticalPodAutoscaler those of pods that are left alone for it.
+# Steps that hold back a move; for a VerticalPodAutoscaler, the steps of pods that are left unchanged.
 BLOCKING = frozenset(
     {
         "lifecycle-blocked",
@@ -58,14 +58,14 @@ BLOCKING_PODS = frozenset(
         "pod-level-resources",
     }
 )
-# Steps that cut a size; counts tell that in their condition.
+# Steps that cut a size; for counts, a condition says it.
 CUTTING = {"allowed": "CutAtAllowed", "fitted": "CutForPod"}
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 
 
 class Histogram(NamedTuple):
-    """For each bound how many values were at most that, then how many there are, and their sum."""
+    """For each bound the number of values up to it, then the number of all values, and their sum."""
 
     buckets: Sequence[tuple[float, int]]
     number: int
@@ -74,12 +74,12 @@ class Histogram(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricsSnapshot:
-    """Everything that `/metrics` tells of this moment; `now` is the wall clock, ages and durations are seconds."""
+    """Everything that `/metrics` exposes now; `now` is the wall clock, ages and durations are in seconds."""
 
     now: float
     leads: bool = False
     outcomes: Sequence[Outcome] = ()
-    # Whether there are series of each object, or only those of the controller.
+    # Whether to expose series for each object, or only those of the controller.
     of_objects: bool = True
     reconciles: int = 0
     reconcile_seconds: float | None = None
@@ -97,17 +97,17 @@ class MetricsSnapshot:
 
 
 class Sample(NamedTuple):
-    """One series and its value; the labels are as they are written."""
+    """One series and its value; `labels` is the text between the braces."""
 
     name: str
     labels: str
     value: float
-    # What a histogram puts behind the name of its family.
+    # What a histogram appends to the name of its family.
     suffix: str = ""
 
 
 def exposition(snapshot: MetricsSnapshot) -> Iterator[bytes]:
-    """The text format, in slices: between two of them others may run. An empty slice says only that."""
+    """The text format, in slices: other tasks may run between two slices. A slice may be empty."""
     lines: dict[str, list[str]] = {}
     _sort_in(controller_samples(snapshot), lines)
     outcomes = snapshot.outcomes if snapshot.of_objects else ()
@@ -141,12 +141,12 @@ def shown(value: float) -> str:
 
 
 def labelled(**labels: str) -> str:
-    """Labels as they stand between the braces."""
+    """Labels as text, as they are between the braces."""
     return ",".join([f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items()])
 
 
 def controller_samples(snapshot: MetricsSnapshot) -> Iterator[Sample]:
-    """What hypot says of itself; what is not known is not told."""
+    """The series of the controller; unknown values are left out."""
     plain: dict[str, float | None] = {
         names.LEADER: int(snapshot.leads),
         names.RECONCILES: snapshot.reconciles,
@@ -177,7 +177,7 @@ def _histogram(name: str, reported: Histogram) -> Iterator[Sample]:
 
 
 def object_samples(outcome: Outcome, now: float) -> list[Sample]:
-    """The series of one object, what matters most first, never more than there may be."""
+    """The series of one object, the most important first, at most MOST_SERIES."""
     kind, namespace, name = outcome.key
     own = labelled(kind=kind, object_namespace=namespace, object_name=name)
     found = [*_counts(outcome.decision, own), *_reasons(outcome, own)]
@@ -206,14 +206,14 @@ def _reasons(outcome: Outcome, own: str) -> Iterator[Sample]:
 
 
 def limited_by(decision: Decision) -> set[str]:
-    """Which bounds cut what is asked for."""
+    """The bounds that cut the proposal."""
     limited = condition_of(decision.conditions, "ScalingLimited")
     reasons = {limited.reason} if limited is not None and limited.status == "True" else set()
     return reasons | {CUTTING[step.rule] for step in decision.steps if step.rule in CUTTING}
 
 
 def blocked_by(decision: Decision) -> set[str]:
-    """Which rules keep a move back now."""
+    """The rules that hold back a move now."""
     return {step.rule for step in decision.steps if _blocks(step)}
 
 
@@ -223,7 +223,7 @@ def _blocks(step: Step) -> bool:
 
 
 def _sizes(decision: Decision, own: str) -> Iterator[Sample]:
-    """Cores and bytes of each container; those that were decided on stand beside those that are there."""
+    """The requested cores and bytes of each container, current and desired."""
     desired = {size.container: size for size in decision.desired_sizes}
     for size in decision.sizes:
         both = (("current", size), ("desired", desired.get(size.container, size)))
@@ -240,7 +240,7 @@ def _requests(name: str, resource: str, sizes: Iterable[tuple[str, Size]], own: 
 
 
 def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
-    """The gauges of the proposal that this kind comes from, under its names."""
+    """The gauges of this kind's original controller, under their original names."""
     decision, target = outcome.decision, outcome.decision.target
     own = labelled(
         wpa_name=wpa.name,
@@ -257,7 +257,7 @@ def _watermarks(outcome: Outcome, wpa: WPA, now: float) -> Iterator[Sample]:
 
 
 def _restricted(decision: Decision, own: str) -> Iterator[Sample]:
-    """Each reason is 1 or 0, so that it falls back by itself; none of them where a metric cannot be read."""
+    """Each reason is 1 or 0, so that it resets by itself; no series if a metric cannot be read."""
     readings = decision.readings
     if not readings or failures(readings):
         return
@@ -272,7 +272,7 @@ def _restricted(decision: Decision, own: str) -> Iterator[Sample]:
 
 
 def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iterator[Sample]:
-    """Both windows begin anew with any move; before the first one there is nothing to wait for."""
+    """Both windows restart with any move; before the first move there is nothing to wait for."""
     if last_scale is None:
         return
     for transition, window in (("upscale", wpa.up_rest), ("downscale", wpa.down_rest)):
@@ -282,7 +282,7 @@ def _countdown(wpa: WPA, last_scale: float | None, now: float, own: str) -> Iter
 
 
 def _metrics(wpa: WPA, readings: Sequence[MetricReading], own: str) -> Iterator[Sample]:
-    """Four series of each metric that could be read; of two with one name the first."""
+    """Four series for each metric that could be read; of two metrics with one name, the first."""
     sources = [wpa.recommender] if wpa.recommender is not None else [metric.source for metric in wpa.metrics or ()]
     reported: set[str] = set()
     for source, reading in zip(sources, readings, strict=False):

@@ -1,4 +1,4 @@
-"""What a reconcile says in the log: deeds each time; what would be done, and what was refused, once for each change."""
+"""What a reconcile logs: every action; what would be done, and what was refused, only when it changes."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -11,7 +11,7 @@ from hypot.run.outcome import Key, Outcome, Reconciled
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
-# A size that differs by no more than this share from the one that was said is no news: it moves in every reconcile.
+# A size that differs from the logged size by at most this share is not logged again: it changes in every reconcile.
 LITTLE = 0.1
 
 Word = Literal["decided", "would decide", "not done", "not all done", "perhaps done"]
@@ -20,7 +20,7 @@ Place = tuple[str, str, str]
 
 
 class Said(NamedTuple):
-    """What was said of an object that stays as it is: the word, why, the count, how many pods, and sizes."""
+    """What was logged for an object that does not change: the message, why, the count, the number of pods, sizes."""
 
     word: Word
     refusal: str
@@ -29,17 +29,17 @@ class Said(NamedTuple):
     amounts: Mapping[Place, int]
 
     def covers(self, other: "Said") -> bool:
-        """Whether the other one would be no news after this."""
+        """Whether the other adds nothing new to this."""
         if self[:4] != other[:4] or self.amounts.keys() != other.amounts.keys():
             return False
         return all(abs(other.amounts[at] - amount) <= LITTLE * amount for at, amount in self.amounts.items())
 
 
 class DecisionLog:
-    """Remembers what it said of objects that do not move, for each reconcile decides the same for them."""
+    """Keeps what it logged for objects that do not change, because each reconcile decides the same for them."""
 
     def __init__(self, *, dry_run: bool = False) -> None:
-        """`dry_run`: nothing that went well was done."""
+        """`dry_run`: even writes that succeeded were not done."""
         self._dry_run = dry_run
         self._said: dict[Key, Said] = {}
 
@@ -61,11 +61,11 @@ class DecisionLog:
                 await time_slice.take()
 
     def _word(self, one: Outcome) -> Word | None:
-        """What became of it; None where there is nothing to say."""
+        """The log message for it; None if there is nothing to log."""
         if one.acting == "recommend" or (one.unsure and one.acting == "observe"):
             return None
         if one.refusal:
-            # Steps of a plan that is under way were done before.
+            # Earlier steps of a running plan were done.
             refused: Word = "not done" if one.before.plan is None else "not all done"
             return "perhaps done" if one.unsure else refused
         if not one.decision.moves:
@@ -86,7 +86,7 @@ class DecisionLog:
 
 
 def _is_old(said: Said | None, before: Said, decision: Decision) -> bool:
-    """Whether what was said before still stands; what cannot be decided for a while is no change of it."""
+    """Whether the last log entry still applies; an object that cannot be decided for a while is not a change."""
     return not decision.decided if said is None else before.covers(said)
 
 
@@ -115,7 +115,7 @@ def _say(one: Outcome, word: Word) -> None:
 
 
 def _sizes(decision: Decision) -> str:
-    """Which container gets more or less of what; empty where none does."""
+    """The changes of each container's size; empty if there are none."""
     had = {size.container: size for size in decision.sizes}
     pairs = [(had.get(size.container, Size(size.container)), size) for size in decision.desired_sizes]
     return "; ".join([f"{gets.container}: {_change(has, gets)}" for has, gets in pairs if has != gets])

@@ -1,4 +1,4 @@
-"""Writing what was decided where people look: statuses and events."""
+"""Writes decisions to the statuses and events of the objects."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
 AT_ONCE = 16
-# A status that was refused twice is not offered again for so long, unless its object is another by then.
+# A status that was refused twice is not tried again for this long, unless its object changes.
 AGAIN_AFTER = 60.0
 LONGEST_LOGGED = 300
-# What a server answers where the object as a whole, and not what we say of it, does not fit its schema.
+# The answers of a server if the object as a whole, and not the new status, does not match its schema.
 _UNFIT = frozenset({422, 500})
 
 
 class RefusedStatus(NamedTuple):
-    """Of which version of an object no status was taken, how often, and when, on the boot clock."""
+    """The version of an object whose status was refused, how often, and when, on the boot clock."""
 
     version: str
     times: int
@@ -33,12 +33,12 @@ class RefusedStatus(NamedTuple):
 
 
 class Teller:
-    """Remembers what it wrote, so that nothing is written twice."""
+    """Writes statuses and events, and keeps what it wrote, so that nothing is written twice."""
 
     def __init__(self, port: Port, watches: Watches, instance: str) -> None:
         self._port, self._watches = port, watches
         self._written: dict[Key, Written] = {}
-        # The versions that our own writes made, until the watch has seen them.
+        # For each object, the version that was written to and the version that the write produced.
         self._versions: dict[Key, tuple[str, str]] = {}
         self._refused: dict[Key, RefusedStatus] = {}
         self._recorder = EventRecorder(instance)
@@ -51,17 +51,17 @@ class Teller:
             self._refused.pop(key, None)
 
     def version(self, outcome: Outcome) -> str:
-        """What a write to the object is for: the version that was decided on, or the one that our write made of it."""
+        """The version for a write: the version that was decided on, or what hypot's own write made of it."""
         seen, made = self._versions.get(outcome.key, ("", ""))
         return made if made and seen == outcome.version else outcome.version
 
     async def status(self, outcome: Outcome, boot: float) -> Done:
-        """Write one status now, if nobody else has changed the object since it was decided on."""
+        """Write one status now, if no other client has changed the object since it was decided on."""
         version = self.version(outcome)
         if self._watches.row(outcome.key) is None:
             return Done(f"{outcome.decision.autoscaler} is gone", overtaken=True)
         if not version:
-            return Done(f"{outcome.decision.autoscaler} was seen without a version", overtaken=True)
+            return Done(f"{outcome.decision.autoscaler} was observed without a version", overtaken=True)
         kind, namespace, name = outcome.key
         path = f"{resource_of(kind).path(namespace)}/{name}"
         try:
@@ -86,7 +86,7 @@ class Teller:
         return FINE
 
     async def statuses(self, outcomes: Sequence[Outcome], boot: float) -> int:
-        """All that are due; how many were not written."""
+        """Write all statuses that are due; return how many could not be written."""
         choice, time_slice = Choice(self._written, boot), TimeSlice()
         for outcome in outcomes:
             choice.look(self._last_words(outcome) or outcome)
@@ -97,7 +97,10 @@ class Teller:
         return sum(not each.ok for each in done)
 
     def _last_words(self, outcome: Outcome) -> Outcome | None:
-        """Where a namespace opted out, what hypot wrote there must not look kept for ever; all else is left alone."""
+        """The final status of an object that hypot wrote to in a namespace that has opted out.
+
+        Without it the status would look as if it were still maintained. Other objects are left alone.
+        """
         kind, namespace, _ = outcome.key
         watches = self._watches
         if outcome.acting != "observe" or watches.config.mode(kind) == "observe" or watches.is_opted_in(namespace):
@@ -108,14 +111,14 @@ class Teller:
         return last_words(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
 
     def _is_in_vain(self, outcome: Outcome, boot: float) -> bool:
-        """Whether the server does not take a status of the object as it is."""
+        """Whether the server would refuse the status of this version again."""
         known = self._refused.get(outcome.key)
         if known is None or outcome.version != known.version:
             return False
         return known.times > 1 and boot - known.at < AGAIN_AFTER
 
     async def events(self, outcomes: Sequence[Outcome], more: Iterable[PostedEvent], now: float, boot: float) -> None:
-        """Events may be lost; nothing depends on them."""
+        """Write events; they may be lost, as nothing depends on them."""
         time_slice = TimeSlice()
         for reported in chain(chain.from_iterable(map(told_by, outcomes)), more):
             self._recorder.hear(reported, now, boot)

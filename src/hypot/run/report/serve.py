@@ -1,4 +1,4 @@
-"""Whether hypot lives, whether it is ready, and what it measures: three pages over plain HTTP."""
+"""Liveness, readiness and metrics: three pages over plain HTTP."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from aiohttp import web
 from hypot.run.report.gauges import MetricsSnapshot, exposition
 
 TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
-# With no reconcile begun for so long, and for so many periods, the loop or the reconcile is stuck and a restart helps.
+# If no reconcile begins for this long and for this many periods, the loop or the reconcile hangs and a restart helps.
 STUCK_AFTER = 60.0
 STUCK_PERIODS = 4
-# How long a client may take to ask, and to read.
+# How long a client may take to send a request, and to read the answer.
 ASKING_WITHIN = 15.0
 READING_WITHIN = 30.0
 MOST_CONNECTIONS = 64
@@ -24,18 +24,18 @@ log = structlog.get_logger()
 
 
 def stuck_after(period: float) -> float:
-    """How long a leader may go without beginning a reconcile, where one is due every `period` seconds."""
+    """How long a leader may go without beginning a reconcile, if one is due every `period` seconds."""
     return max(STUCK_AFTER, STUCK_PERIODS * period)
 
 
 def stuck(*, leads: bool, since_attempt: float | None, limit: float) -> str:
-    """Why the process does not live any more, in words; empty where it does. Who does not lead has nothing to do.
+    """Why the process hangs, as text; empty if it does not. A replica that does not lead never hangs.
 
-    `since_attempt` is how long ago the last reconcile was begun, or how long ago leading began where none was.
+    `since_attempt` is how long ago the last reconcile began, or how long ago leading began if there was none.
     """
     if not leads or since_attempt is None or since_attempt <= limit:
         return ""
-    return f"this replica leads, and the last reconcile was begun {since_attempt:.0f} s ago, over {limit:.0f} s"
+    return f"this replica leads, and its last reconcile began {since_attempt:.0f} s ago, more than {limit:.0f} s"
 
 
 class _Bounded(web.Server):
@@ -44,12 +44,12 @@ class _Bounded(web.Server):
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
         if len(self.connections) > MOST_CONNECTIONS:
-            # Not at once: the handler is not begun yet, and cannot be ended before.
+            # Not immediately: the handler has not started yet and cannot be stopped before.
             asyncio.get_running_loop().call_soon(transport.abort)
 
 
 class Server:
-    """Answers from what it is given: `health` and `ready` say what is wrong, and nothing where all is well."""
+    """The HTTP server. `health` and `ready` return what is wrong, or an empty text."""
 
     def __init__(
         self, health: Callable[[], str], ready: Callable[[], str], snapshot: Callable[[], MetricsSnapshot]
@@ -61,9 +61,9 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it really listens."""
+        """The port it actually listens on."""
         if self._runner is None or not self._runner.addresses:
-            raise RuntimeError("the server has no port before it was started")
+            raise RuntimeError("the server has no port before it is started")
         found: int = self._runner.addresses[0][1]
         return found
 
@@ -88,9 +88,9 @@ class Server:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path != "/metrics" and request.path not in self._message:
-            return _said(HTTPStatus.NOT_FOUND, "here are /healthz, /readyz and /metrics")
+            return _said(HTTPStatus.NOT_FOUND, "not found; the pages are /healthz, /readyz and /metrics")
         if request.method != "GET":
-            return _said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET", Allow="GET")
+            return _said(HTTPStatus.METHOD_NOT_ALLOWED, "only GET is allowed", Allow="GET")
         if request.path == "/metrics":
             return await self._metrics(request)
         wrong = self._message[request.path]()
@@ -113,7 +113,7 @@ class Server:
         return response
 
     async def _report(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """Slice by slice, so that nobody waits for a long scrape."""
+        """Write slice by slice, so that a long scrape does not block other tasks."""
         slices = exposition(self._snapshot())
         await response.prepare(request)
         for each in slices:

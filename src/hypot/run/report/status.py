@@ -1,4 +1,4 @@
-"""Which statuses are written in a reconcile, and how: what people act on at once, the rest now and then."""
+"""Which statuses a reconcile writes, and how: what people act on at once, the rest now and then."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,16 +16,16 @@ from hypot.run.outcome import Key, Outcome
 from hypot.run.report.events import cut
 from hypot.run.requests import MANAGER, WRITE_WITHIN
 
-# A status in which only words and values differ is written this seldom, and so many of them in one reconcile.
+# A status in which only messages and values differ is written at most this often, and this many per reconcile.
 PATIENCE = 60.0
 MOST_PATIENT = 50
-# A message is for people; a spec with a thousand faults needs no more than this.
+# A message is for people; even a spec with a thousand problems needs no longer message.
 LONGEST_MESSAGE = 4096
 
-# The last word in a status: who wrote it may not act there any more.
+# The final hold in a status: hypot wrote this status and may no longer act there.
 NOT_OPTED_IN = Hold(
     "NotOptedIn",
-    "the namespace is not opted in any more: nothing is scaled, and this status stays as it is until the namespace has"
+    "the namespace is no longer opted in: nothing is scaled, and this status stays as it is until the namespace has"
     f" the label {OPT_IN_LABEL}={OPT_IN_VALUE} again",
 )
 
@@ -33,7 +33,7 @@ _COUNTS = ("currentReplicas", "desiredReplicas", "replicas")
 
 
 class Written(NamedTuple):
-    """What the status of an object said when it was last written or found, and when, on the boot clock."""
+    """The status of an object when it was last written or found, and the time of that on the boot clock."""
 
     conditions: Conditions
     reported: Mapping[str, Any]
@@ -41,12 +41,12 @@ class Written(NamedTuple):
 
 
 def wrote(outcome: Outcome, now_boot: float) -> Written:
-    """To be kept after a successful write."""
+    """What to keep after a successful write."""
     return Written(outcome.decision.conditions, outcome.decision.reported, now_boot)
 
 
 def found(status: Any) -> Written:
-    """The status as the object has it, whoever wrote it: after a restart nothing is written that stands there."""
+    """The status of the object, whichever client wrote it: after a restart an unchanged status is not written again."""
     if not isinstance(status, Mapping):
         return Written((), {}, -inf)
     reported = {key: value for key, value in status.items() if key != "conditions"}
@@ -54,14 +54,14 @@ def found(status: Any) -> Written:
 
 
 def is_ours(managers: Iterable[Manager]) -> bool:
-    """Whether hypot, and nobody else after it or in the same second, wrote the status."""
+    """Whether hypot wrote the status, and no other client after it or in the same second."""
     writers = [each for each in managers if each.subresource == "status"]
     last = max(writers, key=lambda each: (each.at, each.name != MANAGER), default=None)
     return last is not None and last.name == MANAGER
 
 
 def last_words(outcome: Outcome, before: Written) -> Outcome | None:
-    """The status as it stands, and that nobody keeps it any more; None where it says so already."""
+    """The status as it is, plus the hold that it is no longer maintained; None if it has that hold already."""
     if any(condition.reason == NOT_OPTED_IN.reason for condition in before.conditions):
         return None
     decision = outcome.decision
@@ -83,7 +83,7 @@ def last_words(outcome: Outcome, before: Written) -> Outcome | None:
 
 
 class Choice:
-    """Which statuses of a reconcile are written now. What is only observed has none."""
+    """Which statuses of a reconcile are written now. Objects that are only observed have none."""
 
     def __init__(self, written: Mapping[Key, Written], now_boot: float) -> None:
         self._written, self._now = written, now_boot
@@ -91,7 +91,7 @@ class Choice:
         self._patient: list[tuple[float, Key, Outcome]] = []
 
     def look(self, outcome: Outcome) -> None:
-        """One object after the other, so that whoever looks can take a breath in between."""
+        """Take one object, so that the caller can let other tasks run in between."""
         if outcome.acting == "observe":
             return
         before = self._written.get(outcome.key) or found(outcome.autoscaler.status)
@@ -101,13 +101,13 @@ class Choice:
             self._patient.append((before.at, outcome.key, outcome))
 
     def chosen(self) -> list[Outcome]:
-        """All that people act on, then a few of the rest, oldest first."""
+        """All urgent statuses, then a few of the rest, oldest first."""
         waiting = sorted(self._patient, key=lambda each: each[:2])
         return self._urgent + [outcome for _, _, outcome in waiting[:MOST_PATIENT]]
 
 
 def _is_urgent(outcome: Outcome, before: Written) -> bool:
-    """Whether replicas, a size or a condition changed; not what its message says."""
+    """Whether replicas, a size or a condition changed, apart from the condition's message."""
     reported, known = outcome.decision.reported, before.reported
     for key in _COUNTS:
         if (reported.get(key) or 0) != (known.get(key) or 0):
@@ -118,7 +118,7 @@ def _is_urgent(outcome: Outcome, before: Written) -> bool:
 
 
 def _same_words(reported: Conditions, known: Conditions) -> bool:
-    """Whether types, statuses and reasons are the same, in whichever order."""
+    """Whether types, statuses and reasons are the same, in any order."""
     if reported == known or len(reported) != len(known):
         return len(reported) == len(known)
     one, two = [condition[:3] for condition in reported], [condition[:3] for condition in known]
@@ -126,7 +126,7 @@ def _same_words(reported: Conditions, known: Conditions) -> bool:
 
 
 def _sizes(reported: Mapping[str, Any]) -> Any:
-    """The sizes that were given or recommended; the bounds around them move all the time."""
+    """The sizes that were set or recommended, without their bounds, which change all the time."""
     scaling, advice = reported.get("lastScaling"), reported.get("recommendation")
     if isinstance(scaling, Mapping):
         return scaling.get("vpaStatus")
@@ -137,7 +137,7 @@ def _sizes(reported: Mapping[str, Any]) -> Any:
 
 
 def _differs(outcome: Outcome, before: Written) -> bool:
-    """Whether anything would be written otherwise; a status has whole seconds and no empty places."""
+    """Whether a write would change anything; a stored status has whole seconds and no nulls."""
     decision = outcome.decision
     if decision.reported != before.reported and _stored(decision.reported) != _stored(before.reported):
         return True
@@ -148,12 +148,12 @@ def _differs(outcome: Outcome, before: Written) -> bool:
 
 
 def _stored(reported: Mapping[str, Any]) -> Any:
-    """As an API server keeps it: some counts are there whether they were written or not."""
+    """As the API server stores it: some counts are present even if they were not written."""
     return without_nulls({key: value for key, value in reported.items() if value != 0 or key not in _COUNTS})
 
 
 def status_request(outcome: Outcome, path: str, resource_version: str) -> Request:
-    """The whole status by server-side apply, on the version that was decided on; `path` is the object's."""
+    """Apply the whole status server-side, to the version that was decided on; `path` is the path of the object."""
     name = outcome.decision.autoscaler
     body = {
         "apiVersion": name.api_version,
@@ -174,9 +174,9 @@ def _status(outcome: Outcome) -> dict[str, Any]:
 
 
 def patch_request(outcome: Outcome, path: str, resource_version: str) -> Request:
-    """The same by a plain patch: an object that does not fit its schema, as an older one let it, cannot be applied to.
+    """The same by a merge patch, for an object that no longer matches its schema: apply fails for it.
 
-    Where it is the spec that does not fit, only the conditions are told: the rest was found there, and may not fit.
+    If the spec does not match, only the conditions are written: the rest comes from the object and may not match.
     """
     status = _status(outcome)
     if outcome.decision.error_kind == "spec":
@@ -187,7 +187,7 @@ def patch_request(outcome: Outcome, path: str, resource_version: str) -> Request
 
 
 def without_nulls(value: Any) -> Any:
-    """The same without places that hold nothing: a definition refuses null where it wants a number."""
+    """The same without nulls: a CustomResourceDefinition refuses null for a number."""
     if isinstance(value, Mapping):
         return {key: without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):

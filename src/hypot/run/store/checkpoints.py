@@ -1,9 +1,9 @@
-"""Histograms as VerticalPodAutoscalerCheckpoints, where other recommenders keep theirs.
+"""Histograms as VerticalPodAutoscalerCheckpoints, which other recommenders use too.
 
-The status is no subresource, so an object is written whole. It is replaced, not applied: buckets that another
-recommender wrote would stay beside ours, since each of them is a field of its own. It belongs to its autoscaler, so the
-cluster deletes it with that one; upstream's has no owner and is looked for every ten minutes. It says which target it
-is of: an autoscaler may be turned to another one, and hypot started again before that one is measured.
+The status is not a subresource, so an object is written as a whole. It is replaced, not applied: each bucket is its own
+field, so buckets of another recommender would stay next to hypot's. Its owner is its autoscaler, so the cluster deletes
+both together; upstream checkpoints have no owner, and upstream looks for orphans every ten minutes. An annotation names
+the target: an autoscaler may get a new target, and hypot may restart before it has measured that one.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -22,11 +22,11 @@ from hypot.run.store.usage_history import Subject, UsageHistory, entry_key
 from hypot.run.time_slice import TimeSlice
 
 PLURAL = "verticalpodautoscalercheckpoints"
-# Says which object and which target of it a checkpoint tells of.
+# The annotation that names the object and the target of a checkpoint.
 OF = "hypot.dev/of"
 PER_RECONCILE = 10
 PERIOD = 300.0
-# A checkpoint is believed rather than the state, which is more exact, where it is newer by more than this.
+# A checkpoint that is newer than the state by more than this is used instead of the state, which is more exact.
 OUTDATED = 2 * PERIOD
 LONGEST_NAME = 253
 _KEPT = ("name", "labels", "annotations", "finalizers", "ownerReferences")
@@ -35,7 +35,7 @@ Object = Mapping[str, Any]
 
 
 class StoredCheckpoint(NamedTuple):
-    """A checkpoint that is there: its version, and what of its metadata must stay."""
+    """An existing checkpoint: its version, and the metadata that must stay."""
 
     version: str
     metadata: Mapping[str, Any]
@@ -49,7 +49,7 @@ def known(data: Object) -> StoredCheckpoint:
 
 
 def checkpoint_name(owner: str, container: str) -> str:
-    """As upstream names it; cut, and told from others by a checksum, where that is too long."""
+    """The upstream name; if it is too long, it is cut and a checksum makes it unique."""
     name = f"{owner}-{container}"
     if len(name) <= LONGEST_NAME:
         return name
@@ -59,9 +59,9 @@ def checkpoint_name(owner: str, container: str) -> str:
 def due(
     sampled: Mapping[Subject, float], written: Mapping[Subject, float], now: float, most: int = PER_RECONCILE
 ) -> list[Subject]:
-    """Which to write now: those with news whose last writing is oldest, each after a while only.
+    """The checkpoints to write now: those with new samples, least recently written first, each at most once per PERIOD.
 
-    Of two whose checkpoints would have the same name only the first is ever written; the state has both.
+    Of two checkpoints with the same name only the first is written; the state has both.
     """
     first = {_place(subject): subject for subject in sorted(sampled, key=_rank, reverse=True)}
     ages = {subject: _before(written.get(subject, 0.0), now) for subject in first.values()}
@@ -70,7 +70,7 @@ def due(
 
 
 def _before(written: float, now: float) -> float:
-    """What was written by a clock that was set back since counts as never written."""
+    """The time of the last write; a time in the future (the clock was set back) counts as never."""
     return written if written <= now else 0.0
 
 
@@ -80,14 +80,14 @@ def _place(subject: Subject) -> tuple[str, str]:
 
 
 def _rank(subject: Subject) -> tuple[bool, Subject]:
-    """A VerticalPodAutoscaler has the older right to a name."""
+    """The sort key for two subjects with one checkpoint name: a VerticalPodAutoscaler comes first."""
     return CATALOGUE[subject[0][0]].counts, subject
 
 
 def checkpoint_request(
     subject: Subject, uid: str, identity: str, status: Mapping[str, Any], there: StoredCheckpoint | None
 ) -> Request:
-    """Make it, or put it in the place of the one that is there; `uid` and `identity` are the autoscaler's."""
+    """Create a checkpoint, or replace the existing one; `uid` and `identity` are those of the autoscaler."""
     (kind, namespace, owner), container = subject
     path = f"/apis/{CheckpointSpec.API_VERSION}/namespaces/{namespace}/{PLURAL}"
     metadata: dict[str, Any] = {"name": checkpoint_name(owner, container), "namespace": namespace}
@@ -116,13 +116,13 @@ def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
 
 
 def tells_of(data: Object, identity: str) -> bool:
-    """Whether a checkpoint is of this object and target; one that does not say, as other recommenders', is taken."""
+    """Whether a checkpoint is for this object and target; true without the annotation, as from other recommenders."""
     written = inner(data, "metadata", "annotations").get(OF)
     return not written or not identity or written == identity
 
 
 def subject_of(data: Object, owners: Container[Key]) -> Subject | None:
-    """What a checkpoint is about: the autoscaler that owns it, else the VPA or the Hvpa of that name, else nothing."""
+    """The subject of a checkpoint: the autoscaler that owns it, else the VPA or the Hvpa of that name, else None."""
     spec = inner(data, "spec")
     name, container = str(spec.get("vpaObjectName") or ""), str(spec.get("containerName") or "")
     namespace = str(inner(data, "metadata").get("namespace") or "")
@@ -139,7 +139,7 @@ async def restore(
     checkpoints: Iterable[Object],
     now: float,
 ) -> list[str]:
-    """Let declared autoscalers go on where they were, by their state or by checkpoints; says what cannot be used."""
+    """Restore declared autoscalers from the state or from checkpoints; return notes on what cannot be used."""
     notes: list[str] = []
     kept = _by_subject(history.owners(), checkpoints)
     time_slice = TimeSlice()

@@ -1,7 +1,7 @@
-"""Memory as bytes: packed, checked, and spread over a few shards. Nothing here talks to a cluster.
+"""The state as bytes: compressed, with a checksum, in a few shards. Nothing here talks to a cluster.
 
-A key belongs to a shard by its checksum, modulo the number of shards. That number is a power of two, so a shard of any
-number holds all keys of some of sixteen residues, and shards of different numbers can be compared residue by residue.
+The checksum of a key, modulo the number of shards, gives its shard. That number is a power of two, so any shard holds
+all keys of some of sixteen residues, and shards of different numbers can be compared residue by residue.
 """
 
 import struct
@@ -15,35 +15,35 @@ import msgspec
 VERSION = 1
 COUNTS = (1, 2, 4, 8, 16)
 RESIDUES = COUNTS[-1]
-# A shard that grows above this is split, as long as there may be more of them.
+# A shard that becomes larger than this is split, as long as more shards are allowed.
 ROOMY = 512 * 1024
-# No shard may be larger: a ConfigMap ends at 1 MiB.
+# No shard may be larger: a ConfigMap holds at most 1 MiB.
 FULL = 700 * 1024
-# What a shard may be once unpacked: a small text can be made to grow without end.
+# The largest size of a decompressed shard: a small payload could decompress without limit.
 LARGEST = 32 * 1024 * 1024
 
 _MAGIC = b"hypm"
-# Magic, version, checksum of what follows.
+# Magic, version, checksum of the payload.
 _HEADER = struct.Struct(">4sHI")
-# The fastest: the next levels take twice the time for a tenth of the size.
+# The fastest level: the next levels take twice the time to save a tenth of the size.
 _LEVEL = 1
 
 T = TypeVar("T")
 
 
 class BrokenError(ValueError):
-    """The bytes are no state of ours, or were changed on their way."""
+    """The bytes are not hypot's state, or were changed."""
 
 
 class UnknownVersionError(ValueError):
-    """Written by a hypot that keeps its state in another form."""
+    """The state was written by a hypot version with another format."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardPlace:
-    """Which shard of how many, and of which generation: one begins whenever shards are counted anew.
+    """Which shard of how many, and of which generation: each change of the number of shards begins a new one.
 
-    A count of 0 is a shard that is not used any more.
+    A count of 0 means a shard that is no longer used.
     """
 
     index: int
@@ -58,7 +58,7 @@ class ShardPlace:
 
 
 def pack(entries: Mapping[str, Any], version: int = VERSION) -> bytes:
-    """Values may be texts that are JSON already, as `msgspec.Raw`."""
+    """The entries as bytes; values may be encoded JSON, as `msgspec.Raw`."""
     payload = zlib.compress(msgspec.json.encode(dict(entries)), _LEVEL)
     return _HEADER.pack(_MAGIC, version, zlib.crc32(payload)) + payload
 
@@ -68,14 +68,14 @@ def unpack(data: bytes) -> dict[str, dict[str, Any]]:
 
 
 def opened(data: bytes) -> dict[str, msgspec.Raw]:
-    """The entries by key, each still a text: reading all of them at once takes long."""
+    """The entries by key, still encoded: decoding all of them at once takes long."""
     if len(data) < _HEADER.size:
         raise BrokenError("the state is cut off: it has no header")
     magic, version, checksum = _HEADER.unpack_from(data)
     if magic != _MAGIC:
-        raise BrokenError("this is no state of hypot: it does not begin as one")
+        raise BrokenError("this is not hypot's state: its header is wrong")
     if version != VERSION:
-        raise UnknownVersionError(f"the state has version {version}, and only {VERSION} can be read")
+        raise UnknownVersionError(f"the state has version {version}; only version {VERSION} can be read")
     payload = memoryview(data)[_HEADER.size :]
     if zlib.crc32(payload) != checksum:
         raise BrokenError("the state was changed or cut off: its checksum is wrong")
@@ -108,7 +108,7 @@ def read_entry(key: str, text: msgspec.Raw) -> dict[str, Any]:
 
 
 def shard_of(key: str, count: int) -> int:
-    """The same in every process and release."""
+    """The shard of a key; the same in every process and release."""
     return zlib.crc32(key.encode(errors="surrogatepass")) % count
 
 
@@ -120,12 +120,12 @@ def spread(entries: Mapping[str, T], count: int) -> list[dict[str, T]]:
 
 
 def weight(packed: int, unpacked: int) -> int:
-    """How large a shard counts as: one that could not be read again is as bad as one that cannot be stored."""
+    """The size that counts for a shard: too large to read again is as bad as too large to store."""
     return max(packed, unpacked * FULL // LARGEST)
 
 
 def grown(count: int, largest: int) -> int:
-    """How many shards there should be, where the largest of so many weighs this much; never fewer than there are."""
+    """How many shards there should be if the largest of `count` shards weighs `largest`; never fewer than now."""
     for more in COUNTS:
         if more >= count and largest * count <= ROOMY * more:
             return more
@@ -133,7 +133,7 @@ def grown(count: int, largest: int) -> int:
 
 
 def newest(places: Sequence[ShardPlace]) -> dict[int, int]:
-    """For each residue which of these shards has the last word on it; a residue that no shard covers is absent."""
+    """For each residue, the newest of these shards that covers it; a residue that no shard covers is absent."""
     found: dict[int, int] = {}
     for at, place in sorted(enumerate(places), key=lambda each: each[1].generation):
         found.update({residue: at for residue in range(RESIDUES) if place.covers(residue)})
@@ -141,10 +141,10 @@ def newest(places: Sequence[ShardPlace]) -> dict[int, int]:
 
 
 def joined(shards: Sequence[tuple[ShardPlace, Mapping[str, T]]]) -> tuple[dict[str, T], frozenset[int]]:
-    """The newest entry of each key, and the residues of keys that nothing is known of.
+    """The newest entry of each key, and the residues that no shard covers.
 
-    Whoever was stopped in the middle of splitting left old shards beside new ones. A key that the newest shard of its
-    residue does not have was forgotten on purpose, whatever older ones say.
+    A process that stopped in the middle of a split left old shards next to new ones. A key that is missing in the
+    newest shard of its residue was dropped on purpose, even if an older shard still has it.
     """
     speaker = newest([place for place, _ in shards])
     entries = {
@@ -157,14 +157,14 @@ def joined(shards: Sequence[tuple[ShardPlace, Mapping[str, T]]]) -> tuple[dict[s
 
 
 def seen_at(entry: Mapping[str, Any]) -> float:
-    """When the object was last looked at; one that does not say so is the oldest."""
+    """When the object was last observed; 0 if the entry does not say."""
     seen = entry.get("seen")
     at = seen.get("at") if isinstance(seen, Mapping) else None
     return float(at) if isinstance(at, int | float) else 0.0
 
 
 def latest(entries: Iterable[tuple[str, float, int]], room: int) -> set[str]:
-    """Of keys with the times they were seen at and their sizes, those seen last that fit into the room together."""
+    """The most recently observed keys that fit into `room` together; entries are (key, time, size)."""
     kept: set[str] = set()
     for key, _, size in sorted(entries, key=lambda entry: entry[1], reverse=True):
         room -= size

@@ -1,4 +1,4 @@
-"""Memory in ConfigMaps: read once at the start, written once per reconcile, whatever the number of objects."""
+"""The state in ConfigMaps: read once at the start, written once per reconcile, whatever the number of objects."""
 
 import asyncio
 import time
@@ -23,12 +23,12 @@ PREFIX = "hypot-state"
 LABELS = {"app.kubernetes.io/name": "hypot", "hypot.dev/state": "true"}
 UNUSED = ShardPlace(0, 0, 0)
 SELECTOR = ",".join(f"{name}={value}" for name, value in LABELS.items())
-# Not the one that everybody shares: that is full while names of recommenders are looked up and nobody answers.
+# Not the shared executor: it is full while name lookups of recommenders hang.
 _THREAD = ThreadPoolExecutor(1, "state")
 
 
 class LoadedState(NamedTuple):
-    """What was remembered; not complete where there may have been more of it."""
+    """The saved state; not complete if parts of it may be missing."""
 
     entries: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
@@ -46,7 +46,7 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
     binary_data: dict[str, bytes] | None = None
 
     def place(self) -> ShardPlace:
-        """Where it says that it belongs."""
+        """The place that its data names."""
         data = self.data or {}
         if data.get("count") == "unused":
             return UNUSED
@@ -63,7 +63,7 @@ class _ConfigMap(msgspec.Struct, rename="camel"):
         return await _aside(shard_text.opened, (self.binary_data or {}).get("state", b""))
 
     async def is_ours(self) -> bool:
-        """By what is in it, where no label says so."""
+        """Whether the content is hypot's state; for a ConfigMap without the labels."""
         try:
             self.place()
             await self.opened()
@@ -79,30 +79,30 @@ class _ConfigMaps(msgspec.Struct):
 
 
 class _EntryText(NamedTuple):
-    """An entry and its JSON: as long as it is the same object, it need not be written again."""
+    """An entry and its JSON: the same entry object need not be encoded again."""
 
     entry: Mapping[str, Any]
     text: bytes
 
 
 class Shards:
-    """At most sixteen ConfigMaps. One call at a time."""
+    """The state in at most sixteen ConfigMaps. Only one call at a time."""
 
     def __init__(self, port: Port, namespace: str, prefix: str = PREFIX, *, clock: Clock = time.time) -> None:
         self._port, self._prefix, self._clock = port, prefix, clock
         self._namespace = namespace
         self._path = f"/api/v1/namespaces/{namespace}/configmaps"
         self._count, self._generation = 1, 0
-        # What is there by the number in its name, once somebody looked; what of it is ours, as of this generation.
+        # Whether the ConfigMaps were listed, and their resourceVersions by the number in their name.
         self._looked = False
         self._versions: dict[int, str] = {}
-        # What somebody else wrote or made: perhaps it is found only by its name now.
+        # ConfigMaps that another client wrote or created: they may have lost their labels.
         self._taken: set[int] = set()
         self._written: dict[int, dict[str, bytes]] = {}
         self._texts: dict[str, _EntryText] = {}
 
     async def load(self) -> LoadedState:
-        """What earlier reconciles remembered. Raises where nobody answers, for then nothing is known, not even that."""
+        """The state of earlier reconciles. Raises if the API server does not answer: then nothing is known about it."""
         shards, notes = [], []
         for found in await self._look():
             try:
@@ -127,7 +127,7 @@ class Shards:
         return entries
 
     async def _look(self) -> list[_ConfigMap]:
-        """What is there now. Whatever is written next is of a newer generation than all of it."""
+        """The ConfigMaps as they are now. The next write has a newer generation than all of them."""
         listed = await self._list({"labelSelector": SELECTOR})
         found = {index: each for each in listed if (index := self._index(each.metadata.name)) is not None}
         for index in self._taken.difference(found):
@@ -147,7 +147,7 @@ class Shards:
         try:
             return msgspec.json.decode(answer.body, type=_ConfigMaps).items
         except msgspec.DecodeError as error:
-            raise UnreachableError(f"GET {self._path}: the answer is no list of ConfigMaps: {error}") from error
+            raise UnreachableError(f"GET {self._path}: the answer is not a list of ConfigMaps: {error}") from error
 
     def _index(self, name: str) -> int | None:
         number = name.removeprefix(f"{self._prefix}-")
@@ -155,18 +155,18 @@ class Shards:
         return int(number) if known else None
 
     async def save(self, entries: Entries) -> list[str]:
-        """Write the shards that have changed; says what went wrong. An entry must not be changed once it was given."""
+        """Write the changed shards; return what failed. The caller must not change an entry after passing it."""
         if not self._looked:
             try:
                 await self._look()
             except (UnreachableError, RefusedError) as error:
-                return [f"the state was not written, because what is there cannot be listed: {error}"]
+                return [f"the state was not written, because its ConfigMaps cannot be listed: {error}"]
         texts = await self._encoded(entries)
         packed, notes = await self._packed(texts, entries)
         return notes + await self._write(packed, texts)
 
     async def _encoded(self, entries: Entries) -> dict[str, bytes]:
-        """Each entry as JSON; those that are the same objects as the last time are known."""
+        """Each entry as JSON; entries that are the same objects as last time are not encoded again."""
         known, time_slice = self._texts, TimeSlice()
         self._texts = {}
         for key, entry in entries.items():
@@ -180,9 +180,9 @@ class Shards:
         return {key: each.text for key, each in self._texts.items()}
 
     async def _packed(self, texts: dict[str, bytes], entries: Entries) -> tuple[dict[int, bytes], list[str]]:
-        """The shards that have changed, by number, split into more of them where any is too large.
+        """The changed shards by number, and notes; split into more shards if any is too large.
 
-        What does not even fit then is taken out of the texts.
+        Entries that still do not fit are removed from the texts.
         """
         while True:
             parts = self._changed(texts)
@@ -201,18 +201,18 @@ class Shards:
                 del texts[key]
             some = ", ".join(sorted(dropped)[:3])
             kept = f"{len(parts[index]) - len(dropped)} of {len(parts[index])} entries"
-            message = f"the state is full: shard {index + 1} of {self._count} has room for {kept}, those seen last"
+            message = f"the state is full: shard {index + 1} of {self._count} keeps the latest {kept}"
             notes.append(
-                f"{message}; {some}{' and others' if len(dropped) > 3 else ''} will start anew after a restart"
+                f"{message}; {some}{' and others' if len(dropped) > 3 else ''} will start without state after a restart"
             )
         return packed, notes
 
     async def _cut(self, part: Mapping[str, bytes], size: int, entries: Entries) -> tuple[bytes, set[str]]:
-        """What of it fits into one shard, packed, and the keys of what does not."""
+        """The entries that fit into one shard, packed, and the keys of those that do not."""
         kept = dict(part)
         packed = b""
         while size > FULL:
-            # A little less than would fit if all compressed alike, and at least one less.
+            # A little less than would fit if all entries compressed equally, and at least one byte less.
             room = min(sum(map(len, kept.values())) - 1, int(sum(map(len, kept.values())) * FULL / size * 0.95))
             ages = [(key, shard_text.seen_at(entries[key]), len(text)) for key, text in kept.items()]
             fits = shard_text.latest(ages, room)
@@ -226,10 +226,10 @@ class Shards:
         return {index: part for index, part in enumerate(parts) if part != self._written.get(index)}
 
     async def _write(self, packed: Mapping[int, bytes], texts: Mapping[str, bytes]) -> list[str]:
-        """What has changed at once; where shards were counted anew, one step after the other.
+        """Write all changed shards at once; after a change of the number of shards, one step after the other.
 
-        A shard that is split loses keys to others, whose numbers have more binary digits. These are written before, so
-        that whoever stops in between has lost nothing. Shards that are not used any more come last.
+        A split moves keys to shards whose numbers have more binary digits. These are written first, so that a stop in
+        between loses nothing. Shards that are no longer used come last.
         """
         parts = shard_text.spread(texts, self._count)
         settled = all(index in self._written for index in range(self._count))
@@ -248,7 +248,7 @@ class Shards:
         return [note for note in notes if note]
 
     async def _put(self, index: int, place: ShardPlace, packed: bytes, part: dict[str, bytes]) -> str:
-        """Write one shard; says what went wrong."""
+        """Write one shard; return what failed, or an empty text."""
         name, version = f"{self._prefix}-{index}", self._versions.get(index)
         body = encoded(self._config_map(name, version, place, packed))
         query = {"fieldManager": MANAGER}
@@ -261,7 +261,7 @@ class Shards:
         try:
             answer = await self._port.call(request)
         except UnreachableError as error:
-            # It may have been written, and then its version is another one.
+            # It may have been written, and then its version has changed.
             self._looked = False
             return f"{what}: {error}"
         except MayNotWriteError as error:
@@ -277,13 +277,13 @@ class Shards:
         if answer.conflict:
             self._looked = False
             if index in self._taken and index not in self._versions:
-                return f"what has that name is no state of hypot, and is left alone ({answer.message})"
+                return f"the object of that name is not hypot's state, and is left alone ({answer.message})"
             self._taken.add(index)
-            return f"somebody else wrote it, and the next reconcile writes on top of that ({answer.message})"
+            return f"another client wrote it; the next reconcile overwrites that ({answer.message})"
         if answer.gone:
             self._versions.pop(index, None)
             self._written.pop(index, None)
-            return f"somebody deleted it, and the next reconcile makes it anew ({answer.message})"
+            return f"it was deleted; the next reconcile creates it again ({answer.message})"
         return f"{answer.status} {answer.message}"
 
     def _config_map(self, name: str, version: str | None, place: ShardPlace, packed: bytes) -> dict[str, Any]:
@@ -304,7 +304,7 @@ class Shards:
 
 
 def _steps(numbers: Iterable[int]) -> list[list[int]]:
-    """By binary digits: 8 to 15, 4 to 7, 2 and 3, 1, 0."""
+    """The numbers grouped by their binary digits: 8 to 15, 4 to 7, 2 and 3, 1, 0."""
     by_length: dict[int, list[int]] = {}
     for number in numbers:
         by_length.setdefault(number.bit_length(), []).append(number)
@@ -312,13 +312,13 @@ def _steps(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def _generations(found: Iterable[_ConfigMap]) -> list[int]:
-    """As far as they can be read, which whoever uses their entries tells."""
+    """The generations that can be read; unreadable ones are reported when the entries are read."""
     numbers = [(each.data or {}).get("generation", "") for each in found]
     return [int(number) for number in numbers if number.isdecimal() and len(number) < 16]
 
 
 async def _packed(part: Mapping[str, bytes]) -> bytes:
-    """In a thread: compressing lets others run beside it."""
+    """The shard as bytes; compressed in a thread, so that other tasks can run."""
     return await _aside(shard_text.pack, {key: msgspec.Raw(text) for key, text in part.items()})
 
 

@@ -1,4 +1,4 @@
-"""What all containers used, as it goes: samples, kills and evictions are folded in; decisions only read it."""
+"""The usage of all containers: samples, OOM kills and evictions are added; decisions only read it."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -25,18 +25,19 @@ Subject = tuple[Key, str]
 Named = tuple[str, str]
 Entry = dict[str, Any]
 
-# How entries of usage differ from others in the state.
+# The prefix of usage entries in the state.
 ENTRY = "usage/"
-# A sample from further ahead than clocks differ would make all others old; one without a time is from 1970.
+# How far in the future and in the past a sample may be: one too far ahead would make all others look old, and a sample
+# without a time is from 1970.
 AHEAD, OLDEST = 60.0, 86_400.0
-# Pods folded in one go, and pods met for the first time: some milliseconds.
+# Pods, and new pods, that are processed in one slice: a few milliseconds.
 POD_SLICE, NEW_POD_SLICE = 1500, 250
-# Autoscalers whose usage is written down anew in one reconcile; of more, those come first that wait longest.
+# Autoscalers whose usage is encoded in one reconcile; those that wait longest come first.
 WRITTEN_PER_RECONCILE = 500
 
 
 class Observed(NamedTuple):
-    """How many samples were folded, and how many kills and evictions were news."""
+    """How many samples were added, and how many OOM kills and evictions were new."""
 
     samples: int = 0
     ooms: int = 0
@@ -44,11 +45,11 @@ class Observed(NamedTuple):
 
 @dataclass(slots=True)
 class _Pod:
-    """A pod under one autoscaler. `numbers` are its containers' instances, None until they are looked up."""
+    """A pod of one autoscaler. `numbers` are its containers' instances; None before they are looked up."""
 
     at: float = -inf
     numbers: dict[str, int] | None = None
-    # When each container was last killed or put out for want of memory.
+    # When each container was last OOM-killed, or evicted because of memory pressure.
     ooms: dict[str, float] = field(default_factory=dict)
 
 
@@ -57,7 +58,7 @@ class _Owner:
     autoscaler: Autoscaler
     rows: dict[str, int] = field(default_factory=dict)
     pods: dict[str, _Pod] = field(default_factory=dict)
-    # What was last written down, when, and whether more is known since.
+    # The last saved entry, when it was made, and whether there is newer data.
     entry: Entry | None = None
     written: float = -inf
     touched: bool = False
@@ -65,7 +66,7 @@ class _Owner:
 
 @dataclass(slots=True)
 class _SampleBatch:
-    """Samples to fold at once. None is from later than now: whoever believes it has a clock that is behind."""
+    """Samples to add at once. No sample time is later than `now`."""
 
     now: float
     pods: int = 0
@@ -95,7 +96,7 @@ def entry_key(key: Key) -> str:
 
 
 class UsageHistory:
-    """One bank of histograms for all autoscalers that size pods. Whoever begins to lead begins with an empty one."""
+    """The histograms of all autoscalers that size pods. A new leader begins with an empty history."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -103,7 +104,7 @@ class UsageHistory:
         self._owners: dict[Key, _Owner] = {}
 
     def declare(self, autoscaler: Autoscaler, containers: Iterable[str], now: float) -> Key:
-        """Follow these containers too, with the knobs that hold now; cheap where nothing is new."""
+        """Track these containers too, with the current knobs; cheap if nothing is new."""
         key = key_of(autoscaler)
         owner = self._owners.get(key)
         if owner is None:
@@ -124,7 +125,7 @@ class UsageHistory:
     async def observe(
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Observed:
-        """Fold in what the pods of each autoscaler use and suffered; what was folded before changes nothing."""
+        """Add the usage, OOM kills and evictions of the pods of each autoscaler; known ones change nothing."""
         self._forget_the_future(now)
         seen = Observed()
         for part in self._folding(samples, pods, now):
@@ -133,7 +134,7 @@ class UsageHistory:
         return seen
 
     def _forget_the_future(self, now: float) -> None:
-        """A clock was set back: what is from further ahead than clocks differ counts as of now, or nothing is news."""
+        """After the clock was set back: times too far in the future count as now, or no sample would be new."""
         if not self._usage.set_back(now, AHEAD):
             return
         for owner in self._owners.values():
@@ -145,7 +146,7 @@ class UsageHistory:
     def _folding(
         self, samples: Mapping[Named, PodSample], pods: Mapping[Key, Collection[Pod]], now: float
     ) -> Iterator[Observed]:
-        """In slices that hold nobody up."""
+        """Add samples in slices, so that other tasks do not wait long."""
         batch = _SampleBatch(now)
         for key, its in pods.items():
             owner = self._owners.get(key)
@@ -173,7 +174,7 @@ class UsageHistory:
             }
             batch.pods += POD_SLICE // NEW_POD_SLICE
         batch.pods += 1
-        # One that is much older is news too: the clock that it was measured by was ahead, and is right again.
+        # A much older sample is new too: the clock that measured the last one was ahead and has been corrected.
         if sample is not None and not tracked.at - AHEAD <= sample.at <= tracked.at:
             tracked.at, owner.touched = sample.at, True
             for name, amounts in sample.containers:
@@ -182,13 +183,13 @@ class UsageHistory:
         for container in pod.containers:
             if (container.ended is not None or pod.eviction is not None) and container.name in numbers:
                 oom = last_oom(pod, container)
-                # Every reconcile sees it again, but it counts once; where a clock was set back, the next seems older.
+                # Every reconcile sees a kill again, but it counts once; if a clock was set back, the next seems older.
                 if oom is not None and oom[0] != tracked.ooms.get(container.name):
                     tracked.ooms[container.name], owner.touched = oom[0], True
                     batch.ooms.append((numbers[container.name], *oom))
 
     def _fold(self, batch: _SampleBatch) -> Observed:
-        """Samples first: they tell which kills are old news."""
+        """Add the batch; samples first, because they show which kills are already known."""
         if batch.instances:
             instances = np.array(batch.instances, np.intp)
             self._usage.fold(instances, np.array(batch.times), np.array(batch.cpu), np.array(batch.memory))
@@ -196,14 +197,14 @@ class UsageHistory:
         return Observed(len(batch.instances), sum(ooms))
 
     def view(self, key: Key) -> UsageView | None:
-        """The histograms of one autoscaler; None where nothing was ever measured."""
+        """The histograms of one autoscaler; None if nothing was ever measured."""
         owner = self._owners.get(key)
         if owner is None or not any(self._is_known(row) for row in owner.rows.values()):
             return None
         return self._usage.view(key)
 
     def usage(self, autoscaler: Autoscaler, seen: Seen, settings: Settings) -> tuple[UsageView | None, tuple[str, ...]]:
-        """The same, in the form in which a snapshot asks for it."""
+        """The same, with the signature that a snapshot expects."""
         del seen, settings
         return self.view(key_of(autoscaler)), ()
 
@@ -212,7 +213,7 @@ class UsageHistory:
         return bool(table["samples"][row] or table["loaded"][row] or self._usage.memory.total[row])
 
     async def retain(self, pods: Collection[str]) -> None:
-        """Let go of all pods but these, by uid; what they used stays known."""
+        """Drop all pods but these, by uid; their usage stays in the histograms."""
         gone: set[str] = set()
         for owner in self._owners.values():
             for uid in [uid for uid in owner.pods if uid not in pods]:
@@ -224,12 +225,12 @@ class UsageHistory:
             await asyncio.sleep(0)
 
     def forget(self, key: Key) -> None:
-        """An autoscaler that is gone."""
+        """Drop an autoscaler that is gone."""
         if self._owners.pop(key, None) is not None:
             self._usage.forget(key)
 
     def expire(self, now: float, contributing: Collection[str] | None = None) -> tuple[Subject, ...]:
-        """Forget what got no sample for long; looks at most once an hour. See `policy.usage.Usage.expire`."""
+        """Drop containers without samples for long; checks at most once an hour. See `policy.usage.Usage.expire`."""
         subjects: list[Subject] = []
         for declared, container in self._usage.expire(now, contributing):
             gone = cast("Key", declared), container
@@ -240,13 +241,13 @@ class UsageHistory:
             _look_up_again(owner)
         return tuple(subjects)
 
-    # Over a restart.
+    # Saving and restoring across a restart.
 
     def owners(self) -> tuple[Key, ...]:
         return tuple(self._owners)
 
     def sampled(self) -> dict[Subject, float]:
-        """Every container that was ever sampled, and the time of its last sample of cpu."""
+        """Every container that was ever sampled, and the time of its last cpu sample."""
         last, samples = self._usage.aggregates["last"], self._usage.aggregates["samples"]
         return {
             (key, container): float(last[row])
@@ -260,7 +261,7 @@ class UsageHistory:
         return self._usage.save(*subject, now)
 
     async def entries(self, now: float) -> dict[str, Entry]:
-        """What is to be remembered of usage. What has not changed since the last time is the same object."""
+        """The usage entries to save. An entry that has not changed since the last call is the same object."""
         waiting = [owner for owner in self._owners.values() if owner.touched]
         waiting.sort(key=lambda owner: owner.written)
         time_slice = TimeSlice()
@@ -284,7 +285,7 @@ class UsageHistory:
         return {"seen": {"at": now}, "containers": containers, "pods": pods}
 
     async def resume(self, key: Key, entry: Mapping[str, Any], now: float) -> list[str]:
-        """Go on with what an entry remembers of a declared autoscaler; says what of it cannot be used."""
+        """Restore a declared autoscaler from a saved entry; return notes on the parts that cannot be used."""
         owner = self._owners[key]
         notes, at = [], _seen_at(entry, now)
         for container, data in _mapping(entry.get("containers")).items():
@@ -292,7 +293,7 @@ class UsageHistory:
                 self._expect_empty((key, container), now)
                 usage_text.read_row(self._usage, owner.rows[container], _mapping(data), at)
             except ValueError as error:
-                notes.append(f"the remembered usage of container {container} of {'/'.join(key)} is left out: {error}")
+                notes.append(f"the saved usage of container {container} of {'/'.join(key)} is ignored: {error}")
         time_slice = TimeSlice()
         for uid, windows in _mapping(entry.get("pods")).items():
             notes += self._resume_pod(key, uid, _mapping(windows))
@@ -311,18 +312,18 @@ class UsageHistory:
                 number = self._usage.instance(owner.rows[container], uid)
                 killed = usage_text.read_window(self._usage, number, values)
             except ValueError as error:
-                notes.append(f"the remembered usage of pod {uid} of {'/'.join(key)} is left out: {error}")
+                notes.append(f"the saved usage of pod {uid} of {'/'.join(key)} is ignored: {error}")
                 continue
             if killed > -inf:
                 pod.ooms[container] = killed
         return notes
 
     def _expect_empty(self, subject: Subject, now: float) -> None:
-        """Follow this container of a declared autoscaler; a ValueError where something is known of it already."""
+        """Track this container of a declared autoscaler; ValueError if it has usage already."""
         key, container = subject
         self.declare(self._owners[key].autoscaler, (container,), now)
         if self.knows(subject):
-            raise ValueError("something was measured or loaded before")
+            raise ValueError("its usage was measured or loaded before")
 
     def knows(self, subject: Subject) -> bool:
         """Whether anything was measured or loaded."""
@@ -331,7 +332,7 @@ class UsageHistory:
         return row is not None and self._is_known(row)
 
     def load(self, subject: Subject, status: Any, now: float) -> None:
-        """Begin with the status of a checkpoint; a ValueError says why it cannot be."""
+        """Begin with the status of a checkpoint; a ValueError says why that is impossible."""
         self._expect_empty(subject, now)
         try:
             self._usage.load(*subject, status)
@@ -341,13 +342,13 @@ class UsageHistory:
 
 
 def _look_up_again(owner: _Owner) -> None:
-    """Rows came or went, and with them instances."""
+    """Look up all instances again, because rows were added or removed."""
     for pod in owner.pods.values():
         pod.numbers = None
 
 
 def _add(batch: _SampleBatch, number: int, amounts: Mapping[str, int], at: float) -> None:
-    """What was not measured is below 0."""
+    """Add one sample to the batch; -1 means not measured."""
     memory = amounts.get("memory")
     batch.instances.append(number)
     batch.times.append(at)

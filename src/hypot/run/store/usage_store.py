@@ -1,4 +1,4 @@
-"""Usage over restarts: taken up from the state and checkpoints, and written to checkpoints a few at a time."""
+"""Usage across restarts: restored from the state and checkpoints, and written to checkpoints, a few at a time."""
 
 import asyncio
 from collections.abc import Mapping
@@ -29,18 +29,18 @@ from hypot.run.store.usage_history import Subject, UsageHistory
 
 log = structlog.get_logger()
 PAGE = "500"
-# How often in a row their list may be refused before hypot goes on without checkpoints.
+# How many times in a row the list may be refused before hypot continues without checkpoints.
 TRIES = 3
 
 
 @dataclass(slots=True)
 class Patience:
-    """How many refusals are left; it outlives a keeper, for whoever begins to lead again makes another one."""
+    """How many refusals are left; it outlives the UsageStore, because each start of leading makes a new one."""
 
     left: int = TRIES
 
     def ends(self) -> bool:
-        """One more refusal: whether it was the last that is waited for. Then it begins anew."""
+        """Count one refusal; return whether it was the last one allowed. Then the count starts again."""
         self.left = self.left - 1 if self.left > 1 else TRIES
         return self.left == TRIES
 
@@ -49,7 +49,7 @@ class Patience:
 
 
 class UsageStore:
-    """Reads checkpoints once, when it begins to lead; `port` is the one that acts, so a dry run writes none."""
+    """Reads checkpoints once, when leading starts; `port` is the port for writes, so a dry run writes none."""
 
     def __init__(
         self, port: Port, history: UsageHistory, namespaces: tuple[str, ...], patience: Patience | None = None
@@ -58,11 +58,11 @@ class UsageStore:
         self._patience = patience or Patience()
         self._there: dict[Subject, StoredCheckpoint] = {}
         self._written: dict[Subject, float] = {}
-        # Whether the cluster has this kind at all; None until somebody needs to know.
+        # Whether the cluster serves checkpoints; None before that is needed.
         self._is_served: bool | None = None
 
     async def restore(self, rows: Mapping[Key, AutoscalerRow], entries: Mapping[str, Any], now: float) -> None:
-        """Go on where the one before us was; RefusedError where checkpoints may be read in a while."""
+        """Restore the usage of the previous leader; RefusedError if reading checkpoints should be tried again."""
         sizers: dict[Key, AutoscalerRow] = {}
         for key, row in rows.items():
             if info_of(row.autoscaler).sizes:
@@ -80,7 +80,7 @@ class UsageStore:
             self._written.pop(subject, None)
 
     async def _found(self, rows: Mapping[Key, AutoscalerRow]) -> list[dict[str, Any]]:
-        """What tells of these and of the targets that they have now; of other targets it is only written over."""
+        """The checkpoints of these autoscalers and their current targets; those of former targets are overwritten."""
         found = []
         for data in await self._listed():
             subject = subject_of(data, rows)
@@ -92,7 +92,7 @@ class UsageStore:
         return found
 
     async def _listed(self) -> list[dict[str, Any]]:
-        """All checkpoints of the namespaces that are looked at; none where the kind is not served."""
+        """All checkpoints of the watched namespaces; none if the kind is not served."""
         found: list[dict[str, Any]] = []
         for namespace in self._namespaces or ("",):
             query = {"limit": PAGE}
@@ -113,17 +113,17 @@ class UsageStore:
         return found
 
     def _go_without(self, request: Request, answer: Answer) -> None:
-        """A kind that is not served has no checkpoints; any other refusal may pass, but is not waited for for ever."""
+        """Continue without checkpoints if the kind is not served, or after several other refusals; else raise."""
         if not answer.gone:
             if not self._patience.ends():
                 raise RefusedError(request, answer)
-            log.warning("going on without checkpoints", path=request.path, message=answer.message)
+            log.warning("continuing without checkpoints", path=request.path, message=answer.message)
         self._is_served = False
 
     async def write(self, rows: Mapping[Key, AutoscalerRow], now: float) -> None:
-        """A few of those that have news; one that cannot be written is tried again later.
+        """Write a few of the changed checkpoints; one that cannot be written is tried again later.
 
-        Those of another recommender are its own.
+        Checkpoints of VPAs with another recommender are not written.
         """
         if self._is_served is False:
             return
@@ -135,7 +135,7 @@ class UsageStore:
         sampled = {subject: at for subject, at in self._history.sampled().items() if subject[0] in ours}
         subjects = due(sampled, self._written, now)
         if subjects and self._is_served is None:
-            # There was nobody to size when we began to lead.
+            # No autoscaler sized pods when leading started.
             try:
                 await self._found(ours)
             except (UnreachableError, RefusedError) as error:
@@ -163,7 +163,7 @@ class UsageStore:
             log.warning("checkpoint refused", path=request.path, message=answer.message)
 
     async def _look_again(self, subject: Subject) -> None:
-        """Somebody else wrote it; the next writing is on top of that."""
+        """Another client wrote it: read its new version, so that the next write replaces it."""
         (_, namespace, owner), container = subject
         query = {"fieldSelector": f"metadata.name={checkpoint_name(owner, container)}"}
         try:

@@ -1,6 +1,6 @@
-"""Histograms and unfinished windows as they are, to the bit: a controller that starts anew goes on where one stopped.
+"""Exact histograms and unfinished windows: a restarted controller continues exactly where the last one stopped.
 
-A checkpoint rounds weights and leaves out peaks that are not over; where an exact share decides, that moves sizes.
+A checkpoint rounds weights and omits unfinished peaks; in a close case that would change sizes.
 """
 
 from base64 import b64decode, b64encode
@@ -13,7 +13,7 @@ import numpy as np
 from hypot.core.histogram import Bank
 from hypot.policy.usage.usage import Usage
 
-# What is known of one container of one pod, in this order.
+# The values for one container of one pod, in this order.
 WINDOW = ("last_cpu", "last_memory", "window_end", "memory_peak", "oom_peak")
 _DOUBLES = np.dtype("<f8")
 
@@ -45,15 +45,15 @@ def _write_histogram(bank: Bank, row: int) -> dict[str, Any]:
 
 
 def read_row(usage: Usage, row: int, data: Mapping[str, Any], at: float) -> None:
-    """Put it into an empty row. A ValueError says why it cannot be, and then nothing has changed.
+    """Read the data into an empty row. After a ValueError, which says why, nothing has changed.
 
-    A half-life that is another one by now holds from the time of writing.
+    If the half-life has changed since, the new one applies from the time of writing.
     """
     histograms = [_read_histogram(bank, data.get(name) or {}) for name, bank in _banks(usage)]
     times = {name: _number(data, name, unset) for name, unset in (("created", 0.0), ("first", inf), ("last", -inf))}
     samples = data.get("samples")
     if type(samples) is not int or not 0 <= samples < 2**62:
-        raise ValueError(f"samples: {samples!r} is no number of samples")
+        raise ValueError(f"samples: {samples!r} is not a number of samples")
     for (_, bank), (low, weights, total, reference, half_life) in zip(_banks(usage), histograms, strict=True):
         now_holds = float(bank.half_life[row])
         bank.weights[row, low : low + len(weights)] = weights
@@ -78,7 +78,7 @@ def _read_histogram(bank: Bank, data: Mapping[str, Any]) -> tuple[int, Any, floa
         raise ValueError(f"weights: {error}") from error
     low = data.get("first")
     if type(low) is not int or not 0 <= low <= low + len(weights) <= len(bank.layout):
-        raise ValueError(f"first: there are no {len(weights)} buckets from {low!r} on")
+        raise ValueError(f"first: {len(weights)} buckets from {low!r} do not fit")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ValueError("weights: each must be a number, at least 0")
     total, reference = _number(data, "total"), _number(data, "reference")
@@ -89,13 +89,13 @@ def _read_histogram(bank: Bank, data: Mapping[str, Any]) -> tuple[int, Any, floa
 
 
 def write_windows(usage: Usage, instances: Sequence[int], ooms: Iterable[float]) -> list[list[float | None]]:
-    """Of each instance what `WINDOW` names, and when it was last killed for want of memory."""
+    """For each instance the values that `WINDOW` names, and the time of its last OOM kill."""
     columns = [usage.instances[name][np.asarray(instances, np.intp)].tolist() for name in WINDOW]
     return [[_finite(value) for value in values] for values in zip(*columns, ooms, strict=True)]
 
 
 def read_window(usage: Usage, instance: int, values: Any) -> float:
-    """Go on where it stopped; the time of the last kill for want of memory, or minus infinity."""
+    """Restore the window; return the time of the last OOM kill, or minus infinity."""
     if not isinstance(values, list) or len(values) != len(WINDOW) + 1:
         raise ValueError(f"a window has {len(WINDOW) + 1} numbers")
     named = dict(zip((*WINDOW, "oom"), values, strict=True))
@@ -114,5 +114,5 @@ def _number(data: Mapping[str, Any], key: str, unset: float | None = None) -> fl
     if value is None and unset is not None:
         return unset
     if isinstance(value, bool) or not isinstance(value, int | float) or isnan(value):
-        raise ValueError(f"{key}: {value!r} is no number")
+        raise ValueError(f"{key}: {value!r} is not a number")
     return float(value)

@@ -1,7 +1,6 @@
-"""What a new pod is given: the size that its autoscaler has recorded, within what its namespace allows.
+"""The admission of a new pod: it gets the size that its autoscaler recorded, within what its namespace allows.
 
-A pod is never refused here, and never made into one that the API server would refuse: in doubt it comes as it was
-written.
+A pod is never refused here, and never changed into a pod that the API server would refuse: in doubt it stays as it is.
 """
 
 import base64
@@ -37,10 +36,10 @@ from hypot.policy.vertical.vpa import controlled, forbids, resolve
 from hypot.run.observe.conflicts import CONFLICT
 from hypot.run.outcome import NOT_EVICTING, WEBHOOK_UNAVAILABLE
 
-# Names the sizer of a pod; a second word says where the pod has not the size that its sizer wants.
+# Names the sizer of a pod; a suffix says that the pod is smaller or larger than its sizer recommends.
 SIZED_BY = "hypot.dev/sized-by"
 SMALLER, LARGER = "smaller", "larger"
-# What an API server takes for one object; a review holds little beside it.
+# The API server's limit for one object; a review contains little else.
 LARGEST_BODY = 3 * 1024 * 1024
 
 Find = Callable[[Mapping[str, Any], str], Autoscaler | None]
@@ -50,27 +49,27 @@ MayShrink = Callable[[], bool]
 Operation = dict[str, Any]
 
 _CLUSTER = Knobs()
-# Holds in a status that say nothing of new pods. Annotations are read themselves, and say which way. Whoever waits for
-# the governor is let go on in the middle of a reconcile: what is evicted then would come back as large as before.
-# That new pods come unsized must not keep them so.
+# Holds in a status that do not apply to new pods. Paused and Held come from annotations, which are read directly and
+# give the direction. A move that waits for the governor may proceed in the middle of a reconcile: a pod evicted then
+# would come back as large as before. The holds for unsized new pods must not keep new pods unsized.
 _NOT_FOR_NEW_PODS = frozenset({"Paused", "Held", WAITS.reason, WEBHOOK_UNAVAILABLE, NOT_EVICTING})
 
 log = structlog.get_logger()
 
 
 class BadReviewError(ValueError):
-    """What came is no AdmissionReview of version v1 with a request in it."""
+    """The body is not an AdmissionReview of version v1 with a request."""
 
 
 class Reviewed(NamedTuple):
-    """An AdmissionReview to answer with, and whether it changes the pod."""
+    """The AdmissionReview of the answer, and whether it changes the pod."""
 
     body: bytes
     patched: bool
 
 
 class Sizing(NamedTuple):
-    """What a new pod is given, and which way that is not what its sizer wants, where it is not."""
+    """The sizes for a new pod; `otherwise` says whether they are smaller or larger than its sizer recommends."""
 
     given: tuple[Size, ...] = ()
     otherwise: str = ""
@@ -83,7 +82,7 @@ class _ReviewedResource(msgspec.Struct, gc=False):
 
 
 class _Request(msgspec.Struct, gc=False):
-    """The part of a request that is looked at. The object is decoded where it is wanted."""
+    """The part of a request that is used. The object is decoded when it is needed."""
 
     uid: str
     resource: _ReviewedResource = msgspec.field(default_factory=_ReviewedResource)
@@ -109,7 +108,7 @@ _VERSION, _KIND = "admission.k8s.io/v1", "AdmissionReview"
 
 
 def always() -> bool:
-    """Nothing is in the way of smaller pods."""
+    """Smaller pods are always allowed."""
     return True
 
 
@@ -120,16 +119,16 @@ def review(
     knobs: Knobs = _CLUSTER,
     may_shrink: MayShrink = always,
 ) -> Reviewed:
-    """The answer to an AdmissionReview: always allowed, with a patch where an autoscaler has a size for the pod.
+    """The answer to an AdmissionReview: always allowed, with a patch if an autoscaler has a size for the pod.
 
-    Raises BadReviewError for what is no review, and nothing else.
+    Raises BadReviewError if the body is not a review, and nothing else.
     """
     request = _read(body)
     operations: list[Operation] = []
     if request.creates_a_pod:
         try:
             operations = _operations(request, find, limit_ranges_of, knobs, may_shrink)
-        except Exception as error:  # noqa: BLE001 - a pod must come up, whatever is wrong here
+        except Exception as error:  # noqa: BLE001 - a pod must start, whatever fails here
             log.warning("pod left as it is", namespace=request.namespace, error=type(error).__name__)
     response: dict[str, Any] = {"uid": request.uid, "allowed": True}
     if operations:
@@ -140,15 +139,15 @@ def review(
 
 
 def _read(body: bytes) -> _Request:
-    """Nesting has an end because the decoder's has one."""
+    """The request in the body; the decoder limits the nesting depth."""
     if len(body) > LARGEST_BODY:
-        raise BadReviewError(f"a review of {len(body)} bytes; at most {LARGEST_BODY} are read")
+        raise BadReviewError(f"the review has {len(body)} bytes; at most {LARGEST_BODY} are accepted")
     try:
         read = _READ.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadReviewError(f"not a review: {error}") from error
     if (read.api_version, read.kind) != (_VERSION, _KIND):
-        raise BadReviewError(f"write {_KIND} of {_VERSION}")
+        raise BadReviewError(f"not an {_KIND} of {_VERSION}")
     return read.request
 
 
@@ -166,13 +165,13 @@ def _operations(
 
 
 def sizer_of(autoscaler: Autoscaler, otherwise: str = "") -> str:
-    """As pods name it that it sized, or that came up otherwise than it wants."""
+    """The name of the sizer in the annotation of a pod, with a suffix if the pod has another size."""
     name = f"{autoscaler.KIND}/{autoscaler.name}"
     return f"{name}/{otherwise}" if otherwise else name
 
 
 def annotations_of(autoscaler: Autoscaler, pod: Mapping[str, Any], otherwise: str) -> dict[str, str]:
-    """Who sized a pod; a VPA also says which containers there were, so that those injected later are left alone."""
+    """The annotations that name the sizer; for a VPA also the containers, so that later injected ones stay as is."""
     reported = {SIZED_BY: sizer_of(autoscaler, otherwise)}
     if isinstance(autoscaler, VPA):
         names = [str(container.get("name")) for container in mappings(inner(pod, "spec").get("containers"))]
@@ -188,17 +187,17 @@ def sizing_for(
     *,
     may_shrink: bool = True,
 ) -> Sizing:
-    """What the containers of a new pod are to have; only what an autoscaler decides on is in it.
+    """The sizes for the containers of a new pod; only the resources that the autoscaler controls.
 
-    None where the pod template is what is sized, and where the pod has resources as a whole, which its containers
-    have to stay within. Holds are for a VPA, whose advice is news to the pod: what an Hvpa recorded was admitted when
-    it was decided, and is what runs.
+    Empty if the autoscaler sizes the pod template, or if the pod has pod-level resources, which bound its containers.
+    Holds apply only to a VPA, whose recommendation is new for the pod. The size that an Hvpa recorded passed the holds
+    when it was decided, and other pods run with it.
     """
     if isinstance(limit_ranges, Failure) or inner(pod, "spec", "resources"):
         return Sizing()
     if resizing_of(autoscaler.annotations) == "Template":
         return Sizing()
-    # A status that somebody sends along says nothing of a pod that is not there yet.
+    # A pod that does not exist yet has no status, so any status in the request is ignored.
     made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
     if isinstance(autoscaler, VPA):
         wanted = _advised(with_defaults(autoscaler), made, limit_ranges, knobs)
@@ -211,7 +210,7 @@ def sizing_for(
 
 
 def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizing:
-    """A hold or a LimitRange may leave a pod another size than is wanted: it must not look like one that has it."""
+    """A hold or a LimitRange may leave a pod with another size than recommended: then the result says so."""
     by_container = {size.container: size for size in wanted}
     comes_up = resized(pod, sizes)
     if has_size(comes_up, by_container):
@@ -220,7 +219,7 @@ def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizin
 
 
 def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knobs) -> tuple[Size, ...]:
-    """What a VPA's status recommends, as it fits this pod."""
+    """The recommendation in a VPA's status, fitted to this pod."""
     advice = read_advice(vpa)
     if vpa.mode == OFF or isinstance(advice, Failure) or any(forbids(problem) for problem in vpa.problems()):
         return ()
@@ -233,7 +232,7 @@ def _advised(vpa: VPA, pod: Pod, limit_ranges: Iterable[LimitRange], knobs: Knob
 def _held(
     vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
 ) -> tuple[Size, ...]:
-    """What holds leave of these sizes, against what the pod was written with; none where its namespace would refuse."""
+    """These sizes after holds, compared with the pod's manifest; empty if its namespace would refuse the result."""
     blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | blocks_message(vpa)
     blocks |= set() if may_shrink else {"down"}
     if "both" in blocks:
@@ -246,7 +245,7 @@ def _held(
 
 
 def blocks_message(autoscaler: Autoscaler) -> set[Blocks]:
-    """What a VPA's status says that the leader holds back of new pods: the replica that is asked may be another one."""
+    """What the leader holds back for new pods, read from the VPA's status: this replica may not be the leader."""
     if not isinstance(autoscaler, VPA) or not isinstance(autoscaler.status, dict):
         return set()
     reported = condition_of(read_conditions(autoscaler.status.get("conditions")), BLOCKED)
@@ -256,9 +255,9 @@ def blocks_message(autoscaler: Autoscaler) -> set[Blocks]:
 
 
 def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
-    """What an Hvpa scaled to last. Its record also names containers and resources that it leaves alone.
+    """The last size in an Hvpa's status, without the containers and resources that it does not control.
 
-    None where its status tells of pods with other labels: then it was for another target.
+    Empty if its status selects pods with other labels: then it was for another target.
     """
     reported = inner(hvpa.status).get("targetSelector")
     selector = selector_of(reported) if isinstance(reported, str) else None
@@ -278,7 +277,7 @@ def _recorded(hvpa: Hvpa, pod: Pod) -> tuple[Size, ...]:
 
 
 def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> Size:
-    """The resources that are controlled; a request and a limit that would contradict each other are made to agree."""
+    """The size of the controlled resources; a limit is never below its request."""
     sized = controlled(hvpa.container_policies, container.name)
     requests = {r: a for r, a in _usable(amounts_of(resources.get("requests"))).items() if r in sized}
     limits = {r: a for r, a in _usable(amounts_of(resources.get("limits"))).items() if r in requests}
@@ -291,14 +290,14 @@ def _decided(hvpa: Hvpa, container: Container, resources: Mapping[str, Any]) -> 
 
 
 def _usable(given: Mapping[str, int]) -> dict[str, int]:
-    """Nothing is no size, and neither is more than any machine has."""
+    """The amounts above zero and not above what any machine has."""
     return {resource: amount for resource, amount in given.items() if 0 < amount <= MOST}
 
 
 def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mapping[str, str]) -> list[Operation]:
     """JSON Patch operations that give the containers these sizes and the pod these annotations.
 
-    Nothing is removed. A pod that has its size already is still marked: the mark shows that the webhook was asked.
+    Nothing is removed. A pod that already has its size is annotated too: that shows that the webhook was called.
     """
     metadata, listed = pod.get("metadata"), inner(pod, "spec").get("containers")
     if not isinstance(metadata, dict) or not isinstance(listed, list):
@@ -315,7 +314,7 @@ def patch_for(pod: Mapping[str, Any], sizes: Iterable[Size], annotations: Mappin
 
 
 def _changes(present: Any, resources: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """What is not yet so, however the same amount is written."""
+    """The amounts that differ from the present ones; two notations of one amount are equal."""
     found: dict[str, dict[str, str]] = {}
     for part, given in resources.items():
         has = inner(present, part)
@@ -326,7 +325,7 @@ def _changes(present: Any, resources: Mapping[str, Mapping[str, str]]) -> dict[s
 
 
 def _added(path: str, present: Any, wanted: Mapping[str, Any]) -> list[Operation]:
-    """Operations that put entries into a mapping, which may be missing; the other entries stay."""
+    """Operations that add entries to a mapping, which may be missing; other entries stay."""
     if not wanted:
         return []
     if present is None:

@@ -1,7 +1,7 @@
-"""One certificate for all replicas, kept in a Secret, and its authority told to the API server.
+"""One certificate for all replicas, kept in a Secret; its CA certificate is given to the API server.
 
-Any replica may do this: a webhook that waited for its leader would not answer while there is none. Whoever writes says
-which version was read, so the first one wins and the others read again.
+Any replica may do this: a webhook that waited for a leader would not answer while there is none. Each write names the
+version that was read, so the first writer wins and the others read again.
 """
 
 import base64
@@ -20,16 +20,16 @@ Published = Literal["published", "unchanged", "missing"]
 
 _PATH = f"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{CONFIGURATION}"
 _BY = {"fieldManager": "hypot"}
-# Replicas that race are few, and each round has a winner.
+# Few replicas compete, and one of them succeeds in each round.
 _ROUNDS = 5
 
 log = structlog.get_logger()
 
 
 class CertificateStore:
-    """Keeps the Secret of the webhook, and the configuration that tells the API server whom to believe.
+    """Keeps the Secret of the webhook, and the CA bundle in the webhook configuration.
 
-    For a change without a gap: `ensure`, then `publish`, and only then serve with what `ensure` gave.
+    For a change without a gap, call `ensure`, then `publish`, and only then serve the certificate from `ensure`.
     """
 
     def __init__(
@@ -47,9 +47,10 @@ class CertificateStore:
         self._authority: Authority | None = None
 
     async def ensure(self, now: float) -> Issued:
-        """The certificate to serve with: the stored one, or a new one where it is missing, unusable or due.
+        """The certificate to serve: the stored one, or a new one if that is missing, unusable or due for renewal.
 
-        Raises RefusedError where the server gives none and takes none, and UnreachableError where it is not there.
+        Raises RefusedError if the API server refuses to read or write the Secret, and UnreachableError if it does not
+        answer.
         """
         request = Request("GET", f"{self._secrets}/{self._secret_name}")
         for _ in range(_ROUNDS):
@@ -73,7 +74,7 @@ class CertificateStore:
         raise RefusedError(request, answer)
 
     async def publish(self, ca_bundle: str) -> Published:
-        """Tell the API server whom to believe. The configuration is made by whoever installs, not here."""
+        """Write the CA bundle to the webhook configuration. The installation creates that configuration."""
         wanted = base64.b64encode(ca_bundle.encode()).decode()
         for _ in range(_ROUNDS):
             request = Request("GET", _PATH)
@@ -95,7 +96,7 @@ class CertificateStore:
         raise RefusedError(request, answer)
 
     async def _write(self, secret: Mapping[str, Any], made: Issued) -> tuple[Request, Answer]:
-        """In the place of what was read, or as a new Secret where there was none."""
+        """Update the Secret that was read, or create it if there was none."""
         if secret:
             body = encoded({**secret, "data": {**_mapping(secret.get("data")), **made.to_secret()}})
             request = Request("PUT", f"{self._secrets}/{self._secret_name}", _BY, body)
@@ -107,7 +108,7 @@ class CertificateStore:
         return request, await self._port.call(request)
 
     def _kept(self, found: Issued | None, request: Request, answer: Answer) -> Issued:
-        """A certificate that could not be renewed serves as long as it holds."""
+        """A certificate that could not be renewed is served as long as it is valid."""
         if found is None:
             raise RefusedError(request, answer)
         log.warning(
@@ -120,13 +121,13 @@ class CertificateStore:
         return self._known(found)
 
     def _known(self, issued: Issued) -> Issued:
-        """Remember who signs: a Secret that somebody deletes is then made again by the same authority."""
+        """Keep the CA: if the Secret is deleted, the same CA signs the new certificate."""
         self._authority = issued.authority
         return issued
 
 
 def _trusting(configuration: Mapping[str, Any], bundle: str) -> dict[str, Any] | None:
-    """The patch after which every webhook of the configuration has this bundle; None where all of them have it."""
+    """The patch that gives every webhook of the configuration this bundle; None if all of them have it."""
     before = [_mapping(hook) for hook in configuration.get("webhooks") or ()]
     after = [{**hook, "clientConfig": {**_mapping(hook.get("clientConfig")), "caBundle": bundle}} for hook in before]
     if after == before:

@@ -1,4 +1,4 @@
-"""Certificates of our own: an authority that lives for years, and what the webhook shows to the API server."""
+"""Self-signed certificates: a CA that is valid for years, and the webhook's serving certificate."""
 
 import base64
 import binascii
@@ -24,16 +24,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME_DAYS = 90
 AUTHORITY_DAYS = 3650
-# Clocks differ: whoever is behind by this much still takes a fresh certificate.
+# Clocks differ: a client whose clock is behind by this much still accepts a new certificate.
 SKEW = timedelta(hours=1)
 # Keys of the Secret; the first two are those of its type, kubernetes.io/tls.
 CERTIFICATE, KEY, AUTHORITY, AUTHORITY_KEY = "tls.crt", "tls.key", "ca.crt", "ca.key"
-# What a broken Secret makes of reading it.
+# The errors that a broken Secret causes.
 _BROKEN = (ValueError, TypeError, binascii.Error, InvalidSignature, UnsupportedAlgorithm, x509.ExtensionNotFound)
 
 
 class Authority(NamedTuple):
-    """Who signs. The first of its certificates belongs to the key; the others signed before and are still believed."""
+    """The CA. Its first certificate belongs to the key; the others are former CAs that are still trusted."""
 
     pem: str
     key_pem: str
@@ -44,9 +44,9 @@ class Authority(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A serving certificate, who signed it, and how long it holds. Times are seconds since the epoch."""
+    """A serving certificate, its CA, and its validity. Times are seconds since the epoch."""
 
-    # What clients are to believe: the authority that signed, and former ones until they end.
+    # What clients must trust: the CA that signed, and former CAs until they expire.
     ca_pem: str
     cert_pem: str
     key_pem: str = field(repr=False)
@@ -70,9 +70,9 @@ class Issued:
 
 
 def names_of(service: str, namespace: str) -> tuple[str, ...]:
-    """What the API server may call a Service by; it asks for the first.
+    """The DNS names of a Service; the API server uses the first.
 
-    A name with a dot is none of a Service, but where a webhook outside of the cluster is found: that is its only one.
+    A name with a dot is not a Service but the host of a webhook outside the cluster: that is its only name.
     """
     if "." in service or ":" in service:
         return (service,)
@@ -83,7 +83,7 @@ def names_of(service: str, namespace: str) -> tuple[str, ...]:
 def issue(
     names: Sequence[str], now: float, *, lifetime_days: float = LIFETIME_DAYS, authority: Authority | None = None
 ) -> Issued:
-    """A new serving certificate; by a new authority where none is given or the given one would end before it."""
+    """A new serving certificate; from a new CA if none is given or the given one would expire first."""
     at = datetime.fromtimestamp(int(now), UTC)
     until = at + timedelta(days=lifetime_days)
     if authority is None or _signer(authority).not_valid_after_utc <= until:
@@ -103,12 +103,12 @@ def issue(
 
 
 def due(issued: Issued, now: float) -> bool:
-    """Whether it is time for a new one: a third of its life is left, so weeks of failing renewals do no harm."""
+    """Whether to renew: at most a third of the lifetime is left, so weeks of failing renewals do no harm."""
     return now >= issued.not_after - (issued.not_after - issued.not_before) / 3
 
 
 def read(data: Mapping[str, str], names: Sequence[str], now: float) -> Issued | None:
-    """What a Secret holds; None where it cannot be read, does not hold together, is over, or is for other names."""
+    """The certificate in a Secret; None if it is unreadable, inconsistent, expired, or for other names."""
     with suppress(*_BROKEN):
         authority = read_authority(data, now)
         if authority is None:
@@ -124,7 +124,7 @@ def read(data: Mapping[str, str], names: Sequence[str], now: float) -> Issued | 
 
 
 def read_authority(data: Mapping[str, str], now: float) -> Authority | None:
-    """Who signed, where that one can sign again; so that a lost certificate does not cost the trust in it."""
+    """The CA in a Secret, if it can sign again; so a lost certificate does not require new trust."""
     with suppress(*_BROKEN):
         authority = Authority(_text(data, AUTHORITY), _text(data, AUTHORITY_KEY))
         signer = _signer(authority)
@@ -134,7 +134,7 @@ def read_authority(data: Mapping[str, str], now: float) -> Authority | None:
 
 
 def _new_authority(at: datetime, former: Authority | None) -> Authority:
-    """A new one, which stands before those that may still have certificates in use."""
+    """A new CA, followed by former CAs whose certificates may still be in use."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = f"hypot webhook CA {at:%Y-%m-%d}"
     certificate = (
@@ -182,7 +182,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def _general_name(name: str) -> x509.GeneralName:
-    """A name, or an address for a webhook that runs outside of the cluster."""
+    """A DNS name, or an IP address for a webhook that runs outside the cluster."""
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
@@ -223,13 +223,13 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> str:
 def _private(pem: str) -> ec.EllipticCurvePrivateKey:
     key = load_pem_private_key(pem.encode(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError("no key of an elliptic curve")
+        raise TypeError("not an elliptic curve key")
     return key
 
 
 def _public(key: object) -> bytes:
     if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise TypeError("no key of an elliptic curve")
+        raise TypeError("not an elliptic curve key")
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -14,7 +14,7 @@ from hypot.run.observe.conflicts import precedence
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Key
 
-# For how long an index is good: objects change seldom, and pods come in bursts.
+# How long an index is used, in seconds: objects change rarely, and pods come in bursts.
 FRESH = 1.0
 HASH = "pod-template-hash"
 # Namespace, kind and name of a target.
@@ -22,7 +22,7 @@ Target = tuple[str, str, str]
 
 
 class Finder:
-    """Looks only at what is watched, so that it answers at once."""
+    """Finds autoscalers in the watched objects only, so that it answers at once."""
 
     def __init__(self, watches: Watches, clock: Clock) -> None:
         self._watches, self._clock = watches, clock
@@ -30,7 +30,7 @@ class Finder:
         self._until = float("-inf")
 
     def find(self, pod: Mapping[str, Any], namespace: str) -> Autoscaler | None:
-        """The autoscaler of whatever made this pod; None where there is none, or where it may only be observed."""
+        """The autoscaler of the pod's workload; None if there is none, or if it may only be observed."""
         if not self._watches.is_opted_in(namespace):
             return None
         index = self._fresh()
@@ -39,12 +39,12 @@ class Finder:
         target = (namespace, kind, name)
         if target not in index:
             target = self._above(pod, namespace, owner)
-        # As it is now: what it is for and what its status says may be newer than the index.
+        # Use the current object: its target and its status may be newer than the index.
         row = self._watches.row(index[target]) if target in index else None
         return None if row is None or _target(row.autoscaler) != target else row.autoscaler
 
     def _above(self, pod: Mapping[str, Any], namespace: str, controller: Mapping[str, Any]) -> Target:
-        """What controls the pod's controller. A ReplicaSet that nobody has seen yet is named after its Deployment."""
+        """The owner of the pod's controller. The name of a ReplicaSet that is not watched yet gives the Deployment."""
         version, kind, name = (str(controller.get(key) or "") for key in ("apiVersion", "kind", "name"))
         known = self._watches.workload(version, kind, (namespace, name)) or {}
         for owner in mappings(inner(known, "metadata").get("ownerReferences")):
@@ -68,7 +68,7 @@ class Finder:
         return self._index
 
     def _made(self) -> dict[Target, Key]:
-        """An Hvpa before a VPA of the same target, which only advises it; of several of a kind the one that acts."""
+        """The sizer of each target: an Hvpa before a VPA, which only advises it; of several of a kind, the first."""
         found: dict[Target, Key] = {}
         for kind in names_of(sizing()):
             watched = self._watches.autoscalers.get(kind)
@@ -89,7 +89,7 @@ def _target(autoscaler: Autoscaler) -> Target:
 
 
 def _first(several: list[Autoscaler]) -> Key:
-    """By the rule of its kind, which takes long to ask and is seldom needed."""
+    """The autoscaler that takes precedence; the rule is slow, so it is only applied if there are several."""
     first = several[0]
     if len(several) > 1:
         first = min(several, key=precedence if info_of(first).counts else age_of)

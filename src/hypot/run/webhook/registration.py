@@ -1,4 +1,4 @@
-"""How the API server is told of the webhook. Apart from the server itself, so that printing manifests stays light."""
+"""The registration of the webhook. It is separate from the server, so that printing manifests needs few imports."""
 
 import base64
 from collections.abc import Sequence
@@ -23,12 +23,12 @@ def configuration(
     *,
     opt_in: OptIn = "label",
 ) -> dict[str, Any]:
-    """The MutatingWebhookConfiguration: pods come whatever happens here, and come soon.
+    """The MutatingWebhookConfiguration: a failing webhook never blocks a pod, and the timeout is short.
 
-    It is asked again (IfNeeded) where another webhook changes the pod after it: a container that was added shares the
-    bounds of a LimitRange of pods, and sizes that were overwritten are put right. To be asked twice does no harm: a
-    pod that has its size gets no patch, or one of a few millicores where a LimitRange rounds it. Without a bundle the
-    API server believes nobody until hypot writes one.
+    The API server calls it again (IfNeeded) if another webhook changes the pod afterwards: an added container shares
+    the bounds of a LimitRange for pods, and overwritten sizes are corrected. A second call does no harm: a pod that
+    has its size gets no patch, or a patch of a few millicores if a LimitRange rounds it. Without a CA bundle the API
+    server does not trust the webhook until hypot writes one.
     """
     client: dict[str, Any] = {"service": {"namespace": namespace, "name": service, "path": PATH, "port": 443}}
     if ca_bundle:
@@ -62,7 +62,7 @@ def configuration(
 
 
 def _namespaces(own: str, watched: Sequence[str], opt_in: OptIn) -> list[dict[str, Any]]:
-    """The cluster's own pods and hypot's must come up when hypot is broken, so they are never asked about."""
+    """The namespace selector. Pods of the cluster and of hypot must start even if hypot fails, so they are excluded."""
     chosen: list[dict[str, Any]] = [
         {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": sorted({SYSTEM_NAMESPACE, own})}
     ]

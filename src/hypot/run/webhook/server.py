@@ -1,4 +1,4 @@
-"""The webhook that sizes new pods: a TLS listener of its own, whose certificate changes while it listens."""
+"""The webhook that sizes new pods: a separate TLS listener, whose certificate can change while it listens."""
 
 import os
 import ssl
@@ -19,18 +19,18 @@ from hypot.run.webhook.registration import PATH, configuration
 
 __all__ = ["CertificateHolder", "Times", "Webhook", "configuration"]
 
-# An API server keeps an idle connection for 90 s. Whoever closes first must not be us, or a pod may meet a closed door.
+# The API server keeps an idle connection for 90 s. The webhook must not close it first, or a review may fail.
 KEPT_OPEN = 120.0
 SHUTDOWN = 2.0
 
 
 class Times:
-    """How long answers took: a histogram, as /metrics shows it."""
+    """A histogram of answer times, as /metrics exposes it."""
 
     BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 
     def __init__(self) -> None:
-        # One more than bounds: what took longer than the last.
+        # One more than bounds: answers that took longer than the last bound.
         self.counts = [0] * (len(self.BOUNDS) + 1)
         self.total = 0.0
 
@@ -43,12 +43,12 @@ class Times:
         return sum(self.counts)
 
     def cumulative(self) -> list[tuple[float, int]]:
-        """For each bound, how many answers took at most so long."""
+        """For each bound, how many answers took at most that long."""
         return list(zip(self.BOUNDS, accumulate(self.counts), strict=False))
 
 
 class CertificateHolder:
-    """What a listener shows. Whoever connects after `take` sees the new certificate; open connections stay."""
+    """The certificate of a listener. Connections made after `take` get the new certificate; open ones stay."""
 
     def __init__(self, issued: Issued) -> None:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -56,7 +56,7 @@ class CertificateHolder:
         self._load()
 
     def take(self, issued: Issued) -> bool:
-        """Serve with this one from now on; whether that is another than before."""
+        """Serve this certificate from now on; return whether it differs from the previous one."""
         if issued.cert_pem == self.issued.cert_pem:
             return False
         self.issued = issued
@@ -70,7 +70,7 @@ class CertificateHolder:
 
 @contextmanager
 def _readable(secret: bytes) -> Iterator[str]:
-    """A path to read this from, for as long as it takes: in memory where the system can, else readable by us alone."""
+    """A temporary path with this content: in memory if the system supports it, else a file only this user can read."""
     memory = hasattr(os, "memfd_create") and Path("/proc/self/fd").is_dir()
     with os.fdopen(os.memfd_create("hypot"), "wb") if memory else tempfile.NamedTemporaryFile() as file:
         file.write(secret)
@@ -79,9 +79,9 @@ def _readable(secret: bytes) -> Iterator[str]:
 
 
 class Webhook:
-    """Answers AdmissionReviews at /mutate. `find` and `limit_ranges_of` only look at what is kept; they never wait.
+    """Answers AdmissionReviews at /mutate. `find` and `limit_ranges_of` read only cached objects and never wait.
 
-    `may_shrink`: whether a new pod may be smaller than it was written; asked for every pod.
+    `may_shrink`: whether a new pod may be smaller than its manifest says; called for every pod.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Webhook:
         self.answered = self.patched = self.refused = 0
 
     async def start(self, host: str, port: int, certificate: CertificateHolder) -> None:
-        """Listen; port 0 is any that is free."""
+        """Listen; port 0 means any free port."""
         app = web.Application(client_max_size=LARGEST_BODY)
         app.router.add_post(PATH, self._mutate)
         runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEPT_OPEN, shutdown_timeout=SHUTDOWN)
@@ -113,14 +113,14 @@ class Webhook:
         self._runner = runner
 
     async def stop(self) -> None:
-        """Answer what is under way, then close."""
+        """Answer the open requests, then close."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 where it does not."""
+        """The port it listens on; 0 if it does not listen."""
         return int(self._runner.addresses[0][1]) if self._runner is not None else 0
 
     async def _mutate(self, request: web.Request) -> web.Response:

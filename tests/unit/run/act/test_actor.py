@@ -68,7 +68,7 @@ async def test_a_target_that_was_made_anew_is_left_alone(is_reported):
         made_anew(world)
         result = await done(world, ScaleTo(5, 2), seen=seen)
         assert (result.ok, result.overtaken, world.replicas) == (False, True, 2)
-        assert "made anew" in result.refusal
+        assert "deleted and recreated" in result.refusal
 
 
 async def test_a_custom_target_that_was_made_anew_is_left_alone():
@@ -94,7 +94,7 @@ async def test_a_target_without_a_resource_is_told():
     """Nobody serves its kind."""
     async with World(*web(2)) as world:
         result = await done(world, ScaleTo(5, 2), Name("db.example/v1", "Cell", NAMESPACE, "web"))
-        assert result == Done("Cell shop/web has no resource in this cluster")
+        assert result == Done("Cell shop/web: no resource of its kind was found in this cluster")
 
 
 async def test_discovery_that_fails_is_told():

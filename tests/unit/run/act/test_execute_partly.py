@@ -170,7 +170,7 @@ async def test_an_hvpa_resizes_what_it_may_not_evict():
         world.uses("3")
         plan = (await world.outcome("Hvpa")).state.plan
         assert len(resized(world)) == 4
-        assert "not in place" in world.events("WebhookUnavailable")[0]["message"]
+        assert "not installed" in world.events("WebhookUnavailable")[0]["message"]
         assert plan.resizing == "InPlaceOrRecreate"
 
 
@@ -180,7 +180,7 @@ async def test_nothing_more_is_evicted_where_nothing_came_back():
         assert await evicts(world) == 1
         for after in (COMES_BACK + 60, 3600.0, 86_400.0):
             assert await evicts(world, after) == 0
-        assert "no new pod came up" in world.events("FailedResize")[0]["message"]
+        assert "no new pod was created" in world.events("FailedResize")[0]["message"]
         world.scaled(5)
         assert await evicts(world) == 1
 

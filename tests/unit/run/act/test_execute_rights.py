@@ -72,7 +72,7 @@ async def test_no_pod_goes_once_the_right_is_taken_away(right):
         await evicting(world)
         edit(world, **change)
         assert await evicts(world) == 0
-        assert (touched(world), reported(world)) == ([], ("False", "Superseded", f"The plan is given up: {why}."))
+        assert (touched(world), reported(world)) == ([], ("False", "Superseded", f"The plan is abandoned: {why}."))
         assert world.events("PlanEnded")
         for _ in range(3):
             assert await evicts(world) == 0
@@ -144,7 +144,7 @@ async def test_growth_that_is_left_is_not_done_either():
             await world.reconcile()
             assert touched(world) == []
             world.uses("500m", "1.5Gi")
-        assert reported(world) == ("False", "Superseded", f"The plan is given up: {UP}.")
+        assert reported(world) == ("False", "Superseded", f"The plan is abandoned: {UP}.")
 
 
 async def test_a_window_that_closes_ends_the_plan():
@@ -159,7 +159,7 @@ async def test_a_window_that_closes_ends_the_plan():
         for _ in range(3):
             assert await evicts(world) == 0
             assert touched(world) == []
-        assert reported(world)[2] == "The plan is given up: scaling up waits for the maintenance window."
+        assert reported(world)[2] == "The plan is abandoned: scaling up waits for the maintenance window."
         assert world.condition("ScalingBlocked", "Hvpa")["reason"] == "MaintenanceWindow"
 
 

@@ -93,7 +93,7 @@ async def test_who_waits_for_a_pod_to_come_back_has_done_nothing():
             outcome = await world.outcome("Hvpa")
             assert (outcome.state.scalings, outcome.state.plan) == (1, None)
             assert outcome.state.last_scale < world.now - 15
-            assert "the last one that went is back" in world.condition("CarriedOut", "Hvpa")["message"]
+            assert "the last evicted pod is back" in world.condition("CarriedOut", "Hvpa")["message"]
         comes_back(world, SIZED)
         assert await evicts(world) == 2
 
@@ -187,7 +187,7 @@ async def test_a_missing_webhook_hides_no_hold():
         outcome = await world.outcome("VerticalPodAutoscaler")
         assert [hold.reason for hold in outcome.holds] == ["ColdStart", "WebhookUnavailable"]
         assert blocked(outcome)[0] == "ColdStart"
-        assert "without a memory" in blocked(outcome)[1]
+        assert "without saved state" in blocked(outcome)[1]
         assert "webhook" in blocked(outcome)[1]
         key = ("VerticalPodAutoscaler", NAMESPACE, "web")
         assert blocks_message(world.app.watches.row(key).autoscaler) == {"down"}

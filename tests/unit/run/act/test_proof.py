@@ -126,7 +126,7 @@ def test_what_is_told():
     assert (missing.event.reason, "quota" in missing.event.message) == ("FailedResize", True)
     otherwise = objection("otherwise", seen(), NOW)
     assert otherwise is not None
-    assert (otherwise.event.reason, "another size" in otherwise.event.message) == ("FailedResize", True)
+    assert (otherwise.event.reason, "other than the decided" in otherwise.event.message) == ("FailedResize", True)
     unsized = objection("unsized", seen(pod(NOW + 5)), NOW)
     assert unsized is not None
     assert (unsized.event.reason, "LimitRange" in unsized.event.message) == ("WebhookUnavailable", True)

@@ -169,7 +169,7 @@ def test_the_hold_names_whom_was_met():
     assert "Lease a/b" in message[2]
     assert all("remove one" in each or "stop" in each for each in message)
     assert conflict_hold("", "", (), "", "Hvpa shop/b is older") == Hold("Conflict", "Hvpa shop/b is older")
-    assert "another hypot leads by the Lease b/hypot" in conflict_hold("them", "a/b", (), "", "", "b/hypot").message
+    assert "another hypot leads with the Lease b/hypot" in conflict_hold("them", "a/b", (), "", "", "b/hypot").message
 
 
 def lease(name, namespace="kube-system", holder="x", renewed=NOW):

@@ -68,7 +68,7 @@ async def test_nobody_answers():
     async with aiohttp.ClientSession() as session:
         usage = await Prometheus(session, "http://127.0.0.1:9").read()
     assert usage.samples == {}
-    assert usage.trouble.startswith("Prometheus cannot be asked: ")
+    assert usage.trouble.startswith("Prometheus cannot be queried: ")
 
 
 @needs_prometheus
@@ -78,7 +78,7 @@ async def test_an_answer_that_is_none(server):
     async with aiohttp.ClientSession() as session:
         usage = await Prometheus(session, f"{address}/classic").read()
     assert usage.samples == {}
-    assert "Prometheus cannot be asked: it answers 404" in usage.trouble
+    assert "Prometheus cannot be queried: it answers 404" in usage.trouble
 
 
 async def read_from(answer):
@@ -116,4 +116,4 @@ async def test_answers_that_are_too_large(monkeypatch):
     """Nobody fills hypot's memory."""
     monkeypatch.setattr(prometheus, "LARGEST_ANSWER", 1000)
     usage = await read_from(answer_many)
-    assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be asked: its answer is too large")
+    assert (usage.samples, usage.trouble) == ({}, "Prometheus cannot be queried: its answer is too large")

@@ -107,7 +107,7 @@ async def test_series_add_up_or_fail_together():
     answered, _ = await asked({QUEUE: items("5", "1500m")}, external_query("queue", None, NAMESPACE))
     assert answered.external("queue", None, NAMESPACE) == (5000, 1500)
     answered, _ = await asked({QUEUE: items("5", "NaN")}, external_query("queue", None, NAMESPACE))
-    assert "no quantity" in answered.external("queue", None, NAMESPACE).message
+    assert "not a quantity" in answered.external("queue", None, NAMESPACE).message
 
 
 @pytest.mark.asyncio
@@ -219,4 +219,4 @@ async def test_failures_are_told_to_whoever_asked(fault, message):
 
 def test_what_was_not_asked_is_not_known():
     """Rather than nothing at all."""
-    assert "was not asked" in Answered({}, NOW).external("queue", None, NAMESPACE).message
+    assert "was not queried" in Answered({}, NOW).external("queue", None, NAMESPACE).message

@@ -101,7 +101,7 @@ async def answer_large(_):
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [(answer_500, "answers 500: out of order"), (answer_text, "no JSON"), (answer_large, "1 MiB")],
+    [(answer_500, "answers 500: out of order"), (answer_text, "not JSON"), (answer_large, "1 MiB")],
 )
 async def test_whatever_else_a_server_says(answer, message):
     """Bounded in size, and never taken for a count."""
@@ -198,7 +198,7 @@ async def test_a_redirect_is_no_answer():
 
         async with serving(elsewhere) as (first, _):
             (reply,) = await ask(asking(first))
-    assert "answers 307: it points elsewhere" in reply.message
+    assert "answers 307: redirects are not followed" in reply.message
     assert asked == []
 
 

@@ -194,7 +194,7 @@ def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
 
 def test_all_holds_of_a_reconcile_are_one_event():
     """The annotation is known before the others are, and the decision's own event names it alone."""
-    cold = Hold("ColdStart", "hypot started without a memory: nothing shrinks for 300 s", "down")
+    cold = Hold("ColdStart", "hypot started without saved state: no scale-down for 300 s", "down")
     pinned = between(annotations={"hypot.dev/paused": "true"})
     held = outcome(pinned, items(80_000), holds=(PAUSED, cold))
     assert [event.message for event in held.decision.events if event.reason == "ScalingHeld"] != []

@@ -87,7 +87,7 @@ def test_a_leader_without_reconciles_is_stuck(leads, since, is_stuck):
 def test_stuck_is_said_with_its_numbers():
     """A restart by the kubelet shows them in the pod's events."""
     message = stuck(leads=True, since_attempt=90.0, limit=stuck_after(1.0))
-    assert "90 s ago, over 60 s" in message
+    assert "90 s ago, more than 60 s" in message
 
 
 @pytest.mark.parametrize(("period", "since", "is_stuck"), [(300.0, 1200.0, False), (300.0, 1201.0, True)])

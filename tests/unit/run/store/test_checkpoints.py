@@ -221,6 +221,6 @@ async def test_what_the_state_cannot_say_a_checkpoint_may():
     broken = {entry_key(KEY): {"seen": {"at": now}, "containers": {"app": {}}}}
     later = followed()
     (note,) = await restore(later, broken, [stored(status), stored(status, container="proxy")], now)
-    assert note.startswith("the remembered usage of container app of VerticalPodAutoscaler/shop/web is left out")
+    assert note.startswith("the saved usage of container app of VerticalPodAutoscaler/shop/web is ignored")
     assert cpu_of(later) == pytest.approx(cpu_of(history), rel=0.05)
     assert later.knows((KEY, "proxy"))

@@ -48,7 +48,7 @@ def test_another_version():
     ("data", "message"),
     [
         (b"", "no header"),
-        (b"hello, this is something else", "does not begin"),
+        (b"hello, this is something else", "header is wrong"),
         (pack({"a": {}})[:-1], "checksum"),
         (header(1, b"no zlib"), "cannot be unpacked"),
         (header(1, zlib.compress(b"{}")[:-5]), "cut off"),

@@ -147,7 +147,7 @@ async def test_somebody_else_wrote():
     await theirs.load()
     assert await mine.save(many(3)) == []
     (note,) = await theirs.save(many(4))
-    assert "hypot-system/hypot-state-0: somebody else wrote it" in note
+    assert "hypot-system/hypot-state-0: another client wrote it" in note
     cluster.calls.clear()
     assert await theirs.save(many(4)) == []
     assert [call.method for call in cluster.calls] == ["GET", "PUT"]
@@ -166,7 +166,7 @@ async def test_labels_that_are_gone_come_back():
     held = cluster.get(f"{PATH}/hypot-state-0")
     bare = {**held, "metadata": {**held["metadata"], "labels": {"app.kubernetes.io/name": "hypot"}}}
     cluster.put({**bare, "data": {**held["data"], "generation": "7"}})
-    assert "somebody else wrote it" in (await shards.save(many(3)))[0]
+    assert "another client wrote it" in (await shards.save(many(3)))[0]
     assert await shards.save(many(3)) == []
     assert (await state(cluster).load()).entries == many(3)
     assert cluster.get(f"{PATH}/hypot-state-0")["data"]["generation"] == "8"
@@ -190,7 +190,7 @@ async def test_what_only_has_the_name_of_a_shard_is_left_alone(change):
     await shards.save(many(3))
     for _ in range(2):
         (note,) = await shards.save(many(3))
-        assert "hypot-state-0: what has that name is no state of hypot, and is left alone" in note
+        assert "hypot-state-0: the object of that name is not hypot's state, and is left alone" in note
     assert cluster.get(f"{PATH}/hypot-state-0") == found
     cluster.remove(f"{PATH}/hypot-state-0")
     assert await shards.save(many(3)) == []
@@ -276,7 +276,7 @@ async def test_a_config_map_that_was_deleted():
     await shards.save(many(2))
     cluster.remove(f"{PATH}/hypot-state-0")
     (note,) = await shards.save(many(3))
-    assert "somebody deleted it" in note
+    assert "it was deleted" in note
     assert await shards.save(many(3)) == []
     assert (await state(cluster).load()).entries == many(3)
 
@@ -292,7 +292,7 @@ async def test_nothing_is_overwritten_by_whoever_could_not_look():
     (note,) = await state(cluster).save(many(1))
     assert "cannot be listed" in note
     cluster.faults = lambda call: Answer(200, b"<html>") if call.method == "GET" else None
-    with pytest.raises(UnreachableError, match="no list of ConfigMaps"):
+    with pytest.raises(UnreachableError, match="not a list of ConfigMaps"):
         await state(cluster).load()
     cluster.faults = None
     assert (await state(cluster).load()).entries == many(2)
@@ -344,9 +344,9 @@ async def test_beyond_sixteen_full_shards(monkeypatch):
     cluster, entries = FakeCluster(), many(600, 200)
     notes = await state(cluster).save(entries)
     assert len(notes) == len(cluster.objects(PATH)) == RESIDUES
-    assert notes[0].startswith("the state is full: shard 1 of 16 has room for ")
-    assert "those seen last; Hvpa/shop/web-" in notes[0]
-    assert "and others will start anew after a restart" in notes[0]
+    assert notes[0].startswith("the state is full: shard 1 of 16 keeps the latest ")
+    assert " entries; Hvpa/shop/web-" in notes[0]
+    assert "and others will start without state after a restart" in notes[0]
     found = await state(cluster).load()
     assert found.complete
     for part in spread(entries, RESIDUES):

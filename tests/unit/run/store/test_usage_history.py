@@ -409,15 +409,15 @@ async def test_an_entry_that_cannot_be_read():
         later = followed()
         entry = {**good, "containers": {**good["containers"], "app": {**app, **change}}}
         (note,) = await later.resume(KEY, entry, START)
-        assert note.startswith("the remembered usage of container app of VerticalPodAutoscaler/shop/web is left out: ")
+        assert note.startswith("the saved usage of container app of VerticalPodAutoscaler/shop/web is ignored: ")
         assert not later.knows((KEY, "app"))
         assert target(later, container="proxy") == target(history, container="proxy")
     later = followed()
     odd = {"uid-web-1": {"app": [1, 2], "other": []}, "uid-x": None, "uid-y": {"app": ["a"] * 6}}
     notes = await later.resume(KEY, {**good, "pods": odd}, START)
     assert [note.split(" of Ver")[0] for note in notes] == [
-        "the remembered usage of pod uid-web-1",
-        "the remembered usage of pod uid-y",
+        "the saved usage of pod uid-web-1",
+        "the saved usage of pod uid-y",
     ]
     assert await followed().resume(KEY, {"containers": [], "pods": 7}, START) == []
 
@@ -428,6 +428,6 @@ async def test_what_was_measured_is_not_overwritten():
     await seen_for(history, 2)
     kept = await history.entries(START)
     (note,) = await history.resume(KEY, kept[entry_key(KEY)], START)
-    assert "something was measured or loaded before" in note
+    assert "its usage was measured or loaded before" in note
     with pytest.raises(ValueError, match="measured or loaded before"):
         history.load((KEY, "app"), history.status((KEY, "app"), START), START)

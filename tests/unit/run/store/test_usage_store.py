@@ -94,7 +94,7 @@ async def test_a_refusal_is_not_a_kind_that_is_not_served():
     keeper = UsageStore(server, await measured(), (), patience)
     with capture_logs() as logs:
         await keeper.restore(ROWS, {}, NOW)
-    assert [each["event"] for each in logs] == ["going on without checkpoints"]
+    assert [each["event"] for each in logs] == ["continuing without checkpoints"]
     await keeper.write(ROWS, NOW + 1)
     assert server.asked == [("GET", "verticalpodautoscalercheckpoints")] * TRIES
 
