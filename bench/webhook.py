@@ -22,7 +22,7 @@ from hypot.cluster.port import Answer
 from hypot.policy.model.decision import show_time
 from hypot.policy.model.settings import Settings
 from hypot.run.act.actor import Actor
-from hypot.run.act.execute import Carrier
+from hypot.run.act.execute import Executor
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
 from hypot.run.observe.conflicts import Leases
@@ -31,7 +31,7 @@ from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import FINE
 from hypot.run.reconcile import Clocks, Reconciler
-from hypot.run.report.reporter import Teller
+from hypot.run.report.reporter import Reporter
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import UsageStore
@@ -165,8 +165,8 @@ def reconciler_of(port, watches, config):
         history,
         actor,
         UsageStore(port, history, ()),
-        Carrier(actor, record, (1, 36), lambda: True, dry_run=True),
-        Teller(port, watches, "bench"),
+        Executor(actor, record, settings, lambda: True, dry_run=True),
+        Reporter(port, watches, "bench"),
         Shards(port, "hypot-system"),
         Leases(port, [KIND]),
         Clocks(time.time, boot),

@@ -12,7 +12,7 @@ from hypot.policy.model.decision import Event, Name
 from hypot.policy.model.state import State
 from hypot.run.observe.rows import keep_autoscaler
 from hypot.run.report.events import EventRecorder, PostedEvent, subject_of
-from hypot.run.report.status import Choice, found, is_ours, last_words, status_request, wrote
+from hypot.run.report.status import Choice, found, is_ours, last_report, status_request, wrote
 from unit.run.outcomes import representative
 
 NOW = 1_800_000_000.0
@@ -76,13 +76,13 @@ def test_the_last_words_are_taken(api: Api, namespace: str, name: str):
     held = send(api, status_request(one, path, version)).body
     row = keep_autoscaler(one.autoscaler.API_VERSION, one.key[0], held)
     assert is_ours(row.managers)
-    last = last_words(replace(one, autoscaler=row.autoscaler), found(held["status"]))
+    last = last_report(replace(one, autoscaler=row.autoscaler), found(held["status"]))
     assert last is not None
     answer = send(api, status_request(last, path, row.version))
     assert answer.ok, answer.body
     kept = answer.body["status"]
     assert "NotOptedIn" in {condition["reason"] for condition in kept["conditions"]}
-    assert last_words(last, found(kept)) is None
+    assert last_report(last, found(kept)) is None
     rest = [key for key in held["status"] if key != "conditions" and not key.startswith("lastCondition")]
     assert [kept[key] for key in rest] == [held["status"][key] for key in rest]
 

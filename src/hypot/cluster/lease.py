@@ -168,7 +168,7 @@ class Lease:
                 end = await self._give_back()
                 if end != "again":
                     break
-        self._tell_end(end)
+        self._report_end(end)
 
     async def _give_back(self) -> _End:
         record = self._record or await self._read()
@@ -319,7 +319,7 @@ class Lease:
         if followed or self._reported:
             self._followed = followed
 
-    def _tell_end(self, end: _End) -> None:
+    def _report_end(self, end: _End) -> None:
         if end == "released":
             self._say("lease released")
         elif self._reported and end == "lost":

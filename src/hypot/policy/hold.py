@@ -177,7 +177,7 @@ def _step(hold: Hold, before: Move, after: Move) -> Step:
     pairs_of_sizes = zip(before.desired_sizes, after.desired_sizes, strict=True)
     names = [new.container for old, new in pairs_of_sizes if old != new]
     parts += [f"the size of {' and '.join(names)} is held"] if names else []
-    message = f"{hold.message}: {', '.join(parts) or 'nothing else moves'}"
+    message = f"{hold.message}: {', '.join(parts) or 'nothing else changes'}"
     return Step("restrain", rule, before.desired, after.desired, sentence(message))
 
 

@@ -34,7 +34,7 @@ from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome, Reconciled
 from hypot.run.reconcile import Clocks, Reconciler
 from hypot.run.report.gauges import Histogram, MetricsSnapshot
 from hypot.run.report.log import DecisionLog
-from hypot.run.report.reporter import Teller
+from hypot.run.report.reporter import Reporter
 from hypot.run.report.serve import Server, stuck, stuck_after
 from hypot.run.rights import features_of, own_name, state_name
 from hypot.run.store.shards import Shards
@@ -55,7 +55,7 @@ REGISTERED_EVERY = 15.0
 # The pause before the next attempt after a failed start of leading.
 AGAIN_AFTER = 2.0
 # How long a reconcile that is under way may take to end when hypot stops.
-LAST_WORDS = 8.0
+GRACE = 8.0
 
 
 class App:
@@ -78,7 +78,7 @@ class App:
         # When this leader last began a reconcile or tried to start leading; None while it does not lead.
         self.attempted: float | None = None
         self.patience = Patience()
-        self.narrator = DecisionLog(dry_run=config.dry_run)
+        self.decision_log = DecisionLog(dry_run=config.dry_run)
         self.certificate: Issued | None = None
         # How long the webhook takes to answer; None without a webhook.
         self.times: Times | None = None
@@ -119,7 +119,7 @@ class App:
                 self.broken = repr(errors)
                 log.error("a task ended unexpectedly", error=self.broken, exc_info=errors[0] if errors else None)
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(leading), LAST_WORDS)
+                await asyncio.wait_for(asyncio.shield(leading), GRACE)
         finally:
             await _end([leading, stopping, *watching])
             await self.lease.release()
@@ -164,7 +164,7 @@ class App:
             try:
                 self.reconciled = await reconciler.reconcile()
                 self.reconciles += 1
-                await self.narrator.report(self.reconciled)
+                await self.decision_log.report(self.reconciled)
             except Exception:
                 # A failed reconcile is logged and must not stop the next one.
                 log.exception("reconcile failed")
@@ -179,7 +179,7 @@ class App:
         version = await discovery.server_version()
         config = replace(self.config, settings=replace(self.config.settings, kubernetes=version))
         acting: Port = DryRunPort(self.guarded) if config.dry_run else self.guarded
-        reporter = Teller(acting, self.watches, self.identity)
+        reporter = Reporter(acting, self.watches, self.identity)
         history = UsageHistory(config.settings)
         actor = Actor(acting, self.watches, discovery, dry_run=config.dry_run)
 

@@ -23,7 +23,7 @@ from hypot.run.observe.rows import AutoscalerRow
 from hypot.run.observe.watches import Watches
 from hypot.run.outcome import Acting, Judged, Key, Outcome, Reconciled
 from hypot.run.report.events import PostedEvent
-from hypot.run.report.reporter import Teller
+from hypot.run.report.reporter import Reporter
 from hypot.run.store.shards import Shards
 from hypot.run.store.usage_history import UsageHistory
 from hypot.run.store.usage_store import UsageStore
@@ -80,7 +80,7 @@ class Reconciler:
     actor: Actor
     keeper: UsageStore
     executor: Executor
-    reporter: Teller
+    reporter: Reporter
     shards: Shards
     leases: Leases
     clocks: Clocks
@@ -96,7 +96,7 @@ class Reconciler:
         now, boot = self.clocks.look()
         loaded = await self.shards.load()
         for note in loaded.notes:
-            log.warning("memory", note=note)
+            log.warning("state", note=note)
         began = _since(loaded.entries.get(COLD), now) if loaded.complete else now
         self.cold = {} if began is None else {"since": began}
         self.cold_since = None if began is None else boot - (now - began)
@@ -272,7 +272,7 @@ def _remembered(entry: Mapping[str, object]) -> Remembered | None:
     try:
         return Remembered.from_dict(entry)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        log.warning("memory", note=f"a state entry cannot be read: {error!r}")
+        log.warning("state", note=f"a state entry cannot be read: {error!r}")
         return None
 
 

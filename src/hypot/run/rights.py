@@ -79,7 +79,7 @@ def _setting(name: str, config: RunConfig, grants: Grants) -> Any:
     return getattr(grants if name in Grants.__slots__ else config, name)
 
 
-_ACT, _TOLD, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
+_ACT, _REPORTED, _WRITES = ("act",), ("recommend", "act"), ("dry_run",)
 
 
 def features() -> tuple[Feature, ...]:
@@ -92,16 +92,16 @@ def features() -> tuple[Feature, ...]:
         Feature(FOR_REAL, without=_WRITES),
         Feature(ON_TRIAL, given=_WRITES),
         Feature("ask by label", equal=(("opt_in", "label"),)),
-        *(Feature(f"look at {kind}", (kind,)) for kind in every),
+        *(Feature(f"watch {kind}", (kind,)) for kind in every),
         *(Feature(f"act for {kind}", (kind,), ("act",)) for kind in leases_of_others()),
-        *(Feature(f"tell of {kind}", (kind,), _TOLD, without=_WRITES) for kind in every),
-        Feature("tell", every, _TOLD, without=_WRITES),
+        *(Feature(f"report on {kind}", (kind,), _REPORTED, without=_WRITES) for kind in every),
+        Feature("report", every, _REPORTED, without=_WRITES),
         Feature(ACTS, every, _ACT, without=_WRITES),
         Feature("usage", without=("prometheus",)),
         Feature("count", counts),
         Feature("scale", counts, _ACT, without=_WRITES),
         Feature("measure", sizes),
-        Feature("remember usage", sizes, _TOLD, without=_WRITES),
+        Feature("store usage", sizes, _REPORTED, without=_WRITES),
         Feature("resize", sizes, _ACT, without=_WRITES),
         Feature("webhook", sizes, _ACT, given=("webhook_port",), without=_WRITES),
         Feature("template", sizes, _ACT, given=("template",), without=_WRITES),
@@ -133,9 +133,9 @@ _CACHE = ("list", "watch")
 def _kind_rights() -> Iterable[Right]:
     for kind in names_of(controlled()):
         group, resource = resource_of(kind)
-        yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"look at {kind}",))
+        yield Right(group, resource, _CACHE, f"decide for every {kind}", "watched", (f"watch {kind}",))
         reported = f"report decisions in the status of a {kind}"
-        yield Right(group, f"{resource}/status", ("patch",), reported, "watched", (f"tell of {kind}",))
+        yield Right(group, f"{resource}/status", ("patch",), reported, "watched", (f"report on {kind}",))
 
 
 def _workload_rights() -> Iterable[Right]:
@@ -149,7 +149,7 @@ def _workload_rights() -> Iterable[Right]:
         scaled = "set replicas, if the target has not changed since it was observed"
         yield Right(group, f"{resource}/scale", ("get", "update"), scaled, "watched", ("scale",))
     for group, resource in (("apps", "daemonsets"), ("batch", "jobs"), ("batch", "cronjobs")):
-        yield Right(group, resource, _CACHE, "see targets without a scale", "watched", (f"look at {VPA.KIND}",))
+        yield Right(group, resource, _CACHE, "see targets without a scale", "watched", (f"watch {VPA.KIND}",))
     for resource in ("deployments", "statefulsets"):
         edited = "edit the pod template if hypot.dev/resize is Template"
         yield Right("apps", resource, ("patch",), edited, "watched", ("template",))
@@ -175,11 +175,11 @@ def _metric_rights() -> Iterable[Right]:
 
 def _reporting_rights() -> Iterable[Right]:
     why = "report what was done and what was refused"
-    yield Right("", "events", ("create", "patch"), why, "watched", ("tell",))
+    yield Right("", "events", ("create", "patch"), why, "watched", ("report",))
     group, resource = "autoscaling.k8s.io", "verticalpodautoscalercheckpoints"
     yield Right(group, resource, ("list",), "know usage from before a restart", "watched", ("measure",))
     kept = "store usage where other recommenders store it"
-    yield Right(group, resource, ("create", "update"), kept, "watched", ("remember usage",))
+    yield Right(group, resource, ("create", "update"), kept, "watched", ("store usage",))
 
 
 def _neighbour_rights() -> Iterable[Right]:
@@ -190,9 +190,9 @@ def _neighbour_rights() -> Iterable[Right]:
     yield Right("coordination.k8s.io", "leases", ("list",), twin, "cluster", (ACTS,), (LEASE,))
     other = "find another autoscaler of the same target"
     yield Right(*resource_of(HPA.KIND), _CACHE, other, "watched", ("always",))
-    yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", (f"look at {Hvpa.KIND}",))
+    yield Right(*resource_of(VPA.KIND), _CACHE, other, "watched", (f"watch {Hvpa.KIND}",))
     guarded = "block a WatermarkPodAutoscaler while its monitor alerts"
-    yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"look at {WPA.KIND}",))
+    yield Right("datadoghq.com", "datadogmonitors", _CACHE, guarded, "watched", (f"watch {WPA.KIND}",))
 
 
 def _child_rights() -> Iterable[Right]:

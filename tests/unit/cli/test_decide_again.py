@@ -69,7 +69,7 @@ def test_saturation_over_two_dumps(tmp_path):
     assert [note for note in one["unknown"] if "in one sample" in note]
     second = document(tmp_path, *saturated(30), args=memory, now=60).of(kind="Hvpa")
     assert [step["rule"] for step in second["steps"]].count("saturated") == 1
-    assert "by saturation" in second["reason"]
+    assert "(saturation)" in second["reason"]
     # Together they can reach 2500m.
     assert second["desired"]["resources"]["app"]["requests"]["cpu"] == "1625m"
 

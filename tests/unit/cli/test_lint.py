@@ -41,7 +41,7 @@ def test_text_for_people():
     assert result.exit_code == 1
     lines = result.output.splitlines()
     assert lines[4] == "k8s/web.yaml:12  warning  min-equals-max  HorizontalPodAutoscaler shop/web  spec.maxReplicas"
-    assert lines[5] == "    minReplicas and maxReplicas are both 1, so load never changes the replica count"
+    assert lines[5] == "    minReplicas and maxReplicas are both 1, so the replicas never change"
     assert lines[6].startswith("    fix: raise maxReplicas")
     assert lines[-1] == "1 error, 1 warning, 2 advice in 2 files, 3 objects"
     assert max(map(len, lines)) <= 110

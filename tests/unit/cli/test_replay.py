@@ -106,7 +106,7 @@ def test_explain_tells_the_steps_around_a_moment():
     assert result.exit_code == 0
     assert "cpu is at" in result.stdout
     assert "2026-01-05T00:40:00Z" in result.stdout
-    assert "By the histograms of usage" in result.stdout
+    assert "by the histograms of usage" in result.stdout
 
 
 @pytest.mark.parametrize("moment", ["2026-02-01T00:00:00Z", "+90d", "+soon", "never"])

@@ -319,34 +319,34 @@ async def test_a_webhook_without_a_certificate_has_none_left(config, reported):
 # The log.
 
 
-async def said(world, narrator):
+async def said(world, decision_log):
     """What a reconcile says of objects."""
     with capture_logs() as logs:
-        await narrator.report(await world.reconcile())
+        await decision_log.report(await world.reconcile())
     return [(each["event"], each["before"], each["after"]) for each in logs if "object" in each]
 
 
 async def test_what_would_be_done_is_logged_once_for_each_change():
     """In a namespace that is only observed nothing moves, so each reconcile decides the same."""
     async with World(*web(4), wpa(), kinds={"WatermarkPodAutoscaler": "observe"}) as world:
-        narrator = DecisionLog()
+        decision_log = DecisionLog()
         world.queue("80")
-        assert await said(world, narrator) == [("would decide", 4, 8)]
+        assert await said(world, decision_log) == [("would decide", 4, 8)]
         world.queue("80")
-        assert await said(world, narrator) == []
+        assert await said(world, decision_log) == []
         del world.cluster.fixed[QUEUE]
-        assert await said(world, narrator) == []
+        assert await said(world, decision_log) == []
         world.queue("80")
-        assert await said(world, narrator) == []
+        assert await said(world, decision_log) == []
         world.queue("160")
-        assert await said(world, narrator) == [("would decide", 4, 16)]
+        assert await said(world, decision_log) == [("would decide", 4, 16)]
         world.queue("30")
-        assert await said(world, narrator) == []
+        assert await said(world, decision_log) == []
         world.queue("160")
-        assert await said(world, narrator) == [("would decide", 4, 16)]
+        assert await said(world, decision_log) == [("would decide", 4, 16)]
         world.cluster.remove(f"{KINDS['WatermarkPodAutoscaler']}/web")
-        assert await said(world, narrator) == []
-        assert narrator._said == {}
+        assert await said(world, decision_log) == []
+        assert decision_log._said == {}
 
 
 async def test_what_is_done_is_logged_as_that():

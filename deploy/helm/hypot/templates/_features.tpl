@@ -11,16 +11,16 @@ true
 {{- define "hypot.may.ask-by-label" -}}
 {{- if (eq .Values.config.optIn "label") }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.look-at-WatermarkPodAutoscaler" -}}
+{{- define "hypot.may.watch-WatermarkPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.look-at-Hvpa" -}}
+{{- define "hypot.may.watch-Hvpa" -}}
 {{- if (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.look-at-VerticalPodAutoscaler" -}}
+{{- define "hypot.may.watch-VerticalPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.look-at-HorizontalPodAutoscaler" -}}
+{{- define "hypot.may.watch-HorizontalPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "observe" "act")) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.act-for-WatermarkPodAutoscaler" -}}
@@ -29,19 +29,19 @@ true
 {{- define "hypot.may.act-for-VerticalPodAutoscaler" -}}
 {{- if (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "act")) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.tell-of-WatermarkPodAutoscaler" -}}
+{{- define "hypot.may.report-on-WatermarkPodAutoscaler" -}}
 {{- if (and (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.tell-of-Hvpa" -}}
+{{- define "hypot.may.report-on-Hvpa" -}}
 {{- if (and (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.tell-of-VerticalPodAutoscaler" -}}
+{{- define "hypot.may.report-on-VerticalPodAutoscaler" -}}
 {{- if (and (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.tell-of-HorizontalPodAutoscaler" -}}
+{{- define "hypot.may.report-on-HorizontalPodAutoscaler" -}}
 {{- if (and (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act")) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.tell" -}}
+{{- define "hypot.may.report" -}}
 {{- if (and (or (has (index .Values.config.kinds "WatermarkPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act")) (has (index .Values.config.kinds "HorizontalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.act" -}}
@@ -59,7 +59,7 @@ true
 {{- define "hypot.may.measure" -}}
 {{- if (or (has (index .Values.config.kinds "Hvpa") (list "recommend" "observe" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "observe" "act"))) }}true{{ end }}
 {{- end -}}
-{{- define "hypot.may.remember-usage" -}}
+{{- define "hypot.may.store-usage" -}}
 {{- if (and (or (has (index .Values.config.kinds "Hvpa") (list "recommend" "act")) (has (index .Values.config.kinds "VerticalPodAutoscaler") (list "recommend" "act"))) (not .Values.config.dryRun)) }}true{{ end }}
 {{- end -}}
 {{- define "hypot.may.resize" -}}

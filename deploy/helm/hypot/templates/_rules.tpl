@@ -61,7 +61,7 @@
 {{- end }}
 {{- end -}}
 {{- define "hypot.rules.watched" -}}
-{{- if (include "hypot.may.look-at-WatermarkPodAutoscaler" $) }}
+{{- if (include "hypot.may.watch-WatermarkPodAutoscaler" $) }}
 - apiGroups:
   - datadoghq.com
   resources:
@@ -71,7 +71,7 @@
   - list
   - watch
 {{- end }}
-{{- if (include "hypot.may.tell-of-WatermarkPodAutoscaler" $) }}
+{{- if (include "hypot.may.report-on-WatermarkPodAutoscaler" $) }}
 - apiGroups:
   - datadoghq.com
   resources:
@@ -79,7 +79,7 @@
   verbs:
   - patch
 {{- end }}
-{{- if (include "hypot.may.look-at-Hvpa" $) }}
+{{- if (include "hypot.may.watch-Hvpa" $) }}
 - apiGroups:
   - autoscaling.k8s.io
   resources:
@@ -89,7 +89,7 @@
   - list
   - watch
 {{- end }}
-{{- if (include "hypot.may.tell-of-Hvpa" $) }}
+{{- if (include "hypot.may.report-on-Hvpa" $) }}
 - apiGroups:
   - autoscaling.k8s.io
   resources:
@@ -97,7 +97,7 @@
   verbs:
   - patch
 {{- end }}
-{{- if (include "hypot.may.look-at-VerticalPodAutoscaler" $) }}
+{{- if (include "hypot.may.watch-VerticalPodAutoscaler" $) }}
 - apiGroups:
   - apps
   resources:
@@ -121,7 +121,7 @@
   - list
   - watch
 {{- end }}
-{{- if (include "hypot.may.tell-of-VerticalPodAutoscaler" $) }}
+{{- if (include "hypot.may.report-on-VerticalPodAutoscaler" $) }}
 - apiGroups:
   - autoscaling.k8s.io
   resources:
@@ -129,7 +129,7 @@
   verbs:
   - patch
 {{- end }}
-{{- if (include "hypot.may.look-at-HorizontalPodAutoscaler" $) }}
+{{- if (include "hypot.may.watch-HorizontalPodAutoscaler" $) }}
 - apiGroups:
   - autoscaling
   resources:
@@ -138,7 +138,7 @@
   - list
   - watch
 {{- end }}
-{{- if (include "hypot.may.tell-of-HorizontalPodAutoscaler" $) }}
+{{- if (include "hypot.may.report-on-HorizontalPodAutoscaler" $) }}
 - apiGroups:
   - autoscaling
   resources:
@@ -250,7 +250,7 @@
   verbs:
   - list
 {{- end }}
-{{- if (include "hypot.may.tell" $) }}
+{{- if (include "hypot.may.report" $) }}
 - apiGroups:
   - ''
   resources:
@@ -259,7 +259,7 @@
   - create
   - patch
 {{- end }}
-{{- if (include "hypot.may.remember-usage" $) }}
+{{- if (include "hypot.may.store-usage" $) }}
 - apiGroups:
   - autoscaling.k8s.io
   resources:

@@ -32,7 +32,7 @@ _LEAST_NAME = 12
 _CUT = ".."
 _WIDEST_HEAD = 16
 # If there are more workloads than this, the worst are named: this many per policy, for this many policies.
-_ALL_SEEN, _WORST, _TOLD = 5, 3, 7
+_ALL_SEEN, _WORST, _REPORTED = 5, 3, 7
 
 
 class Style(Protocol):
@@ -105,14 +105,14 @@ def fleet_text(fleet: Fleet) -> Iterator[str]:
     if len(fleet) <= _ALL_SEEN:
         return
     competing = [name for name in known if name not in REFERENCES]
-    for name in competing[:_TOLD]:
+    for name in competing[:_REPORTED]:
         late = _worst(fleet, name, late_or_lost, "%")
         dear = _worst(fleet, name, lambda scores: scores.to_oracle or 0.0, "x")
         label = [f"most late or lost on {late}"] * bool(late) + [f"highest cost vs oracle on {dear}"] * bool(dear)
         if label:
             yield f"{printable(name)}: {'; '.join(label)}."
-    if len(competing) > _TOLD:
-        yield f"For the other {len(competing) - _TOLD} policies, -o csv lists every workload."
+    if len(competing) > _REPORTED:
+        yield f"For the other {len(competing) - _REPORTED} policies, -o csv lists every workload."
 
 
 def _worst(fleet: Fleet, policy: str, of: Callable[[Scores], float], unit: str) -> str:

@@ -39,7 +39,7 @@ def single_replica(world: InputWorld) -> Iterator[Hit]:
     title="No room between minReplicas and maxReplicas",
     why="The autoscaler holds the count and never reacts to load.",
     fix="raise maxReplicas, or remove the autoscaler and set replicas on the workload",
-    example="minReplicas and maxReplicas are both 3, so load never changes the replica count",
+    example="minReplicas and maxReplicas are both 3, so the replicas never change",
 )
 def min_equals_max(world: InputWorld) -> Iterator[Hit]:
     for one in world.counting:
@@ -47,7 +47,7 @@ def min_equals_max(world: InputWorld) -> Iterator[Hit]:
         if one.written.min_replicas is None:
             low = 1
         if high is not None and low == high:
-            message = f"minReplicas and maxReplicas are both {high}, so load never changes the replica count"
+            message = f"minReplicas and maxReplicas are both {high}, so the replicas never change"
             yield Hit(one.item, ("spec", "maxReplicas"), message)
 
 

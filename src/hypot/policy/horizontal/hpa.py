@@ -192,7 +192,7 @@ class _HpaPass(Findings):
             return self._undecided(None)
         self.scale_read()
         if self.state.recommendations is None:
-            self.state = self.state.looked_at_first(scale.replicas, self.now)
+            self.state = self.state.first_seen(scale.replicas, self.now)
             self.history = self.state.recommendations
         return self._jump(scale.replicas) or self._from_metrics(scale)
 

@@ -49,7 +49,7 @@ class HvpaFindings(Findings):
             )
         for name, resource in pressure.uncapped:
             self.unknown.append(
-                f"{resource} of {name} is used beyond its request and has no limit; without the Node in the input "
+                f"{resource} of {name} is almost or fully used and has no limit; without the Node in the input "
                 "it is unknown whether it is saturated"
             )
 

@@ -85,7 +85,7 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
             totals[place] = held_to(total, now, bound)
     steps = [_reported(advice, found.origin, replicas)]
     if stale:
-        steps.append(_told_stale(context, stale))
+        steps.append(_report_stale(context, stale))
     missing = "" if totals else f"there is no recommendation for the existing containers in the {found.origin}"
     return SizeProposal(NAME, tuple(steps), totals, measured=True, advice=advice, bounded=bounded, missing=missing)
 
@@ -113,7 +113,7 @@ def _listed(target: Mapping[str, str]) -> str:
     return ", ".join(f"{resource} {amount}" for resource, amount in target.items()) or "nothing"
 
 
-def _told_stale(context: HvpaContext, places: list[str]) -> Step:
+def _report_stale(context: HvpaContext, places: list[str]) -> Step:
     recount = context.vertical.recount
     if recount is None:
         raise AssertionError("only a change of the count makes a recommendation stale")

@@ -213,7 +213,7 @@ class State:
         desired = decision.desired if stays and decision.desired is not None else self.desired
         return replace(self, conditions=decision.unwritten, desired=desired)
 
-    def looked_at_first(self, replicas: int, at: float) -> "State":
+    def first_seen(self, replicas: int, at: float) -> "State":
         """The state at the start of a controller: the current count is the first recommendation."""
         return replace(self, recommendations=TimedValues((replicas,), (at,)), since=at)
 

@@ -16,7 +16,7 @@ from hypot.policy.vertical.need import dies_again, observed_containers, quick_oo
 from hypot.policy.vertical.pod_size import WHOLE, Sizes, fits_nowhere, has_enough, node_obstacle, parts_of
 from hypot.policy.vertical.resize import gives_up, resize_message, resize_obstacle
 
-Deed = Literal["keep", "resize", "evict", "wait", "infeasible"]
+StepAction = Literal["keep", "resize", "evict", "wait", "infeasible"]
 LATER = "its requests are lowered only once the new pods are ready"
 # A resize does not help a container that was OOM-killed within this time after its start: it does not run long enough.
 OOM_WINDOW = Knobs().evict_after_oom
@@ -87,13 +87,13 @@ class PodStep(NamedTuple):
     The sizes of a pod to evict are set in place meanwhile, if it cannot wait.
     """
 
-    action: Deed
+    action: StepAction
     message: str = ""
     sizes: tuple[Size, ...] = ()
 
 
 # Indexed by the numbers that `core.fate` uses.
-_DEEDS: tuple[Deed, ...] = ("keep", "resize", "evict", "wait", "infeasible")
+_ACTIONS: tuple[StepAction, ...] = ("keep", "resize", "evict", "wait", "infeasible")
 
 
 def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
@@ -125,13 +125,13 @@ def fate_of(pod: Pod, look: PlanContext, room: DisruptionRoom) -> PodStep:
     reasons = ("", LATER, killed, asked, obstacle, f"the new size restarts it, and {room.message}")
     bars = ("", f", and {bar}", ", and it has not started yet", f", and {room.message}")
     resized = action == rules.RESIZE or (why == rules.DYING and action != rules.INFEASIBLE and not obstacle)
-    return PodStep(_DEEDS[action], f"{reasons[why]}{bars[barred]}", sizes if resized else ())
+    return PodStep(_ACTIONS[action], f"{reasons[why]}{bars[barred]}", sizes if resized else ())
 
 
 def disrupts(pod: Pod, fate: PodStep, sizes: Sizes) -> bool:
     """Whether this step makes the pod unavailable for a while."""
     restarts = any(part.restarts for part in parts_of(pod.containers, sizes))
-    return rules.disrupts(_DEEDS.index(fate.action), restarts)
+    return rules.disrupts(_ACTIONS.index(fate.action), restarts)
 
 
 def _killed_lately(pod: Pod, look: PlanContext) -> str:

@@ -196,7 +196,7 @@ class VpaDecider:
             if one.action != "none"
         }
         numeric = {
-            pod: (_DEEDS[c.action[k]], new_size(self.rule, self.advice, *current_size(c, k)))
+            pod: (_ACTIONS[c.action[k]], new_size(self.rule, self.advice, *current_size(c, k)))
             for k in range(c.used[0])
             if c.action[k]
             for pod in names(k)[: c.taken[k]]
@@ -239,7 +239,7 @@ class HvpaDecider:
         scene.moments.append(Moment(now, decision))
 
 
-_DEEDS = {RESIZED: "resize", EVICTED: "evict"}
+_ACTIONS = {RESIZED: "resize", EVICTED: "evict"}
 
 
 def prepare(scene: Scene, decision: Decision) -> None:

@@ -31,7 +31,7 @@ TICKS_AT_ONCE, BATCHES = 200_000, 16
 ROWS_IN_HAND = 3_000_000
 FEWEST_IN_HAND, MOST_IN_HAND = 2, 100
 # Numbers in shared memory per such row: times and values, doubled because a place may be larger than its trace.
-SHELF = 4
+SHARED_FACTOR = 4
 _ENDED = "a worker process was killed, usually out of memory; replay fewer workloads at once"
 _NO_TRACE = Trace("", np.empty(0), np.empty(0))
 _Batch: TypeAlias = list[tuple[int, ReplayJob]]
@@ -88,7 +88,7 @@ def _together(
 ) -> Generator[tuple[int, Scored]]:
     done: Any = CONTEXT.Value("q", 0)
     reported = 0
-    with shared_for(SHELF * ROWS_IN_HAND) as shared, pool_of(workers, _begin, done, shared) as pool:
+    with shared_for(SHARED_FACTOR * ROWS_IN_HAND) as shared, pool_of(workers, _begin, done, shared) as pool:
         hands = _Hands(pool, shared, workers)
         while True:
             while not hands.full and (following := next(batches, None)) is not None:

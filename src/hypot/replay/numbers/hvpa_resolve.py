@@ -134,7 +134,7 @@ def no_hvpa_past() -> HvpaPast:
 
 
 # A vote is twice the replicas, plus one if it comes from a total: so the largest number is the vote that counts.
-NOBODY = -1
+NO_VOTE = -1
 
 
 def need(of: ResourceRule, past: HvpaPast, r: int) -> int:
@@ -159,7 +159,7 @@ def resolve(rule: HvpaRule, past: HvpaPast, current: int, count: int, missing: b
     gate = gate_of(rule, past, way, missing, urgent, now) if sized else OPEN
     held = gate in HOLDS
     # If something was not measured, the replicas stay: it is unknown whether fewer would suffice.
-    vote = 2 * current if held or missing or (not sized and rule.by_usage) else NOBODY
+    vote = 2 * current if held or missing or (not sized and rule.by_usage) else NO_VOTE
     if sized and gate == OPEN:
         vote = max(vote, vote_of(rule, past, way, current))
     if count != FAILED:
@@ -219,15 +219,15 @@ def vote_of(rule: HvpaRule, past: HvpaPast, way: int, current: int) -> int:
 
 def resource_vote(of: ResourceRule, past: HvpaPast, r: int, first: int, current: int) -> int:
     if not of.controlled or of.counts == 0:
-        return NOBODY
-    most = NOBODY
+        return NO_VOTE
+    most = NO_VOTE
     if past.by_usage[r] >= 0:
         most = held_to(looked_up(of, first, past.by_usage[r], current), current, past.bound[r])
     if past.by_metrics[r] >= 0:
         most = max(most, looked_up(of, first, past.by_metrics[r], current))
     if past.by_saturation[r] >= 0:
         most = max(most, looked_up(of, first, past.by_saturation[r], current))
-    return NOBODY if most == NOBODY else 2 * most + 1
+    return NO_VOTE if most == NO_VOTE else 2 * most + 1
 
 
 def looked_up(of: ResourceRule, first: int, total: int, current: int) -> int:
@@ -246,7 +246,7 @@ def settle(
     high: int,
 ) -> None:
     """The result of the votes, unless it removes replicas and every remaining pod would have to get larger for it."""
-    desired = forced_into(current if vote == NOBODY else vote // 2, low, high)
+    desired = forced_into(current if vote == NO_VOTE else vote // 2, low, high)
     if moving and way == DOWN and desired < current and grow_while_shrinking(rule, past, current, desired):
         vote = max(vote, 2 * current)
         desired = forced_into(vote // 2, low, high)
@@ -276,7 +276,7 @@ def size_pods(rule: HvpaRule, past: HvpaPast, current: int, desired: int, way: i
     """The size of each pod for other replicas or another total."""
     past.resizes[0], past.rises[0] = 1, 1 if way == UP else 0
     # Replicas that come from no total do not spread one: pods keep at least their size.
-    spreads = vote == NOBODY or vote % 2 == 1
+    spreads = vote == NO_VOTE or vote % 2 == 1
     stays, may_shrink = keeps_size(way, current, desired, spreads), may_get_less(missing, current, desired)
     size_resource(rule, rule.cpu, past, CPU, current, desired, stays, may_shrink)
     size_resource(rule, rule.memory, past, MEMORY, current, desired, stays, may_shrink)

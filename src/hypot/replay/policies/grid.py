@@ -21,7 +21,7 @@ MOST_COMBINATIONS = 200
 _NUMBER = r"(-?[0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z]{0,2})"
 _RANGE = re.compile(rf"{_NUMBER}\.\.{_NUMBER}(?::{_NUMBER})?")
 _LONGEST_TEXT = 1000
-_MOST_TOLD = 20
+_MOST_REPORTED = 20
 
 
 class GridError(ValueError):
@@ -143,8 +143,8 @@ def expand(
 
 def _some(mishaps: Sequence[Mishap]) -> list[Mishap]:
     """The first problems: the values of one axis are mostly wrong in the same way."""
-    rest = len(mishaps) - _MOST_TOLD
-    return [*mishaps[:_MOST_TOLD], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
+    rest = len(mishaps) - _MOST_REPORTED
+    return [*mishaps[:_MOST_REPORTED], *([Mishap(None, (), f"and {rest} more problems")] if rest > 0 else [])]
 
 
 class _Choice:

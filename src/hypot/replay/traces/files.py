@@ -32,7 +32,7 @@ class File(NamedTuple):
 
 def open_file(path: str, progress: Callable[[int, int], None]) -> File:
     """Reads what is needed to find the parts: for a large fleet, the workload names, with progress reported in rows."""
-    size, parquet = _looked_at(path)
+    size, parquet = _inspected(path)
     if not parquet:
         opened = open_csv(path, size)
         return File(path, opened, [opened.whole])
@@ -77,7 +77,7 @@ def _read(file: File, part: WorkloadBatch, across: Across) -> list[Trace]:
         raise TraceError(file.opened.broken(str(error))) from error
 
 
-def _looked_at(path: str) -> tuple[int, bool]:
+def _inspected(path: str) -> tuple[int, bool]:
     """The size of a file and whether it is Parquet. Raises if it is not a file, or is compressed."""
     if path == "-":
         raise TraceError("-: standard input cannot be read: name a file")

@@ -242,7 +242,7 @@ def alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_he
         and c.resize_due[b] == inf
         and c.deferred[a] == inf
         and c.deferred[b] == inf
-        and fare_alike(c, slots, a, b, settled_before, same_heap)
+        and behave_alike(c, slots, a, b, settled_before, same_heap)
     )
 
 
@@ -260,7 +260,7 @@ def have_same_size(c: Cohorts, a: int, b: int) -> bool:
     )
 
 
-def fare_alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
+def behave_alike(c: Cohorts, slots: int, a: int, b: int, settled_before: float, same_heap: float) -> bool:
     """Whether two such groups have been ready for long enough, with the same backlog, memory and history."""
     return bool(
         c.changed[a] <= settled_before

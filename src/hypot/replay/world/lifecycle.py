@@ -13,8 +13,8 @@ from hypot.replay.world.cohorts import (
     WAITING,
     Cohorts,
     alike,
+    behave_alike,
     born,
-    fare_alike,
     merge,
     no_resize,
     remove,
@@ -141,7 +141,7 @@ def follow(c: Cohorts, s: Site, p: Params, settled_before: float) -> None:
                 continue
             if by_age and c.started[first] != c.started[k]:
                 continue
-            if fare_alike(c, p.slots, first, k, settled_before, 0.0):
+            if behave_alike(c, p.slots, first, k, settled_before, 0.0):
                 join(c, first, k)
             else:
                 s.apart[0] = 1

@@ -11,7 +11,7 @@ from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, condition_of, renewed
 from hypot.policy.model.plan import SetTemplate, ways_of
-from hypot.policy.model.plan import reported as in_words
+from hypot.policy.model.plan import reported as as_text
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.plan.pursue import (
@@ -330,7 +330,7 @@ def _message(progress: Progress, results: Results) -> str:
         return progress.message
     rest = EVICTED_LATER if any(isinstance(each, EvictPod) for each in results.left) else LATER
     rest = sentence(f"to be tried again: {results.refused[0][1].refusal}") if results.refused else rest
-    return f"{in_words(results.done)} {rest}".strip()
+    return f"{as_text(results.done)} {rest}".strip()
 
 
 def _refusals(results: Results) -> Iterator[Event]:
@@ -393,4 +393,4 @@ def _blocked_ways(judged: Judged) -> set[str]:
 
 def _waits_for(judged: Judged, ways: Collection[str]) -> str:
     holds = [hold.message for hold in judged.holds if hold.blocks in ways]
-    return f"Waiting: {holds[0] if holds else 'nobody knows what is needed'}."
+    return f"Waiting: {holds[0] if holds else 'the demand is unknown'}."

@@ -63,7 +63,7 @@ class WorldView:
     stale_share: float = 0.0
 
 
-class _Words(InCluster):
+class _ClusterMessages(InCluster):
     """Reports the failure to read usage for every namespace, if usage could not be read at all."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Observer:
     async def _look(
         self, reading: asyncio.Future[PodUsage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
     ) -> WorldView:
-        message = _Words()
+        message = _ClusterMessages()
         snapshot = self._watches.snapshot(NOTHING, self._usage_of, message, self._lasting)
         await self._take_pods(snapshot)
         for scale in await self._scales([row.autoscaler for row in rows.values()]):

@@ -72,13 +72,13 @@ def follow_autoscaler(
     A replica that only serves the webhook has no other way to detect this.
     """
     row = keep_autoscaler(api_version, kind, data)
-    reported_of = _told_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
+    reported_of = _change_of(row, known((kind, row.autoscaler.namespace, row.autoscaler.name)))
     if row.identity in {"", reported_of}:
         return row._replace(reported_of=reported_of)
     return row._replace(reported_of=reported_of, autoscaler=replaced(row.autoscaler, status=None))
 
 
-def _told_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
+def _change_of(row: AutoscalerRow, before: AutoscalerRow | None) -> str:
     """The identity that the status belongs to. If target and status changed at once, it is the old one."""
     if before is None or before.uid != row.uid:
         return row.identity

@@ -174,12 +174,12 @@ class Watches:
     async def run(self) -> None:
         """Run all watches for ever."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._tell_missing())
+            group.create_task(self._report_missing())
             for watched in self.all:
                 for reflector in watched.reflectors:
                     group.create_task(reflector.run())
 
-    async def _tell_missing(self) -> None:
+    async def _report_missing(self) -> None:
         """Log missing definitions and namespaces: hypot does not wait for them, and they look like empty ones."""
         kinds, spaces = set[str](), set[str]()
         what, message = "namespace", "create it, or remove it from watchNamespaces"

@@ -97,7 +97,7 @@ def subject_of(outcome: Outcome) -> Subject:
     return Subject(*outcome.decision.autoscaler, uid, version)
 
 
-def told_by(outcome: Outcome) -> Iterator[PostedEvent]:
+def reported_events(outcome: Outcome) -> Iterator[PostedEvent]:
     """The events of one object's outcome; objects that are only observed have none.
 
     Objects in mode recommend have only warnings: nothing is done for them, and nothing is held back.

@@ -11,8 +11,8 @@ from hypot.cluster.port import MayNotWriteError, Port, UnreachableError
 from hypot.policy.observe.read_pods import inner
 from hypot.run.observe.watches import Watches, resource_of
 from hypot.run.outcome import FINE, Done, Key, Outcome
-from hypot.run.report.events import EventRecorder, PostedEvent, told_by
-from hypot.run.report.status import Choice, Written, found, is_ours, last_words, patch_request, status_request, wrote
+from hypot.run.report.events import EventRecorder, PostedEvent, reported_events
+from hypot.run.report.status import Choice, Written, found, is_ours, last_report, patch_request, status_request, wrote
 from hypot.run.time_slice import TimeSlice
 
 log = structlog.get_logger()
@@ -32,7 +32,7 @@ class RefusedStatus(NamedTuple):
     at: float
 
 
-class Teller:
+class Reporter:
     """Writes statuses and events, and keeps what it wrote, so that nothing is written twice."""
 
     def __init__(self, port: Port, watches: Watches, instance: str) -> None:
@@ -89,14 +89,14 @@ class Teller:
         """Write all statuses that are due; return how many could not be written."""
         choice, time_slice = Choice(self._written, boot), TimeSlice()
         for outcome in outcomes:
-            choice.look(self._last_words(outcome) or outcome)
+            choice.look(self._last_report(outcome) or outcome)
             if time_slice.is_due():
                 await time_slice.take()
         chosen = [outcome for outcome in choice.chosen() if not self._is_in_vain(outcome, boot)]
         done = await asyncio.gather(*[self.status(outcome, boot) for outcome in chosen])
         return sum(not each.ok for each in done)
 
-    def _last_words(self, outcome: Outcome) -> Outcome | None:
+    def _last_report(self, outcome: Outcome) -> Outcome | None:
         """The final status of an object that hypot wrote to in a namespace that has opted out.
 
         Without it the status would look as if it were still maintained. Other objects are left alone.
@@ -108,7 +108,7 @@ class Teller:
         row = watches.row(outcome.key)
         if row is None or not is_ours(row.managers):
             return None
-        return last_words(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
+        return last_report(outcome, self._written.get(outcome.key) or found(outcome.autoscaler.status))
 
     def _is_in_vain(self, outcome: Outcome, boot: float) -> bool:
         """Whether the server would refuse the status of this version again."""
@@ -120,7 +120,7 @@ class Teller:
     async def events(self, outcomes: Sequence[Outcome], more: Iterable[PostedEvent], now: float, boot: float) -> None:
         """Write events; they may be lost, as nothing depends on them."""
         time_slice = TimeSlice()
-        for reported in chain(chain.from_iterable(map(told_by, outcomes)), more):
+        for reported in chain(chain.from_iterable(map(reported_events, outcomes)), more):
             self._recorder.hear(reported, now, boot)
             if time_slice.is_due():
                 await time_slice.take()

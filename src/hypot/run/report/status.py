@@ -60,7 +60,7 @@ def is_ours(managers: Iterable[Manager]) -> bool:
     return last is not None and last.name == MANAGER
 
 
-def last_words(outcome: Outcome, before: Written) -> Outcome | None:
+def last_report(outcome: Outcome, before: Written) -> Outcome | None:
     """The status as it is, plus the hold that it is no longer maintained; None if it has that hold already."""
     if any(condition.reason == NOT_OPTED_IN.reason for condition in before.conditions):
         return None
@@ -112,12 +112,12 @@ def _is_urgent(outcome: Outcome, before: Written) -> bool:
     for key in _COUNTS:
         if (reported.get(key) or 0) != (known.get(key) or 0):
             return True
-    if not _same_words(outcome.decision.conditions, before.conditions):
+    if not _same_conditions(outcome.decision.conditions, before.conditions):
         return True
     return bool(_sizes(reported) != _sizes(known))
 
 
-def _same_words(reported: Conditions, known: Conditions) -> bool:
+def _same_conditions(reported: Conditions, known: Conditions) -> bool:
     """Whether types, statuses and reasons are the same, in any order."""
     if reported == known or len(reported) != len(known):
         return len(reported) == len(known)

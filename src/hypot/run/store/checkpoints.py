@@ -115,7 +115,7 @@ def _reference(kind: str, name: str, uid: str) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "name": name, "uid": uid}
 
 
-def tells_of(data: Object, identity: str) -> bool:
+def belongs_to(data: Object, identity: str) -> bool:
     """Whether a checkpoint is for this object and target; true without the annotation, as from other recommenders."""
     written = inner(data, "metadata", "annotations").get(OF)
     return not written or not identity or written == identity

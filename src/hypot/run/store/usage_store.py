@@ -17,13 +17,13 @@ from hypot.run.observe.watches import CHECKPOINTS
 from hypot.run.outcome import Key
 from hypot.run.store.checkpoints import (
     StoredCheckpoint,
+    belongs_to,
     checkpoint_name,
     checkpoint_request,
     due,
     known,
     restore,
     subject_of,
-    tells_of,
 )
 from hypot.run.store.usage_history import Subject, UsageHistory
 
@@ -87,7 +87,7 @@ class UsageStore:
             if subject is None:
                 continue
             self._there[subject] = known(data)
-            if tells_of(data, rows[subject[0]].identity):
+            if belongs_to(data, rows[subject[0]].identity):
                 found.append(data)
         return found
 

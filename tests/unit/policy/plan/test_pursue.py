@@ -655,7 +655,7 @@ class TestMemory:
         memory, decision = State(plan=self.KNOWN), decided(2, 4)
         after = [
             memory.after_deciding(None),
-            memory.looked_at_first(2, NOW),
+            memory.first_seen(2, NOW),
             memory.acted(decision, NOW),
             memory.reported(decision),
         ]

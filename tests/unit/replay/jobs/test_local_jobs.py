@@ -73,10 +73,10 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
 
 
 @pytest.mark.usefixtures("_two")
-@pytest.mark.parametrize("shared", [0, local_jobs.SHELF], ids=["by pipe", "by shelf"])
+@pytest.mark.parametrize("shared", [0, local_jobs.SHARED_FACTOR], ids=["by pipe", "by shelf"])
 def test_short_jobs_go_together(monkeypatch, shared):
     """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
-    monkeypatch.setattr(local_jobs, "SHELF", shared)
+    monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
     made, reported = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4

@@ -53,12 +53,12 @@ async def test_a_size_that_no_node_holds_reaches_no_pod():
 async def test_what_was_not_done_is_logged_as_that_and_once():
     """Nothing moved."""
     async with World(*web(4), sizer(), node(cpu="2")) as world:
-        narrator, message = DecisionLog(), []
+        decision_log, message = DecisionLog(), []
         for _ in range(2):
             world.uses("3")
             outcome = await world.outcome("Hvpa")
             with capture_logs() as logs:
-                await narrator.report(Reconciled((outcome,)))
+                await decision_log.report(Reconciled((outcome,)))
             message += [line["event"] for line in logs[1:]]
             assert logs[0]["moved"] == 0
         assert message == ["not done"]

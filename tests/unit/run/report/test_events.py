@@ -31,7 +31,7 @@ from hypot.run.report.events import (
     Subject,
     cut,
     name_of,
-    told_by,
+    reported_events,
 )
 from unit.run.outcomes import PAUSED, between, items, outcome, representative, with_metadata
 
@@ -165,7 +165,7 @@ def test_the_table_explains_in_sentences():
 def test_an_outcome_tells_its_decision_s_events_of_its_object():
     """With the identity that `kubectl describe` looks them up by."""
     spec = with_metadata(between(), uid="u-9", resourceVersion="12")
-    (reported,) = told_by(outcome(spec, items(80_000)))
+    (reported,) = reported_events(outcome(spec, items(80_000)))
     assert reported.about == Subject("datadoghq.com/v1alpha1", "WatermarkPodAutoscaler", "default", "web", "u-9", "12")
     assert (reported.event.type, reported.event.reason) == ("Normal", "Scaling")
 
@@ -174,21 +174,21 @@ def test_who_only_recommends_tells_no_deeds():
     """Nothing is told as done, or as held back, that nobody was going to do; what is wrong is."""
     moves = replace(OUTCOMES["vpa resizes"], acting="recommend")
     assert moves.decision.events
-    assert list(told_by(moves)) == []
+    assert list(reported_events(moves)) == []
     conflict = replace(moves, holds=(Hold("Conflict", "another one writes here"),))
-    assert [reported.event.reason for reported in told_by(conflict)] == ["Conflict"]
+    assert [reported.event.reason for reported in reported_events(conflict)] == ["Conflict"]
 
 
 def test_that_nothing_happens_is_no_event():
     """It would be one for each object and reconcile."""
     assert {event.reason for event in OUTCOMES["wpa stays"].decision.events} == SILENT
-    assert list(told_by(OUTCOMES["wpa stays"])) == []
+    assert list(reported_events(OUTCOMES["wpa stays"])) == []
 
 
 def test_a_hold_is_told_once_whether_it_holds_a_move_back_or_not():
     """While somebody paused it, in the same words."""
-    moving = {reported.event for reported in told_by(OUTCOMES["wpa paused"])}
-    resting = {reported.event for reported in told_by(outcome(between(), items(30_000), holds=(PAUSED,)))}
+    moving = {reported.event for reported in reported_events(OUTCOMES["wpa paused"])}
+    resting = {reported.event for reported in reported_events(outcome(between(), items(30_000), holds=(PAUSED,)))}
     assert moving == resting == {events.scaling_held([PAUSED])}
 
 
@@ -198,18 +198,18 @@ def test_all_holds_of_a_reconcile_are_one_event():
     pinned = between(annotations={"hypot.dev/paused": "true"})
     held = outcome(pinned, items(80_000), holds=(PAUSED, cold))
     assert [event.message for event in held.decision.events if event.reason == "ScalingHeld"] != []
-    assert [reported.event for reported in told_by(held)] == [events.scaling_held([PAUSED, cold])]
+    assert [reported.event for reported in reported_events(held)] == [events.scaling_held([PAUSED, cold])]
 
 
 def test_a_conflict_is_reported():
     """A warning, beside what it holds back."""
-    reasons = {reported.event.reason: reported.event.type for reported in told_by(OUTCOMES["wpa in conflict"])}
+    reasons = {reported.event.reason: reported.event.type for reported in reported_events(OUTCOMES["wpa in conflict"])}
     assert reasons == {"ScalingHeld": "Normal", "Conflict": "Warning"}
 
 
 def test_what_is_only_observed_tells_nothing():
     """Logs and gauges do."""
-    assert list(told_by(outcome(between(), items(80_000), acting="observe"))) == []
+    assert list(reported_events(outcome(between(), items(80_000), acting="observe"))) == []
 
 
 # What is written.

@@ -18,15 +18,15 @@ OUTCOMES = representative()
 ONLY_VPA = all_kinds(VerticalPodAutoscaler="act")
 
 
-async def lines(narrator, *outcomes):
+async def lines(decision_log, *outcomes):
     """What is logged of a reconcile that came to these."""
     with capture_logs() as logs:
-        await narrator.report(Reconciled(outcomes))
+        await decision_log.report(Reconciled(outcomes))
     return logs
 
 
-async def message(narrator, *outcomes):
-    return [each["event"] for each in (await lines(narrator, *outcomes))[1:]]
+async def message(decision_log, *outcomes):
+    return [each["event"] for each in (await lines(decision_log, *outcomes))[1:]]
 
 
 def larger(outcome, factor):
@@ -42,10 +42,10 @@ async def test_what_was_refused_is_not_told_as_done():
     """A pod that may not be evicted stays for weeks: one line, and none of the reconciles has moved it."""
     async with World(*web(3), vpa("Recreate"), node(), kinds=ONLY_VPA) as world:
         world.app.sizes_new_pods = False
-        narrator, said, moved = DecisionLog(), [], []
+        decision_log, said, moved = DecisionLog(), [], []
         for _ in range(4):
             world.uses("3")
-            first, *others = await lines(narrator, *(await world.reconcile()).outcomes)
+            first, *others = await lines(decision_log, *(await world.reconcile()).outcomes)
             moved.append(first["moved"])
             said += others
         assert moved == [0, 0, 0, 0]
@@ -59,15 +59,15 @@ async def test_a_write_that_is_refused_is_told_once_until_it_is_done():
     """With why it was wanted and what was said to it; a deed ends that, so that the next refusal is news."""
     async with World(*web(4), wpa()) as world:
         world.cluster.faults = lambda call: refusal(403, "no") if call.path.endswith("/scale") and call.writes else None
-        narrator, said = DecisionLog(), []
+        decision_log, said = DecisionLog(), []
         for _ in range(3):
             world.queue("80")
-            said += (await lines(narrator, *(await world.reconcile()).outcomes))[1:]
+            said += (await lines(decision_log, *(await world.reconcile()).outcomes))[1:]
         assert [(each["event"], each["before"], each["after"]) for each in said] == [("not done", 4, 8)]
         assert "403" in said[0]["refusal"]
         world.cluster.faults = None
         world.queue("80")
-        assert await message(narrator, *(await world.reconcile()).outcomes) == ["decided"]
+        assert await message(decision_log, *(await world.reconcile()).outcomes) == ["decided"]
 
 
 async def test_a_write_without_an_answer_was_perhaps_done():
@@ -89,10 +89,10 @@ async def test_a_dry_run_would_decide_and_says_so_once():
     """Nothing moves, so that each reconcile decides the same."""
     async with World(*web(4), wpa(), dry_run=True) as world:
         said, moved = [], []
-        narrator = DecisionLog(dry_run=True)
+        decision_log = DecisionLog(dry_run=True)
         for metric in ("80", "80", "160"):
             world.queue(metric)
-            first, *others = await lines(narrator, *(await world.reconcile()).outcomes)
+            first, *others = await lines(decision_log, *(await world.reconcile()).outcomes)
             moved.append(first["moved"])
             said += [(each["event"], each["after"]) for each in others if "object" in each]
         assert moved == [0, 0, 0]
@@ -111,9 +111,9 @@ async def test_a_dry_run_would_evict_though_it_has_no_webhook():
 
 async def test_an_object_of_its_own_dry_run_would_decide():
     """The others beside it are moved."""
-    narrator = DecisionLog()
-    assert await message(narrator, OUTCOMES["wpa tried"]) == ["would decide"]
-    assert await message(narrator, OUTCOMES["wpa tried"]) == []
+    decision_log = DecisionLog()
+    assert await message(decision_log, OUTCOMES["wpa tried"]) == ["would decide"]
+    assert await message(decision_log, OUTCOMES["wpa tried"]) == []
 
 
 async def test_who_only_recommends_says_nothing_of_pods():
@@ -142,7 +142,7 @@ async def test_limits_alone_are_told_as_that():
 async def test_a_size_that_would_be_is_news_where_it_differs_by_more_than_a_little():
     """From the one that was said last, so that small steps add up."""
     observed = replace(OUTCOMES["hvpa moves"], acting="observe")
-    narrator = DecisionLog()
-    assert await message(narrator, observed) == ["would decide"]
-    said = [await message(narrator, larger(observed, factor)) for factor in (1.04, 0.93, 1.08, 1.12, 1.16, 1.0)]
+    decision_log = DecisionLog()
+    assert await message(decision_log, observed) == ["would decide"]
+    said = [await message(decision_log, larger(observed, factor)) for factor in (1.04, 0.93, 1.08, 1.12, 1.16, 1.0)]
     assert said == [[], [], [], ["would decide"], [], ["would decide"]]

@@ -16,13 +16,13 @@ from hypot.run.store.checkpoints import (
     OF,
     PLURAL,
     StoredCheckpoint,
+    belongs_to,
     checkpoint_name,
     checkpoint_request,
     due,
     known,
     restore,
     subject_of,
-    tells_of,
 )
 from hypot.run.store.usage_history import UsageHistory, entry_key, key_of
 
@@ -180,10 +180,10 @@ def test_what_a_checkpoint_is_about():
 
 def test_what_target_a_checkpoint_is_of():
     """That of another one is left; others' do not say, and where a target cannot be read nobody can compare."""
-    assert tells_of(stored(STATUS, annotations={OF: IDENTITY}), IDENTITY)
-    assert not tells_of(stored(STATUS, annotations={OF: IDENTITY}), "uid-7 Deployment/api")
-    assert tells_of(stored(STATUS, annotations={OF: IDENTITY}), "")
-    assert tells_of(stored(STATUS), IDENTITY)
+    assert belongs_to(stored(STATUS, annotations={OF: IDENTITY}), IDENTITY)
+    assert not belongs_to(stored(STATUS, annotations={OF: IDENTITY}), "uid-7 Deployment/api")
+    assert belongs_to(stored(STATUS, annotations={OF: IDENTITY}), "")
+    assert belongs_to(stored(STATUS), IDENTITY)
 
 
 @pytest.mark.asyncio
