@@ -151,7 +151,7 @@ def _picture(hvpas: list[Hvpa], form: str) -> bytes:
 
 def _print_text(entries: list[_HvpaEntry]) -> None:
     glyphs = glyphs_for(sys.stdout)
-    lines = [line for entry in entries for line in _reported(entry, glyphs)]
+    lines = [line for entry in entries for line in _lines(entry, glyphs)]
     if any(table.rows for entry in entries for table in entry.tables):
         lines += _LEGEND
     text = "\n".join(lines).rstrip("\n") + "\n"
@@ -188,7 +188,7 @@ def _findings(entries: list[_HvpaEntry], *, colour: bool) -> str:
     return as_text(LintReport(tuple(found), len(entries), files, len(entries), 0), colour=colour)
 
 
-def _reported(entry: _HvpaEntry, glyphs: Glyphs) -> Iterator[str]:
+def _lines(entry: _HvpaEntry, glyphs: Glyphs) -> Iterator[str]:
     target = entry.hvpa.target if isinstance(entry.hvpa.target, Ref) else Ref()
     name = glyphs.style(printable(entry.name), bold=True)
     yield f"{name}  Hvpa {glyphs.arrow} {printable(str(target))}"

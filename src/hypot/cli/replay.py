@@ -125,10 +125,10 @@ def command(
     for report in reports:
         check_writable(report)
     asked = _read(traces, paths, world_file, read_settings(settings_file), start, end, grids, prometheus, query)
-    reported = _reported(explain, asked)
-    comparisons = _compared(asked, reported, engine, keep=bool(reports or explain))
+    explained = _explained_span(explain, asked)
+    comparisons = _compared(asked, explained, engine, keep=bool(reports or explain))
     if explain is not None:
-        text = out.explained(comparisons, asked.policies, reported, glyphs_for(sys.stdout), width_of(sys.stdout))
+        text = out.explained(comparisons, asked.policies, explained, glyphs_for(sys.stdout), width_of(sys.stdout))
         click.echo(safe_for(sys.stdout, text), nl=False)
     elif output in {"table", "wide"}:
         glyphs, width = glyphs_for(sys.stdout), width_of(sys.stdout)
@@ -227,7 +227,7 @@ def _history(
         return history if history.is_large else list(history)
 
 
-def _reported(explain: str | None, asked: _Asked) -> "Span":
+def _explained_span(explain: str | None, asked: _Asked) -> "Span":
     """The time span that is explained."""
     from hypot.kinds.units import SECONDS  # noqa: PLC0415  only if it is used
     from hypot.replay.engine.parts import NEVER  # noqa: PLC0415
@@ -329,7 +329,7 @@ def _counted(asked: _Asked) -> "tuple[Iterable[Trace], int]":
     return chain([first], coming), int(ticks_of(first, asked.world.tick) * asked.traces.about(len(first.times)))
 
 
-def _compared(asked: _Asked, reported: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
+def _compared(asked: _Asked, explained: "Span", engine: str, *, keep: bool) -> "list[Comparison]":
     """Every policy on every trace, in worker processes if that pays off."""
     from hypot.replay.jobs.job_queue import JobQueue  # noqa: PLC0415  only for this command
     from hypot.replay.jobs.local_jobs import JobsError  # noqa: PLC0415
@@ -342,7 +342,7 @@ def _compared(asked: _Asked, reported: "Span", engine: str, *, keep: bool) -> "l
         kept = keep and isinstance(asked.traces, list) and len(asked.traces) == 1
         with heeding():
             compiled = not kept and _is_compiled(engine, asked, ticks)
-        queue = JobQueue(asked.policies, asked.world, asked.settings, reported, keep=kept, compiled=compiled)
+        queue = JobQueue(asked.policies, asked.world, asked.settings, explained, keep=kept, compiled=compiled)
         with (
             bar("replaying", ticks) as progress,
             heeding(),

@@ -14,7 +14,7 @@ from hypot.policy.governor import Governor
 from hypot.policy.observe.freshness import frozen_clock_jump, is_clock_jump
 from hypot.run.act.actor import Actor
 from hypot.run.act.children import housekeeping
-from hypot.run.act.execute import Executed, Executor, reported
+from hypot.run.act.execute import Executed, Executor, without_writes
 from hypot.run.config import RunConfig
 from hypot.run.judge import Circumstances, Judge
 from hypot.run.observe.conflicts import Leases, overruled, sizers
@@ -219,20 +219,20 @@ class Reconciler:
             async with limit:
                 if not self.watches.stands(one.key, one.autoscaler):
                     # The object changed or is gone: write and report nothing for it. The next reconcile decides.
-                    return Executed(replace(reported(one, settings), acting="observe"))
+                    return Executed(replace(without_writes(one, settings), acting="observe"))
                 try:
                     return await self.executor.execute(one)
                 except Exception:
                     # An unexpected error must not keep the other objects from being reported and saved.
                     log.exception("cannot carry out", object=str(one.move.autoscaler))
-                    return Executed(replace(reported(one, settings), acting="observe", unsure=True))
+                    return Executed(replace(without_writes(one, settings), acting="observe", unsure=True))
 
         working = [one for one in judged if self.executor.has_work(one)]
         executed = {each.outcome.key: each for each in await asyncio.gather(*[execute(one) for one in working])}
         time_slice, outcomes = TimeSlice(), []
         for one in judged:
             done = executed.get(one.key)
-            outcome = reported(one, settings) if done is None else done.outcome
+            outcome = without_writes(one, settings) if done is None else done.outcome
             self.judge.remember(outcome)
             outcomes.append(outcome)
             if time_slice.is_due():

@@ -34,14 +34,14 @@ class TestDecisions:
     @given(cases(st.tuples(vpas()), setups, gaps=GAPS))
     def test_are_those_of_the_whole_decision(self, case):
         """Every look at the pods is compared; a difference raises."""
-        ticks, _ = play(case, reported=ALWAYS)
+        ticks, _ = play(case, explained=ALWAYS)
         assert np.isfinite(ticks.cpu).all()
 
     @often
     @given(cases(st.tuples(hpas(), vpas()), setups))
     def test_beside_an_hpa(self, case):
         """Pods come and go meanwhile."""
-        ticks, _ = play(case, reported=ALWAYS)
+        ticks, _ = play(case, explained=ALWAYS)
         assert np.isfinite(ticks.cpu).all()
 
 
@@ -53,7 +53,7 @@ class Beside(UsageFeed):
         policy = policy_of(autoscaler.resource_policy, scene.container)
         self.knobs = for_container(knobs_from(autoscaler.annotations, scene.settings.vpa), policy)
         self.resources = {scene.container: controlled(autoscaler.resource_policy, scene.container)}
-        self.whole, self.reported = usage.Usage(), {}
+        self.whole, self.explained = usage.Usage(), {}
         self.row = self.whole.declare("web", scene.container, self.knobs, 0.0)
 
     def step(self, scene, i, now):
@@ -68,8 +68,8 @@ class Beside(UsageFeed):
         c, p = scene.c, scene.p
         for pod in scene.observer.names(k):
             number = self.whole.instance(self.row, pod)
-            if c.killed_at[k] > -inf and self.reported.get(pod) != c.killed_at[k]:
-                self.reported[pod] = c.killed_at[k]
+            if c.killed_at[k] > -inf and self.explained.get(pod) != c.killed_at[k]:
+                self.explained[pod] = c.killed_at[k]
                 self.whole.oom(number, c.killed_at[k], c.memory[k])
             if is_sampled(c, p, k, now) and not scene.observer.blind(now):
                 yield number, cpu_sample(c, p, k, i), memory_sample(c, p, k, i), now - p.lag

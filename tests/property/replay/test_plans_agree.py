@@ -96,9 +96,9 @@ class Move(NamedTuple):
         limits = {resource: int(amount * times[resource] * self.gap) for resource, amount in had.limits.items()}
         limits = {resource: max(amount, requests[resource]) for resource, amount in limits.items()}
         before = seen.scale.replicas
-        reported = (NAME, NAME, seen.now, before, max(1, before + self.replicas), "", (), (), ())
+        explained = (NAME, NAME, seen.now, before, max(1, before + self.replicas), "", (), (), ())
         after = Size(had.container, requests, limits)
-        return Decision(*reported, sizes=(had,), desired_sizes=(after,), catches_up=self.catches_up)
+        return Decision(*explained, sizes=(had,), desired_sizes=(after,), catches_up=self.catches_up)
 
 
 class Mishap(NamedTuple):

@@ -64,8 +64,8 @@ def play(case, **how):
     return played(case.policy, case.load, case.world, settings=case.settings, **how)
 
 
-def run(case, reported=NEVER):
-    return replay(case.policy, "web", case.load, case.world, case.settings, reported)
+def run(case, explained=NEVER):
+    return replay(case.policy, "web", case.load, case.world, case.settings, explained)
 
 
 def assert_same(one, other, rel=0.0, least=0.0):
@@ -75,7 +75,7 @@ def assert_same(one, other, rel=0.0, least=0.0):
 
 def assert_decided_in_full(case, **near):
     """Every quick step is compared with the whole decision from the same past; then with a past of its own."""
-    numeric, _ = play(case, reported=ALWAYS)
+    numeric, _ = play(case, explained=ALWAYS)
     whole, _ = play(case, whole=True)
     assert_same(numeric, whole, **near)
 

@@ -100,7 +100,7 @@ def _lane(report: ReplayReport, run: Run, lane: float, room: int) -> Iterator[Do
         tuple([lane] * len(kept)),
         tuple([_symbol(moment.decision) for moment in kept]),
         tuple(sizes),
-        tuple([reported(moment.decision, room) for moment in kept]),
+        tuple([decision_lines(moment.decision, room) for moment in kept]),
     )
     for deaths in _deaths_of(run, most):
         yield _dead(deaths, run.policy, lane)
@@ -112,19 +112,19 @@ def _symbol(decision: Decision) -> Symbol:
     return "up" if decision.desired > decision.current else "down"
 
 
-def reported(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
+def decision_lines(decision: Decision, room: int = _MOST_TEXT) -> tuple[str, ...]:
     """What changes, why, and the sentences of the steps; cut if there is no room for more."""
     lines = [f"{decision.autoscaler}: {', '.join(_changes(decision))}", decision.reason]
     lines += [step.sentence for step in decision.steps]
-    reported: list[str] = []
+    shown: list[str] = []
     for line in lines:
         if not line:
             continue
         if len(line) > room:
-            return (*reported, *wrap(f"{printable(line)[: max(room, 0)]} …", _WRAPPED))
+            return (*shown, *wrap(f"{printable(line)[: max(room, 0)]} …", _WRAPPED))
         room -= len(line)
-        reported += wrap(printable(line), _WRAPPED)
-    return tuple(reported)
+        shown += wrap(printable(line), _WRAPPED)
+    return tuple(shown)
 
 
 def _changes(decision: Decision) -> Iterator[str]:

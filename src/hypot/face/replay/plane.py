@@ -86,8 +86,8 @@ def _cost_axis(costs: Sequence[float], *, relative: bool) -> Axis:
 def _harm_axis(bad: Sequence[float]) -> Axis:
     ends = (min(bad) / 2.5, max(bad) * 2.5)
     ticks, label = round_ticks(*ends)
-    reported = tuple([f"≤{word}" if tick <= LEAST_HARM else word for tick, word in zip(ticks, label, strict=True)])
-    return Axis("late + lost, %", "log", ticks, reported, ends, " %")
+    labels = tuple([f"≤{word}" if tick <= LEAST_HARM else word for tick, word in zip(ticks, label, strict=True)])
+    return Axis("late + lost, %", "log", ticks, labels, ends, " %")
 
 
 def plane(report: ReplayReport) -> Chart:
@@ -235,12 +235,12 @@ def spread(report: ReplayReport) -> Chart:
             notes.append((name, lane))
     left, right = min(seen) / 1.1, max(seen) * 1.1
     label = "One dot per workload, with a bar at the median; further left is cheaper."
-    reported = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
+    labels = tuple([Note(left, lane + 0.36, printable(name)) for name, lane in notes])
     x, y = (
         Axis("cost, x oracle", ends=(left, right), unit=" x oracle"),
         Axis("", "lanes", ends=(0.4, len(lanes) + 0.75)),
     )
-    return Chart("spread", "Cost of each workload", label, x, y, (), tuple(dots), reported)
+    return Chart("spread", "Cost of each workload", label, x, y, (), tuple(dots), labels)
 
 
 def _spread_dots(report: ReplayReport, name: str, costs: Floats, lane: float) -> Iterator[Dots]:

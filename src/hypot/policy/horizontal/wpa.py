@@ -28,8 +28,7 @@ from hypot.policy.model.state import State
 from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, count_status, succeeded
 from hypot.policy.stages.resolve import failures, largest
 from hypot.policy.stages.restrain import Limited, limit_by_steps
-from hypot.policy.stages.saturation import reported as saturated
-from hypot.policy.stages.saturation import saturation
+from hypot.policy.stages.saturation import saturation, usage_message
 
 ABLE = "AbleToScale"
 ABOVE, BELOW = "AboveHighWatermark", "BelowLowWatermark"
@@ -254,7 +253,7 @@ class _WpaPass(Findings):
         names = {container.name for pod in self.seen.pods for container in pod.containers}
         pressure = saturation(self.seen, names, self.state.vertical.hot)
         self.state = replace(self.state, vertical=replace(self.state.vertical, hot=pressure.hot))
-        return next((saturated(place, pressure.twice[place]) for place in sorted(pressure.twice)), "")
+        return next((usage_message(place, pressure.twice[place]) for place in sorted(pressure.twice)), "")
 
     def _report_metrics(self, best: MetricReading | None) -> None:
         broken = failures(self.readings)

@@ -289,7 +289,7 @@ def _compare(
     edges = [format_milli(edge, binary=binary) for edge in (lower, upper)]
     shown = format_milli(value, binary=binary)
     per = " per pod" if averaged else ""
-    sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_reported(side, converging, edges)}: {count}."
+    sentence = f"{source.name} is at {shown}{per} over {ready} ready, {_where(side, converging, edges)}: {count}."
     numbers = {"value": shown, "high": edges[1], "low": edges[0], "ready": ready, "side": side.name.lower()}
     return MetricReading(
         kind,
@@ -311,7 +311,7 @@ def _band(metric: str, upper: int, lower: int, *, binary: bool) -> Band:
     return Band(metric, upper + 1, lower - 1)
 
 
-def _reported(side: Side, converging: bool, edges: list[str]) -> str:
+def _where(side: Side, converging: bool, edges: list[str]) -> str:
     if side is Side.ABOVE:
         return f"above the high watermark plus tolerance, {edges[1]}"
     if side is Side.BELOW:

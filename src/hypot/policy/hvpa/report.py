@@ -14,7 +14,7 @@ from hypot.policy.model.settings import Settings
 from hypot.policy.model.size import Size, briefly, resources_of, shown
 from hypot.policy.model.state import State
 from hypot.policy.stages.report import Effect, Findings, MoveReport, Refusal, sentence
-from hypot.policy.stages.saturation import Saturation, reported
+from hypot.policy.stages.saturation import Saturation, usage_message
 
 # The status fields of the last scaling and of the sizes for new pods.
 SCALING, SIZES, LISTED = "lastScaling", "vpaStatus", "containerResources"
@@ -41,11 +41,13 @@ class HvpaFindings(Findings):
     def report_saturation(self, pressure: Saturation, replicas: int) -> None:
         for place, one in pressure.twice.items():
             total = brief(place[1], one.total(replicas))
-            message = f"{reported(place, one)}, in two samples: at least {total} in total, without a minimum change"
+            message = (
+                f"{usage_message(place, one)}, in two samples: at least {total} in total, without a minimum change"
+            )
             self.step("recommend", "saturated", None, None, sentence(message))
         for place, one in pressure.once.items():
             self.unknown.append(
-                f"{reported(place, one)}, in one sample; a second such sample overrides the minimum change"
+                f"{usage_message(place, one)}, in one sample; a second such sample overrides the minimum change"
             )
         for name, resource in pressure.uncapped:
             self.unknown.append(

@@ -83,7 +83,7 @@ def _proposal(context: HvpaContext, found: Recommendation) -> SizeProposal:
             if bound != FREE and total != now:
                 stale.append(f"{resource} of {name} ({brief(resource, amount)} per pod)")
             totals[place] = held_to(total, now, bound)
-    steps = [_reported(advice, found.origin, replicas)]
+    steps = [_advice_step(advice, found.origin, replicas)]
     if stale:
         steps.append(_report_stale(context, stale))
     missing = "" if totals else f"there is no recommendation for the existing containers in the {found.origin}"
@@ -102,7 +102,7 @@ def _outdated(context: HvpaContext, container: str, resource: str, amount: int) 
     return belief(recount.at, *counts, then, amount, settle, half_life, bool(context.urgency), context.seen.now)
 
 
-def _reported(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
+def _advice_step(advice: Mapping[str, Mapping[str, int]], origin: str, replicas: int) -> Step:
     message = "; ".join(f"{name} {_listed(briefly(target))}" for name, target in advice.items()) or "nothing"
     sentence = f"According to the {origin} each of the {replicas} pods needs: {message}."
     numbers = {"origin": origin, "targets": {name: shown(target) for name, target in advice.items()}}

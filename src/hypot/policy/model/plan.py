@@ -175,7 +175,7 @@ def resizing_note(annotations: Mapping[str, str]) -> str:
     return f"annotation {RESIZE_ANNOTATION}: {str(written)[:40]!r} is not one of {known}; {_DEFAULT} applies"
 
 
-def reported(actions: Iterable[Action]) -> str:
+def actions_sentence(actions: Iterable[Action]) -> str:
     """The actions as a sentence."""
     done = list(actions)
     parts = [f"scale from {each.expected} to {each.replicas}" for each in done if isinstance(each, ScaleTo)]

@@ -14,7 +14,7 @@ from hypot.policy.model.size import Size
 from hypot.policy.vertical.budget import Controllers, controller_of
 from hypot.policy.vertical.need import dies_again, observed_containers, quick_oom
 from hypot.policy.vertical.pod_size import WHOLE, Sizes, fits_nowhere, has_enough, node_obstacle, parts_of
-from hypot.policy.vertical.resize import gives_up, resize_message, resize_obstacle
+from hypot.policy.vertical.resize import gives_up, resize_obstacle, resize_verdict
 
 StepAction = Literal["keep", "resize", "evict", "wait", "infeasible"]
 LATER = "its requests are lowered only once the new pods are ready"
@@ -146,7 +146,7 @@ def _asked(pod: Pod, look: PlanContext) -> str:
     """The pod's spec has the size, so its node must apply it. Asking again would change nothing."""
     if pod.resize is None:
         return "its node has not applied the new size yet"
-    return resize_message(pod.resize, _since(pod.resize, look), look.now).message
+    return resize_verdict(pod.resize, _since(pod.resize, look), look.now).message
 
 
 def _is_given_up(pod: Pod, look: PlanContext) -> bool:

@@ -23,8 +23,8 @@ from hypot.policy.model.plan import (
     Resizing,
     ScaleTo,
     SetTemplate,
+    actions_sentence,
     needs_more,
-    reported,
     requests_of,
     resizing_note,
     resizing_of,
@@ -137,7 +137,7 @@ def _at_once(plan: Plan, seen: Seen) -> Progress:
     actions: tuple[Action, ...] = (ScaleTo(plan.replicas, replicas),)
     if plan.replicas > replicas and plan.resizing != "Template":
         actions = _recorded(plan, actions, seen)
-    return Progress(actions, None, "Done", reported(actions))
+    return Progress(actions, None, "Done", actions_sentence(actions))
 
 
 def _superseded(plan: Plan, replicas: int) -> Progress:
@@ -157,7 +157,7 @@ def _pod_by_pod(decision: Move, seen: Seen) -> Progress:
             actions.append(ResizePod(action.pod, uids[action.pod], action.sizes))
         if action.pod in uids and action.action == "evict":
             actions.append(EvictPod(action.pod, uids[action.pod], action.sentence))
-    return Progress(tuple(actions), None, "Done", reported(actions) or "No pod to change.")
+    return Progress(tuple(actions), None, "Done", actions_sentence(actions) or "No pod to change.")
 
 
 def _by_pods(plan: Plan, seen: Seen, replicas: int, kubernetes: Version, now: float) -> _PlanStep:
@@ -273,7 +273,7 @@ def _progress(plan: Plan, step: _PlanStep, seen: Seen, now: float) -> Progress:
     stands = bool(step.actions), bool(step.waiting), bool(step.infeasible), shrinks
     ended = _ENDS[ending(*stands, plan.since, _moved(plan, seen, now), now)]
     if ended == "":
-        message = reported(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
+        message = actions_sentence(step.actions) or f"Waiting: {_several((*step.waiting, *step.infeasible))}"
         return Progress(step.actions, plan, ended, message)
     if ended == "TimedOut":
         left = _several((*step.infeasible, *step.waiting)) or "the plan is not complete"

@@ -111,7 +111,7 @@ def _cap(seen: Seen, resource: str, placed: list[tuple[Pod, Container]]) -> int 
     return cap + sum(max(0, room) for room in free)
 
 
-def reported(place: Place, pressure: ResourcePressure) -> str:
+def usage_message(place: Place, pressure: ResourcePressure) -> str:
     name, resource = place
     used, cap = brief(resource, pressure.usage), brief(resource, pressure.cap or 0)
     return f"{resource} of {name} uses {used} of the {cap} it can get"

@@ -83,7 +83,7 @@ def gives_up(resize: PendingResize, since: float, now: float) -> bool:
     return True
 
 
-def resize_message(resize: PendingResize, since: float, now: float) -> ResizeVerdict:
+def resize_verdict(resize: PendingResize, since: float, now: float) -> ResizeVerdict:
     """A pending resize, as a reason to leave the pod alone."""
     waited = show_seconds(max(0.0, now - since))
     message = {
@@ -102,7 +102,7 @@ def unevictable(pod: Pod, budget: DisruptionBudget, *, since: float, now: float)
     refusal = budget.unevictable(pod)
     if refusal is not None or pod.phase == "Pending" or pod.resize is None or gives_up(pod.resize, since, now):
         return refusal
-    reported = resize_message(pod.resize, since, now)
+    reported = resize_verdict(pod.resize, since, now)
     return DisruptionRefusal(reported.rule, reported.message)
 
 
@@ -139,7 +139,7 @@ def in_place(
 def _while_resizing(
     pod: Pod, resize: PendingResize, budget: DisruptionBudget, mode: str, since: float, now: float
 ) -> ResizeVerdict:
-    reported = resize_message(resize, since, now)
+    reported = resize_verdict(resize, since, now)
     if mode == IN_PLACE:
         return reported._replace(decision=InPlace.INFEASIBLE) if resize.state == "infeasible" else reported
     if not gives_up(resize, since, now):

@@ -72,7 +72,7 @@ class Weighted:
         sizes = tuple([one.size for one in has])
         decision = self._decision(asked, blended.replicas, sizes, blended.sizes, sorted(blended.blocked))
         held = is_held_back(scene, self.plan, self.hvpa, decision)
-        if (decision.moves and not held) or scene.is_reported(now):
+        if (decision.moves and not held) or scene.is_explained(now):
             scene.moments.append(Moment(now, decision))
         if held:
             pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)

@@ -60,12 +60,12 @@ def replay(
     load: Load,
     world: World,
     settings: Settings,
-    reported: Span = NEVER,
+    explained: Span = NEVER,
     progress: Callable[[int], None] | None = None,
 ) -> Run:
-    """What would have happened. All decisions in the span `reported` are kept, with their steps."""
+    """What would have happened. All decisions in the span `explained` are kept, with their steps."""
     p = params_for(policy, world)
-    scene = begin(policy, load, world, p, settings, reported)
+    scene = begin(policy, load, world, p, settings, explained)
     parts = list(parts_of(policy, scene, world, load.start))
     rows = run(scene, parts, load, progress)
     table = np.frombuffer(rows).reshape(-1, COLUMNS).T
@@ -95,7 +95,7 @@ def _sizes_alike(hvpa: Hvpa, policy: Policy, world: World) -> bool:
     return roomy and not restarts and "memory" not in allowed(hvpa, policy.workload.container).controlled
 
 
-def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, reported: Span = NEVER) -> Scene:
+def begin(policy: Policy, load: Load, world: World, p: Params, settings: Settings, explained: Span = NEVER) -> Scene:
     """The world at its first moment: all replicas have served the first load for a long time."""
     first, c, start = policy.workload, empty(PLACES, p.slots), load.start
     s = site_of(first, world, start, p)
@@ -109,7 +109,7 @@ def begin(policy: Policy, load: Load, world: World, p: Params, settings: Setting
     queries = queries_of(policy.autoscalers, world, settings)
     observer = WorldObserver(target, first, c, s, p, queries, world.metrics.gaps, start)
     in_place = can_resize(world, settings)
-    return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), reported)
+    return Scene(c, s, p, observer, settings, first.container, in_place, bool(world.metrics.gaps), explained)
 
 
 def can_resize(world: World, settings: Settings) -> bool:

@@ -67,11 +67,11 @@ class Scene:
     # Whether there are times without any metrics.
     gaps: bool = False
     # All decisions in this span are recorded in full, whether or not they change something.
-    reported: Span = NEVER
+    explained: Span = NEVER
     moments: list[Moment] = field(default_factory=list)
 
-    def is_reported(self, now: float) -> bool:
-        return self.reported.start <= now <= self.reported.end
+    def is_explained(self, now: float) -> bool:
+        return self.explained.start <= now <= self.explained.end
 
 
 class Decider(Protocol):
@@ -123,7 +123,7 @@ class NumericDecider:
         current = scene.s.asked[0]
         blind = scene.gaps and scene.observer.blind(now)
         desired = self.replica_rule.blind(current, now) if blind else self.replica_rule.count(scene, i, now)
-        if desired != current or scene.is_reported(now):
+        if desired != current or scene.is_explained(now):
             self._report(scene, i, now, desired)
         if desired != current:
             self.replica_rule.moved(current, desired, now)
@@ -152,7 +152,7 @@ class ExplainedDecider:
         usage = None if self.feed is None else self.feed.view()
         decision, state = decide(self.autoscaler, scene.observer.seen(i, now, usage), self.state, scene.settings)
         held = is_held_back(scene, self.plan, self.autoscaler, decision)
-        if (decision.rescales and not held) or scene.is_reported(now):
+        if (decision.rescales and not held) or scene.is_explained(now):
             scene.moments.append(Moment(now, decision))
         if held:
             pursue_plan(self.plan, scene.c, scene.s, scene.p, scene.in_place, now)
@@ -179,7 +179,7 @@ class VpaDecider:
 
     def step(self, scene: Scene, i: int, now: float) -> None:
         c, s, rule, advice = scene.c, scene.s, self.rule, self.advice
-        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_reported(now):
+        if vpa_step(rule, advice, self.feed.usage, c, s, now) or scene.is_explained(now):
             self._report(scene, i, now)
         size_new_pods(rule, advice, s)
         vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
@@ -221,7 +221,7 @@ class HvpaDecider:
         c, s, p, past = scene.c, scene.s, scene.p, self.past
         moves = hvpa_step(self.rule, past, self.feed.usage, c, s, p, i, now, scene.observer.blind(now))
         held = is_held(self.rule, past, self.plan, moves)
-        if (moves and not held) or scene.is_reported(now):
+        if (moves and not held) or scene.is_explained(now):
             self._report(scene, i, now, moves=moves)
         if held:
             pursue_plan(self.plan, c, s, p, scene.in_place, now)

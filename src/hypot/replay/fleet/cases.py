@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     loop: Callable[..., bool]
     # Each with the length of its columns.
     own: tuple[tuple[Any, int], ...] = ()
-    reported: tuple[Any, ...] = ()
+    arguments: tuple[Any, ...] = ()
     most_replicas: int = 0
     entries: int = 0
     lines: int = 0
@@ -61,7 +61,7 @@ class Prepared(NamedTuple):
 
     loop: Callable[..., bool]
     records: tuple[Any, ...]
-    reported: tuple[Any, ...]
+    arguments: tuple[Any, ...]
 
 
 def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Prepared:
@@ -77,7 +77,7 @@ def prepared(policy: Policy, load: Load, world: World, settings: Settings) -> Pr
     if not policy.autoscalers:
         return Prepared(rules.loop, records, (load.start,))
     gaps = np.array(world.metrics.gaps, np.float64).reshape(-1, 2)
-    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.reported))
+    return Prepared(rules.loop, records, (gaps, load.start, settings.sync_period, *rules.arguments))
 
 
 def rules_for(policy: Policy, world: World, settings: Settings) -> Rules:
@@ -126,11 +126,11 @@ def _sizing(policy: Policy, world: World, settings: Settings) -> Iterator[Rules]
     if rule is None or counting is None:
         return
     usage = vpa_rule.usage_of(vpa, first.container, settings)
-    reported = (can_resize(world, settings), hpa is not None, policy.autoscalers[0] is hpa)
+    arguments = (can_resize(world, settings), hpa is not None, policy.autoscalers[0] is hpa)
     yield counting._replace(
         loop=loops.vpa_loop,
         own=(*counting.own, (rule, RULES), (no_advice(), 0), (usage, 0)),
-        reported=reported,
+        arguments=arguments,
         most_replicas=0 if hpa is None else counting.most_replicas,
         lines=max(counting.lines, rule.requirements),
     )

@@ -408,6 +408,6 @@ def _run(policy: Policy, workload: str, load: Load, world: World, settings: Sett
     ready = prepared(policy, load, world, settings)
     _compile_once(ready.loop.__name__)
     given = tuple([np.ascontiguousarray(column) for column in (load.work, load.efficiency, load.memory)])
-    if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.reported):
+    if not _functions()[ready.loop](*ready.records, rows.given, given, *ready.arguments):
         raise TooLargeError(f"{policy.name} on {workload}: exceeds the capacity of the compiled engine")
     rows.finish(len(load.work))

@@ -34,7 +34,7 @@ class ReplayJob(NamedTuple):
     trace: Trace
     world: World
     settings: Settings
-    reported: Span = NEVER
+    explained: Span = NEVER
     # Whether the run itself is wanted, or only its scores.
     keep: bool = True
     # Whether the compiled engine may run it.
@@ -107,7 +107,7 @@ def _course(
             if progress is not None:
                 progress(len(load.work))
             return course
-    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.reported, progress)
+    run = replay(job.policy, job.trace.workload, load, job.world, job.settings, job.explained, progress)
     return Course(account_of(_cut(job, run, first, len(load.work)), against), run, account_of)
 
 

@@ -18,13 +18,13 @@ class JobQueue:
         policies: Sequence[Policy],
         world: World,
         settings: Settings,
-        reported: Span = NEVER,
+        explained: Span = NEVER,
         *,
         keep: bool = False,
         compiled: bool = False,
     ) -> None:
         self._policies, self._world, self._settings = policies, world, settings
-        self._reported, self._keep, self._compiled = reported, keep, compiled
+        self._explained, self._keep, self._compiled = explained, keep, compiled
         self._open: dict[int, tuple[Trace, dict[int, Scored]]] = {}
         self._done: dict[int, Comparison] = {}
 
@@ -33,7 +33,7 @@ class JobQueue:
         for number, trace in enumerate(traces):
             self._open[number] = trace, {}
             for policy in self._policies:
-                yield ReplayJob(policy, trace, self._world, self._settings, self._reported, self._keep, self._compiled)
+                yield ReplayJob(policy, trace, self._world, self._settings, self._explained, self._keep, self._compiled)
 
     def enter(self, place: int, judged: Scored) -> None:
         """Record the result of the job at this position."""

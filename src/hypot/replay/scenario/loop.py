@@ -20,12 +20,12 @@ from hypot.replay.world.parameters import Span, World
 from hypot.replay.world.record import Run
 
 
-def run_side(folder: Path, data: Mapping[str, Any], side: str, reported: Span = NEVER) -> Run:
+def run_side(folder: Path, data: Mapping[str, Any], side: str, explained: Span = NEVER) -> Run:
     """The replay of one policy of one case."""
     world = world_from_dict(data.get("world") or {})
     settings = Settings.from_dict(data.get("settings") or {})
     demand = load_of(trace_of(data["demand"], folder_of_traces()), world)
-    return replay(policy_of(folder, data, side, world), WORKLOAD, demand, world, settings, reported)
+    return replay(policy_of(folder, data, side, world), WORKLOAD, demand, world, settings, explained)
 
 
 def measured(folder: Path, data: Mapping[str, Any], side: str) -> dict[str, float | None]:

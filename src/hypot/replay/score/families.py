@@ -90,8 +90,8 @@ def elasticity(account: Account, means: Means, baseline: Scores | None) -> dict[
     """The family of elasticity; accuracy is defined only in ticks with demand."""
     t, length = account.t, account.ticks
     found: dict[str, Any] = {
-        "under": percent(float(t.under[0]), int(t.reported[0])),
-        "over": percent(float(t.over[0]), int(t.reported[0])),
+        "under": percent(float(t.under[0]), int(t.counted_ticks[0])),
+        "over": percent(float(t.over[0]), int(t.counted_ticks[0])),
         "over_supply": percent(float(t.over_supply[0]), length),
         "under_time": percent(int(t.under_ticks[0]), length),
         "over_time": percent(int(t.over_ticks[0]), length),

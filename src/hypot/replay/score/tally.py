@@ -61,7 +61,7 @@ class Tally(NamedTuple):
     windows: Any
     worst: Any
     # Ticks with demand, missing and excess supply as shares of demand, excess as a share of supply, ticks with either.
-    reported: Any
+    counted_ticks: Any
     under: Any
     over: Any
     over_supply: Any
@@ -151,7 +151,7 @@ def compare(t: Tally, supply: float, demand: float) -> None:
             t.over_ticks[0] += 1
             t.over_supply[0] += 1.0
         return
-    t.reported[0] += 1
+    t.counted_ticks[0] += 1
     share = (supply - demand) / demand
     if share > SAME:
         t.over_ticks[0] += 1

@@ -10,8 +10,7 @@ import structlog
 from hypot.cluster.clock import Clock, boot
 from hypot.kinds.hvpa import Hvpa
 from hypot.policy.model.decision import PLAN_UNDER_WAY, Decision, Event, Hold, condition_of, renewed
-from hypot.policy.model.plan import SetTemplate, ways_of
-from hypot.policy.model.plan import reported as as_text
+from hypot.policy.model.plan import SetTemplate, actions_sentence, ways_of
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State
 from hypot.policy.plan.pursue import (
@@ -36,7 +35,7 @@ from hypot.run.act.recorded import is_recorded, recorded, unrecorded
 from hypot.run.act.steps import ALL_AT_ONCE, Results, Steps, in_place_meanwhile
 from hypot.run.outcome import CARRIED_OUT, Done, Judged, Outcome
 from hypot.run.report.events import PostedEvent, plan_ended, resize_failed, subject_of
-from hypot.run.webhook.admission import blocks_message
+from hypot.run.webhook.admission import held_for_new_pods
 
 log = structlog.get_logger()
 # The reason of the condition CarriedOut while a plan is under way.
@@ -63,7 +62,7 @@ class Attempt:
     refusal: str = ""
     unsure: bool = False
     counted: int | None = None
-    reported: tuple[Event, ...] = ()
+    events: tuple[Event, ...] = ()
 
     @classmethod
     def of(cls, judged: Judged, effect: Effect = DONE) -> Self:
@@ -84,15 +83,15 @@ class Attempt:
     def with_plan(self, plan: Plan | None) -> Self:
         return replace(self, state=replace(self.state, plan=plan))
 
-    def with_reported(self, *events: Event) -> Self:
-        return replace(self, reported=(*self.reported, *events))
+    def with_events(self, *events: Event) -> Self:
+        return replace(self, events=(*self.events, *events))
 
     def objected(self, found: Iterable[Objection]) -> Self:
         """With the objections to evictions; the first objection with a hold is listed among the holds."""
         objections = list(found)
         note = next((each.hold for each in objections if each.hold is not None), None)
         effect = self.effect if note is None or self.effect.note is not None else self.effect._replace(note=note)
-        return replace(self, effect=effect).with_reported(*[each.event for each in objections])
+        return replace(self, effect=effect).with_events(*[each.event for each in objections])
 
     def progressed(self, progress: Progress) -> Self:
         """With the progress of the plan, in a condition that stays until the next plan."""
@@ -110,7 +109,7 @@ class Attempt:
     def outcome(self, settings: Settings) -> Outcome:
         """The outcome: what is reported, and the state that is kept."""
         if self.over:
-            return replace(reported(self.judged, settings), acting="observe")
+            return replace(without_writes(self.judged, settings), acting="observe")
         judged, effect, now = self.judged, self.effect, self.judged.seen.now
         decision = report(judged.autoscaler, judged.move, judged.before, settings, effect)
         state = self.state.after_report(decision)
@@ -120,7 +119,7 @@ class Attempt:
         return replace(outcome, unsure=self.unsure, counted=self.counted)
 
 
-def reported(judged: Judged, settings: Settings) -> Outcome:
+def without_writes(judged: Judged, settings: Settings) -> Outcome:
     """The outcome of a move without writes."""
     try:
         decision = report(judged.autoscaler, judged.move, judged.before, settings)
@@ -174,11 +173,11 @@ class Executor:
         outcome = attempt.outcome(self._settings)
         if self._dry_run and not outcome.refusal:
             # The writes did not happen, so the state does not record them, and no plan has begun.
-            before = reported(judged, self._settings).state
+            before = without_writes(judged, self._settings).state
             plan = None if outcome.state.plan is None else judged.before.plan
             outcome = replace(outcome, state=replace(before, plan=plan), counted=None)
         about = subject_of(outcome)
-        return Executed(outcome, tuple([PostedEvent(about, event) for event in attempt.reported]))
+        return Executed(outcome, tuple([PostedEvent(about, event) for event in attempt.events]))
 
     async def _tried(self, judged: Judged) -> Attempt:
         if isinstance(judged.autoscaler, Hvpa) and judged.move.rescales:
@@ -203,12 +202,12 @@ class Executor:
         attempt = Attempt.of(judged).objected(objections)
         results = await self._take(attempt, actions)
         if self._is_over(judged, results):
-            return replace(attempt, over=True, reported=())
+            return replace(attempt, over=True, events=())
         resized = {each.pod for each in results.done if isinstance(each, ResizePod)}
         done = resized | {each.pod for each in results.done if isinstance(each, EvictPod)}
         instead = [each.pod for each in wanted if each.action == "evict" and each.pod in resized]
         undone = [each.pod for each in wanted if each.pod not in done]
-        attempt = attempt.with_reported(*[_resized_instead(pod) for pod in instead], *_refusals(results))
+        attempt = attempt.with_events(*[_resized_instead(pod) for pod in instead], *_refusals(results))
         attempt = attempt.with_results(results)
         attempt = replace(attempt, effect=attempt.effect._replace(undone=frozenset([*undone, *instead])))
         if done:
@@ -314,14 +313,14 @@ class Executor:
 
 def _was_held(judged: Judged) -> bool:
     """Whether the status still holds back new pods, although no hold applies any more."""
-    return bool(blocks_message(judged.autoscaler) - {hold.blocks for hold in judged.holds})
+    return bool(held_for_new_pods(judged.autoscaler) - {hold.blocks for hold in judged.holds})
 
 
 def _after(attempt: Attempt, progress: Progress, results: Results, objections: list[Objection]) -> Attempt:
     """With the progress of the plan, and the events for what failed."""
     ended = [] if progress.ended in {"", "Done"} else [plan_ended(progress.message)]
     shown = attempt.progressed(progress._replace(message=_message(progress, results))).objected(objections)
-    return shown.with_reported(*_refusals(results), *ended)
+    return shown.with_events(*_refusals(results), *ended)
 
 
 def _message(progress: Progress, results: Results) -> str:
@@ -330,7 +329,7 @@ def _message(progress: Progress, results: Results) -> str:
         return progress.message
     rest = EVICTED_LATER if any(isinstance(each, EvictPod) for each in results.left) else LATER
     rest = sentence(f"to be tried again: {results.refused[0][1].refusal}") if results.refused else rest
-    return f"{as_text(results.done)} {rest}".strip()
+    return f"{actions_sentence(results.done)} {rest}".strip()
 
 
 def _refusals(results: Results) -> Iterator[Event]:

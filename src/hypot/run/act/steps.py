@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from hypot.cluster.clock import Clock
-from hypot.policy.model.plan import reported
+from hypot.policy.model.plan import actions_sentence
 from hypot.policy.plan.pursue import Action, EvictPod, Progress, ResizePod
 from hypot.run.act.proof import Proof
 from hypot.run.outcome import Done
@@ -46,7 +46,11 @@ class Results(NamedTuple):
 def in_place_meanwhile(progress: Progress) -> Progress:
     """While the last evicted pod is awaited, pods that are killed again and again are resized in place instead."""
     actions = tuple([_instead(each) for each in progress.actions])
-    return progress if actions == progress.actions else progress._replace(actions=actions, message=reported(actions))
+    return (
+        progress
+        if actions == progress.actions
+        else progress._replace(actions=actions, message=actions_sentence(actions))
+    )
 
 
 def _instead(action: Action) -> Action:

@@ -233,7 +233,7 @@ def _held(
     vpa: VPA, sizes: tuple[Size, ...], pod: Pod, limit_ranges: Sequence[LimitRange], *, may_shrink: bool
 ) -> tuple[Size, ...]:
     """These sizes after holds, compared with the pod's manifest; empty if its namespace would refuse the result."""
-    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | blocks_message(vpa)
+    blocks = {hold.blocks for hold in holds_of(vpa.annotations)} | held_for_new_pods(vpa)
     blocks |= set() if may_shrink else {"down"}
     if "both" in blocks:
         return ()
@@ -244,7 +244,7 @@ def _held(
     return kept if kept == sizes or admits(resized(pod, kept), limit_ranges) else ()
 
 
-def blocks_message(autoscaler: Autoscaler) -> set[Blocks]:
+def held_for_new_pods(autoscaler: Autoscaler) -> set[Blocks]:
     """What the leader holds back for new pods, read from the VPA's status: this replica may not be the leader."""
     if not isinstance(autoscaler, VPA) or not isinstance(autoscaler.status, dict):
         return set()

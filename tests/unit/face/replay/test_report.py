@@ -14,7 +14,7 @@ from plotly.graph_objects import Figure
 from hypot.face.replay.charts import charts_of, columns_for, spent
 from hypot.face.replay.figure import Dots, Line
 from hypot.face.replay.labels import _SIDES, _box, labelled
-from hypot.face.replay.moments import MOST_MARKS, chosen, move_of, reported
+from hypot.face.replay.moments import MOST_MARKS, chosen, decision_lines, move_of
 from hypot.face.replay.picture import figures_of, picture
 from hypot.face.replay.plane import LEAST_HARM, pareto, path_of, plane
 from hypot.face.replay.report import page
@@ -285,7 +285,7 @@ class TestDecisions:
     def test_what_is_told(self, report):
         """What changes, the reason and the sentences of all steps, in lines that fit beside a mark."""
         decision = report.runs[0].moments[0].decision
-        lines = reported(decision)
+        lines = decision_lines(decision)
         assert lines[0].startswith("HorizontalPodAutoscaler shop/web: ")
         assert lines[0].endswith(f"{decision.current} → {decision.desired} replicas")
         assert decision.reason in lines
@@ -294,12 +294,12 @@ class TestDecisions:
     def test_what_is_told_of_a_size(self, report):
         """Each container and resource that changes."""
         decision = next(one.decision for one in report.runs[3].moments if not one.decision.recounts)
-        assert re.search(r"Hvpa shop/web: app cpu \S+ → \S+$", reported(decision)[0])
+        assert re.search(r"Hvpa shop/web: app cpu \S+ → \S+$", decision_lines(decision)[0])
 
     def test_there_is_an_end_to_telling(self, report):
         """Where reasons are long they are cut, and that is seen."""
         decision = replace(report.runs[0].moments[0].decision, reason="word " * 500)
-        lines = reported(decision, 200)
+        lines = decision_lines(decision, 200)
         assert sum(map(len, lines)) < 260
         assert lines[-1].endswith("…")
 

@@ -169,7 +169,7 @@ class TestSeeing:
 
     def test_the_first_replicas_were_ready_after_they_were_made(self):
         """By their start-up time, so a readiness delay below it leaves them out no more than others."""
-        ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), reported=ALWAYS)
+        ticks, scene = played(policy(wpa(readiness_delay=20), replicas=4), load((4.4, 40)), World(), explained=ALWAYS)
         assert errors(scene) == {""}
         assert ticks.replicas[-1] > 4
 
@@ -177,7 +177,7 @@ class TestSeeing:
         """Nothing shrinks and nothing grows while there are no metrics, and what is told says so."""
         world = quiet(gaps=(Span(300.0, 900.0),))
         tried = policy(hpa(scale_down=SOON), replicas=4)
-        ticks, scene = played(tried, load((2.2, 20), (0.2, 60)), world, reported=Span(EPOCH + 300, EPOCH + 899))
+        ticks, scene = played(tried, load((2.2, 20), (0.2, 60)), world, explained=Span(EPOCH + 300, EPOCH + 899))
         assert set(ticks.replicas[:60]) == {4}
         assert ticks.replicas[66] < 4
         assert all(moment.decision.error for moment in scene.moments if moment.at < EPOCH + 900)
@@ -197,8 +197,8 @@ class TestDecisions:
         assert [moment.decision.desired != moment.decision.current for moment in few.moments] == [True] * len(
             few.moments
         )
-        reported = replay(tried, "web", given, quiet(), Settings(), Span(EPOCH + 60, EPOCH + 120))
-        assert [moment.at - EPOCH for moment in reported.moments if moment.at <= EPOCH + 120] == [60, 75, 90, 105, 120]
+        explained = replay(tried, "web", given, quiet(), Settings(), Span(EPOCH + 60, EPOCH + 120))
+        assert [moment.at - EPOCH for moment in explained.moments if moment.at <= EPOCH + 120] == [60, 75, 90, 105, 120]
 
     def test_a_dry_run_changes_nothing_and_keeps_nothing(self):
         """A moment is a decision that changed something."""
@@ -335,7 +335,7 @@ class TestNames:
 class TestSizes:
     def test_a_size_that_is_only_recommended_stays(self):
         """With the mode Off neither pods nor the template change."""
-        ticks, scene = played(policy(vpa("Off"), replicas=3), load((1.0, 200)), quiet(), reported=ALWAYS)
+        ticks, scene = played(policy(vpa("Off"), replicas=3), load((1.0, 200)), quiet(), explained=ALWAYS)
         assert errors(scene) == {""}
         assert set(ticks.size_cpu) == {1.0}
         assert set(ticks.cpu) == {3.0}
@@ -347,7 +347,7 @@ class TestSizes:
             knobs = {"hypot.dev/evict-after-oom": soon, "hypot.dev/confidence-interval-memory": "1m"}
             tried = policy(VPA("deployment/web", mode="Recreate", annotations=knobs), replicas=4, memory_limit=GIB)
             world = World(memory=Heap(base=200 * MIB, per_request=0, leak=2 * MIB))
-            ticks, _ = played(tried, load((1.0, 240)), world, reported=ALWAYS)
+            ticks, _ = played(tried, load((1.0, 240)), world, explained=ALWAYS)
             assert ticks.killed.sum() > 0
             evicted.append(int(ticks.evicted.sum()))
         assert evicted[0] < evicted[1]
@@ -362,7 +362,7 @@ class TestSizes:
     def test_in_place_against_evicting(self, in_place, evicts):
         """The same policy, where the cluster can and where it cannot."""
         world = replace(quiet(), resize=ResizeParameters(in_place=in_place))
-        ticks, scene = played(policy(vpa(), replicas=4), load((1.0, 400)), world, reported=ALWAYS)
+        ticks, scene = played(policy(vpa(), replicas=4), load((1.0, 400)), world, explained=ALWAYS)
         assert bool(ticks.evicted.sum() > 0) is evicts
         assert bool(ticks.ready.min() < 4) is evicts
         assert ticks.cpu[-1] < 3.0
@@ -381,7 +381,7 @@ class TestSizes:
         """Replicas and sizes, without an error, and nothing is lost on the way that is not told."""
         spec = Hvpa.from_dict(yaml.safe_load(HVPA))
         ticks, scene = played(
-            policy(spec, replicas=2), load((0.8, 100), (6.0, 200), (0.5, 300)), quiet(), reported=ALWAYS
+            policy(spec, replicas=2), load((0.8, 100), (6.0, 200), (0.5, 300)), quiet(), explained=ALWAYS
         )
         assert errors(scene) == {""}
         assert len(set(ticks.replicas)) > 1
@@ -394,7 +394,7 @@ class TestSizes:
         """Utilisation is of what a pod asks for, also while its resize is under way: quickly and in full alike."""
         world = replace(quiet(), resize=ResizeParameters(takes=takes))
         tried = policy(*(hpa(), vpa())[::order], replicas=3)
-        ticks, _ = played(tried, load((0.5, 60), (2.5, 100), (0.3, 100)), world, reported=ALWAYS)
+        ticks, _ = played(tried, load((0.5, 60), (2.5, 100), (0.3, 100)), world, explained=ALWAYS)
         assert len(set(ticks.size_cpu)) > 1
         assert len(set(ticks.replicas)) > 1
 

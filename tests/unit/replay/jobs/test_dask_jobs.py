@@ -55,10 +55,10 @@ def address(cluster):
 
 def test_the_same_to_the_last_bit(cluster):
     """Where a replay runs changes nothing in it; progress is told in ticks."""
-    given, reported = jobs(6), []
-    away = dict(spread(iter(given), address(cluster), reported.append))
+    given, explained = jobs(6), []
+    away = dict(spread(iter(given), address(cluster), explained.append))
     assert away == {place: do(job) for place, job in enumerate(given)}
-    assert sum(reported) == 6 * 399
+    assert sum(explained) == 6 * 399
 
 
 def test_jobs_are_made_as_they_are_wanted(cluster, monkeypatch):

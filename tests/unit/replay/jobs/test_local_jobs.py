@@ -62,14 +62,14 @@ def test_only_some_jobs_are_in_hand(monkeypatch, rows, most):
     """As many as keep all processes busy, as rows have room, and no more than can be overlooked."""
     monkeypatch.setattr(local_jobs, "ROWS_IN_HAND", rows)
     monkeypatch.setattr(local_jobs, "MOST_IN_HAND", 4)
-    coming, reported, seen = Counted(jobs(20)), [], 0
+    coming, explained, seen = Counted(jobs(20)), [], 0
     found = {}
-    for place, judged in local_jobs.work(coming, 20 * ROWS, reported.append):
+    for place, judged in local_jobs.work(coming, 20 * ROWS, explained.append):
         seen = max(seen, coming.taken - len(found))
         found[place] = judged
     assert found == {place: do(job) for place, job in enumerate(coming.given)}
     assert seen == most
-    assert sum(reported) == 20 * (ROWS - 1)
+    assert sum(explained) == 20 * (ROWS - 1)
 
 
 @pytest.mark.usefixtures("_two")
@@ -78,11 +78,11 @@ def test_short_jobs_go_together(monkeypatch, shared):
     """Several policies on each trace, several jobs at once: the same comes of each, and all ticks are told."""
     monkeypatch.setattr(local_jobs, "SHARED_FACTOR", shared)
     policies = [policy("hot", 90), policy("mild", 70), policy("cold", 50)]
-    made, reported = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
+    made, explained = list(JobQueue(policies, World(), Settings()).jobs(map(trace, range(20)))), []
     assert max(map(len, local_jobs._batches(made, 4 * ROWS))) == 4
-    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, reported.append))
+    found = dict(local_jobs.work(iter(made), 32 * 4 * ROWS, explained.append))
     assert found == {place: do(job) for place, job in enumerate(made)}
-    assert sum(reported) == 60 * (ROWS - 1)
+    assert sum(explained) == 60 * (ROWS - 1)
 
 
 def test_jobs_go_together_by_their_rows_where_these_are_more():

@@ -133,8 +133,8 @@ class TestFiles:
         folder = written(story="one line", bar=[], kind="dream", title=5, demand=[1], strange=1)
         with pytest.raises(ScenarioError) as caught:
             read_scenarios(folder)
-        reported = str(caught.value).splitlines()
-        assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in reported)
+        explained = str(caught.value).splitlines()
+        assert all(line.startswith(str(folder / "S01" / "scenario.yaml")) for line in explained)
         for message in (
             "no title",
             "strange: unknown key",
@@ -143,7 +143,7 @@ class TestFiles:
             "no bar",
             "demand: is not a mapping",
         ):
-            assert any(message in line for line in reported)
+            assert any(message in line for line in explained)
 
     @pytest.mark.parametrize("text", ["a: [", "5", ""])
     def test_no_mapping(self, written, text):
@@ -258,9 +258,9 @@ class TestJudging:
             "one": {},
             "two": {"patch": {"bad": [{"kind": "HorizontalPodAutoscaler", "spec": {"minReplicas": 2}}]}},
         }
-        reported = []
-        run_scenarios(read_scenarios(written(variants=variants)), lambda *at: reported.append(at), workers=1)
-        assert reported == [(1, 3), (2, 3), (3, 3)]
+        explained = []
+        run_scenarios(read_scenarios(written(variants=variants)), lambda *at: explained.append(at), workers=1)
+        assert explained == [(1, 3), (2, 3), (3, 3)]
 
     def test_processes_find_the_same(self, monkeypatch):
         """Whoever runs it."""

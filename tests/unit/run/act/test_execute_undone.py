@@ -10,7 +10,7 @@ from hypot.policy.model.decision import show_time
 from hypot.policy.model.size import resources_of
 from hypot.run.outcome import Reconciled
 from hypot.run.report.log import DecisionLog
-from hypot.run.webhook.admission import blocks_message
+from hypot.run.webhook.admission import held_for_new_pods
 from unit.policy.sizes_world import FREE, NAMESPACE, NOW, box, hvpa, node, sized, vpa
 from unit.run.act.test_execute_partly import SIZED, TIGHT, comes_back, conflict, evicts, resized, sizer
 from unit.run.run_world import World, all_kinds, blocked, body, web
@@ -190,4 +190,4 @@ async def test_a_missing_webhook_hides_no_hold():
         assert "without saved state" in blocked(outcome)[1]
         assert "webhook" in blocked(outcome)[1]
         key = ("VerticalPodAutoscaler", NAMESPACE, "web")
-        assert blocks_message(world.app.watches.row(key).autoscaler) == {"down"}
+        assert held_for_new_pods(world.app.watches.row(key).autoscaler) == {"down"}
