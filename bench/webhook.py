@@ -42,7 +42,7 @@ from hypot.run.webhook.server import CertificateHolder, Webhook
 WORKLOADS, PODS, SPACES = 2000, 5, 20
 SECONDS, PER_SECOND = 20, 40
 KIND = "Hvpa"
-TOLD = """\
+REPORT = """\
 The webhook answers while the controller reconciles without a pause: {} requests over TLS ({} pods were sized; {}
 reconciles over 2,000 Hvpas and 10,000 pods, median {:.2f} s): median {}, p99 {} (bar 100 ms), slowest {}.
 """
@@ -218,7 +218,7 @@ async def play():
     await webhook.stop()
     p99 = sorted(taken)[int(len(taken) * 0.99)]
     times = [f"{1000 * each:.0f} ms" for each in (statistics.median(taken), p99, max(taken))]
-    return TOLD.format(len(taken), patched, len(reconciles), statistics.median(reconciles), *times)
+    return REPORT.format(len(taken), patched, len(reconciles), statistics.median(reconciles), *times)
 
 
 if __name__ == "__main__":

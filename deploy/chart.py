@@ -236,7 +236,7 @@ def _filled(text: str, marker: str, item: Manifest, condition: str) -> str:
 def checks() -> str:
     """Checks that a schema cannot express, or not with a readable message; all errors are reported at once."""
     fields_of_ours = [name for name in _pod() if name != "securityContext"]
-    ours, told = " ".join(f'"{name}"' for name in fields_of_ours), ", ".join(fields_of_ours)
+    ours, listed = " ".join(f'"{name}"' for name in fields_of_ours), ", ".join(fields_of_ours)
     listen, service, port = (f".Values.config.{name}" for name in ("listen", "webhookService", "webhookPort"))
     asked = (
         _check(
@@ -257,7 +257,7 @@ def checks() -> str:
         _check(
             f"without (keys .Values.pod) {ours} | len | ne (len .Values.pod)",
             "pod: the chart sets %v itself; remove these fields",
-            f'"{told}"',
+            f'"{listed}"',
         ),
     )
     body = "{{- $wrong := list -}}\n" + "".join(asked) + '{{- with $wrong }}{{ fail (join "\\n" .) }}{{ end -}}\n'

@@ -104,4 +104,4 @@ def _range(parameter: Parameter) -> str:
         return f"a list of `{{{', '.join(part.name for part in _LISTS[parameter.unit])}}}`"
     if parameter.unit == "truth":
         return "`true` or `false`"
-    return parameter.range.short_words(parameter.unit)
+    return parameter.range.short_text(parameter.unit)

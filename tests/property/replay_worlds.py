@@ -64,7 +64,7 @@ class Looking:
 
 
 def played(tried, given, world, *, merging=None, whole=False, reported=NEVER, settings=None, watcher=None):
-    """The ticks of a replay and its scene: with groups merged or not, by quick steps or by whole decisions."""
+    """The ticks of a replay and its scene: with groups merged or not, by numeric steps or by whole decisions."""
     settings = settings or Settings()
     scenes = []
 

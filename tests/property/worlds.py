@@ -133,7 +133,7 @@ wild_world = st.builds(
             for selector in SELECTORS
         },
     ),
-    conflicts=st.sampled_from([(), ("default/other",)]),
+    others=st.sampled_from([(), ("default/other",)]),
     monitor=st.sampled_from([None, "", "OK", "Alert"]),
     reply=st.one_of(st.none(), failures, replies),
 )

@@ -133,8 +133,8 @@ def command(
     """
     settings = read_settings(settings_file)
     settings = replace(settings, kubernetes=kubernetes) if kubernetes else settings
-    loaded, passed_over = read_objects(paths, may_matter)
-    sources = _sources(loaded, passed_over, namespace)
+    loaded, ignored = read_objects(paths, may_matter)
+    sources = _sources(loaded, ignored, namespace)
     snapshot = Snapshot(one.data for one in loaded)
     with alone(state_file):
         states = read_state(state_file) if state_file else {}
@@ -146,7 +146,7 @@ def command(
             write_state(state_file, states)
     if output == "text":
         _print_text(run, outcomes, with_state=state_file is not None)
-        _report_ignored(loaded, passed_over, snapshot)
+        _report_ignored(loaded, ignored, snapshot)
     else:
         document = _plain(_document(run, outcomes))
         click.echo((to_json if output == "json" else to_yaml)(document).encode("utf-8", "replace"), nl=False)
@@ -157,7 +157,7 @@ def _key(autoscaler: Autoscaler) -> Key:
     return autoscaler.KIND, autoscaler.namespace, autoscaler.name
 
 
-def _sources(loaded: list[LoadedFiles], passed_over: Counter[str], namespace: str | None) -> dict[Key, Source]:
+def _sources(loaded: list[LoadedFiles], ignored: Counter[str], namespace: str | None) -> dict[Key, Source]:
     """The place of each autoscaler in the input; of several with one name the last, as with kubectl apply."""
     found: dict[Key, Source] = {}
     for one in loaded:
@@ -169,7 +169,7 @@ def _sources(loaded: list[LoadedFiles], passed_over: Counter[str], namespace: st
             click.echo(f"{key[1]}/{key[2]} is in the input twice, {places}: the last one counts", err=True)
         found[key] = one.source
     if not found:
-        kinds = Counter(str(one.data["kind"]) for one in loaded) + passed_over
+        kinds = Counter(str(one.data["kind"]) for one in loaded) + ignored
         there = f"found only {_counted(kinds)}" if kinds else "there is nothing in it"
         known = ", ".join(names_of(autoscalers()))
         raise BadInput(f"no autoscaler in the input ({known}): {there}")
@@ -210,11 +210,11 @@ def _print_text(run: _Run, outcomes: list[Verdict], *, with_state: bool) -> None
     click.echo(safe_for(sys.stdout, "\n".join(lines)), color=glyphs.colour)
 
 
-def _report_ignored(loaded: list[LoadedFiles], passed_over: Counter[str], snapshot: Snapshot) -> None:
+def _report_ignored(loaded: list[LoadedFiles], ignored: Counter[str], snapshot: Snapshot) -> None:
     """Report the kinds that no decision depends on; custom kinds too, unless they are a target."""
     targets = {target_of(one).kind for one in snapshot.autoscalers()}
     unused = [one.data for one in loaded if not is_known(one.data["apiVersion"], one.data["kind"])]
-    kinds = passed_over + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
+    kinds = ignored + Counter(str(data["kind"]) for data in unused if data["kind"] not in targets)
     if kinds:
         click.echo(f"ignored: {_counted(kinds)}", err=True)
 

@@ -39,7 +39,7 @@ def read_objects(
     with _progress() as progress:
         reader = Reader(progress=progress, keep=keep)
         try:
-            return list(reader.read(paths)), reader.passed_over
+            return list(reader.read(paths)), reader.ignored
         except LoadError as error:
             raise BadInput(str(error)) from error
 

@@ -73,8 +73,8 @@ def command(paths: tuple[str, ...], namespace: str | None, name: str | None, plo
 
     Exit status: 0 success, 1 a manifest has errors or no intervals, 2 bad usage or input.
     """
-    loaded, passed_over = read_objects(paths, _is_hvpa)
-    entries = _chosen(_entries(loaded, passed_over), namespace, name)
+    loaded, ignored = read_objects(paths, _is_hvpa)
+    entries = _chosen(_entries(loaded, ignored), namespace, name)
     fine = all(entry.tables for entry in entries)
     if plot is not None and fine:
         _draw(plot, [entry.hvpa for entry in entries])
@@ -94,10 +94,10 @@ def _is_hvpa(api_version: str, kind: str) -> bool:
     return kind == Hvpa.KIND and api_version.partition("/")[0] in _GROUPS
 
 
-def _entries(loaded: list[LoadedFiles], passed_over: Counter[str]) -> list[_HvpaEntry]:
+def _entries(loaded: list[LoadedFiles], ignored: Counter[str]) -> list[_HvpaEntry]:
     """Every Hvpa; of several with one name the last, as with kubectl apply."""
     if not loaded:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(passed_over.items()))
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(ignored.items()))
         raise BadInput(f"no Hvpa in the input: {f'found only {kinds}' if kinds else 'there is nothing in it'}")
     found: dict[str, _HvpaEntry] = {}
     for one in loaded:

@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _say("standard output is closed, so the answer cannot be written")
         sys.exit(2)
     _write_all()
-    reported = sys.stdout
+    stdout = sys.stdout
     try:
         status = cli.main(arguments, prog_name="hypot", standalone_mode=False)
         sys.stdout.flush()
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> Any:
         _say_no_more()
     except SystemExit:
         # Click handles a broken pipe first, and replaces sys.stdout with a silent stream.
-        if sys.stdout is reported:
+        if sys.stdout is stdout:
             raise
         _say_no_more()
     except OSError as error:

@@ -101,8 +101,8 @@ def _figures(result: "Result", case: "Case") -> Iterator[tuple[str, str, str, st
     for name in bad:
         limits = [str(one) for one in case.bar if next((n for n in good if n in one.names()), "") == name]
         counted = unit(result.scenario, case, name)
-        message = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
-        yield message, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
+        label = name if not counted or any(word in name for word in _SAYS_IT) else f"{name}, {counted}"
+        yield label, shown(bad[name]), shown(good[name]), ", ".join(limits).replace("_", " ")
 
 
 def shown(value: float | None) -> str:
@@ -133,7 +133,7 @@ def as_table(results: Sequence["Result"], glyphs: Glyphs) -> Iterator[str]:
 def broken(results: Sequence["Result"]) -> Iterator[str]:
     """The failed conditions, and the actual values."""
     for result in results:
-        yield from (f"{result.scenario.id}: {message}" for message in result.broken)
+        yield from (f"{result.scenario.id}: {label}" for label in result.broken)
 
 
 def _line(row: Sequence[str], widths: Sequence[int]) -> str:

@@ -87,7 +87,7 @@ def _fault(data: Any) -> str:
 
 
 def _is_vertical(data: Any) -> bool:
-    """Whether the state of sizes is valid."""
+    """Whether the `vertical` part of an entry is valid."""
     if not isinstance(data, dict):
         return False
     recount, infeasible = data.get("recount"), data.get("infeasible") or {}

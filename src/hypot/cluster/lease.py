@@ -67,21 +67,21 @@ class Record:
 
 def taken(record: Record, identity: str, seconds: float, now: float) -> dict[str, Any]:
     """The Lease object with us as the holder. Other fields stay as they are."""
-    reported: dict[str, Any] = {
+    spec: dict[str, Any] = {
         "holderIdentity": identity,
         "leaseDurationSeconds": max(1, round(seconds)),
         "renewTime": microtime(now),
     }
     if record.holder != identity:
-        reported["acquireTime"] = reported["renewTime"]
-        reported["leaseTransitions"] = record.transitions + 1 if record.version else 0
-    return {**record.body, "spec": {**record.spec, **reported}}
+        spec["acquireTime"] = spec["renewTime"]
+        spec["leaseTransitions"] = record.transitions + 1 if record.version else 0
+    return {**record.body, "spec": {**record.spec, **spec}}
 
 
 def released(record: Record, now: float) -> dict[str, Any]:
     """The Lease object without a holder, so that others may take it at once."""
-    reported = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
-    return {**record.body, "spec": {**record.spec, **reported}}
+    spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": microtime(now)}
+    return {**record.body, "spec": {**record.spec, **spec}}
 
 
 def microtime(at: float) -> str:

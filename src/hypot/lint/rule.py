@@ -84,11 +84,11 @@ class RuleFamily:
         of = kinds or self.kinds
         self.rules.append(Rule(rule_id, severity, title, why, fix, example, of, self.title, check))
 
-    def rule(self, rule_id: str, severity: Severity, **message: Any) -> Callable[[Check], Check]:
+    def rule(self, rule_id: str, severity: Severity, **texts: Any) -> Callable[[Check], Check]:
         """Add the rule that the decorated function checks."""
 
         def declare(check: Check) -> Check:
-            self.known(rule_id, severity, check=check, **message)
+            self.known(rule_id, severity, check=check, **texts)
             return check
 
         return declare

@@ -212,7 +212,7 @@ class App:
 
     async def _webhook(self) -> None:
         """Serve the webhook as soon as there is a certificate, and renew the certificate in time."""
-        keeper = CertificateStore(
+        certificates = CertificateStore(
             self.plain, self.config.namespace, names_of(self.config.webhook_service, self.config.namespace)
         )
         finder = Finder(self.watches, boot)
@@ -226,8 +226,8 @@ class App:
         try:
             while True:
                 try:
-                    issued = await keeper.ensure(wall())
-                    self.sizes_new_pods = await keeper.publish(issued.ca_pem) != "missing"
+                    issued = await certificates.ensure(wall())
+                    self.sizes_new_pods = await certificates.publish(issued.ca_pem) != "missing"
                     if not self.sizes_new_pods:
                         log.warning("no webhook configuration", todo="apply the output of `hypot manifests`")
                 except (UnreachableError, RefusedError) as error:

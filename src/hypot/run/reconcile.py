@@ -78,7 +78,7 @@ class Reconciler:
     observer: Observer
     history: UsageHistory
     actor: Actor
-    keeper: UsageStore
+    usage_store: UsageStore
     executor: Executor
     reporter: Reporter
     shards: Shards
@@ -104,7 +104,7 @@ class Reconciler:
         states = {_key(text): _remembered(entry) for text, entry in loaded.entries.items() if text.count("/") == 2}
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in states.items() if known is not None}, _governor(governor))
-        await self.keeper.restore(self._rows(), loaded.entries, now)
+        await self.usage_store.restore(self._rows(), loaded.entries, now)
         log.info("resumed", remembered=len(states), cold=not self.may_shrink())
 
     async def reconcile(self) -> Reconciled:
@@ -128,7 +128,7 @@ class Reconciler:
         await asyncio.gather(*[self.actor.write(request) for request in kept])
         await rest()
         await self.reporter.events(outcomes, posted, now, boot)
-        await self.keeper.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
+        await self.usage_store.write({key: row for key, row in rows.items() if acting[key] != "observe"}, now)
         unwritten = await self._save(now)
         seconds = self.clocks.boot() - boot
         return Reconciled(tuple(outcomes), boot, seconds, decided - observed, view.stale_share, unwritten, view.trouble)
@@ -151,7 +151,7 @@ class Reconciler:
         self.judge.forget(gone, rows)
         self.observer.forget(gone)
         self.reporter.forget(gone)
-        self.keeper.forget(gone)
+        self.usage_store.forget(gone)
         for key in gone:
             self.history.forget(key)
 

@@ -123,7 +123,7 @@ def world(given, hpa):
         else Scale(scale["spec_replicas"], scale["status_replicas"], scale["selector"]),
         pods=pods,
         pod_metrics=BROKEN if failures.get("resource_metrics") else samples(given.get("resource_metrics", ())),
-        conflicts=conflicts(pods, others),
+        others=conflicts(pods, others),
         **metrics(given, hpa, failures),
     )
 

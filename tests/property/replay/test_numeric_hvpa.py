@@ -1,4 +1,4 @@
-"""The quick step of an Hvpa and the whole decision are the same decision, in any world."""
+"""The numeric step of an Hvpa and the whole decision are the same decision, in any world."""
 
 from unittest.mock import patch
 
@@ -26,7 +26,7 @@ often = settings(
 
 
 class Both:
-    """Decides in both ways each time, says where they differ, and acts as the quick step says."""
+    """Decides in both ways each time, says where they differ, and acts as the numeric step says."""
 
     def __init__(self, hvpa, rule, feed, every):
         self.hvpa, self.rule, self.feed, self.every = hvpa, rule, feed, every

@@ -74,7 +74,7 @@ def assert_same(one, other, rel=0.0, least=0.0):
 
 
 def assert_decided_in_full(case, **near):
-    """Every quick step is compared with the whole decision from the same past; then with a past of its own."""
+    """Every numeric step is compared with the whole decision from the same past; then with a past of its own."""
     numeric, _ = play(case, explained=ALWAYS)
     whole, _ = play(case, whole=True)
     assert_same(numeric, whole, **near)

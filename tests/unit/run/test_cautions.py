@@ -73,10 +73,10 @@ async def test_checkpoints_of_an_object_that_is_gone_are_forgotten():
     async with World(*web(2), vpa("Off"), node(), kinds=ONLY_VPA) as world:
         world.uses("3", "3Gi")
         await world.reconcile()
-        assert world.reconciler.keeper._written
+        assert world.reconciler.usage_store._written
         world.cluster.remove(f"{KINDS['VerticalPodAutoscaler']}/web")
         await world.reconcile()
-        assert (world.reconciler.keeper._there, world.reconciler.keeper._written) == ({}, {})
+        assert (world.reconciler.usage_store._there, world.reconciler.usage_store._written) == ({}, {})
 
 
 @pytest.mark.parametrize(("mode", "count", "freed"), [("act", 2, [2000]), ("act", 5, []), ("observe", 2, [])])

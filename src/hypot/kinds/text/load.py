@@ -98,7 +98,7 @@ class Reader:
     def __init__(
         self, *, progress: Progress | None = None, limits: InputLimits = _DEFAULT_LIMITS, keep: Keep | None = None
     ) -> None:
-        self.passed_over: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
         self._progress = progress
         self._limits = limits
         self._keep = keep
@@ -150,7 +150,7 @@ class Reader:
         if self._keep is None or self._keep(api_version, kind):
             yield LoadedFiles(data, source)
         else:
-            self.passed_over[kind] += 1
+            self.ignored[kind] += 1
 
     def _stub(self, data: Any) -> Any:
         """Drop an item that will be skipped at once; keep only what is needed to count it."""

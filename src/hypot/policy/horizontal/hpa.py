@@ -276,10 +276,10 @@ class _HpaPass(Findings):
         downwards = recommendation < current or self.hpa.behavior is None
         reason, extreme = ("ScaleDownStabilized", "highest") if downwards else ("ScaleUpStabilized", "lowest")
         self.condition("AbleToScale", "True", reason, f"the {extreme} of the recent recommendations counts")
-        until = f" until {show_time(settled.from_then)}, if it lasts" if settled.from_then else ""
+        until = f" until {show_time(settled.from_then)}, if that lasts" if settled.from_then else ""
         text = (
-            f"The stabilisation window holds {recommendation} back{until}: its {extreme} recommendation counts, "
-            f"{settled.replicas}."
+            f"The window keeps {settled.replicas} instead of {recommendation}{until}: {settled.replicas} is the "
+            f"{extreme} recommendation in the stabilisation window."
         )
         numbers = {"until": show_time(settled.from_then)} if settled.from_then else {}
         rule = "stabilise-down" if downwards else "stabilise-up"
@@ -303,8 +303,8 @@ class _HpaPass(Findings):
             parse_selector(scale.selector)
         except SelectorError as error:
             return self._bad_selector("InvalidSelector", "InvalidSelector", f"the selector cannot be read: {error}")
-        if self.seen.conflicts:
-            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.conflicts)}"
+        if self.seen.others:
+            message = f"pods by selector {scale.selector} are also controlled by {', '.join(self.seen.others)}"
             return self._bad_selector("AmbiguousSelector", "AmbiguousSelector", message)
         return True
 

@@ -286,7 +286,7 @@ class Seen:
     object_metrics: Mapping[str, int | Failure] = field(default_factory=dict)
     external_metrics: Mapping[str, tuple[int, ...] | Failure] = field(default_factory=dict)
     # Other autoscalers that select some of these pods.
-    conflicts: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     # The state of the DatadogMonitor that guards a WatermarkPodAutoscaler; None if there is no such object.
     monitor: str | None = None
     reply: Reply | Failure | None = None

@@ -337,8 +337,8 @@ def _condition(data: Mapping[str, Any]) -> Condition:
     since = data.get("since")
     if not isinstance(since, int | float):
         since = read_time(data.get("lastTransitionTime")) or 0.0
-    message = [str(data.get(key) or "") for key in ("type", "status", "reason", "message")]
-    return Condition(message[0], message[1], message[2], message[3], float(since))
+    kind, status, reason, message = (str(data.get(key) or "") for key in ("type", "status", "reason", "message"))
+    return Condition(kind, status, reason, message, float(since))
 
 
 def read_time(text: Any) -> float | None:

@@ -247,7 +247,7 @@ class Snapshot:
             answers.of_pods,
             answers.of_objects,
             answers.external,
-            conflicts=self._conflicts(autoscaler, namespace, scale.selector),
+            others=self._conflicts(autoscaler, namespace, scale.selector),
             monitor=monitor,
         )
         return self._with_sizes(autoscaler, seen, settings) if info_of(autoscaler).sizes else seen

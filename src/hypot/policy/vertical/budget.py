@@ -111,8 +111,8 @@ class DisruptionBudget(NamedTuple):
             return None
         taken = group.evicted + group.resized
         message = (
-            f"{group.owner.kind} {group.owner.name} keeps {group.configured} pods, {group.running} run, {taken} are "
-            f"disrupted in this pass, and {group.tolerance} may be missing"
+            f"{group.owner.kind} {group.owner.name} has {group.running} of {group.configured} pods running, "
+            f"{taken} of them disrupted in this pass, and at most {group.tolerance} may be missing"
         )
         return DisruptionRefusal(EXHAUSTED, message)
 

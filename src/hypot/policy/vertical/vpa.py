@@ -63,8 +63,8 @@ def restrain(
     vpa: VPA, seen: Seen, bounds: tuple[Bounds, ...], knobs: Knobs, state: State, settings: Settings
 ) -> tuple[Mapping[str, Fitted], UpdatePlan]:
     """The recommendation fitted to each pod, and which pods are changed now."""
-    if seen.conflicts:
-        oldest = f"VerticalPodAutoscaler {seen.conflicts[0]} is older and sizes the same pods: only the oldest acts."
+    if seen.others:
+        oldest = f"VerticalPodAutoscaler {seen.others[0]} is older and sizes the same pods: only the oldest acts."
         left = tuple(
             [PodAction(pod.name, "none", "older-vpa", oldest) for pod in sorted(seen.pods, key=lambda pod: pod.name)]
         )

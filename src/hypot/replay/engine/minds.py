@@ -91,7 +91,7 @@ class WpaReplicaRule:
 
 @dataclass(slots=True)
 class WatchedDecider:
-    """A WPA that uses the full decision; a quick step next to it collects the watermarks that reports show."""
+    """A WPA that uses the full decision; a numeric step next to it collects the watermarks that reports show."""
 
     whole: ExplainedDecider
     replica_rule: WpaReplicaRule

@@ -50,7 +50,7 @@ NEVER = Span(inf, -inf)
 
 
 class DisagreementError(AssertionError):
-    """The quick step and the full decision differ: a bug in hypot, never a fault of the input."""
+    """The numeric step and the full decision differ: a bug in hypot, never a fault of the input."""
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class ReplicaRule(Protocol):
 
 @dataclass(slots=True)
 class NumericDecider:
-    """A horizontal autoscaler that uses the quick step; it makes the full decision only where one is recorded."""
+    """A horizontal autoscaler that uses the numeric step; it makes the full decision only where one is recorded."""
 
     autoscaler: HPA | WPA
     replica_rule: ReplicaRule
@@ -130,10 +130,12 @@ class NumericDecider:
             scale_to(scene.c, scene.s, scene.p, desired, now)
 
     def _report(self, scene: Scene, i: int, now: float, desired: int) -> None:
-        """Record the full decision, which must agree with the quick step."""
+        """Record the full decision, which must agree with the numeric step."""
         decision, _ = decide(self.autoscaler, scene.observer.seen(i, now), self.replica_rule.state(), scene.settings)
         if decision.desired != desired:
-            message = f"{decision.autoscaler} at {now}: quick step {desired} replicas, full decision {decision.desired}"
+            message = (
+                f"{decision.autoscaler} at {now}: numeric step {desired} replicas, full decision {decision.desired}"
+            )
             raise DisagreementError(message)
         scene.moments.append(Moment(now, decision))
 
@@ -169,7 +171,7 @@ class ExplainedDecider:
 
 @dataclass(slots=True)
 class VpaDecider:
-    """A VerticalPodAutoscaler that uses the quick step; it makes the full decision only where one is recorded."""
+    """A VerticalPodAutoscaler that uses the numeric step; it makes the full decision only where one is recorded."""
 
     autoscaler: VPA
     rule: VpaRule
@@ -185,7 +187,7 @@ class VpaDecider:
         vpa_act(rule, advice, c, s, scene.p, scene.in_place, now)
 
     def _report(self, scene: Scene, i: int, now: float) -> None:
-        """Record the full decision, which must agree with the quick step."""
+        """Record the full decision, which must agree with the numeric step."""
         c, names = scene.c, scene.observer.names
         stuck = {pod: c.stuck[k] for k in range(c.used[0]) if c.stuck[k] < inf for pod in names(k)}
         seen = scene.observer.seen(i, now, self.feed.view())
@@ -202,13 +204,13 @@ class VpaDecider:
             for pod in names(k)[: c.taken[k]]
         }
         if numeric != whole:
-            raise DisagreementError(f"{decision.autoscaler} at {now}: quick step {numeric}, full decision {whole}")
+            raise DisagreementError(f"{decision.autoscaler} at {now}: numeric step {numeric}, full decision {whole}")
         scene.moments.append(Moment(now, decision))
 
 
 @dataclass(slots=True)
 class HvpaDecider:
-    """An Hvpa that uses the quick step; it makes the full decision only where one is recorded."""
+    """An Hvpa that uses the numeric step; it makes the full decision only where one is recorded."""
 
     autoscaler: Hvpa
     rule: HvpaRule
@@ -229,13 +231,13 @@ class HvpaDecider:
             hvpa_act(past, self.plan, c, s, p, scene.in_place, now)
 
     def _report(self, scene: Scene, i: int, now: float, *, moves: bool) -> None:
-        """Record the full decision, which must agree with the quick step."""
+        """Record the full decision, which must agree with the numeric step."""
         seen = scene.observer.seen(i, now, self.feed.view())
         decision, _ = decide(self.autoscaler, seen, state_of(self.past, scene.container), scene.settings)
         whole = (decision.desired, size_of(decision.desired_sizes, scene.container))
         numeric = (self.past.desired[0], tuple(self.past.size))
         if decision.moves != moves or (moves and numeric != whole):
-            raise DisagreementError(f"{decision.autoscaler} at {now}: quick step {numeric}, full decision {whole}")
+            raise DisagreementError(f"{decision.autoscaler} at {now}: numeric step {numeric}, full decision {whole}")
         scene.moments.append(Moment(now, decision))
 
 

@@ -14,7 +14,7 @@ from hypot.replay.engine.demand import Load
 from hypot.replay.engine.engine import begin, can_resize, params_for
 from hypot.replay.fleet import loops
 from hypot.replay.fleet.records import ENTRIES, PLACES, RULES, LargestSizes, NotCoveredError, check, record_of
-from hypot.replay.numbers import hpa as quick_hpa
+from hypot.replay.numbers import hpa as numeric_hpa
 from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa, wpa_rule
 from hypot.replay.numbers.hvpa import no_hvpa_past
 from hypot.replay.numbers.plan import no_plan
@@ -111,7 +111,7 @@ def _counting(hpa: HPA, container: str, world: World, settings: Settings) -> Ite
     rule = hpa_rule.rule_of(hpa, container, world.metrics.names, settings)
     if rule is None:
         return
-    past = quick_hpa.past_for(rule, settings.sync_period)
+    past = numeric_hpa.past_for(rule, settings.sync_period)
     lines = max(rule.metrics, rule.pace_up.policies, rule.pace_down.policies)
     own = ((rule, RULES), (past, ENTRIES))
     yield Rules(loops.hpa_loop, own, (), rule.high, len(past.values), lines)

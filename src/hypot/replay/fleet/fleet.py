@@ -369,7 +369,7 @@ def _compile(loop: str) -> None:
 
 
 def covers(policy: Policy, world: World, settings: Settings) -> bool:
-    """Whether the compiled engine can replay this: the quick step covers everything, and the state fits."""
+    """Whether the compiled engine can replay this: the numeric step covers everything, and the state fits."""
     try:
         prepared(policy, Load(0.0, np.ones(1), np.ones(1), np.zeros(1)), world, settings)
     except NotCoveredError:

@@ -97,11 +97,11 @@ def _collect(value: Any, used: int | None, kinds: list[Any], numbers: list[Any])
 
 def _form(value: Any, place: int, used: int | None) -> _RecordForm:
     shape = _shape(value, place)
-    message, end = ["="], 0
+    parts, end = ["="], 0
     for start, count, code in _runs(value, shape, used, 0):
-        message.append(f"{start - end}x{count}{code}")
+        parts.append(f"{start - end}x{count}{code}")
         end = start + count * calcsize(f"={code}")
-    return _RecordForm(shape, Struct("".join(message)))
+    return _RecordForm(shape, Struct("".join(parts)))
 
 
 def _runs(value: Any, shape: Any, used: int | None, at: int) -> Iterator[tuple[int, int, str]]:

@@ -1,1 +1,1 @@
-"""Decisions as plain numbers, for speed (the "quick step"), and how manifests become these numbers."""
+"""Decisions as plain numbers, for speed (the "numeric step"), and how manifests become these numbers."""

@@ -1,4 +1,4 @@
-"""A HorizontalPodAutoscaler as the plain numbers of the quick step, if that covers everything it asks for."""
+"""A HorizontalPodAutoscaler as the plain numbers of the numeric step, if that covers everything it asks for."""
 
 from collections.abc import Mapping
 

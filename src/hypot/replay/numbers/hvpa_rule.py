@@ -1,4 +1,4 @@
-"""An Hvpa as the plain numbers of the quick step, if that covers everything it asks for; and its state."""
+"""An Hvpa as the plain numbers of the numeric step, if that covers everything it asks for; and its state."""
 
 from collections.abc import Mapping, Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""A VerticalPodAutoscaler, and the input of any size recommender, as the plain numbers of the quick step."""
+"""A VerticalPodAutoscaler, and the input of any size recommender, as the plain numbers of the numeric step."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A WatermarkPodAutoscaler as the plain numbers of the quick step, if that covers everything it asks for."""
+"""A WatermarkPodAutoscaler as the plain numbers of the numeric step, if that covers everything it asks for."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def rule_of(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
 
 
 def marks_rule(wpa: WPA, names: Mapping[str, Signal]) -> WpaRule | None:
-    """Only its watermarks, whatever else it asks for; None if the quick step cannot measure some."""
+    """Only its watermarks, whatever else it asks for; None if the numeric step cannot measure some."""
     full = with_defaults(wpa)
     lines = [_line(metric, names) for metric in full.metrics or ()]
     known = [line for line in lines if line is not None]

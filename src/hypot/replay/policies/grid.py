@@ -13,7 +13,7 @@ from hypot.kinds.version import NEWEST, Version
 from hypot.replay.policies.grid_knobs import NotHere, change
 from hypot.replay.policies.make import hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
-from hypot.replay.policies.policy import LONGEST_NAME, WORDS, Mishap, Policy, PolicyError
+from hypot.replay.policies.policy import LONGEST_NAME, Mishap, Policy, PolicyError, short_name, short_names
 from hypot.replay.policies.start import Found
 from hypot.replay.world.parameters import World
 
@@ -174,7 +174,7 @@ class _Choice:
         changes = False
         for i in policies:
             for place, autoscaler in enumerate(self._policies[i].autoscalers):
-                word = WORDS[type(autoscaler)]
+                word = short_name(autoscaler)
                 if kind not in {"", word}:
                     continue
                 try:
@@ -201,7 +201,7 @@ class _Choice:
     def _refuse_two_in_one(self, found: Sequence[tuple[int, _Pick]]) -> None:
         for i, _ in found:
             if sum(1 for other, _ in found if other == i) > 1:
-                kinds = [WORDS[type(one)] for one in self._policies[i].autoscalers]
+                kinds = [short_name(one) for one in self._policies[i].autoscalers]
                 todo = f"write the kind before the knob: {' or '.join(kinds)}"
                 raise _Wrong(f"policy {self._policies[i].name!r} has several autoscalers; {todo}")
 
@@ -211,9 +211,9 @@ class _Choice:
         named = max((name for name in names if subject.startswith(f"{name}.")), key=len, default="")
         rest = subject[len(named) + 1 :] if named else subject
         kind, _, knob = rest.partition(".")
-        kind, knob = (kind, knob) if kind in WORDS.values() and knob else ("", rest)
+        kind, knob = (kind, knob) if kind in short_names() and knob else ("", rest)
         if not named and not kind:
-            message = f"{subject.partition('.')[0]} is neither a policy nor one of {', '.join(WORDS.values())}"
+            message = f"{subject.partition('.')[0]} is neither a policy nor one of {', '.join(short_names())}"
             raise _Wrong(f"{message}; policies are {', '.join(names[:10])}")
         return [i for i, name in enumerate(names) if name == named or not named], kind, knob
 

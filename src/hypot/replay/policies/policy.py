@@ -4,19 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hypot.kinds.catalogue import Autoscaler
-from hypot.kinds.hpa import HPA
-from hypot.kinds.hvpa import Hvpa
+from hypot.kinds.catalogue import Autoscaler, autoscalers, info_of
 from hypot.kinds.problem import Where
 from hypot.kinds.text.load import Source
-from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import WPA
 
 LONGEST_NAME = 63
 # The references that policies are compared with.
 ORACLE, STATIC_PEAK = TAKEN = ("oracle", "static peak")
-# The short name of each kind, in policy names and in grids.
-WORDS: dict[type[Autoscaler], str] = {HPA: "hpa", WPA: "wpa", VPA: "vpa", Hvpa: "hvpa"}
+
+
+def short_name(autoscaler: Autoscaler) -> str:
+    """The short name of its kind, in policy names and in grids."""
+    return info_of(autoscaler).abbreviation.lower()
+
+
+def short_names() -> list[str]:
+    return [info.abbreviation.lower() for info in autoscalers()]
 
 
 @dataclass(frozen=True, slots=True)

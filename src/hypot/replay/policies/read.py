@@ -15,7 +15,7 @@ from hypot.policy.observe.read_scale import group_of
 from hypot.policy.observe.snapshot import read_autoscaler, target_of
 from hypot.replay.policies.make import Placed, hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
-from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, WORDS, Mishap, Policy, PolicyError
+from hypot.replay.policies.policy import LONGEST_NAME, TAKEN, Mishap, Policy, PolicyError, short_name
 from hypot.replay.policies.start import Found, start_of, start_of_world
 from hypot.replay.world.parameters import World
 
@@ -97,7 +97,7 @@ class _PolicyReader:
         self._world, self._cluster = world, cluster
         self._groups: dict[object, _Group] = {}
         self._workloads: list[_InputWorkload] = []
-        self._passed_over: Counter[str] = Counter()
+        self._ignored: Counter[str] = Counter()
         self.mishaps: list[Mishap] = []
 
     def take(self, loaded: LoadedFiles) -> None:
@@ -110,7 +110,7 @@ class _PolicyReader:
         elif POLICY in inner(data, "metadata", "annotations"):
             self._report(loaded.source, ("kind",), f"{refer(data)}: a {kind} cannot be replayed; {_what_can()}")
         else:
-            self._passed_over[kind] += 1
+            self._ignored[kind] += 1
 
     def _take_autoscaler(self, autoscaler: Autoscaler, loaded: LoadedFiles) -> None:
         wrong = own_obstacles(autoscaler, self._cluster)
@@ -165,7 +165,7 @@ class _PolicyReader:
         for group in own:
             scaler = group.scalers[0]
             if times[group.name] > 1:
-                group.name = f"{WORDS[type(scaler.autoscaler)]} {group.name}"
+                group.name = f"{short_name(scaler.autoscaler)} {group.name}"
             if scaler.sound and (message := _name_fault(group.name)):
                 todo = f"name it with the annotation {POLICY}"
                 self._report(scaler.source, ("metadata", "name"), f"as a policy {group.name[:80]!r} {message}; {todo}")
@@ -237,7 +237,7 @@ class _PolicyReader:
     def _note_on_the_rest(self) -> str:
         """A note on objects of the input that are in no policy."""
         idle = Counter(str(one.ref.kind) for one in self._workloads if not one.used)
-        rest = self._passed_over + idle
+        rest = self._ignored + idle
         if not rest:
             return ""
         return f"not replayed: {', '.join(f'{count} {kind}' for kind, count in sorted(rest.items()))}"

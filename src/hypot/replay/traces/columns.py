@@ -117,12 +117,12 @@ def _is_number(text: str) -> bool:
 
 
 def _too_many(plain: list[str], times: list[int], values: list[int], *others: list[int]) -> list[str]:
-    message = [
+    problems = [
         f"columns {several([plain[i] for i in group])} mean the same: keep one of them"
         for group in (times, *others)
         if len(group) > 1
     ]
     if len(values) > 1:
         choices = [f"{plain[i]} ({_MEANINGS[VALUES[plain[i]]]})" for i in values]
-        message.append(f"{len(values)} value columns: keep {several(choices, 'or')} and remove the others")
-    return message
+        problems.append(f"{len(values)} value columns: keep {several(choices, 'or')} and remove the others")
+    return problems

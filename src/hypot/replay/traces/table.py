@@ -144,10 +144,10 @@ def wrong_cells(table: TraceTable, place: int, wrong: pl.Expr, wanted: str, hint
         return []
     cell, _ = _cell(table.opened, place)
     texts = opened_texts(table.opened, cell, rows.head(_SHOWN_CELLS))
-    message = [f"row {row} {_why(text, wanted)}" for row, text in texts]
-    if len(rows) > len(message):
-        message.append(count(len(rows) - len(message), "more row"))
-    return [f"{table.file}: column {table.opened.names[place]}: {several(message)}{hint}"]
+    rows_found = [f"row {row} {_why(text, wanted)}" for row, text in texts]
+    if len(rows) > len(rows_found):
+        rows_found.append(count(len(rows) - len(rows_found), "more row"))
+    return [f"{table.file}: column {table.opened.names[place]}: {several(rows_found)}{hint}"]
 
 
 def opened_texts(opened: Opened, cell: pl.Expr, rows: pl.Series) -> list[tuple[int, str | None]]:

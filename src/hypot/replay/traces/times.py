@@ -95,5 +95,5 @@ def zone_note(minutes: list[int]) -> str:
     """A note if there are several zones; that is allowed, for example with daylight saving time."""
     if len(minutes) < 2:
         return ""
-    message = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
-    return f"times have different time zones ({several(message)}); each was read in its own"
+    zones = [f"{'-' if m < 0 else '+'}{abs(m) // 60:02}:{abs(m) % 60:02}" for m in sorted(minutes)]
+    return f"times have different time zones ({several(zones)}); each was read in its own"

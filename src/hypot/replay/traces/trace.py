@@ -82,11 +82,11 @@ def fewest(problems: list[str], file: str, most: int = 20) -> list[str]:
     return [*problems[:most], f"{file}: and {count(len(problems) - most, 'more problem')} of this kind"]
 
 
-def several(message: list[str], last: str = "and", most: int = 8) -> str:
+def several(parts: list[str], last: str = "and", most: int = 8) -> str:
     """A list as text, cut where it gets long."""
-    if len(message) > most:
-        message = [*message[:most], f"{len(message) - most} more"]
-    return f" {last} ".join(filter(None, [", ".join(message[:-1]), *message[-1:]]))
+    if len(parts) > most:
+        parts = [*parts[:most], f"{len(parts) - most} more"]
+    return f" {last} ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def named(names: list[str], thing: str) -> str:

@@ -53,7 +53,7 @@ class ValueRange(NamedTuple):
         high = f"{'below' if self.open_high else 'at most'} {shown_in(unit, self.most)}"
         return f"{self._low(unit)} and {high}"
 
-    def short_words(self, unit: str) -> str:
+    def short_text(self, unit: str) -> str:
         """The same without an upper end that all values of this unit share and that no realistic value reaches."""
         usual = self.most == _RANGES[unit].most and unit != "share"
         return self._low(unit) if usual else self.message(unit)

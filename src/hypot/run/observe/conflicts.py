@@ -62,7 +62,7 @@ def counters(autoscaler: Autoscaler, seen: Seen, others: Mapping[tuple[str, str]
     info = info_of(autoscaler)
     if info.claims_pods or not info.counts:
         return ()
-    found = [tuple(name.split("/", 1)) for name in seen.conflicts]
+    found = [tuple(name.split("/", 1)) for name in seen.others]
     return tuple(["/".join(named) for named in found if not _advises(others.get((named[0], named[1])), autoscaler)])
 
 
@@ -136,9 +136,9 @@ def _target(autoscaler: Autoscaler) -> Target:
 
 def older_sizer(autoscaler: Autoscaler, seen: Seen) -> str:
     """The conflict with an older VerticalPodAutoscaler of the same pods, as text: only the oldest acts."""
-    if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.conflicts:
+    if info_of(autoscaler).counts or family_of(autoscaler).is_off(autoscaler) or not seen.others:
         return ""
-    older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.conflicts[0]}"
+    older = f"{autoscaler.KIND} {autoscaler.namespace}/{seen.others[0]}"
     return f"{older} is older and sizes the same pods: remove one of the two"
 
 

@@ -102,8 +102,8 @@ class Observer:
     async def _look(
         self, reading: asyncio.Future[PodUsage], rows: Mapping[Key, AutoscalerRow], now: float, boot: float
     ) -> WorldView:
-        message = _ClusterMessages()
-        snapshot = self._watches.snapshot(NOTHING, self._usage_of, message, self._lasting)
+        messages = _ClusterMessages()
+        snapshot = self._watches.snapshot(NOTHING, self._usage_of, messages, self._lasting)
         await self._take_pods(snapshot)
         for scale in await self._scales([row.autoscaler for row in rows.values()]):
             snapshot.take_scale(scale)
@@ -118,7 +118,7 @@ class Observer:
         if samples:
             samples, stale, freshness = fresh(usage.samples, self._freshness, now, boot)
             self._freshness = await self._with_earlier(freshness) if usage.trouble else freshness
-        message.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
+        messages.trouble = usage.trouble or ("all samples of usage are too old" if stale and not samples else "")
         await _take_samples(snapshot, samples)
         self._lasting = snapshot.lasting()
         share = await _stale_share(snapshot, [rows[key] for key in rows if asked[key].asks_usage], samples)

@@ -95,8 +95,8 @@ def _said(one: Outcome, word: Word) -> Said:
     amounts = {
         (size.container, part, resource): amount
         for size in decision.desired_sizes
-        for part, reported in (("requests", size.requests), ("limits", size.limits))
-        for resource, amount in reported.items()
+        for part, listed in (("requests", size.requests), ("limits", size.limits))
+        for resource, amount in listed.items()
     }
     pods = sum(each.action != "none" for each in decision.actions)
     return Said(word, one.refusal, decision.desired, pods, amounts)

@@ -642,7 +642,7 @@ def test_what_is_not_kept_is_counted(put, form):
     text = json.dumps(MIXED) if form == "x.json" else yaml.safe_dump(MIXED, sort_keys=False)
     reader = Reader(keep=lambda api_version, kind: (api_version, kind) == ("v1", "Pod"))
     assert [one.data["kind"] for one in reader.read([put(text, form)])] == ["Pod", "Pod"]
-    assert reader.passed_over == {"Secret": 2}
+    assert reader.ignored == {"Secret": 2}
 
 
 @pytest.mark.parametrize("form", ["x.yaml", "x.json"])
@@ -653,7 +653,7 @@ def test_items_of_what_is_no_list_stay_whole(put, form):
     reader = Reader(keep=lambda _, kind: kind == "Bundle")
     [bundle] = reader.read([put(text, form)])
     assert bundle.data == whole
-    assert not reader.passed_over
+    assert not reader.ignored
 
 
 def test_directories_are_read_in_order_and_hidden_files_skipped(put):

@@ -488,7 +488,7 @@ def test_conflicts_are_other_autoscalers_whose_pods_overlap():
     objects = [deployment(), wide, deployment("alone"), pod("a"), pod("z", {"app": "alone"})]
     autoscalers = [hpa(), hpa("second"), hpa("wide", target="wide"), hpa("alone", target="alone"), wpa([], "band")]
     snapshot = Snapshot([*autoscalers, *objects, hpa(namespace="elsewhere"), deployment(namespace="elsewhere")])
-    conflicts = {str(one): seen_by(snapshot, one, NOW, Settings()).conflicts for one in snapshot.autoscalers()}
+    conflicts = {str(one): seen_by(snapshot, one, NOW, Settings()).others for one in snapshot.autoscalers()}
     assert conflicts == {
         "HorizontalPodAutoscaler shop/web": ("shop/second", "shop/wide"),
         "HorizontalPodAutoscaler shop/second": ("shop/web", "shop/wide"),
@@ -501,7 +501,7 @@ def test_conflicts_are_other_autoscalers_whose_pods_overlap():
 
 def test_without_pods_nobody_is_a_conflict():
     """Ambiguity is about pods, not about selectors."""
-    assert seen_by_first(hpa(), hpa("second"), deployment()).conflicts == ()
+    assert seen_by_first(hpa(), hpa("second"), deployment()).others == ()
 
 
 # The whole.

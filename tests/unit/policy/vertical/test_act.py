@@ -114,8 +114,8 @@ class TestBudget:
         assert [action.action for action in actions] == ["evict", "evict", "none", "none"]
         assert actions[2].rule == "disruption-budget"
         assert actions[2].sentence == (
-            "Cpu of app is 100m, below its lower bound of 150m, but ReplicaSet web-5d9c keeps 4 pods, 4 run, 2 are "
-            "disrupted in this pass, and 2 may be missing: leave it."
+            "Cpu of app is 100m, below its lower bound of 150m, but ReplicaSet web-5d9c has 4 of 4 pods running, "
+            "2 of them disrupted in this pass, and at most 2 may be missing: leave it."
         )
 
     def test_resizes_and_evictions_share_it(self):

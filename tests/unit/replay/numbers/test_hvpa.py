@@ -1,4 +1,4 @@
-"""The quick step of an Hvpa: what it covers, its past, its plans, and what no replay of a whole world comes to."""
+"""The numeric step of an Hvpa: what it covers, its past, its plans, and what no replay of a whole world comes to."""
 
 from math import inf
 from typing import Any, NamedTuple

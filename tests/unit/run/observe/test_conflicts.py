@@ -69,7 +69,7 @@ def test_a_writer_is_remembered_when_our_own_words_took_its_name_away():
 
 
 def seen(*conflicts):
-    return Seen(NOW, Scale(1, 1, "app=web"), conflicts=conflicts)
+    return Seen(NOW, Scale(1, 1, "app=web"), others=conflicts)
 
 
 @pytest.mark.parametrize(("mode", "met"), [("Auto", "other"), ("Initial", "other"), ("Off", "")])
