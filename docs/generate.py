@@ -1,4 +1,4 @@
-"""Writes the generated pages and schemas from their one home; `--check` only tells whether they are current."""
+"""Writes the generated pages and schemas from their sources; `--check` only checks whether they are current."""
 
 import json
 import sys
@@ -96,7 +96,7 @@ def _filled(name: str, **tables: str) -> str:
 
 
 def _script(name: str) -> ModuleType:
-    """The script beside its page; docs is no package."""
+    """The script next to its page; docs is not a package."""
     path = str(ROOT / "docs" / f"{name}.py")
     loader = SourceFileLoader(name, path)
     script = ModuleType(loader.name)
@@ -138,7 +138,7 @@ PAGES = {
 
 
 def stale() -> list[str]:
-    """The pages whose file does not say what its home says."""
+    """The pages whose file differs from its source."""
     return [name for name, page in PAGES.items() if not _same(ROOT / name, page())]
 
 
