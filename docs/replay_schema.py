@@ -43,7 +43,7 @@ def _workload() -> dict[str, Any]:
             "verdict": _TEXT,
             "front": _TEXTS,
             "tuned": {"type": "object", "additionalProperties": _TEXT},
-            "equalLateness": _list(_all({"grid": _TEXT, "late": number, "cost": number})),
+            "equalLateness": _list(_all({"policy": _TEXT, "late": number, "cost": number})),
             "scores": {"type": "object", "additionalProperties": scores},
             "windows": {"type": "object", "additionalProperties": _list(scores)},
         }

@@ -180,7 +180,7 @@ def _workload(one: Comparison, families: Families) -> dict[str, Any]:
         "verdict": verdict(one.policies, one.prices),
         "front": sorted(one.front),
         "tuned": tuned(one.judged, families),
-        "equalLateness": [{"grid": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
+        "equalLateness": [{"policy": f, "late": late, "cost": cost} for f, late, cost in equal_costs(one, families)],
         "scores": {name: scores.to_dict() for name, scores in one.scores.items()},
         "windows": {judged.policy: [scores.to_dict() for scores in judged.windows] for judged in one.judged},
     }
