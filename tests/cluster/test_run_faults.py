@@ -112,7 +112,7 @@ def test_one_that_stood_still_writes_nothing_afterwards(results: Results, moment
 def _throttle(house: House) -> None:
     """Every other kind of call is refused for a while, with a time to wait."""
     proxy = house.proxies[0]
-    for kind in ("scale", "status", "memory"):
+    for kind in ("scale", "status", "state"):
         proxy.refuse(lambda call, kind=kind: call.kind == kind, 429, BUSY, 3, Retry_After="1")
     proxy.refuse(_looks, 429, BUSY, 3, Retry_After="1")
 

@@ -34,7 +34,7 @@ Results = dict[Any, Future[Any]]
 # At which kind of write, and when.
 Case = tuple[str, When]
 MOMENTS: tuple[When, ...] = ("before", "during", "after")
-COUNTED = ("scale", "status", "memory", "lease")
+COUNTED = ("scale", "status", "state", "lease")
 SIZED = ("resize", "eviction")
 CASES = [(kind, when) for kind in (*COUNTED, *SIZED) for when in MOMENTS]
 # Load of the one, usage and MiB of the other workload, and the count that the one comes to.
@@ -113,7 +113,7 @@ def successor(house: House) -> Controller:
     house.controllers[-1].ended()
     controller = house.hire()
     (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
-    assert (resumed["remembered"], controller.lines("memory")) == (1, []), resumed
+    assert (resumed["remembered"], controller.lines("state")) == (1, []), resumed
     return controller
 
 

@@ -1,4 +1,4 @@
-"""Odd worlds: others move the same workloads, definitions come and go, clocks jump, and memory is lost."""
+"""Odd worlds: others move the same workloads, definitions come and go, clocks jump, and state is lost."""
 
 import threading
 import time
@@ -257,7 +257,7 @@ def test_a_hundred_malformed_objects_stop_nobody(results: Results):
     assert results["malformed"].result() == (8, [], [])
 
 
-# Clocks, memory and the governor.
+# Clocks, state and the governor.
 
 
 def jumped(stage: Stage, seconds: float) -> tuple[str, list[int], int, int]:
@@ -300,43 +300,43 @@ def test_a_clock_that_jumps_shrinks_nothing_for_a_window(results: Results, way: 
     assert (shrunk, risen > 4, after < risen) == ([], True, True)
 
 
-def _another_version(memory: Object) -> None:
-    memory["data"]["version"], memory["binaryData"] = "99", {"memory": b64encode(pack({}, version=99)).decode()}
+def _another_version(state: Object) -> None:
+    state["data"]["version"], state["binaryData"] = "99", {"state": b64encode(pack({}, version=99)).decode()}
 
 
-def _garbage(memory: Object) -> None:
-    memory["binaryData"] = {"memory": b64encode(bytes(range(256)) * 16).decode()}
+def _garbage(state: Object) -> None:
+    state["binaryData"] = {"state": b64encode(bytes(range(256)) * 16).decode()}
 
 
 def forgotten(stage: Stage, spoil: Callable[[Object], None]) -> tuple[Object, str, list[int], int]:
-    """The memory is spoilt between two controllers, and demand falls.
+    """The state is spoilt between two controllers, and demand falls.
 
     How the second began, its condition, scale-downs in its first window, and the first count after it.
     """
-    with House(stage, "memory") as house:
+    with House(stage, "state") as house:
         web = Workload(stage, house.namespace, load=600.0).create(4)
         wpa = web.autoscaler(*WPA, watermarks(downscaleForbiddenWindowSeconds=WINDOW))
         house.hire().until_reconciled(WINDOW + 3, LONG)
         house.controllers[0].stop()
-        for memory in house.memories():
-            spoil(memory)
-            stage.api.replace(f"/api/v1/namespaces/{house.own}/configmaps/{memory['metadata']['name']}", memory)
+        for state in house.states():
+            spoil(state)
+            stage.api.replace(f"/api/v1/namespaces/{house.own}/configmaps/{state['metadata']['name']}", state)
         web.load = 100.0
         began = time.monotonic()
         controller = house.hire()
         (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
         reported = eventually(lambda: _blocked(wpa, "ColdStart"), LONG)
         eventually(lambda: web.replicas() < 4, LONG)
-        assert controller.lines("memory"), "nobody was told"
+        assert controller.lines("state"), "nothing was reported"
         return resumed, reported["message"], _scaled_down(house, began), moves(house.journal)[0].replicas
 
 
 @pytest.mark.parametrize("case", ["version", "garbage"])
-def test_without_a_memory_nothing_shrinks_for_a_window(results: Results, case: str):
-    """What cannot be read is no memory; the log says what was found, and the condition why nothing moves."""
+def test_without_state_nothing_shrinks_for_a_window(results: Results, case: str):
+    """What cannot be read is no state; the log says what was found, and the condition why nothing moves."""
     resumed, reported, shrunk, after = results[case].result()
     assert resumed["cold"] is True
-    assert "without a memory" in reported
+    assert "without saved state" in reported
     assert (shrunk, after) == ([], 3)
 
 

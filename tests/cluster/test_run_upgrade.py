@@ -115,24 +115,24 @@ def live(stage: Stage) -> Iterator[Live]:
 
 
 def as_it_is(_: House) -> None:
-    """The same form of memory."""
+    """The same form of state."""
 
 
 def of_version(version: int) -> Callable[[House], None]:
-    """What a hypot of another form of memory left behind."""
+    """What a hypot of another form of state left behind."""
 
     def rewrite(house: House) -> None:
-        for each in house.memories():
-            entries = shard_text.opened(base64.b64decode(each["binaryData"]["memory"]))
+        for each in house.states():
+            entries = shard_text.opened(base64.b64decode(each["binaryData"]["state"]))
             packed = base64.b64encode(shard_text.pack(entries, version)).decode()
-            body = {"data": {"version": str(version)}, "binaryData": {"memory": packed}}
+            body = {"data": {"version": str(version)}, "binaryData": {"state": packed}}
             house.stage.api.patch(f"/api/v1/namespaces/{house.own}/configmaps/{each['metadata']['name']}", body)
 
     return rewrite
 
 
 def lost(house: House) -> None:
-    for each in house.memories():
+    for each in house.states():
         house.stage.api.delete(f"/api/v1/namespaces/{house.own}/configmaps/{each['metadata']['name']}")
 
 
@@ -149,21 +149,21 @@ def moves(call: Call) -> bool:
     return call.writes and (call.kind in {"scale", "resize", "eviction"} or "/apis/apps/" in call.path)
 
 
-# In this order: each takes over from the one before it. Whether it can read the memory.
+# In this order: each takes over from the one before it. Whether it can read the state.
 CASES: dict[str, tuple[Callable[[House], None], bool]] = {
     "upgrade": (as_it_is, True),
     "with the definitions applied again": (definitions_again, True),
-    "rollback to one that cannot read the memory": (of_version(shard_text.VERSION + 1), False),
+    "rollback to one that cannot read the state": (of_version(shard_text.VERSION + 1), False),
     "upgrade after that rollback": (as_it_is, True),
     "upgrade from an older form": (of_version(0), False),
-    "with a lost memory": (lost, False),
+    "with a lost state": (lost, False),
     "and once more": (as_it_is, True),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
-    """Nothing is scaled, resized, evicted or edited by whoever comes, whether or not the memory can be read."""
+    """Nothing is scaled, resized, evicted or edited by whoever comes, whether or not the state can be read."""
     prepare, readable = CASES[case]
     house, before = live.house, live.state()
     prepare(house)
@@ -171,10 +171,10 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
     controller.until_reconciled(5, within=LONG)
     assert controller.stop() == 0
     (resumed,) = controller.lines("resumed")
-    # Once begun without a memory, it is cold for as long as that matters, whoever comes.
+    # Once begun without state, it is cold for as long as that matters, whoever comes.
     earlier = list(CASES.values())[: list(CASES).index(case) + 1]
     assert resumed["cold"] is not all(could for _, could in earlier)
-    assert bool(controller.lines("memory")) is not readable
+    assert bool(controller.lines("state")) is not readable
     assert paths(filter(moves, house.proxies[-1].journal)) == []
     assert live.state() == before
 

@@ -37,8 +37,8 @@ def remembered(count, at=START):
     for number in range(count):
         values = tuple(drawn.randrange(50) for _ in range(20))
         past = TimedValues(values, tuple(at - 15 * step + drawn.random() for step in range(20)))
-        memory = State(past, at - 300, ups=past, downs=past, last_scale=at)
-        entries[f"WatermarkPodAutoscaler/shop/web-{number}"] = Remembered(memory, values[0], at).to_dict()
+        state = State(past, at - 300, ups=past, downs=past, last_scale=at)
+        entries[f"WatermarkPodAutoscaler/shop/web-{number}"] = Remembered(state, values[0], at).to_dict()
     return entries
 
 
@@ -68,7 +68,7 @@ async def test_the_memory_of_two_thousand(plane, namespace):
     assert found.complete
     assert found.notes == ()
     assert found.entries == entries
-    assert Remembered.from_dict(found.entries["WatermarkPodAutoscaler/shop/web-7"]).memory.last_scale == START
+    assert Remembered.from_dict(found.entries["WatermarkPodAutoscaler/shop/web-7"]).state.last_scale == START
 
 
 async def test_growth_over_shards(plane, namespace):

@@ -69,7 +69,7 @@ class House:
         controller = self.controllers[-1]
         return self.proxies[-1].arm(kind, when, lambda _: controller.signal(signal.SIGKILL), **how)
 
-    def memories(self) -> list[Object]:
+    def states(self) -> list[Object]:
         found: list[Object] = self.stage.api.get(f"/api/v1/namespaces/{self.own}/configmaps")["items"]
         return [each for each in found if each["metadata"]["name"].startswith("hypot-state-")]
 

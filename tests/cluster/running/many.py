@@ -231,7 +231,7 @@ def remembering(api: Api, namespace: str) -> None:
     body = {
         "metadata": {"name": f"{PREFIX}-0", "labels": LABELS},
         "data": reported,
-        "binaryData": {"memory": b64encode(pack({})).decode()},
+        "binaryData": {"state": b64encode(pack({})).decode()},
     }
     api.create(f"/api/v1/namespaces/{namespace}/configmaps", body)
 

@@ -67,7 +67,7 @@ def kind_of(method: str, path: str) -> str:
         return "read"
     if parts[-1] in {"scale", "status", "resize", "eviction"}:
         return parts[-1]
-    for part, word in (("configmaps", "memory"), ("leases", "lease"), ("events", "event")):
+    for part, word in (("configmaps", "state"), ("leases", "lease"), ("events", "event")):
         if part in parts:
             return word
     return "other"
