@@ -310,7 +310,7 @@ def test_children_are_kept_and_followed(stage: Stage, namespace: str) -> None:
         web.load = 3600
         eventually(lambda: web.replicas() == 3, SOON)
         eventually(lambda: hvpa.get()["spec"]["replicas"] == 3, SOON)
-        assert any("by hpa" in message for reason, message in hvpa.events() if reason == "Scaled")
+        assert any("(hpa)" in message for reason, message in hvpa.events() if reason == "Scaled")
         web.load = 500
         advise(hvpa, "200m")
         eventually(lambda: web.replicas() == 2, SOON)

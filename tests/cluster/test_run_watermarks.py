@@ -274,7 +274,7 @@ def test_a_namespace_without_the_label_is_only_observed(stage: Stage, namespace:
         eventually(lambda: wpa.status().get("desiredReplicas"), SOON)
 
 
-def test_a_dry_run_writes_its_lease_and_its_memory_only(stage: Stage, namespace: str) -> None:
+def test_a_dry_run_writes_its_lease_and_its_state_only(stage: Stage, namespace: str) -> None:
     """Whatever is decided stands in gauges and logs; every object of the namespace is as it was."""
     web = Workload(stage, namespace, load=3000).create(2)
     wpa = web.autoscaler(*WPA, watermarks())
@@ -293,7 +293,7 @@ def test_a_dry_run_writes_its_lease_and_its_memory_only(stage: Stage, namespace:
     assert wpa.events() == []
     own = f"{namespace}-own"
     kept = stage.api.get(f"/api/v1/namespaces/{own}/configmaps")["items"]
-    assert any(one["metadata"]["name"].startswith("hypot-dry-run-memory-") for one in kept)
+    assert any(one["metadata"]["name"].startswith("hypot-dry-run-state-") for one in kept)
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{own}/leases"
     assert stage.api.get(f"{leases}/hypot-dry-run")["spec"]["holderIdentity"] == ""
     assert stage.api.get(f"/api/v1/namespaces/{own}/secrets")["items"] == []
