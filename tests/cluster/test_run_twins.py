@@ -27,7 +27,7 @@ SEED = os.environ.get("HYPOT_TWINS_SEED", "1")
 STEPS = int(os.environ.get("HYPOT_RUN_TWINS_STEPS", "40"))
 # The first look may have begun before the last change; two more have seen it.
 LOOKS = 3
-STEP_WITHIN = 90.0
+STEP_WITHIN = 180.0
 FLAGS = (
     f"--horizontal-pod-autoscaler-sync-period={SYNC_PERIOD}s",
     f"--horizontal-pod-autoscaler-downscale-stabilization={FOR_EVER}s",

@@ -236,14 +236,24 @@ def remembering(api: Api, namespace: str) -> None:
     api.create(f"/api/v1/namespaces/{namespace}/configmaps", body)
 
 
-class Ungoverned(Controller):
-    """hypot without the governor, which would let only some of so many workloads shrink in five minutes."""
+UNGOVERNED = """\
+import hypot.policy.governor as governor
+from hypot.cli.main import main
+from hypot.cluster.lease import Lease
 
-    command: ClassVar = [
-        sys.executable,
-        "-c",
-        "import hypot.policy.governor as governor; governor.LEAST = 10**9\nfrom hypot.cli.main import main; main()",
-    ]
+governor.LEAST = 10**9
+Lease.__init__.__kwdefaults__.update(duration=300.0, deadline=240.0)
+main()
+"""
+
+
+class Ungoverned(Controller):
+    """hypot without the governor, which would let only some of so many workloads scale down in five minutes.
+
+    Its Lease lasts for minutes: a busy machine that stalls for 15 s must not cost a part of the recommendations.
+    """
+
+    command: ClassVar = [sys.executable, "-c", UNGOVERNED]
 
 
 def _deployment(shape: Shape) -> Object:
