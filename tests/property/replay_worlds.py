@@ -63,7 +63,7 @@ class Looking:
         self.found.append(scene.observer.seen(i, now) if self.ask is None else self.ask(scene, i, now))
 
 
-def played(tried, given, world, *, merging=None, whole=False, reported=NEVER, settings=None, watcher=None):
+def played(tried, given, world, *, merging=None, whole=False, explained=NEVER, settings=None, watcher=None):
     """The ticks of a replay and its scene: with groups merged or not, by numeric steps or by whole decisions."""
     settings = settings or Settings()
     scenes = []
@@ -78,7 +78,7 @@ def played(tried, given, world, *, merging=None, whole=False, reported=NEVER, se
             yield in_full(part) if whole and isinstance(part, NumericDecider | VpaDecider | HvpaDecider) else part
 
     with patch.object(engine, "params_of", params), patch.object(engine, "parts_of", parts):
-        run = engine.replay(tried, "web", given, world, settings, reported)
+        run = engine.replay(tried, "web", given, world, settings, explained)
     return run.ticks, scenes[0]
 
 

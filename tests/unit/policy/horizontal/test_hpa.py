@@ -564,7 +564,7 @@ class TestScale:
         [
             ({"selector": ""}, "InvalidSelector", "SelectorRequired"),
             ({"selector": "app=a=b"}, "InvalidSelector", "InvalidSelector"),
-            ({"conflicts": ("default/other",)}, "AmbiguousSelector", "AmbiguousSelector"),
+            ({"others": ("default/other",)}, "AmbiguousSelector", "AmbiguousSelector"),
         ],
     )
     def test_whose_pods_they_are_must_be_clear(self, changes, reason, event):
