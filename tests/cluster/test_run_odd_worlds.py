@@ -253,7 +253,7 @@ def malformed(stage: Stage) -> tuple[int, list[str], list[str]]:
 
 
 def test_a_hundred_malformed_objects_stop_nobody(results: Results):
-    """The healthy one is decided for in every reconcile; each of the others is told of where people look."""
+    """Each reconcile decides for the healthy object; each of the others has a condition or an event."""
     assert results["malformed"].result() == (8, [], [])
 
 

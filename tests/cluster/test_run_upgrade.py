@@ -163,7 +163,7 @@ CASES: dict[str, tuple[Callable[[House], None], bool]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
-    """Nothing is scaled, resized, evicted or edited by whoever comes, whether or not the state can be read."""
+    """Nothing is scaled, resized, evicted or edited by the new controller, whether or not it can read the state."""
     prepare, readable = CASES[case]
     house, before = live.house, live.state()
     prepare(house)
@@ -171,7 +171,7 @@ def test_live_objects_stay_as_they_are(live: Live, case: str) -> None:
     controller.until_reconciled(5, within=LONG)
     assert controller.stop() == 0
     (resumed,) = controller.lines("resumed")
-    # Once begun without state, it is cold for as long as that matters, whoever comes.
+    # After a start without state hypot stays cold for as long as that matters, over restarts too.
     earlier = list(CASES.values())[: list(CASES).index(case) + 1]
     assert resumed["cold"] is not all(could for _, could in earlier)
     assert bool(controller.lines("state")) is not readable

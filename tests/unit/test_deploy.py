@@ -50,6 +50,7 @@ def test_a_stale_file_is_named(tmp_path):
     )
     subprocess.run(script, check=True)
     assert (copy / stale).read_bytes() == (ROOT / stale).read_bytes()
+    assert subprocess.run([*script, "--check"], check=False).returncode == 0
 
 
 def test_no_other_definitions_lie_beside_the_generated_ones():

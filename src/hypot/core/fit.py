@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from hypot.core.amount import round_up
-from hypot.core.whole import times_over
 
 # The largest quantity that Kubernetes stores as an integer.
 LARGEST = 2**63 - 1
@@ -31,6 +30,11 @@ class Split(NamedTuple):
     base: int
     result: int
     up: bool
+
+
+def times_over(amount: int, times: int, over: int) -> int:
+    """An amount times one number, divided by another, rounded down; larger than a machine integer in between."""
+    return amount * times // over
 
 
 def in_proportion(amount: int, base: int, result: int, up: bool = False) -> ScaledAmount:  # noqa: FBT002 - how to round

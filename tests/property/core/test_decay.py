@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hypot.core.decay import bucket_of, new_decaying, percentiles, put, take, weight_at
-from hypot.core.fit import LARGEST
+from hypot.core.fit import LARGEST, times_over
 from hypot.core.histogram import Bank
 from hypot.core.layout import CPU_LAYOUT, MEMORY_LAYOUT
-from hypot.core.whole import times_over
 from hypot.replay.fleet.loops import times_over_in_64_bits
 
 DAY = 86400.0

@@ -4,6 +4,7 @@ from math import inf
 
 import pytest
 
+from hypot.core.fit import times_over
 from hypot.core.gate import (
     AT_LEAST,
     AT_MOST,
@@ -26,7 +27,6 @@ from hypot.core.gate import (
     way_of,
 )
 from hypot.core.saturation import beyond, is_full
-from hypot.core.whole import times_over
 
 
 class TestTime:

@@ -174,7 +174,7 @@ class _HvpaPass(HvpaFindings):
         return self._undecided(self.seen.scale.replicas if isinstance(self.seen.scale, Scale) else None)
 
     def _decided(self, scale: Scale) -> tuple[Move, State]:
-        context = self._look(scale)
+        context = self._context(scale)
         if not context.current_sizes:
             message = "there is neither a pod nor a pod template of the target, so no size is known"
             return self._no_recommendation(scale, message)
@@ -193,7 +193,7 @@ class _HvpaPass(HvpaFindings):
         self.vertical = self.vertical.learnt(advice)
         return self._resolved(context, needs, proposals)
 
-    def _look(self, scale: Scale) -> HvpaContext:
+    def _context(self, scale: Scale) -> HvpaContext:
         current_sizes = current_size(self.seen, scale.replicas)
         off = frozenset([one.container for one in current_sizes if allowed(self.hvpa, one.container).switched_off])
         self.sizes = self.desired_sizes = tuple([one.size for one in current_sizes])

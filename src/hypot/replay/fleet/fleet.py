@@ -40,7 +40,6 @@ from hypot.core import (
     saturation,
     timeofday,
     watermark,
-    whole,
     window,
 )
 from hypot.policy.model.settings import Settings
@@ -77,7 +76,6 @@ _CONSTANTS = (bool, int, float, str, tuple, type(None), np.ndarray, np.generic)
 # In import order.
 MODULES: tuple[ModuleType, ...] = (
     amount,
-    whole,
     ratio,
     window,
     bounds,
@@ -113,7 +111,7 @@ MODULES: tuple[ModuleType, ...] = (
 _INSTEAD: dict[Any, Any] = {
     tick.keep: fleet_rows.take_row,
     cohorts.has_place: fleet_loops.fits_already,
-    whole.times_over: fleet_loops.times_over_in_64_bits,
+    fit.times_over: fleet_loops.times_over_in_64_bits,
     estimate.whole: amount.from_float,
     estimate.with_confidence: amount.scale,
     estimate.widening: estimate.widening_of_one,
