@@ -33,11 +33,26 @@ def kind_tests(source: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     for path, tree in trees(source):
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-                named = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
-                found[str(path)] += bool(named & KINDS)
-            if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name):
-                found[str(path)] += node.cls.id in KINDS
+            found[str(path)] += bool(tested_kinds(node))
+    return +found
+
+
+def tested_kinds(node: ast.AST) -> set[str]:
+    """The kinds that an `isinstance` or a `case` names."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        return {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)} & KINDS
+    if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name):
+        return {node.cls.id} & KINDS
+    return set()
+
+
+def ladders(source: Path) -> Counter[str]:
+    """Functions that tell two or more kinds of autoscalers apart, by file."""
+    found: Counter[str] = Counter()
+    for path, tree in trees(source):
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[str(path)] += len(set().union(*map(tested_kinds, ast.walk(function)))) > 1
     return +found
 
 
@@ -75,7 +90,7 @@ def reached(arrows: dict[str, set[str]], start: str) -> set[str]:
 
 
 def report(source: Path) -> str:
-    rooms, tests, names = folders(source), kind_tests(source), twice(source)
+    rooms, tests, rungs, names = folders(source), kind_tests(source), ladders(source), twice(source)
     lines = [f"{files:4} files {size:6} lines  {name}" for name, (files, size) in rooms.items()]
     lines.append(
         f"{sum(files for files, _ in rooms.values()):4} files {sum(size for _, size in rooms.values()):6} lines"
@@ -83,6 +98,8 @@ def report(source: Path) -> str:
     lines.append(f"largest folder: {max(files for files, _ in rooms.values())} files")
     lines.append(f"tests on the kind of an autoscaler: {tests.total()} in {len(tests)} files")
     lines += [f"    {count:3}  {name}" for name, count in tests.most_common()]
+    lines.append(f"functions that tell kinds apart: {rungs.total()} in {len(rungs)} files")
+    lines += [f"    {count:3}  {name}" for name, count in rungs.most_common()]
     lines.append(f"class names defined more than once: {len(names)}")
     lines.append("    " + ", ".join(f"{name} {count}" for name, count in names.most_common()))
     return "\n".join(lines)

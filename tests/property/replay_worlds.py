@@ -15,8 +15,8 @@ from hypot.kinds.wpa import WPA
 from hypot.kinds.wpa.fields import WatermarkPace, band, resource_band
 from hypot.policy.model.settings import Settings
 from hypot.replay.engine import engine
+from hypot.replay.engine.deciders import NEVER, ExplainedDecider, HvpaDecider, NumericDecider, VpaDecider
 from hypot.replay.engine.demand import Load
-from hypot.replay.engine.parts import NEVER, ExplainedDecider, HvpaDecider, NumericDecider, VpaDecider
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.cohorts import make_room
 from hypot.replay.world.lifecycle import pass_time, scale_to
@@ -31,7 +31,7 @@ ALWAYS = Span(-inf, inf)
 MIB = 2**20
 GIB = 2**30
 NAMES = {"rate": "requests", "delay": "latency", "waiting": "queue", "cores": "usage"}
-ENGINE_PARTS = engine.parts_of
+ENGINE_PARTS = engine.deciders_of
 INGRESS = "ingress/front"
 
 
@@ -77,7 +77,7 @@ def played(tried, given, world, *, merging=None, whole=False, explained=NEVER, s
         for part in ENGINE_PARTS(tried, scene, *rest):
             yield in_full(part) if whole and isinstance(part, NumericDecider | VpaDecider | HvpaDecider) else part
 
-    with patch.object(engine, "params_of", params), patch.object(engine, "parts_of", parts):
+    with patch.object(engine, "params_of", params), patch.object(engine, "deciders_of", parts):
         run = engine.replay(tried, "web", given, world, settings, explained)
     return run.ticks, scenes[0]
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -10,8 +11,10 @@ from click.testing import CliRunner
 from hypot.cli.main import cli
 from hypot.kinds.base import Kind, Ref, target_problems
 from hypot.kinds.catalogue import CATALOGUE, KindInfo
+from hypot.kinds.meta import MetricName
 from hypot.kinds.node import INT32, node, wire
 from hypot.kinds.problem import Problem
+from hypot.lint import rule_list  # noqa: F401  its list of kinds is made on import, before the made-up kind exists
 from hypot.policy.families import ABLE, DECODE, FAMILIES, Family
 from hypot.policy.model.decision import Event
 from hypot.policy.model.seen import Failure
@@ -21,6 +24,7 @@ from hypot.run.rights import cluster_rules, rights_for, said_by
 from unit.policy.sizes_world import NAMESPACE, TARGET, made
 from unit.run.run_world import World, all_kinds, web
 
+SEVENTY = {"averageUtilization": 70}
 GROUP, PLURAL = "scaling.example.com", "fixedpodautoscalers"
 
 
@@ -133,7 +137,7 @@ def test_two_of_one_target_are_found(tmp_path):
 
 @pytest.mark.asyncio
 async def test_the_controller_acts_on_it():
-    """It is watched, decided on, scaled and reported; nothing else had to be told of it."""
+    """It is watched, decided on, scaled and reported; nothing else names it."""
     path = f"/apis/{Fixed.API_VERSION}/namespaces/{NAMESPACE}/{PLURAL}"
     async with World(fixed(), *web(2), kinds=all_kinds(FixedPodAutoscaler="act")) as world:
         outcome = await world.outcome(Fixed.KIND)
@@ -150,3 +154,43 @@ def test_it_is_allowed_what_it_needs():
     assert {(GROUP, PLURAL, "watch", ""), (GROUP, f"{PLURAL}/status", "patch", "")} <= said
     observed = said_by(cluster_rules(rights_for(World(kinds=all_kinds(FixedPodAutoscaler="observe")).config)))
     assert (GROUP, f"{PLURAL}/status", "patch", "") not in observed
+
+
+def replayed(tmp_path, *arguments):
+    """The replicas of each policy on an hour of constant demand: this kind beside an HPA."""
+    metrics = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", **SEVENTY}}}]
+    bounded = {"scaleTargetRef": TARGET, "minReplicas": 2, "maxReplicas": 4, "metrics": metrics}
+    hpa = made("autoscaling/v2", "HorizontalPodAutoscaler", "hpa", bounded)
+    for one, policy in ((five := fixed(), "five"), (hpa, "hpa")):
+        one["metadata"]["annotations"] = {"hypot.dev/policy": policy}
+    manifests, demand = tmp_path / "given.json", tmp_path / "demand.csv"
+    objects = {"apiVersion": "v1", "kind": "List", "items": [five, hpa, *web(2)]}
+    manifests.write_text(json.dumps(objects), encoding="utf-8")
+    demand.write_text("timestamp,value\n" + "".join(f"{60 * i},0.5\n" for i in range(61)), encoding="utf-8")
+    given = ["replay", str(demand), "-f", str(manifests), *arguments, "-o", "json"]
+    return CliRunner().invoke(cli, given, catch_exceptions=False)
+
+
+def test_it_is_replayed(tmp_path):
+    """By full decisions, beside a kind that plain numbers decide for; a path of its spec is a knob of a grid."""
+    done = replayed(tmp_path, "--grid", "five.spec.replicas=3,5")
+    assert done.exit_code == 0, done.output
+    (workload,) = json.loads(done.stdout)["workloads"]
+    pods = {name: scores["peak_pods"] for name, scores in workload["scores"].items()}
+    assert pods == {"five replicas=3": 3, "five replicas=5": 5, "hpa": 2, "oracle": 2, "static peak": 2}
+
+
+def test_a_metric_that_the_world_lacks_prevents_its_replay(tmp_path, monkeypatch):
+    """Like one of any other kind, with the same advice."""
+    asks = Questions(pods=(MetricName("queue"),))
+    monkeypatch.setitem(FAMILIES, Fixed.KIND, replace(FAMILIES[Fixed.KIND], questions=lambda _fixed, _settings: asks))
+    done = replayed(tmp_path)
+    assert done.exit_code == 2
+    assert "the world does not define the metric queue; write 'metrics: {names: {\"queue\": requests}}'" in done.output
+
+
+def test_its_only_knobs_are_paths(tmp_path):
+    """A grid says so."""
+    done = replayed(tmp_path, "--grid", "five.cpu=50,60")
+    assert done.exit_code == 2
+    assert "unknown knob cpu; the knobs are paths such as spec.a.0.b" in done.output

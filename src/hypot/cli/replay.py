@@ -230,7 +230,7 @@ def _history(
 def _explained_span(explain: str | None, asked: _Asked) -> "Span":
     """The time span that is explained."""
     from hypot.kinds.units import SECONDS  # noqa: PLC0415  only if it is used
-    from hypot.replay.engine.parts import NEVER  # noqa: PLC0415
+    from hypot.replay.engine.deciders import NEVER  # noqa: PLC0415
     from hypot.replay.world.parameters import Span  # noqa: PLC0415
 
     if explain is None:

@@ -10,7 +10,7 @@ from builders import hvpa_decided
 from hypot.policy.model.state import State
 from hypot.replay.engine import engine
 from hypot.replay.engine.acting import plain
-from hypot.replay.engine.parts import UsageFeed
+from hypot.replay.engine.deciders import UsageFeed
 from hypot.replay.numbers.hvpa import hvpa_act, hvpa_step, is_held, no_hvpa_past
 from hypot.replay.numbers.hvpa_rule import rule_of, state_of
 from hypot.replay.numbers.plan import no_plan, pursue_plan
@@ -64,7 +64,7 @@ def played(case):
         yield feed
         yield Both(hvpa, rule, feed, scene.settings.sync_period)
 
-    with patch.object(engine, "parts_of", parts):
+    with patch.object(engine, "deciders_of", parts):
         return engine.replay(case.policy, "web", case.load, case.world, case.settings).ticks
 
 

@@ -12,7 +12,7 @@ from hypot.kinds.vpa.knobs import for_container, knobs_from
 from hypot.policy.usage import usage
 from hypot.policy.vertical.vpa import controlled
 from hypot.replay.engine import engine
-from hypot.replay.engine.parts import UsageFeed
+from hypot.replay.engine.deciders import UsageFeed
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 from property.replay_worlds import ALWAYS, GAPS, cases, hpas, played
 from property.vertical_worlds import setups, vpas

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
+from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.engine import merges, replay
-from hypot.replay.engine.parts import NEVER
 from hypot.replay.score.oracle import cost_of_sums
 from hypot.replay.score.scores import score
 from hypot.replay.world.cohorts import SERVING, STARTING, WAITING

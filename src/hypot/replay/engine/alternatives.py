@@ -21,7 +21,7 @@ from hypot.policy.model.size import Size, briefly
 from hypot.policy.model.state import State
 from hypot.policy.vertical import vpa
 from hypot.policy.vertical.fit import capped
-from hypot.replay.engine.parts import Decider, Feed, Scene, act, is_held_back
+from hypot.replay.engine.deciders import Decider, Feed, Scene, act, is_held_back
 from hypot.replay.numbers.plan import NumericPlan, no_plan, pursue_plan
 from hypot.replay.policies.vpa_step import SizeRange, stepped
 from hypot.replay.policies.weights import Blend, Direction, Situation, released

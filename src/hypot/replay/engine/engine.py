@@ -1,47 +1,30 @@
 """The plain engine: replays one policy on one workload, tick by tick."""
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
 import numpy as np
 
 from hypot.kinds.base import Ref
-from hypot.kinds.catalogue import Autoscaler, info_of, sizes_pods
-from hypot.kinds.hpa import HPA
+from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hvpa import Hvpa, hpa_of
 from hypot.kinds.hvpa.intervals import allowed
-from hypot.kinds.vpa import VPA
-from hypot.kinds.wpa import WPA
 from hypot.policy.families import family_of
 from hypot.policy.model.seen import metric_key
 from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.resize import RESIZES
-from hypot.replay.engine.alternatives import Stepping, Weighted, blend_of
+from hypot.replay.engine.deciders import NEVER, Decider, Scene
 from hypot.replay.engine.demand import Load
-from hypot.replay.engine.minds import HpaReplicaRule, WatchedDecider, WpaReplicaRule
+from hypot.replay.engine.families import deciders_of, has_numbers, watch_of
 from hypot.replay.engine.observer import Queries, WorldObserver
-from hypot.replay.engine.parts import (
-    NEVER,
-    Decider,
-    ExplainedDecider,
-    HvpaDecider,
-    NumericDecider,
-    Scene,
-    UsageFeed,
-    VpaDecider,
-)
-from hypot.replay.numbers import hpa_rule, hvpa_rule, vpa_rule, wpa_rule
-from hypot.replay.numbers.hpa import past_for
-from hypot.replay.numbers.usage import EVERY
-from hypot.replay.numbers.wpa import no_marks
 from hypot.replay.policies.policy import Policy, Start
 from hypot.replay.world.cohorts import NONE, SERVING, Cohorts, empty, make_room
 from hypot.replay.world.lifecycle import pass_time, scale_to
-from hypot.replay.world.parameters import Signal, Span, World
+from hypot.replay.world.parameters import Span, World
 from hypot.replay.world.params import Params, params_of
-from hypot.replay.world.record import COLUMNS, Run, Ticks, Watch
+from hypot.replay.world.record import COLUMNS, Run, Ticks
 from hypot.replay.world.signals import SIGNALS
 from hypot.replay.world.site import Site, new_site
 from hypot.replay.world.tick import live_through, next_time
@@ -66,16 +49,16 @@ def replay(
     """What would have happened. All decisions in the span `explained` are kept, with their steps."""
     p = params_for(policy, world)
     scene = begin(policy, load, world, p, settings, explained)
-    parts = list(parts_of(policy, scene, world, load.start))
-    rows = run(scene, parts, load, progress)
+    deciders = list(deciders_of(policy, scene, world, load.start))
+    rows = run(scene, deciders, load, progress)
     table = np.frombuffer(rows).reshape(-1, COLUMNS).T
     ticks = Ticks(*(np.ascontiguousarray(column) for column in table))
-    return Run(policy.name, workload, world, ticks, tuple(scene.moments), watch_of(parts), policy.notes)
+    return Run(policy.name, workload, world, ticks, tuple(scene.moments), watch_of(deciders), policy.notes)
 
 
 def params_for(policy: Policy, world: World) -> Params:
     """The world's numbers for this policy."""
-    memory = any(asks_for_memory(metric) for one in policy.autoscalers for metric in metrics_of(one))
+    memory = any(may_decide_by_memory(one) for one in policy.autoscalers)
     restarting = policy.workload.restarts_on_resize
     return params_of(world, merging=merges(policy, world), restarting=restarting, memory_decides=memory)
 
@@ -135,55 +118,6 @@ def site_of(first: Start, world: World, start: float, p: Params) -> Site:
     return new_site(first.replicas, first.cpu, first.memory, limits[0], limits[1], world.nodes.start, start, p)
 
 
-def parts_of(policy: Policy, scene: Scene, world: World, start: float) -> Iterator[Decider]:
-    for autoscaler in policy.autoscalers:
-        if sizes_pods(autoscaler):
-            feed = UsageFeed(autoscaler, scene)
-            yield feed
-            yield vertical(policy, autoscaler, scene, feed, world.metrics.names)
-        else:
-            yield horizontal(autoscaler, scene, world, start)
-
-
-def vertical(
-    policy: Policy, autoscaler: VPA | Hvpa, scene: Scene, feed: UsageFeed, names: Mapping[str, Signal]
-) -> Decider:
-    """Uses plain numbers if they cover everything that the autoscaler asks for, otherwise full decisions."""
-    often = scene.settings.sync_period
-    if isinstance(autoscaler, Hvpa) and policy.weights:
-        return Weighted(autoscaler, blend_of(autoscaler, scene.container), often, feed)
-    if isinstance(autoscaler, Hvpa):
-        both = hvpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
-        return ExplainedDecider(autoscaler, often, feed) if both is None else HvpaDecider(autoscaler, both, feed, often)
-    rule = vpa_rule.rule_of(autoscaler, scene.container, policy.workload.restarts_on_resize, scene.settings)
-    sizing = ExplainedDecider(autoscaler, EVERY, feed) if rule is None else VpaDecider(autoscaler, rule, feed, EVERY)
-    return sizing if policy.step is None else Stepping(sizing, autoscaler, policy.step, EVERY, feed)
-
-
-def horizontal(autoscaler: Autoscaler, scene: Scene, world: World, start: float) -> Decider:
-    """Uses plain numbers if they cover everything that the autoscaler asks for, otherwise full decisions."""
-    names, every = world.metrics.names, scene.settings.sync_period
-    if isinstance(autoscaler, HPA):
-        rule = hpa_rule.rule_of(autoscaler, scene.container, names, scene.settings)
-        return (
-            ExplainedDecider(autoscaler, every)
-            if rule is None
-            else NumericDecider(autoscaler, HpaReplicaRule(rule, start, past_for(rule, every)), every)
-        )
-    marks = wpa_rule.marks_rule(autoscaler, names) if isinstance(autoscaler, WPA) else None
-    if marks is None or not isinstance(autoscaler, WPA):
-        return ExplainedDecider(autoscaler, every)
-    replica_rule = WpaReplicaRule(marks, no_marks(marks.metrics), wpa_rule.first_metric(autoscaler))
-    if wpa_rule.rule_of(autoscaler, names) is None:
-        return WatchedDecider(ExplainedDecider(autoscaler, every), replica_rule, every)
-    return NumericDecider(autoscaler, replica_rule, every)
-
-
-def watch_of(parts: Sequence[Decider]) -> Watch | None:
-    minds = [part.replica_rule for part in parts if isinstance(part, NumericDecider | WatchedDecider)]
-    return next((replica_rule.watch() for replica_rule in minds if isinstance(replica_rule, WpaReplicaRule)), None)
-
-
 def queries_of(autoscalers: Sequence[Autoscaler], world: World, settings: Settings) -> Queries:
     """Every custom metric that is asked for, with the signal that the world assigns to it."""
     found = Queries({}, {}, {})
@@ -194,6 +128,11 @@ def queries_of(autoscalers: Sequence[Autoscaler], world: World, settings: Settin
             found.objects[metric_key(one.name, one.selector, str(ref))] = signals[one.name or ""]
         found.external.update({metric_key(one.name, one.selector): signals[one.name] for one in asked.external})
     return found
+
+
+def may_decide_by_memory(autoscaler: Autoscaler) -> bool:
+    """Whether memory may change its replicas: by one of its metrics, or if its rules are not known here."""
+    return not has_numbers(autoscaler) or any(asks_for_memory(metric) for metric in metrics_of(autoscaler))
 
 
 def asks_for_memory(metric: Any) -> bool:
@@ -207,13 +146,13 @@ def metrics_of(autoscaler: Autoscaler) -> tuple[Any, ...]:
     return tuple(getattr(autoscaler, "metrics", None) or ())
 
 
-def run(scene: Scene, parts: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
+def run(scene: Scene, deciders: list[Decider], load: Load, progress: Callable[[int], None] | None) -> "array[float]":
     """Run all ticks; the result has one row per tick, one after the other."""
     c, s, p = scene.c, scene.s, scene.p
     work, efficiency, memory = load.work.tolist(), load.efficiency.tolist(), load.memory.tolist()
     count, tick = len(work), p.tick
     table, rows = array("d"), list[float]()
-    due = [load.start + part.every for part in parts]
+    due = [load.start + one.every for one in deciders]
     for i in range(count):
         at = load.start + i * tick
         if at >= s.due[0] or c.used[0] > 1:
@@ -222,10 +161,10 @@ def run(scene: Scene, parts: list[Decider], load: Load, progress: Callable[[int]
         now = at + tick
         if len(c.count) < c.used[0] + PLACES:
             make_room(c, p.slots, 2 * c.used[0] + PLACES)
-        for n, part in enumerate(parts):
+        for n, one in enumerate(deciders):
             if now >= due[n]:
-                due[n] = next_time(now, due[n], part.every)
-                part.step(scene, i, now)
+                due[n] = next_time(now, due[n], one.every)
+                one.step(scene, i, now)
         if (i + 1) % REPORTED == 0:
             table.extend(rows)
             rows.clear()

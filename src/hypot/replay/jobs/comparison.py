@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from hypot.kinds.hpa import HPA
 from hypot.policy.model.settings import Settings
+from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.demand import Load, load_of, ticks_of
 from hypot.replay.engine.engine import replay
-from hypot.replay.engine.parts import NEVER
 from hypot.replay.policies.policy import ORACLE, STATIC_PEAK, Policy
 from hypot.replay.score.families import prices_at, speedup
 from hypot.replay.score.oracle import Reference, cost_of_sums, reference, static_peak

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from hypot.policy.model.settings import Settings
-from hypot.replay.engine.parts import NEVER
+from hypot.replay.engine.deciders import NEVER
 from hypot.replay.jobs.comparison import Comparison, ReplayJob, Scored, compared
 from hypot.replay.policies.policy import Policy
 from hypot.replay.traces.trace import Trace

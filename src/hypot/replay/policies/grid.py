@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.version import NEWEST, Version
-from hypot.replay.policies.grid_knobs import NotHere, change
+from hypot.replay.policies.families import change
+from hypot.replay.policies.grid_knobs import NotHere
 from hypot.replay.policies.make import hindrances, made
 from hypot.replay.policies.obstacles import Cluster, own_obstacles
 from hypot.replay.policies.policy import LONGEST_NAME, Mishap, Policy, PolicyError, short_name, short_names

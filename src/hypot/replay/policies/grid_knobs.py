@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES
 from hypot.kinds.catalogue import Autoscaler
@@ -98,39 +98,39 @@ _OF_VPA: Path = ("metadata", "annotations")
 _IN_VPA: Path = ("spec", "vpa", "template", "metadata", "annotations")
 
 
-def knobs_of(kind: type[Autoscaler]) -> tuple[str, ...]:
-    """The knobs of a kind, as shown to users; any path that begins with `spec` is a knob as well."""
-    known: dict[type[Autoscaler], tuple[str, ...]] = {
-        HPA: ("cpu", "memory", "METRIC", *_HPA),
-        WPA: ("high", "low", "METRIC.high", "METRIC.low", *_WPA),
-        VPA: _SHORT,
-        Hvpa: (*_HVPA, _WEIGHT, *_SHORT, "cpu", "memory", "METRIC", *_HPA),
-    }
-    return known[kind]
+HPA_KNOBS = ("cpu", "memory", "METRIC", *_HPA)
+WPA_KNOBS = ("high", "low", "METRIC.high", "METRIC.low", *_WPA)
+VPA_KNOBS = _SHORT
+HVPA_KNOBS = (*_HVPA, _WEIGHT, *_SHORT, *HPA_KNOBS)
 
 
-def change(autoscaler: Autoscaler, knob: str) -> Change:
-    """How a knob changes the manifest of this autoscaler."""
-    data = autoscaler.to_dict()
-    if knob.startswith("spec."):
-        return _set_all([_ManifestPlace(_path(data, knob), scalar)])
-    match autoscaler:
-        case HPA():
-            return _set_all(_hpa_places(data, ("spec",), knob, HPA))
-        case WPA():
-            return _set_all(_wpa_places(data, knob))
-        case Hvpa():
-            return _hvpa_change(autoscaler, data, knob)
-        case VPA() if knob in _ANNOTATED:
-            return _annotate(_OF_VPA, knob)
-        case VPA():
-            raise _unknown(VPA, knob)
-        case _ as other:
-            assert_never(other)
+def path_change(data: Mapping[str, Any], knob: str) -> Change:
+    """A knob that is a path, such as spec.a.0.b."""
+    return _set_all([_ManifestPlace(_path(data, knob), scalar)])
 
 
-def _unknown(kind: type[Autoscaler], knob: str, has: str = "") -> NotHere:
-    return NotHere(f"unknown knob {knob}{has}; the knobs are {', '.join(knobs_of(kind))} and paths such as spec.a.0.b")
+def no_change(_autoscaler: Autoscaler, _data: Mapping[str, Any], knob: str) -> Change:
+    """For kinds that have only paths."""
+    raise _unknown((), knob)
+
+
+def hpa_change(_hpa: HPA, data: Mapping[str, Any], knob: str) -> Change:
+    return _set_all(_hpa_places(data, ("spec",), knob, HPA_KNOBS))
+
+
+def wpa_change(_wpa: WPA, data: Mapping[str, Any], knob: str) -> Change:
+    return _set_all(_wpa_places(data, knob))
+
+
+def vpa_change(_vpa: VPA, _data: Mapping[str, Any], knob: str) -> Change:
+    if knob not in _ANNOTATED:
+        raise _unknown(VPA_KNOBS, knob)
+    return _annotate(_OF_VPA, knob)
+
+
+def _unknown(knobs: tuple[str, ...], knob: str, has: str = "") -> NotHere:
+    known = ", ".join(knobs)
+    return NotHere(f"unknown knob {knob}{has}; the knobs are {known}{' and ' if known else ''}paths such as spec.a.0.b")
 
 
 def _set_all(places: list[_ManifestPlace]) -> Change:
@@ -172,7 +172,7 @@ def _path(data: Mapping[str, Any], knob: str) -> Path:
     return tuple(found)
 
 
-def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autoscaler]) -> list[_ManifestPlace]:
+def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, knobs: tuple[str, ...]) -> list[_ManifestPlace]:
     if knob in _HPA:
         return [_ManifestPlace((*root, *place.path), place.write) for place in _HPA[knob]]
     metrics = _at(data, (*root, "metrics")) or []
@@ -181,7 +181,7 @@ def _hpa_places(data: Mapping[str, Any], root: Path, knob: str, kind: type[Autos
     named = list(_hpa_metrics(metrics))
     found = [(*root, "metrics", *path) for name, path in named if name == knob]
     if not found:
-        raise _unknown(kind, knob, f", and its metrics are {', '.join(name for name, _ in named) or 'none'}")
+        raise _unknown(knobs, knob, f", and its metrics are {', '.join(name for name, _ in named) or 'none'}")
     if len(found) > 1:
         raise NotHere(f"it has {len(found)} metrics called {knob}; write a path such as spec.metrics.0...")
     return [_ManifestPlace(found[0], scalar)]
@@ -219,10 +219,10 @@ def _wpa_places(data: Mapping[str, Any], knob: str) -> list[_ManifestPlace]:
     bands = list(_wpa_bands(_at(data, ("spec", "metrics")) or []))
     has = f", and its metrics are {', '.join(name for name, _ in bands) or 'none'}"
     if mark not in _MARKS:
-        raise _unknown(WPA, knob, has)
+        raise _unknown(WPA_KNOBS, knob, has)
     found = [path for name, path in bands if metric in {"", name}]
     if not found:
-        raise _unknown(WPA, knob, has)
+        raise _unknown(WPA_KNOBS, knob, has)
     if len(found) > 1:
         raise NotHere(f"it has several metrics; write one of {', '.join(f'{name}.{mark}' for name, _ in bands)}")
     return [_ManifestPlace((*found[0], _MARKS[mark]), scalar)]
@@ -257,7 +257,7 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]*\.?[0-9]+", text) is not None
 
 
-def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
+def hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
     if knob == _WEIGHT:
         if not hvpa.is_weight_based:
             raise NotHere("it has no weights; only the released form of an Hvpa has them")
@@ -271,7 +271,7 @@ def _hvpa_change(hvpa: Hvpa, data: Mapping[str, Any], knob: str) -> Change:
         return _set_all([_ManifestPlace(("spec", *place.path), place.write) for place in _HVPA[knob]])
     if knob in _ANNOTATED:
         return _in_block("vpa", _annotate(_IN_VPA, knob), used=hvpa.uses_vpa)
-    places = _hpa_places(data, IN_HPA, knob, Hvpa)
+    places = _hpa_places(data, IN_HPA, knob, HVPA_KNOBS)
     return _in_block("hpa", _set_all(places), used=hvpa.uses_hpa)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.text.load import Source
-from hypot.replay.policies.obstacles import axis_obstacles, obstacles, remarks, step_of
+from hypot.replay.policies.families import obstacles, remark_on
+from hypot.replay.policies.obstacles import axis_obstacles, step_of
 from hypot.replay.policies.policy import Mishap, Policy, Start
 from hypot.replay.policies.start import Found
 from hypot.replay.world.parameters import World
@@ -30,7 +31,7 @@ def made(name: str, placed: Sequence[Placed], start: Start, notes: Iterable[str]
     """The policy, made from parts that have no obstacles."""
     autoscalers = tuple([one for one, _ in placed])
     steps = [step for one in autoscalers if (step := step_of(one)) is not None]
-    said = [*notes, *(remark for one in autoscalers for remark in remarks(one))]
+    said = [*notes, *(remark for one in autoscalers if (remark := remark_on(one)))]
     return Policy(
         name,
         autoscalers,

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple
 
 from hypot.core.amount import RESOURCES
+from hypot.kinds.base import Kind
 from hypot.kinds.catalogue import Autoscaler, info_of
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hpa.fields import Metric
@@ -17,6 +18,8 @@ from hypot.kinds.version import NEWEST, Version
 from hypot.kinds.vpa import VPA
 from hypot.kinds.vpa.fields import DEFAULT_RECOMMENDER, OFF, amounts_of, policy_of
 from hypot.kinds.wpa import WPA
+from hypot.policy.families import family_of
+from hypot.policy.model.settings import Settings
 from hypot.policy.vertical.vpa import controlled
 from hypot.replay.policies.policy import Start
 from hypot.replay.world.parameters import World
@@ -51,43 +54,29 @@ def _message(problem: Problem) -> str:
     return f"{problem} ({problem.hint})" if problem.hint else str(problem)
 
 
-def obstacles(autoscaler: Autoscaler, start: Start | None, world: World) -> Iterator[Obstacle]:
-    """What cannot be replayed; `start` is None if the workload could not be read."""
-    autoscaler = autoscaler.readable()
-    if HORIZONTAL_STEP in autoscaler.annotations and not isinstance(autoscaler, VPA):
+def step_obstacles(autoscaler: Autoscaler) -> Iterator[Obstacle]:
+    """A horizontal step on an object that sets replicas itself."""
+    if HORIZONTAL_STEP in autoscaler.annotations and info_of(autoscaler).counts:
         yield Obstacle(_STEP_PLACE, f"{HORIZONTAL_STEP} is only for a VerticalPodAutoscaler, not a {autoscaler.KIND}")
-    match autoscaler:
-        case HPA():
-            yield from _hpa_obstacles(autoscaler, ("spec",), start, world)
-        case WPA():
-            yield from _wpa_obstacles(autoscaler, start, world)
-        case VPA():
-            yield from _vpa_obstacles(autoscaler, start)
-        case Hvpa():
-            yield from _hvpa_obstacles(autoscaler, start, world)
-        case _ as other:
-            assert_never(other)
 
 
-def remarks(autoscaler: Autoscaler) -> Iterator[str]:
-    """Notes for readers of the results."""
-    if isinstance(autoscaler, VPA) and autoscaler.mode == OFF:
-        yield f"{autoscaler} has the mode Off: it only recommends, and no pod changes"
-    if isinstance(autoscaler, WPA) and autoscaler.dry_run:
-        yield f"{autoscaler} is a dry run: it decides, but changes nothing"
-    if isinstance(autoscaler, Hvpa) and autoscaler.is_weight_based:
-        yield f"{autoscaler} has weights: it is replayed as released HVPA controllers blend; hypot itself never does so"
+def unknown_metrics(autoscaler: Kind, _start: Start | None, world: World) -> Iterator[Obstacle]:
+    """The metrics that the object asks for and the world does not define."""
+    asked = family_of(autoscaler).questions(autoscaler, Settings())
+    named = [metric.name for metric in (*asked.pods, *(metric for metric, _ in asked.objects))]
+    for name in dict.fromkeys([*named, *(metric.name for metric in asked.external)]):
+        yield from _name_obstacles(name, ("spec",), world)
 
 
-def _hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Obstacle]:
+def hvpa_obstacles(hvpa: Hvpa, start: Start | None, world: World) -> Iterator[Obstacle]:
     if hvpa.recommendations == OBJECTS:
         message = f"{RECOMMENDATIONS}: {OBJECTS} reads objects of a cluster, and a replay has none; remove it"
         yield Obstacle(("metadata", "annotations", RECOMMENDATIONS), message)
     if hvpa.uses_hpa:
-        yield from _hpa_obstacles(hpa_of(hvpa), IN_HPA, start, world)
+        yield from hpa_obstacles(hpa_of(hvpa), start, world, IN_HPA)
 
 
-def _hpa_obstacles(hpa: HPA, root: Where, start: Start | None, world: World) -> Iterator[Obstacle]:
+def hpa_obstacles(hpa: HPA, start: Start | None, world: World, root: Where = ("spec",)) -> Iterator[Obstacle]:
     for i, metric in enumerate(hpa.metrics or ()):
         yield from _metric_obstacles(metric, (*root, "metrics", i), start, world)
 
@@ -121,7 +110,7 @@ def _name_obstacles(name: str | None, where: Where, world: World) -> Iterator[Ob
     yield Obstacle(where, f"the world does not define the metric {name}; {todo}, or {others} instead of requests")
 
 
-def _wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obstacle]:
+def wpa_obstacles(wpa: WPA, start: Start | None, world: World) -> Iterator[Obstacle]:
     if wpa.recommender is not None:
         message = "a recommender is an external service, which cannot be replayed; write metrics instead"
         yield Obstacle(("spec", "recommender"), message)
@@ -147,7 +136,7 @@ def _selector_obstacles(selector: Mapping[str, Any] | None, where: Where, start:
         yield Obstacle(where, f"{message}; correct it, or add the manifest of the workload")
 
 
-def _vpa_obstacles(vpa: VPA, start: Start | None) -> Iterator[Obstacle]:
+def vpa_obstacles(vpa: VPA, start: Start | None, _world: World) -> Iterator[Obstacle]:
     strange = [one.name for one in vpa.recommenders or () if one.name not in {None, DEFAULT_RECOMMENDER, "hypot"}]
     if strange:
         message = f"the recommender {strange[0]} is not built in and cannot be replayed; remove it for the default"

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypot.kinds.text.load import LoadedFiles, LoadError, load
 from hypot.policy.model.settings import Settings
+from hypot.replay.engine.deciders import NEVER
 from hypot.replay.engine.demand import load_of
 from hypot.replay.engine.engine import replay
-from hypot.replay.engine.parts import NEVER
 from hypot.replay.policies.policy import Policy, PolicyError
 from hypot.replay.policies.read import read_policies
 from hypot.replay.scenario.demand import WORKLOAD, folder_of_traces, trace_of

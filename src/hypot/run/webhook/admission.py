@@ -6,18 +6,20 @@ A pod is never refused here, and never changed into a pod that the API server wo
 import base64
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import msgspec
 import structlog
 
 from hypot.core.amount import MOST
 from hypot.kinds.catalogue import Autoscaler
+from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.hvpa.status import BLOCKED
 from hypot.kinds.vpa import VPA, with_defaults
 from hypot.kinds.vpa.fields import OFF, REQUESTS_ONLY, amounts_of, policy_of
 from hypot.kinds.vpa.knobs import Knobs, knobs_from
+from hypot.kinds.wpa import WPA
 from hypot.policy.governor import WAITS
 from hypot.policy.hold import EDGES, holds_of
 from hypot.policy.model.decision import Blocks, condition_of
@@ -199,14 +201,18 @@ def sizing_for(
         return Sizing()
     # A pod that does not exist yet has no status, so any status in the request is ignored.
     made = read_pod({"metadata": inner(pod, "metadata"), "spec": inner(pod, "spec")})
-    if isinstance(autoscaler, VPA):
-        wanted = _advised(with_defaults(autoscaler), made, limit_ranges, knobs)
-        fitted = within(wanted, made, limit_ranges)
-        return _given(_held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink), wanted, made)
-    if isinstance(autoscaler, Hvpa):
-        wanted = _recorded(autoscaler, made)
-        return _given(within(wanted, made, limit_ranges), wanted, made)
-    return Sizing()
+    match autoscaler:
+        case VPA():
+            wanted = _advised(with_defaults(autoscaler), made, limit_ranges, knobs)
+            fitted = within(wanted, made, limit_ranges)
+            return _given(_held(autoscaler, fitted, made, limit_ranges, may_shrink=may_shrink), wanted, made)
+        case Hvpa():
+            wanted = _recorded(autoscaler, made)
+            return _given(within(wanted, made, limit_ranges), wanted, made)
+        case HPA() | WPA():
+            return Sizing()
+        case _ as other:
+            assert_never(other)
 
 
 def _given(sizes: tuple[Size, ...], wanted: tuple[Size, ...], pod: Pod) -> Sizing:

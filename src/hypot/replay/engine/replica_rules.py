@@ -10,7 +10,7 @@ from hypot.core.window import forced_into
 from hypot.policy.horizontal.wpa import ABOVE, BELOW
 from hypot.policy.model.decision import Condition
 from hypot.policy.model.state import State, TimedValues
-from hypot.replay.engine.parts import ExplainedDecider, Scene
+from hypot.replay.engine.deciders import ExplainedDecider, Scene
 from hypot.replay.numbers.hpa import HpaRule, hpa_step, look_first, moved
 from hypot.replay.numbers.past import PastMoves
 from hypot.replay.numbers.wpa import WpaColumns, WpaRule, wpa_step

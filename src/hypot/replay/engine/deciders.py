@@ -10,17 +10,16 @@ from hypot.kinds.catalogue import Autoscaler
 from hypot.kinds.hpa import HPA
 from hypot.kinds.hvpa import Hvpa
 from hypot.kinds.vpa import VPA
-from hypot.kinds.vpa.fields import OFF
 from hypot.kinds.vpa.knobs import Knobs
 from hypot.kinds.wpa import WPA
 from hypot.policy.decide import decide
+from hypot.policy.families import family_of
 from hypot.policy.model.decision import Decision
 from hypot.policy.model.seen import Bounds, UsageView
 from hypot.policy.model.settings import Settings
 from hypot.policy.model.state import State, Vertical
 from hypot.policy.plan.rights import sized_by
 from hypot.policy.usage.view import listed
-from hypot.policy.vertical.act import mode_of
 from hypot.replay.engine.acting import act_on_pods, current_size, set_template, size_of
 from hypot.replay.engine.observer import WorldObserver
 from hypot.replay.numbers.hvpa import HvpaPast, HvpaRule, hvpa_act, hvpa_step, is_held, no_hvpa_past
@@ -161,12 +160,9 @@ class ExplainedDecider:
         elif decision.rescales:
             state = state.acted(decision, now)
             act(scene, self.plan, decision, now)
-        elif decision.by_pod and self._sizes_new_pods():
+        elif decision.by_pod and not family_of(self.autoscaler).is_off(self.autoscaler):
             prepare(scene, decision)
         self.state = state
-
-    def _sizes_new_pods(self) -> bool:
-        return isinstance(self.autoscaler, VPA) and mode_of(self.autoscaler.update_policy) != OFF
 
 
 @dataclass(slots=True)
