@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from hypot.replay.engine import parts
+from hypot.replay.engine import deciders
 from hypot.replay.numbers.usage import observe
 from hypot.replay.world import tick
 from hypot.replay.world.signals import cpu_sample, is_sampled
@@ -64,7 +64,7 @@ class TestSamples:
     @given(cases(beside, setups, skews=(0.0, 0.0, 0.3)))
     def test_of_a_leader_are_those_of_all_who_follow(self, case):
         """Whenever usage is observed, also where the count changed just before."""
-        with patch.object(parts, "observe", observed):
+        with patch.object(deciders, "observe", observed):
             ticks, _ = played(case.policy, case.load, case.world, settings=case.settings)
         assert np.isfinite(ticks.cpu).all()
 
