@@ -11,7 +11,7 @@ from hypot.kinds.vpa.fields import policy_of
 from hypot.kinds.vpa.knobs import for_container, knobs_from
 from hypot.policy.usage import usage
 from hypot.policy.vertical.vpa import controlled
-from hypot.replay.engine import engine
+from hypot.replay.engine import families
 from hypot.replay.engine.deciders import UsageFeed
 from hypot.replay.world.signals import cpu_sample, is_sampled, memory_sample
 from property.replay_worlds import ALWAYS, GAPS, cases, hpas, played
@@ -80,6 +80,6 @@ class TestHistory:
     @given(cases(st.tuples(hpas(), vpas()), setups, gaps=GAPS))
     def test_says_what_the_recommender_says(self, case):
         """After every minute, kills for want of memory and times without metrics included."""
-        with patch.object(engine, "UsageFeed", Beside):
+        with patch.object(families, "UsageFeed", Beside):
             ticks, _ = play(case)
         assert np.isfinite(ticks.cpu).all()
