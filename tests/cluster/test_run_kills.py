@@ -113,7 +113,7 @@ def successor(house: House) -> Controller:
     house.controllers[-1].ended()
     controller = house.hire()
     (resumed, *_) = eventually(lambda: controller.is_running() and controller.lines("resumed"), LONG)
-    assert (resumed["remembered"], controller.lines("state")) == (1, []), resumed
+    assert (resumed["objects"], controller.lines("state")) == (1, []), resumed
     return controller
 
 

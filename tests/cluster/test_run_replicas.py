@@ -87,7 +87,7 @@ def test_the_other_takes_over_and_remembers(stage: Stage) -> None:
         eventually(lambda: second.lines("lease acquired"), LONG)
         second.until_reconciled(3, within=LONG)
         (resumed,) = second.lines("resumed")
-        assert (resumed["remembered"], resumed["cold"]) == (1, False)
+        assert (resumed["objects"], resumed["cold"]) == (1, False)
         assert web.replicas() == 5
         assert paths(other.writes("scale")) == []
         assert hpa.condition("AbleToScale")["reason"] == "ScaleDownStabilized"

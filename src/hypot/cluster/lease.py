@@ -304,7 +304,7 @@ class Lease:
         """Log a problem once, as long as it stays the same from attempt to attempt."""
         trouble, refused = self._failed
         if trouble and trouble != self.trouble:
-            _log.warning("lease request failed", name=self._name, trouble=trouble)
+            _log.warning("lease request failed", name=self._name, error=trouble)
         self.trouble, self.refused = trouble, trouble if refused else ""
 
     def _announce(self) -> None:
@@ -326,7 +326,7 @@ class Lease:
             self._say("lease lost")
         elif self._reported:
             wait = f"others wait until it expires, up to {self._duration:g} s"
-            _log.warning("lease not released", name=self._name, trouble=self._failed[0], outcome=wait)
+            _log.warning("lease not released", name=self._name, error=self._failed[0], outcome=wait)
         self._reported = False
 
     def _say(self, what: str) -> None:

@@ -176,7 +176,7 @@ class Reflector(Generic[Row]):
     def _failed(self, trouble: str, at_least: float = 0.0) -> float:
         self.trouble = trouble[:300]
         wait = max(at_least, self._pause())
-        _log.warning("watch failed", path=self.path, trouble=self.trouble, again_in=round(wait, 1))
+        _log.warning("watch failed", path=self.path, error=self.trouble, again_in=round(wait, 1))
         return wait
 
     def _pause(self) -> float:

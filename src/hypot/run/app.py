@@ -24,7 +24,7 @@ from hypot.run.act.actor import Actor, DryRunPort
 from hypot.run.act.execute import Executor
 from hypot.run.config import RunConfig
 from hypot.run.garbage import collect_seldom
-from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, lookout
+from hypot.run.observe.conflicts import ACTS_IN, Leases, acts_in, leases_to_watch
 from hypot.run.observe.observer import Observer, UsageSource
 from hypot.run.observe.pod_metrics import MetricsApi
 from hypot.run.observe.prometheus import Prometheus
@@ -47,7 +47,7 @@ from hypot.run.webhook.server import CertificateHolder, Times, Webhook
 
 log = structlog.get_logger()
 # The annotation on the Lease that says whether its holder lets new pods start smaller than their manifest says.
-SHRINKS = "hypot.dev/shrinks"
+SCALES_DOWN = "hypot.dev/scales-down"
 # How often the certificate is checked.
 CERTIFICATE_EVERY = 600.0
 # How often the webhook configuration is looked for while it is missing.
@@ -146,7 +146,7 @@ class App:
 
     def _message(self) -> dict[str, str]:
         """The annotations that tell the other replica and other installations what this leader does."""
-        return {ACTS_IN: acts_in(self.config), SHRINKS: str(self._remembers()).lower()}
+        return {ACTS_IN: acts_in(self.config), SCALES_DOWN: str(self._remembers()).lower()}
 
     def _remembers(self) -> bool:
         """Whether the state is complete enough to scale down: no recent cold start and no recent clock jump."""
@@ -154,7 +154,7 @@ class App:
 
     def may_shrink(self) -> bool:
         """Whether new pods may be smaller than their manifest says; a replica that does not lead asks the Lease."""
-        known = self._remembers() if self.lease.leading else self.lease.said.get(SHRINKS) == "true"
+        known = self._remembers() if self.lease.leading else self.lease.said.get(SCALES_DOWN) == "true"
         return known and not self.watches.blind
 
     async def _reconcile_while_leading(self, reconciler: Reconciler) -> None:
@@ -199,7 +199,7 @@ class App:
             Executor(actor, record, config.settings, self._sizes, dry_run=config.dry_run, stands=self._stands),
             reporter,
             Shards(self.guarded, config.namespace, state_name(own_name(config)), clock=wall),
-            Leases(self.guarded, *lookout(config)),
+            Leases(self.guarded, *leases_to_watch(config)),
             Clocks(wall, boot),
         )
 

@@ -105,7 +105,7 @@ class Reconciler:
         governor = loaded.entries.get(GOVERNOR)
         self.judge.restore({key: known for key, known in states.items() if known is not None}, _governor(governor))
         await self.usage_store.restore(self._rows(), loaded.entries, now)
-        log.info("resumed", remembered=len(states), cold=not self.may_shrink())
+        log.info("resumed", objects=len(states), cold=not self.may_shrink())
 
     async def reconcile(self) -> Reconciled:
         now, boot = self.clocks.look()
@@ -259,7 +259,7 @@ class Reconciler:
         entries.update(await self.history.entries(now))
         troubles = await self.shards.save(entries)
         for trouble in troubles:
-            log.warning("state not written", trouble=trouble)
+            log.warning("state not written", error=trouble)
         return len(troubles)
 
 

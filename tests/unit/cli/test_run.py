@@ -203,7 +203,7 @@ def test_without_a_server_it_keeps_trying_and_ends_when_asked(tmp_path, number):
 
 
 def is_failure(line):
-    return line["event"] == "watch failed" and "127.0.0.1" in line["trouble"]
+    return line["event"] == "watch failed" and "127.0.0.1" in line["error"]
 
 
 def logged(process, enough):

@@ -452,7 +452,7 @@ class TestHandover:
             cluster.faults = lambda _: fault
             await mine.release()
         assert [each["event"] for each in logged] == ["lease acquired", "lease not released"]
-        assert logged[-1]["trouble"]
+        assert logged[-1]["error"]
         assert logged[-1]["outcome"] == "others wait until it expires, up to 15 s"
 
     async def test_a_release_is_told_when_it_is_done(self):

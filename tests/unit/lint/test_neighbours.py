@@ -266,7 +266,7 @@ class TestPaceAndMetrics:
         """A factor of 0 and a short window mean the same as for a HorizontalPodAutoscaler."""
         off = wpa(scaleDownLimitFactor="0", scaleUpLimitFactor=0, downscaleForbiddenWindowSeconds=30)
         rules = {one.rule for one in check(off, workload()).findings}
-        assert rules == {"never-shrinks", "never-grows", "wpa-slow-to-grow"}
+        assert rules == {"no-scale-down", "no-scale-up", "wpa-slow-scale-up"}
         assert findings("no-down-window", wpa(downscaleForbiddenWindowSeconds=59))
 
     def test_tolerance_behind_a_closed_gate_is_told_once(self):

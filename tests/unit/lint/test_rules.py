@@ -174,8 +174,8 @@ CASES = {
         [paced(stabilizationWindowSeconds=60)],
         "stabilizationWindowSeconds: 0",
     ),
-    "never-shrinks": Case([paced(selectPolicy="Disabled")], [paced(selectPolicy="Min")], "selectPolicy: Disabled"),
-    "never-grows": Case(
+    "no-scale-down": Case([paced(selectPolicy="Disabled")], [paced(selectPolicy="Min")], "selectPolicy: Disabled"),
+    "no-scale-up": Case(
         [scaled_up(selectPolicy="Disabled")], [scaled_up(selectPolicy="Min")], "selectPolicy: Disabled"
     ),
     "wide-tolerance": Case([paced(tolerance="10")], [paced(tolerance="0.1")], "tolerance: '10'"),
@@ -212,7 +212,7 @@ CASES = {
     ),
     "wpa-one-mark": Case([wpa(metrics=[band(lowWatermark=None)])], [wpa()], "external:", "WatermarkPodAutoscaler"),
     "wpa-dry-run": Case([wpa(dryRun=True)], [wpa(dryRun=False)], "dryRun: true", "WatermarkPodAutoscaler"),
-    "wpa-slow-to-grow": Case(
+    "wpa-slow-scale-up": Case(
         [wpa(upscaleForbiddenWindowSeconds=600)],
         [wpa(upscaleForbiddenWindowSeconds=300)],
         "upscaleForbiddenWindowSeconds: 600",

@@ -18,7 +18,7 @@ from hypot.cluster.clock import boot
 from hypot.cluster.config import Access
 from hypot.cluster.port import Answer, RefusedError, Request, encoded
 from hypot.policy.model.settings import Settings
-from hypot.run.app import SHRINKS, App
+from hypot.run.app import SCALES_DOWN, App
 from hypot.run.config import RunConfig
 from hypot.run.reconcile import Reconciler
 from hypot.run.report.gauges import exposition
@@ -179,7 +179,9 @@ async def test_nobody_leads_beside_somebody_else():
     assert cluster.get(LEASE)["spec"]["holderIdentity"] == "the other"
 
 
-@pytest.mark.parametrize(("said", "expected"), [({SHRINKS: "true"}, True), ({SHRINKS: "false"}, False), ({}, False)])
+@pytest.mark.parametrize(
+    ("said", "expected"), [({SCALES_DOWN: "true"}, True), ({SCALES_DOWN: "false"}, False), ({}, False)]
+)
 async def test_who_follows_shrinks_new_pods_only_where_the_leader_would(said, expected):
     """A cold start is known to the leader alone, and it says so on its Lease."""
     async with running(small_cluster(*web(4), wpa(), lease_of_another(**said))) as app:
@@ -195,7 +197,7 @@ async def test_who_leads_says_whether_new_pods_may_shrink():
         assert app.reconciler.cold_since is not None
         assert not app.may_shrink()
         app.reconciler.cold_since = None
-        await eventually(lambda: cluster.get(LEASE)["metadata"]["annotations"][SHRINKS] == "true")
+        await eventually(lambda: cluster.get(LEASE)["metadata"]["annotations"][SCALES_DOWN] == "true")
         assert app.may_shrink()
 
 

@@ -69,14 +69,14 @@ def no_down_window(world: InputWorld) -> Iterator[Hit]:
 
 
 @PACE.rule(
-    "never-shrinks",
+    "no-scale-down",
     "advice",
     title="Scale-down is switched off",
     why="The replica count only rises; each peak costs money until someone lowers the count manually.",
     fix="ignore this if it is intended; otherwise write policies, or a scaleDownLimitFactor above 0",
     example="selectPolicy Disabled: pods are added and never removed",
 )
-def never_shrinks(world: InputWorld) -> Iterator[Hit]:
+def no_scale_down(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         if hpa.spec.scale_down is not None and hpa.spec.scale_down.select == "Disabled":
             yield Hit(hpa.item, (*_DOWN, "selectPolicy"), "selectPolicy Disabled: pods are added and never removed")
@@ -87,14 +87,14 @@ def never_shrinks(world: InputWorld) -> Iterator[Hit]:
 
 
 @PACE.rule(
-    "never-grows",
+    "no-scale-up",
     "warning",
     title="Scale-up is switched off",
     why="Load never adds a pod. Only minReplicas does.",
     fix="write policies, or a scaleUpLimitFactor above 0",
     example="selectPolicy Disabled: load never adds a pod",
 )
-def never_grows(world: InputWorld) -> Iterator[Hit]:
+def no_scale_up(world: InputWorld) -> Iterator[Hit]:
     for hpa in world.hpas:
         if hpa.spec.scale_up is not None and hpa.spec.scale_up.select == "Disabled":
             yield Hit(hpa.item, (*_UP, "selectPolicy"), "selectPolicy Disabled: load never adds a pod")

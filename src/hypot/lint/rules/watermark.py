@@ -204,7 +204,7 @@ def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
 
 
 @WATERMARKS.rule(
-    "wpa-slow-to-grow",
+    "wpa-slow-scale-up",
     "advice",
     title="Upscaling waits longer than downscaling",
     why="Adding pods late costs requests, removing them late costs money; the longer wait is nearly always intended "
@@ -212,7 +212,7 @@ def wpa_dry_run(world: InputWorld) -> Iterator[Hit]:
     fix="swap the two windows",
     example="after any move pods are added only after 600 seconds but removed after 300",
 )
-def wpa_slow_to_grow(world: InputWorld) -> Iterator[Hit]:
+def wpa_slow_scale_up(world: InputWorld) -> Iterator[Hit]:
     for wpa in world.wpas:
         up, down = wpa.spec.up_rest or DEFAULTS["up_rest"], wpa.spec.down_rest or DEFAULTS["down_rest"]
         if up > down:

@@ -36,7 +36,7 @@ def hvpa_step(
     """Whether anything should change, as observed after tick `i`; records the proposal and what was observed."""
     current = s.asked[0]
     recount(past, current, now)
-    killed = stand(past, c, s, current)
+    killed = record_current_size(past, c, s, current)
     stay(past, current)
     if current == 0:
         return False
@@ -51,7 +51,7 @@ def hvpa_step(
         known = ask_usage(rule, past, u, current, urgent, now)
         heard = heard or known
         missing = missing or not known
-    hot = feel_saturation(past, c, p, i, now, blind, current)
+    hot = detect_saturation(past, c, p, i, now, blind, current)
     if not heard and not hot:
         return False
     resolve(rule, past, current, count, missing, urgent, now)
@@ -133,7 +133,7 @@ def recount(past: HvpaPast, current: int, now: float) -> None:
     past.recount_advice[CPU], past.recount_advice[MEMORY] = past.advice[CPU], past.advice[MEMORY]
 
 
-def stand(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
+def record_current_size(past: HvpaPast, c: Cohorts, s: Site, current: int) -> float:
     """Record the size of the largest pod, the smallest and all; returns the last kill of a pod with the most memory."""
     cpu = cpu_limit = memory = memory_limit = least_cpu = least_memory = -1
     all_cpu = all_memory = pods = 0
@@ -229,7 +229,7 @@ def ask_resource(
     past.by_usage[r] = held_to(amount * current, past.current_total[r], past.bound[r])
 
 
-def feel_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
+def detect_saturation(past: HvpaPast, c: Cohorts, p: Params, i: int, now: float, blind: bool, current: int) -> bool:
     """Whether pods use everything they can get, in two samples; if so, records what to ask for."""
     used_cpu = used_memory = cpu = memory = most_cpu = most_memory = pods = 0
     for k in range(0 if blind else c.used[0]):

@@ -97,7 +97,7 @@ def live_through(
             use = drain(c, s, p, k, efficiency)
         else:
             use = start_up(c, p, k, at)
-        heap = remembered(c, p, k, life, at + p.tick, s.epoch[0], heap)
+        heap = heap_after(c, p, k, life, at + p.tick, s.epoch[0], heap)
         used_cpu += mass * use
         used_memory += mass * heap
         c.heap[k] = c.heap_seen[k][slot] = heap
@@ -194,7 +194,7 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
     if k > 0 and felt[0] == cores and felt[1] == offered and felt[2] == left and felt[3] == efficiency:
         mean, slowest, late = felt[4], felt[5], felt[6]
     else:
-        mean, slowest, late = feel(p, cores, c.exponent[k], offered, left, efficiency)
+        mean, slowest, late = latency_of(p, cores, c.exponent[k], offered, left, efficiency)
         if c.used[0] > 1:
             felt[0], felt[1], felt[2], felt[3] = cores, offered, left, efficiency
             felt[4], felt[5], felt[6] = mean, slowest, late
@@ -210,7 +210,7 @@ def serve(c: Cohorts, s: Site, p: Params, k: int, load: float, part: float, effi
     return use, min(load, power) * p.rate * mean
 
 
-def feel(
+def latency_of(
     p: Params, cores: float, exponent: float, offered: float, left: float, efficiency: float
 ) -> tuple[float, float, float]:
     """The mean latency of requests, the 99th percentile, and the share of requests that is late."""
@@ -261,7 +261,7 @@ def keep_waiting(c: Cohorts, s: Site, p: Params, k: int, surplus: float, power: 
     return float(left)
 
 
-def remembered(c: Cohorts, p: Params, k: int, life: int, now: float, epoch: float, load: float) -> float:
+def heap_after(c: Cohorts, p: Params, k: int, life: int, now: float, epoch: float, load: float) -> float:
     """Memory moves towards what is needed, quickly up and slowly down; leaks count from the start of the replay."""
     if life not in RUNNING:
         return 0.0 if life == CREATING else float(c.heap[k])

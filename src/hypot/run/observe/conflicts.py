@@ -170,7 +170,7 @@ def acts_in(config: RunConfig) -> str:
     return ",".join(sorted(config.watch_namespaces)) or EVERYWHERE
 
 
-def lookout(config: RunConfig) -> tuple[list[str], str, str]:
+def leases_to_watch(config: RunConfig) -> tuple[list[str], str, str]:
     """The kinds to check for conflicts, the namespace of the own Lease, and the namespaces hypot acts in."""
     return [kind for kind, mode in config.kinds.items() if mode == "act"], config.namespace, acts_in(config)
 

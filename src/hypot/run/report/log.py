@@ -51,7 +51,7 @@ class DecisionLog:
             moved=sum(word == "decided" for word in message.values()),
             undecided=sum(not one.decision.decided for one in reconciled.outcomes),
             seconds=round(reconciled.seconds, 3),
-            trouble=reconciled.trouble,
+            error=reconciled.trouble,
         )
         before, self._said = self._said, {}
         time_slice = TimeSlice()

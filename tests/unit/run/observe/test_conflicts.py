@@ -19,7 +19,7 @@ from hypot.run.observe.conflicts import (
     acts_in,
     conflict_hold,
     counters,
-    lookout,
+    leases_to_watch,
     overruled,
     sizer,
     sizers,
@@ -245,7 +245,7 @@ async def test_another_hypot_is_found_by_its_lease():
 async def test_who_only_looks_looks_for_no_other_hypot():
     """Nor is it one: its Lease says so."""
     looks = RunConfig(dry_run=True)
-    assert lookout(RunConfig())[1:] == ("hypot-system", "*")
+    assert leases_to_watch(RunConfig())[1:] == ("hypot-system", "*")
     assert acts_in(looks) == acts_in(RunConfig(kinds=dict.fromkeys(KINDS, "observe"))) == ""
     assert acts_in(RunConfig(watch_namespaces=("shop", "blog"))) == "blog,shop"
     cluster = FakeCluster()
