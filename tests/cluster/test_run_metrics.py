@@ -19,6 +19,7 @@ from cluster.standins.metricsserver import frozen, lagging, silent, stamp
 
 Results = dict[str, Future[Any]]
 AT_ONCE = 10
+LEFT_OUT = "pods without a fresh sample of usage: web-"
 # What a broken source of metrics has been seen to say.
 GARBAGE: tuple[Any, ...] = ("NaN", "-25m", "", "1e400", "+Inf", "12 apples", None, 7, [], {"cpu": "1"})
 
@@ -34,14 +35,15 @@ def stage(plane: ControlPlane) -> Iterator[Stage]:
 def results(stage: Stage) -> Results:
     """Each in a house of its own, side by side; the one that takes longest comes first."""
     cases: dict[str, Callable[[], Any]] = {
-        "frozen": partial(unmeasured, stage, _freeze, downscaleDelayBelowWatermarkSeconds=100),
+        # Its samples age for 90 s before they are missing, and the start without state must hold for longer than that.
+        "frozen": partial(unmeasured, stage, _freeze, downscaleDelayBelowWatermarkSeconds=240),
         "gone": partial(unmeasured, stage, _silence),
         "empty": partial(unmeasured, stage, _empty),
         "old": partial(unmeasured, stage, _delay),
         "garbage": partial(unmeasured, stage, _garble),
-        "one old": partial(unmeasured, stage, _delay_one),
-        "one garbage": partial(unmeasured, stage, _garble_one),
-        "one ahead": partial(unmeasured, stage, _advance_one),
+        "one old": partial(unmeasured, stage, _delay_one, LEFT_OUT),
+        "one garbage": partial(unmeasured, stage, _garble_one, LEFT_OUT),
+        "one ahead": partial(unmeasured, stage, _advance_one, LEFT_OUT),
         "one metric left": partial(one_metric_left, stage),
         "unwatched": partial(unwatched, stage),
     }
@@ -95,7 +97,9 @@ def _garble_one(web: Workload) -> None:
     _one(web, lambda item: _saying(item, next(message)))
 
 
-def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> tuple[list[str], Object]:
+def unmeasured(
+    stage: Stage, spoil: Callable[[Workload], None], message: str = "", **spec: Any
+) -> tuple[list[str], Object]:
     """Demand falls, and with it the metrics; nothing moves until they are back.
 
     What was scaled meanwhile, and the condition that says why nothing was.
@@ -108,7 +112,7 @@ def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> 
         truth, honest = _answer(web), web.bend
         spoil(web)
         web.load = 100.0
-        reported = eventually(lambda: _complaint(wpa), LONG)
+        reported = eventually(lambda: _complaint(wpa, message), LONG)
         controller.until_reconciled(2 * DOWN_WINDOW, LONG)
         scaled = paths(house.proxies[0].writes("scale"))
         assert web.replicas() == 4
@@ -118,13 +122,13 @@ def unmeasured(stage: Stage, spoil: Callable[[Workload], None], **spec: Any) -> 
         return scaled, reported
 
 
-def _complaint(wpa: Autoscaler) -> Object:
-    """The condition that says that metrics are missing; empty where none does."""
+def _complaint(wpa: Autoscaler, message: str = "") -> Object:
+    """The condition that says, with this message, that metrics are missing; empty where none does."""
     active, blocked = wpa.condition("ScalingActive"), wpa.condition("ScalingBlocked")
-    if active.get("status") == "False":
-        return active
-    missing = (blocked.get("status"), blocked.get("reason")) == ("True", "MissingMetrics")
-    return blocked if missing else {}
+    missing = [active] if active.get("status") == "False" else []
+    if (blocked.get("status"), blocked.get("reason")) == ("True", "MissingMetrics"):
+        missing.append(blocked)
+    return next((one for one in missing if message in one["message"]), {})
 
 
 @pytest.mark.parametrize("case", ["gone", "empty", "old", "frozen", "garbage"])
@@ -141,7 +145,7 @@ def test_nothing_shrinks_while_a_pod_is_not_measured(results: Results, case: str
     """The rest would be taken for all; the condition names who is missing."""
     scaled, reported = results[case].result()
     assert scaled == []
-    assert "pods without a fresh sample of usage: web-" in reported["message"], reported
+    assert LEFT_OUT in reported["message"], reported
 
 
 def one_metric_left(stage: Stage) -> tuple[int, list[Object]]:

@@ -213,12 +213,14 @@ class Proxy:
             transport.abort()
         if self._runner:
             await self._runner.cleanup()
-        if self._session:
-            await self._session.close()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        # Only now can no call open another connection; one under TLS needs a moment to close.
+        if self._session:
+            await self._session.close()
+        await asyncio.sleep(0.25)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         assert isinstance(request.transport, asyncio.Transport)
